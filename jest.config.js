@@ -1,0 +1,20 @@
+/** Jest runs the TypeScript sources as ES modules; EXPRESS=express4 swaps the Express that everything imports. */
+const express = process.env.EXPRESS ?? 'express';
+
+export default {
+  testEnvironment: 'node',
+  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' }, module: { type: 'es6' }, sourceMaps: 'inline' },
+    ],
+  },
+  moduleNameMapper: {
+    '^express$': express,
+    '^express-open-responses$': '<rootDir>/src/index.ts',
+    '^express-open-responses/testing$': '<rootDir>/src/testing/index.ts',
+  },
+  testTimeout: 20_000,
+};

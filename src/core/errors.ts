@@ -1,0 +1,91 @@
+/** Errors that a client may see, in OpenAI's envelope. */
+
+/** HTTP status and OpenAI `type` of every code this package itself raises; documented in docs/errors.md. */
+const CODES = {
+  invalid_json: [400, 'invalid_request_error'],
+  invalid_type: [400, 'invalid_request_error'],
+  invalid_value: [400, 'invalid_request_error'],
+  missing_required_parameter: [400, 'invalid_request_error'],
+  unsupported_parameter: [400, 'invalid_request_error'],
+  integer_below_min_value: [400, 'invalid_request_error'],
+  integer_above_max_value: [400, 'invalid_request_error'],
+  decimal_below_min_value: [400, 'invalid_request_error'],
+  decimal_above_max_value: [400, 'invalid_request_error'],
+  string_above_max_length: [400, 'invalid_request_error'],
+  previous_response_not_found: [400, 'invalid_request_error'],
+  history_too_long: [400, 'invalid_request_error'],
+  tool_call_not_found: [400, 'invalid_request_error'],
+  tool_output_missing: [400, 'invalid_request_error'],
+  response_not_found: [404, 'invalid_request_error'],
+  item_not_found: [404, 'invalid_request_error'],
+  request_too_large: [413, 'invalid_request_error'],
+  unsupported_media_type: [415, 'invalid_request_error'],
+  request_aborted: [499, 'invalid_request_error'],
+  too_many_streams: [429, 'rate_limit_error'],
+  server_error: [500, 'server_error'],
+  store_error: [500, 'server_error'],
+  upstream_error: [502, 'server_error'],
+  upstream_unavailable: [502, 'server_error'],
+  upstream_truncated: [502, 'server_error'],
+  output_too_large: [502, 'server_error'],
+  server_draining: [503, 'server_error'],
+  upstream_timeout: [504, 'server_error'],
+  duration_exceeded: [504, 'server_error'],
+} as const satisfies Record<string, readonly [status: number, type: string]>;
+
+/** A code this package raises; an upstream's own codes pass through as they are. */
+export type ErrorCode = keyof typeof CODES;
+
+/** The codes, for documentation and tests. */
+export const errorCodes = Object.keys(CODES) as readonly ErrorCode[];
+
+/** What distinguishes one error from another of the same code. */
+export interface ApiErrorOptions extends ErrorOptions {
+  /** The request field at fault, as a path such as `input[2].content`. */
+  readonly param?: string | null;
+  /** Overrides the code's HTTP status, for an upstream's answer. */
+  readonly status?: number;
+  /** Overrides the code's OpenAI type, for an upstream's answer. */
+  readonly type?: string;
+  /** Response headers that go with the error, such as `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** OpenAI's error envelope, as the `error` key of a JSON body. */
+export interface ErrorBody {
+  readonly message: string;
+  readonly type: string;
+  readonly param: string | null;
+  readonly code: string | null;
+}
+
+/** A failure that the client is told about; anything else is a fault of ours or of the host. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: number;
+  readonly code: string;
+  readonly type: string;
+  readonly param: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode | (string & {}), message: string, options: ApiErrorOptions = {}) {
+    super(message, options);
+    const [status, type] = CODES[code as ErrorCode] ?? CODES.server_error;
+    this.code = code;
+    this.status = options.status ?? status;
+    this.type = options.type ?? type;
+    this.param = options.param ?? null;
+    this.headers = options.headers ?? {};
+  }
+
+  /** The value of the envelope's `error` key. */
+  get body(): ErrorBody {
+    return { message: this.message, type: this.type, param: this.param, code: this.code };
+  }
+}
+
+/** Keeps an `ApiError` and turns anything else into a `server_error` that tells the client nothing about our insides. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  return new ApiError('server_error', 'The server had an error while processing the request.', { cause: error });
+}

@@ -1,0 +1,40 @@
+/** Ids of responses and items: 128 random bits, and an item's id leads to the response that holds it. */
+import { randomFillSync } from 'node:crypto';
+
+const POOL_BYTES = 4096;
+const SEED_BYTES = 16;
+const pool = Buffer.alloc(POOL_BYTES);
+let used = POOL_BYTES;
+
+/** 32 hexadecimal digits from the system's random source, drawn in bulk because one draw costs more than the id. */
+export function randomSeed(): string {
+  if (used === POOL_BYTES) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += SEED_BYTES;
+  return pool.toString('hex', used - SEED_BYTES, used);
+}
+
+/** The id of the response that grows from `seed`. */
+export function responseId(seed: string): string {
+  return `resp_${seed}`;
+}
+
+/** The id of an output item: the response's seed and the item's place in `output`. */
+export function outputItemId(prefix: string, seed: string, index: number): string {
+  return `${prefix}_${seed}${index.toString(16).padStart(4, '0')}`;
+}
+
+/** The id of an input item that came without one. */
+export function inputItemId(prefix: string, seed: string, index: number): string {
+  return `${prefix}_${seed}i${index.toString(16).padStart(4, '0')}`;
+}
+
+const OWN_ITEM_ID = /^[a-z]+_([0-9a-f]{32})i?[0-9a-f]{4,}$/;
+
+/** The response that holds the item, or undefined where the id is not one of ours. */
+export function responseIdOfItem(itemId: string): string | undefined {
+  const seed = OWN_ITEM_ID.exec(itemId)?.[1];
+  return seed === undefined ? undefined : responseId(seed);
+}

@@ -1,0 +1,77 @@
+/** Items: what a conversation is made of, in the shape of the Responses wire, so that history replays without loss. */
+
+/** Any item at rest, known or not; unknown fields and types are kept. */
+export interface Item {
+  readonly type: string;
+  readonly id?: string | null;
+  readonly [field: string]: unknown;
+}
+
+/** How far an item of the output has come. */
+export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
+
+/** One alternative for a token. */
+export interface TopLogProb {
+  readonly token: string;
+  readonly logprob: number;
+  readonly bytes: readonly number[];
+}
+
+/** The log probability of one output token. */
+export interface LogProb extends TopLogProb {
+  readonly top_logprobs: readonly TopLogProb[];
+}
+
+/** A source that the text between two character offsets refers to. */
+export interface UrlCitation {
+  readonly type: 'url_citation';
+  readonly url: string;
+  readonly title: string;
+  readonly start_index: number;
+  readonly end_index: number;
+}
+
+/** A part of a message or of a reasoning item. */
+export type Part =
+  | {
+      readonly type: 'output_text';
+      readonly text: string;
+      readonly annotations: readonly UrlCitation[];
+      readonly logprobs: readonly LogProb[];
+    }
+  | { readonly type: 'refusal'; readonly refusal: string }
+  | { readonly type: 'summary_text'; readonly text: string }
+  | { readonly type: 'reasoning_text'; readonly text: string };
+
+export type PartType = Part['type'];
+
+/** The assistant's words. */
+export type MessageItem = {
+  readonly id: string;
+  readonly type: 'message';
+  readonly status: ItemStatus;
+  readonly role: 'assistant';
+  readonly content: readonly Part[];
+};
+
+/** The model's reasoning: in `summary`, or raw in `content`, as the host chose. */
+export type ReasoningItem = {
+  readonly id: string;
+  readonly type: 'reasoning';
+  readonly status: ItemStatus;
+  readonly summary: readonly Part[];
+  readonly content?: readonly Part[];
+};
+
+/** A call of a tool that the client runs. */
+export type FunctionCallItem = {
+  readonly id: string;
+  readonly type: 'function_call';
+  readonly status: ItemStatus;
+  readonly call_id: string;
+  readonly name: string;
+  readonly arguments: string;
+};
+
+/** The items that a turn itself writes. */
+export type OutputItem = MessageItem | ReasoningItem | FunctionCallItem;

@@ -1,0 +1,59 @@
+/** The port through which finished responses are kept and found again. */
+import type { Item } from './items.ts';
+
+/** A value now or later; memory answers now, a database later. */
+export type MaybePromise<T> = T | Promise<T>;
+
+/** Whose response, and which: no store method takes an id without its scope. */
+export interface ResponseKey {
+  /** The tenant, as the `scope` option gives it. */
+  readonly scope: string;
+  readonly id: string;
+}
+
+/** One turn at rest: its own input and output, never its ancestors', so that N turns cost N rows. */
+export interface StoredResponse extends ResponseKey {
+  /** The response that this one continues. */
+  readonly previousId?: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** Milliseconds since the epoch; a store may set or shorten it by its own `ttlMs`. */
+  readonly expiresAt?: number;
+  readonly input: readonly Item[];
+  readonly output: readonly Item[];
+  /** The response resource without its `output`. */
+  readonly resource: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Where responses are kept. A method that fails rejects; the core turns that into a `store_error`.
+ * What was put is a copy: later changes to the object must not show.
+ */
+export interface ResponseStore {
+  readonly name: string;
+  /** The response, or undefined where it is missing, expired or another scope's. */
+  get(key: ResponseKey): MaybePromise<StoredResponse | undefined>;
+  /** Keeps the response; when it resolves, every reader sees it. */
+  put(response: StoredResponse): MaybePromise<void>;
+  /** Whether there was one to delete. */
+  delete(key: ResponseKey): MaybePromise<boolean>;
+  /**
+   * The response and its ancestors, newest first, at most `limit` of them, in one round trip; shorter where an
+   * ancestor is missing. Without it the core walks with `get`.
+   */
+  chain?(key: ResponseKey, limit: number): MaybePromise<readonly StoredResponse[]>;
+  /** Releases what the store holds. May be called twice. */
+  close?(): MaybePromise<void>;
+}
+
+/** The chain of `key`, newest first, by the store's own query or by walking. */
+export async function chainOf(store: ResponseStore, key: ResponseKey, limit: number): Promise<readonly StoredResponse[]> {
+  if (store.chain) return store.chain(key, limit);
+  const chain: StoredResponse[] = [];
+  for (let id: string | undefined = key.id; id !== undefined && chain.length < limit; ) {
+    const stored: StoredResponse | undefined = await store.get({ scope: key.scope, id });
+    if (stored) chain.push(stored);
+    id = stored?.previousId;
+  }
+  return chain;
+}

@@ -1,0 +1,102 @@
+/** The two vocabularies of a turn: what a model says, and what a turn says to its encoders. */
+import type { ErrorBody } from '../errors.ts';
+import type { LogProb, OutputItem, Part, PartType, UrlCitation } from '../items.ts';
+
+/** Tokens of one or more model calls; every field is a whole number and always present. */
+export interface Usage {
+  readonly input_tokens: number;
+  readonly input_tokens_details: { readonly cached_tokens: number };
+  readonly output_tokens: number;
+  readonly output_tokens_details: { readonly reasoning_tokens: number };
+  readonly total_tokens: number;
+}
+
+/** Why a model stopped: of itself (`stop`, tool calls included), or cut off. */
+export type FinishReason = 'stop' | 'length' | 'content_filter';
+
+/**
+ * What an upstream says. It never opens or closes an item: the machine does.
+ * `call` numbers the tool calls of one model call from 0; the first delta of a call carries its whole name.
+ */
+export type ModelEvent =
+  | { readonly type: 'text-delta'; readonly text: string; readonly logprobs?: readonly LogProb[] }
+  | { readonly type: 'refusal-delta'; readonly text: string }
+  | { readonly type: 'reasoning-delta'; readonly text: string }
+  | {
+      readonly type: 'tool-call-delta';
+      readonly call: number;
+      readonly id?: string;
+      readonly name?: string;
+      readonly arguments: string;
+    }
+  | { readonly type: 'annotation'; readonly annotation: UrlCitation }
+  | { readonly type: 'usage'; readonly usage: Usage }
+  | { readonly type: 'finish'; readonly reason: FinishReason };
+
+/** What drives a turn besides the model. `at` is in Unix seconds. */
+export type TurnControl =
+  | { readonly type: 'start' }
+  | { readonly type: 'keepalive' }
+  | { readonly type: 'fail'; readonly error: ErrorBody }
+  | { readonly type: 'end'; readonly at: number };
+
+export type TurnInput = ModelEvent | TurnControl;
+
+/** How a turn ended, with everything its final snapshot needs. */
+export interface TurnEnd {
+  readonly type: 'turn-end';
+  readonly sequence: number;
+  readonly status: 'completed' | 'incomplete' | 'failed';
+  readonly output: readonly OutputItem[];
+  readonly usage: Usage;
+  readonly completedAt: number | null;
+  readonly reason: 'max_output_tokens' | 'content_filter' | null;
+  readonly error: ErrorBody | null;
+}
+
+/** Where in the output something happens: the item's place and id, and the part's place in the item. */
+interface InItem {
+  readonly sequence: number;
+  readonly index: number;
+  readonly itemId: string;
+}
+interface InPart extends InItem {
+  readonly partIndex: number;
+}
+
+/**
+ * What a turn says. Starts and ends balance, and the last event is one `turn-end`.
+ * Each event with a `sequence` is exactly one event on the wire; the others may be none.
+ */
+export type TurnEvent =
+  | { readonly type: 'turn-start'; readonly sequence: number }
+  | { readonly type: 'turn-queued'; readonly sequence: number }
+  | { readonly type: 'turn-progress'; readonly sequence: number }
+  | { readonly type: 'item-start'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
+  | ({ readonly type: 'part-start'; readonly part: Part } & InPart)
+  | ({
+      readonly type: 'text-delta';
+      readonly part: PartType;
+      readonly text: string;
+      readonly logprobs: readonly LogProb[];
+    } & InPart)
+  | ({
+      readonly type: 'text-end';
+      readonly part: PartType;
+      readonly text: string;
+      readonly logprobs: readonly LogProb[];
+    } & InPart)
+  | ({
+      readonly type: 'annotation';
+      readonly annotationIndex: number;
+      readonly annotation: UrlCitation;
+    } & InPart)
+  | ({ readonly type: 'part-end'; readonly part: Part } & InPart)
+  | ({ readonly type: 'arguments-delta'; readonly text: string } & InItem)
+  | ({ readonly type: 'arguments-end'; readonly name: string; readonly arguments: string } & InItem)
+  | { readonly type: 'item-end'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
+  | { readonly type: 'call-dropped'; readonly name: string }
+  | { readonly type: 'heartbeat' }
+  | { readonly type: 'keepalive'; readonly sequence: number }
+  | { readonly type: 'error'; readonly sequence: number; readonly error: ErrorBody }
+  | TurnEnd;
