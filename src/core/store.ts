@@ -47,7 +47,11 @@ export interface ResponseStore {
 }
 
 /** The chain of `key`, newest first, by the store's own query or by walking. */
-export async function chainOf(store: ResponseStore, key: ResponseKey, limit: number): Promise<readonly StoredResponse[]> {
+export async function chainOf(
+  store: ResponseStore,
+  key: ResponseKey,
+  limit: number,
+): Promise<readonly StoredResponse[]> {
   if (store.chain) return store.chain(key, limit);
   const chain: StoredResponse[] = [];
   for (let id: string | undefined = key.id; id !== undefined && chain.length < limit; ) {

@@ -103,11 +103,26 @@ export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [
   const draft = draftOf(state);
   for (const input of inputs) {
     if (draft.ended) break;
+    if (isCutOff(draft) && SPEECH.has(input.type)) continue;
     take(draft, input);
     if (draft.bytes > draft.plan.outputBytes && !draft.ended) fail(draft, tooLarge('a response'));
   }
   const { events, ...next } = draft;
   return [next, events];
+}
+
+/** What a model that was cut off can no longer say: its last item is incomplete, and must stay the last. */
+const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
+  'text-delta',
+  'refusal-delta',
+  'reasoning-delta',
+  'tool-call-delta',
+  'annotation',
+  'finish',
+] as const);
+
+function isCutOff(draft: Draft): boolean {
+  return draft.finish !== undefined && draft.finish !== 'stop';
 }
 
 /** A copy of the state that one step may change. */
@@ -374,15 +389,12 @@ function finishModelCall(draft: Draft, reason: FinishReason): void {
   addCallUsage(draft);
 }
 
-/** Closes what is open in the order of the output. */
+/** Closes what is open in the order of the output: a call closes what was being written before it, so calls come first. */
 function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
-  const { writing } = draft;
-  const before = draft.calls.filter(({ index }) => !writing || index < writing.index);
-  const after = draft.calls.filter(({ index }) => writing && index > writing.index);
+  const { calls, writing } = draft;
   draft.calls = [];
-  for (const call of before) closeCall(draft, call, status(call.index));
+  for (const call of calls) closeCall(draft, call, status(call.index));
   if (writing) closeWriting(draft, status(writing.index));
-  for (const call of after) closeCall(draft, call, status(call.index));
 }
 
 function addCallUsage(draft: Draft): void {
@@ -408,6 +420,7 @@ const INCOMPLETE = { stop: null, length: 'max_output_tokens', content_filter: 'c
 
 function end(draft: Draft, at: number): void {
   if (draft.writing || draft.calls.length > 0) finishModelCall(draft, 'stop');
+  addCallUsage(draft);
   const reason = INCOMPLETE[draft.finish ?? 'stop'];
   const status = reason ? 'incomplete' : 'completed';
   endTurn(draft, { status, reason, error: null, completedAt: reason ? null : at });

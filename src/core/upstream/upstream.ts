@@ -1,5 +1,7 @@
 /** The port to a model server, and what a model is asked. */
 import type { Item } from '../items.ts';
+import type { Limits } from '../limits.ts';
+import type { Note } from '../note.ts';
 import type { ModelEvent } from '../turn/events.ts';
 
 /** A function that the model may call. */
@@ -55,6 +57,9 @@ export interface ModelRequest {
 export interface UpstreamCall {
   readonly signal: AbortSignal;
   readonly headers: Headers;
+  readonly limits: Pick<Limits, 'firstByteTimeoutMs' | 'idleTimeoutMs' | 'eventBytes'>;
+  /** Is told of what this upstream could not pass on. */
+  readonly note: (note: Note) => void;
 }
 
 /**

@@ -1,0 +1,16 @@
+/** One request as the core sees it, free of any framework. */
+
+/** What a handler is given. Header names are lower case. */
+export interface Call {
+  readonly body: unknown;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly headers: Headers;
+  /** The tenant; see the `scope` option. */
+  readonly scope: string;
+  /** Goes out as `x-request-id`. */
+  readonly requestId: string;
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+  /** Cuts the client off, where it does not read its answer. */
+  readonly disconnect?: () => void;
+}

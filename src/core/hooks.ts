@@ -1,0 +1,43 @@
+/** The host's own logging and metrics: told what happens, never able to break it. */
+import type { ApiError } from './errors.ts';
+import type { Note } from './note.ts';
+import type { Usage } from './turn/events.ts';
+
+/** One request, before the model is asked. */
+export interface RequestInfo {
+  readonly requestId: string;
+  readonly responseId: string;
+  readonly scope: string;
+  readonly model: string;
+  readonly stream: boolean;
+}
+
+/** One turn that ended by itself: completed, incomplete or failed. */
+export interface ResponseInfo extends RequestInfo {
+  readonly status: 'completed' | 'incomplete' | 'failed';
+  readonly usage: Usage;
+  readonly durationMs: number;
+}
+
+/** Functions of the host; each is optional and none may throw (what one throws is a process warning). */
+export interface Hooks {
+  readonly onRequest?: ((info: RequestInfo) => void) | undefined;
+  readonly onResponse?: ((info: ResponseInfo) => void) | undefined;
+  /** Every error a client is answered with, and store failures that `onStoreError: 'continue'` hides from it. */
+  readonly onError?: ((error: ApiError, info: { readonly requestId: string }) => void) | undefined;
+  /** What was left out of a request without failing it. */
+  readonly onNote?: ((note: Note, info: { readonly requestId: string }) => void) | undefined;
+}
+
+/** Calls a hook; its failure is the host's to see, not the client's. */
+export function tell<Name extends keyof Hooks>(
+  hooks: Hooks,
+  name: Name,
+  ...told: Parameters<NonNullable<Hooks[Name]>>
+): void {
+  try {
+    (hooks[name] as ((...values: readonly unknown[]) => void) | undefined)?.(...told);
+  } catch (error) {
+    process.emitWarning(`hooks.${name} threw: ${error}`, 'ExpressOpenResponsesWarning');
+  }
+}

@@ -1,0 +1,7 @@
+/** Notes: what was left out of a request without failing it, for the host's own log. */
+
+/** One thing that was left out. */
+export interface Note {
+  readonly code: 'tool_dropped' | 'item_skipped' | 'reference_skipped' | 'call_dropped' | 'tool_choice_dropped';
+  readonly message: string;
+}

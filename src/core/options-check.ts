@@ -1,0 +1,20 @@
+/** Misconfiguration found at creation: unknown options and bad values are TypeErrors that name the option. */
+import { inspect } from 'node:util';
+
+/** Answers true, or says what the value must be. */
+export type OptionCheck = (value: unknown) => true | string;
+
+/** Throws a `TypeError` for an option that is not in `checks` or does not pass; `undefined` counts as omitted. */
+export function checkOptions(owner: string, options: object, checks: Readonly<Record<string, OptionCheck>>): void {
+  for (const [name, value] of Object.entries(options)) {
+    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
+    if (!check) throw new TypeError(`${owner}: unknown option '${name}'; known are ${Object.keys(checks).join(', ')}`);
+    const expected = value === undefined || check(value);
+    if (expected !== true)
+      throw new TypeError(`${owner}: ${name} must be ${expected}, got ${inspect(value, { depth: 1 })}`);
+  }
+}
+
+/** A whole number from 1. */
+export const positiveInteger: OptionCheck = (value) =>
+  (Number.isInteger(value) && (value as number) > 0) || 'a positive whole number';

@@ -1,0 +1,113 @@
+/** The options that all routers and adapters share, checked once. */
+import { memoryStore } from '../stores/memory.ts';
+import type { Hooks } from './hooks.ts';
+import { DEFAULT_LIMITS, type Limits } from './limits.ts';
+import { checkOptions, type OptionCheck } from './options-check.ts';
+import { isRecord } from './record.ts';
+import type { ResponseStore } from './store.ts';
+import { chatCompletionsUpstream } from './upstream/chat-completions.ts';
+import type { Upstream } from './upstream/upstream.ts';
+
+/** How silence on an event stream is filled. */
+export interface HeartbeatOptions {
+  /** Milliseconds of silence before a beat. Default: 15,000. */
+  readonly intervalMs?: number | undefined;
+  /**
+   * `comment`: SSE comments, each fourth in a row OpenAI's `keepalive` event, since some clients' timers do not see
+   * comments. `keepalive`: only that event. `ping`: a `ping` event, which some strict clients refuse. Default: `comment`.
+   */
+  readonly style?: 'comment' | 'keepalive' | 'ping' | undefined;
+}
+
+/** What every router and adapter understands; `undefined` means omitted. */
+export interface CoreOptions {
+  /** The model server. Default: `chatCompletionsUpstream()`, configured by the environment. */
+  readonly upstream?: Upstream | undefined;
+  /** Where responses are kept. Default: one bounded memory store for the process. */
+  readonly store?: ResponseStore | undefined;
+  /** Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` Open Responses'. */
+  readonly reasoning?: 'summary' | 'text' | 'spec' | undefined;
+  readonly heartbeat?: HeartbeatOptions | false | undefined;
+  readonly limits?: Partial<Limits> | undefined;
+  /** Whether a response that could not be kept fails, or is answered all the same. Default: `fail`. */
+  readonly onStoreError?: 'fail' | 'continue' | undefined;
+  /** Whether `response.queued` is sent. Default: false. */
+  readonly queuedEvent?: boolean | undefined;
+  readonly hooks?: Hooks | undefined;
+}
+
+/** The options with every default filled in. */
+export interface CoreSettings {
+  readonly upstream: Upstream;
+  readonly store: ResponseStore;
+  readonly reasoning: 'summary' | 'text' | 'spec';
+  readonly heartbeat: { readonly intervalMs: number | undefined; readonly style: 'comment' | 'keepalive' | 'ping' };
+  readonly limits: Limits;
+  readonly onStoreError: 'fail' | 'continue';
+  readonly queuedEvent: boolean;
+  readonly hooks: Hooks;
+}
+
+let shared: ResponseStore | undefined;
+
+/** The memory store that everything in this process uses when it is given none. */
+export function sharedStore(): ResponseStore {
+  shared ??= memoryStore();
+  return shared;
+}
+
+const oneOf =
+  (...values: readonly string[]): OptionCheck =>
+  (value) =>
+    values.includes(value as string) || `one of ${values.map((known) => `'${known}'`).join(', ')}`;
+
+const withMethods =
+  (...methods: readonly string[]): OptionCheck =>
+  (value) =>
+    (isRecord(value) && methods.every((method) => typeof value[method] === 'function')) ||
+    `an object with ${methods.join(', ')}`;
+
+/** The checks of the shared options, to which a router adds its own. */
+export const coreChecks: Readonly<Record<string, OptionCheck>> = {
+  upstream: withMethods('stream'),
+  store: withMethods('get', 'put', 'delete'),
+  reasoning: oneOf('summary', 'text', 'spec'),
+  heartbeat: (value) => value === false || isRecord(value) || 'an object or false',
+  limits: (value) => isRecord(value) || 'an object',
+  onStoreError: oneOf('fail', 'continue'),
+  queuedEvent: (value) => typeof value === 'boolean' || 'true or false',
+  hooks: (value) => isRecord(value) || 'an object of functions',
+};
+
+const limit: OptionCheck = (value) => (typeof value === 'number' && value > 0) || 'a positive number';
+const hook: OptionCheck = (value) => typeof value === 'function' || 'a function';
+
+/** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
+export function coreSettings(owner: string, options: CoreOptions): CoreSettings {
+  const { heartbeat = {}, limits = {}, hooks = {} } = options;
+  checkOptions(
+    `${owner}: limits`,
+    limits,
+    Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, limit])),
+  );
+  checkOptions(`${owner}: hooks`, hooks, { onRequest: hook, onResponse: hook, onError: hook, onNote: hook });
+  const beat = heartbeat || {};
+  checkOptions(`${owner}: heartbeat`, beat, { intervalMs: limit, style: oneOf('comment', 'keepalive', 'ping') });
+  return {
+    upstream: options.upstream ?? chatCompletionsUpstream(),
+    store: options.store ?? sharedStore(),
+    reasoning: options.reasoning ?? 'summary',
+    heartbeat: {
+      intervalMs: heartbeat === false ? undefined : (beat.intervalMs ?? 15_000),
+      style: beat.style ?? 'comment',
+    },
+    limits: { ...DEFAULT_LIMITS, ...given(limits) },
+    onStoreError: options.onStoreError ?? 'fail',
+    queuedEvent: options.queuedEvent ?? false,
+    hooks,
+  };
+}
+
+function given(limits: Partial<Limits>): Partial<Limits> {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+}

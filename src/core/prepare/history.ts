@@ -1,0 +1,85 @@
+/** Finds what a request refers to: the turns that it continues, and single items by their id. */
+import { ApiError } from '../errors.ts';
+import { responseIdOfItem } from '../ids.ts';
+import type { Item } from '../items.ts';
+import type { Note } from '../note.ts';
+import { chainOf, type MaybePromise, type ResponseStore, type StoredResponse } from '../store.ts';
+
+/** A request's past. */
+export interface History {
+  /** Everything said before, oldest first. */
+  readonly items: readonly Item[];
+  /** The response that is continued. */
+  readonly previous: StoredResponse | undefined;
+}
+
+const NO_HISTORY: History = { items: [], previous: undefined };
+
+/**
+ * The turns up to `previousId`. Throws `previous_response_not_found` where it is missing or another scope's,
+ * `history_too_long` past the limit, `store_error` where the store fails.
+ */
+export async function loadHistory(
+  store: ResponseStore,
+  scope: string,
+  previousId: string | null | undefined,
+  limit: number,
+): Promise<History> {
+  if (!previousId) return NO_HISTORY;
+  // One more than allowed tells a chain at the limit from one past it.
+  const chain = await fromStore(() => chainOf(store, { scope, id: previousId }, limit + 1));
+  const [previous] = chain;
+  if (!previous) throw notFound(previousId);
+  if (chain.length > limit) throw tooLong(limit);
+  return { items: chain.toReversed().flatMap(({ input, output }) => [...input, ...output]), previous };
+}
+
+function notFound(id: string): ApiError {
+  const message = `Previous response with id '${id}' not found.`;
+  return new ApiError('previous_response_not_found', message, { param: 'previous_response_id' });
+}
+
+function tooLong(limit: number): ApiError {
+  const message = `The conversation is longer than the ${limit} responses that this server continues.`;
+  return new ApiError('history_too_long', message, { param: 'previous_response_id' });
+}
+
+/** Asks the store; whatever it fails with becomes a `store_error`. */
+export async function fromStore<T>(ask: () => MaybePromise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (cause) {
+    if (cause instanceof ApiError) throw cause;
+    throw new ApiError('store_error', 'The store of responses failed.', { cause });
+  }
+}
+
+/** The input with every `item_reference` replaced by its item, from the history or the store; unknown ones are noted. */
+export async function resolveReferences(
+  store: ResponseStore,
+  scope: string,
+  input: readonly Item[],
+  history: readonly Item[],
+  note: (note: Note) => void,
+): Promise<readonly Item[]> {
+  if (!input.some(isReference)) return input;
+  const known = new Map(history.map((item) => [item.id, item]));
+  const resolved: Item[] = [];
+  for (const item of input) {
+    const found = isReference(item) ? (known.get(item.id) ?? (await findItem(store, scope, String(item.id)))) : item;
+    if (found) resolved.push(found);
+    else
+      note({ code: 'reference_skipped', message: `No item with id '${item.id}' is known; the reference is skipped.` });
+  }
+  return resolved;
+}
+
+function isReference({ type }: Item): boolean {
+  return type === 'item_reference';
+}
+
+async function findItem(store: ResponseStore, scope: string, itemId: string): Promise<Item | undefined> {
+  const id = responseIdOfItem(itemId);
+  const response = id === undefined ? undefined : await fromStore(() => store.get({ scope, id }));
+  return [...(response?.output ?? []), ...(response?.input ?? [])].find((item) => item.id === itemId);
+}

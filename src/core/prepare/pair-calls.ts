@@ -1,0 +1,63 @@
+/** Which output answers which tool call: the one place that knows a conversation's calls and outputs fit together. */
+import { ApiError } from '../errors.ts';
+import type { Item } from '../items.ts';
+
+const OUTPUT_TYPE: ReadonlyMap<string, string> = new Map([
+  ['function_call', 'function_call_output'],
+  ['custom_tool_call', 'custom_tool_call_output'],
+]);
+const OUTPUT_TYPES: ReadonlySet<string> = new Set(OUTPUT_TYPE.values());
+
+/** Whether the item is a call that the client must answer. */
+export function isCall(item: Item): boolean {
+  return OUTPUT_TYPE.has(item.type);
+}
+
+/** Whether the item answers such a call. */
+export function isCallOutput(item: Item): boolean {
+  return OUTPUT_TYPES.has(item.type);
+}
+
+/**
+ * Each call's output, wherever it stands behind its call. An output that names its tool but follows no call brings
+ * its call along: the returned items hold it. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
+ */
+export function pairCalls(items: readonly Item[]): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
+  const open = new Map<unknown, Item[]>();
+  const outputs = new Map<Item, Item>();
+  const paired: Item[] = [];
+  for (const item of items) {
+    const call = isCallOutput(item) ? takeCall(open, item, paired) : undefined;
+    if (call) outputs.set(call, item);
+    if (isCall(item)) open.set(item.call_id, [...(open.get(item.call_id) ?? []), item]);
+    paired.push(item);
+  }
+  const unanswered = [...open.values()].flat()[0];
+  if (unanswered) throw outputMissing(unanswered);
+  return { items: paired, outputs };
+}
+
+/** The newest unanswered call of this id; ids may come back in a later turn. */
+function takeCall(open: Map<unknown, Item[]>, output: Item, paired: Item[]): Item {
+  const waiting = open.get(output.call_id);
+  const call = waiting?.pop();
+  if (waiting?.length === 0) open.delete(output.call_id);
+  if (call) return call;
+  if (typeof output.name !== 'string') throw callNotFound(output);
+  const missing = { type: 'function_call', call_id: output.call_id, name: output.name, arguments: argumentsOf(output) };
+  paired.push(missing);
+  return missing;
+}
+
+function argumentsOf(output: Item): string {
+  return typeof output.arguments === 'string' ? output.arguments : '{}';
+}
+
+function outputMissing({ call_id: id }: Item): ApiError {
+  return new ApiError('tool_output_missing', `No tool output found for function call ${id}.`, { param: 'input' });
+}
+
+function callNotFound({ call_id: id }: Item): ApiError {
+  const message = `No tool call found for function call output with call_id ${id}.`;
+  return new ApiError('tool_call_not_found', message, { param: 'input' });
+}

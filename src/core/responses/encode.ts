@@ -1,0 +1,152 @@
+/** Writes turn events as the frames of a Responses stream: a switch without memory. */
+import type { PartType } from '../items.ts';
+import { DONE_FRAME, frame, HEARTBEAT_FRAME } from '../sse.ts';
+import type { TurnEnd, TurnEvent } from '../turn/events.ts';
+import { unreachable } from '../unreachable.ts';
+import { endedResource } from './resource.ts';
+
+/** How the host wants its events spelled. */
+export interface EncodeOptions {
+  /** The resource as in `response.created`. */
+  readonly started: Readonly<Record<string, unknown>>;
+  /** `spec` spells raw reasoning as Open Responses does, `text` as OpenAI does. */
+  readonly reasoning: 'summary' | 'text' | 'spec';
+  /** The name of the event among the heartbeats. */
+  readonly keepalive: 'keepalive' | 'ping';
+}
+
+/** The frames of one batch, as one string for one write. */
+export function encodeBatch(events: readonly TurnEvent[], options: EncodeOptions): string {
+  let text = '';
+  for (const event of events) text += encode(event, options);
+  return text;
+}
+
+function encode(event: TurnEvent, options: EncodeOptions): string {
+  switch (event.type) {
+    case 'text-delta':
+      return textDelta(event, options);
+    case 'arguments-delta':
+      return argumentsDelta(event);
+    case 'turn-start':
+      return lifecycle('created', event.sequence, options.started);
+    case 'turn-queued':
+      return lifecycle('queued', event.sequence, { ...options.started, status: 'queued' });
+    case 'turn-progress':
+      return lifecycle('in_progress', event.sequence, options.started);
+    case 'turn-end':
+      return lifecycle(event.status, event.sequence, endedResource(options.started, event)) + DONE_FRAME;
+    case 'item-start':
+      return itemFrame('added', event);
+    case 'item-end':
+      return itemFrame('done', event);
+    case 'part-start':
+      return partFrame('added', event);
+    case 'part-end':
+      return partFrame('done', event);
+    case 'text-end':
+      return textEnd(event, options);
+    case 'annotation':
+      return annotationFrame(event);
+    case 'arguments-end':
+      return argumentsEnd(event);
+    case 'error':
+      return errorFrame(event);
+    case 'heartbeat':
+      return HEARTBEAT_FRAME;
+    case 'keepalive':
+      return frame({ type: options.keepalive, sequence_number: event.sequence } as const);
+    case 'call-dropped':
+      return '';
+    default:
+      return unreachable(event);
+  }
+}
+
+type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>;
+
+function lifecycle(
+  name: TurnEnd['status'] | 'created' | 'queued' | 'in_progress',
+  sequence: number,
+  response: unknown,
+): string {
+  return frame({ type: `response.${name}`, sequence_number: sequence, response } as { type: string });
+}
+
+function itemFrame(name: 'added' | 'done', { sequence, index, item }: Of<'item-start' | 'item-end'>): string {
+  return written(`response.output_item.${name}`, { sequence_number: sequence, output_index: index, item });
+}
+
+function written(type: string, fields: object): string {
+  return frame({ type, ...fields });
+}
+
+/** Where a part is: reasoning summaries are counted apart from content. */
+function place({ sequence, index, itemId, partIndex }: Of<'part-start'> | Of<'text-end'>, type: PartType): object {
+  const counted = type === 'summary_text' ? { summary_index: partIndex } : { content_index: partIndex };
+  return { sequence_number: sequence, item_id: itemId, output_index: index, ...counted };
+}
+
+function partFrame(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>): string {
+  const kind = event.part.type === 'summary_text' ? 'reasoning_summary_part' : 'content_part';
+  return written(`response.${kind}.${name}`, {
+    ...place(event as Of<'part-start'>, event.part.type),
+    part: event.part,
+  });
+}
+
+const TEXT_EVENT: Readonly<Record<PartType, string>> = {
+  output_text: 'response.output_text',
+  refusal: 'response.refusal',
+  summary_text: 'response.reasoning_summary_text',
+  reasoning_text: 'response.reasoning_text',
+};
+
+function textEvent(part: PartType, { reasoning }: EncodeOptions): string {
+  return part === 'reasoning_text' && reasoning === 'spec' ? 'response.reasoning' : TEXT_EVENT[part];
+}
+
+/** Written by hand: with a whole JSON.stringify for each delta, framing costs more than all the rest. */
+function textDelta(event: Of<'text-delta'>, options: EncodeOptions): string {
+  const type = `${textEvent(event.part, options)}.delta`;
+  const counted = event.part === 'summary_text' ? 'summary_index' : 'content_index';
+  const logprobs = event.part !== 'output_text' ? '' : `,"logprobs":${logprobText(event.logprobs)}`;
+  return `event: ${type}\ndata: {"type":"${type}","sequence_number":${event.sequence},"item_id":"${event.itemId}","output_index":${event.index},"${counted}":${event.partIndex},"delta":${JSON.stringify(event.text)}${logprobs}}\n\n`;
+}
+
+function logprobText(logprobs: readonly unknown[]): string {
+  return logprobs.length === 0 ? '[]' : JSON.stringify(logprobs);
+}
+
+function textEnd(event: Of<'text-end'>, options: EncodeOptions): string {
+  const { part, text, logprobs } = event;
+  const whole = part === 'refusal' ? { refusal: text } : part === 'output_text' ? { text, logprobs } : { text };
+  return written(`${textEvent(part, options)}.done`, { ...place(event, part), ...whole });
+}
+
+function annotationFrame(event: Of<'annotation'>): string {
+  const { sequence, itemId, index, partIndex, annotationIndex, annotation } = event;
+  return written('response.output_text.annotation.added', {
+    sequence_number: sequence,
+    item_id: itemId,
+    output_index: index,
+    content_index: partIndex,
+    annotation_index: annotationIndex,
+    annotation,
+  });
+}
+
+function argumentsDelta({ sequence, itemId, index, text }: Of<'arguments-delta'>): string {
+  return `event: response.function_call_arguments.delta\ndata: {"type":"response.function_call_arguments.delta","sequence_number":${sequence},"item_id":"${itemId}","output_index":${index},"delta":${JSON.stringify(text)}}\n\n`;
+}
+
+function argumentsEnd({ sequence, itemId, index, name, arguments: text }: Of<'arguments-end'>): string {
+  const fields = { sequence_number: sequence, item_id: itemId, output_index: index, name, arguments: text };
+  return written('response.function_call_arguments.done', fields);
+}
+
+/** Nested for the specification and the wire, flat for OpenAI's types: each client reads the one it knows. */
+function errorFrame({ sequence, error }: Of<'error'>): string {
+  const { code, message, param, type } = error;
+  return written('error', { sequence_number: sequence, code, message, param, error: { type, code, message, param } });
+}

@@ -1,0 +1,168 @@
+/** Reads a checked body of `POST /responses` as items and as a request to a model. */
+import { ApiError } from '../errors.ts';
+import { inputItemId } from '../ids.ts';
+import type { Item } from '../items.ts';
+import type { Note } from '../note.ts';
+import { itemType } from '../prepare/validate.ts';
+import { isRecord } from '../record.ts';
+import type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from '../upstream/upstream.ts';
+import type { CreateBody } from './schema.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const ID_PREFIX: Readonly<Record<string, string>> = {
+  message: 'msg',
+  function_call: 'fc',
+  function_call_output: 'fco',
+  custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctco',
+  reasoning: 'rs',
+};
+
+/** The request's own items, each with an id, a type and, where it is a message, a list of parts. */
+export function inputItems(input: unknown, seed: string): readonly Item[] {
+  if (input === undefined || input === null) return [];
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input as readonly Fields[]);
+  return items.map((item, index) => wholeItem(item, seed, index));
+}
+
+function wholeItem(fields: Fields, seed: string, index: number): Item {
+  const type = itemType(fields);
+  const prefix = (Object.hasOwn(ID_PREFIX, type) && ID_PREFIX[type]) || 'item';
+  const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(prefix, seed, index);
+  const item: Item = { ...fields, type, id };
+  if (type === 'message') return { ...item, status: item.status ?? 'completed', content: partsOf(item) };
+  return type.endsWith('_output') ? { ...item, status: item.status ?? 'completed' } : item;
+}
+
+function partsOf({ role, content }: Item): unknown {
+  if (typeof content !== 'string') return content ?? [];
+  return role === 'assistant'
+    ? [{ type: 'output_text', text: content, annotations: [], logprobs: [] }]
+    : [{ type: 'input_text', text: content }];
+}
+
+/** Which tools the model is offered and what it may do with them. */
+export interface ToolPlan {
+  /** The request's tools as they are echoed, or those of the response it continues. */
+  readonly tools: readonly Fields[];
+  readonly choice: unknown;
+  readonly offered: readonly ToolDefinition[];
+  readonly toolChoice: ToolChoice | undefined;
+  /** Set where `allowed_tools` limits the calls. */
+  readonly allowed: ReadonlySet<string> | undefined;
+}
+
+/** Settles the tools; `inherited` is the resource of the response that is continued. Tools nobody here can run are noted. */
+export function planTools(body: Fields, inherited: Fields | undefined, note: (note: Note) => void): ToolPlan {
+  const omitted = body.tools === undefined || body.tools === null;
+  const tools = ((omitted ? inherited?.tools : body.tools) ?? []) as readonly Fields[];
+  const choice = body.tool_choice ?? (omitted ? inherited?.tool_choice : undefined) ?? 'auto';
+  const offered = tools.filter(isFunction).map(definition);
+  for (const { type } of tools.filter((tool) => !isFunction(tool))) {
+    note({ code: 'tool_dropped', message: `Tools of type '${type}' cannot be run here; the model is not offered it.` });
+  }
+  return { tools, choice, offered, ...settleChoice(choice, tools, offered, note) };
+}
+
+function isFunction(tool: Fields): boolean {
+  return tool.type === 'function';
+}
+
+function definition({ name, description, parameters, strict }: Fields): ToolDefinition {
+  return {
+    name: name as string,
+    ...(description ? { description: description as string } : {}),
+    ...(parameters ? { parameters: parameters as Fields } : {}),
+    ...(typeof strict === 'boolean' ? { strict } : {}),
+  };
+}
+
+type Settled = Pick<ToolPlan, 'toolChoice' | 'allowed'>;
+
+function settleChoice(
+  choice: unknown,
+  tools: readonly Fields[],
+  offered: readonly ToolDefinition[],
+  note: (note: Note) => void,
+): Settled {
+  if (typeof choice === 'string') return { toolChoice: wordChoice(choice, tools, offered), allowed: undefined };
+  if (!isRecord(choice)) return { toolChoice: undefined, allowed: undefined };
+  if (choice.type === 'allowed_tools') return allowedTools(choice);
+  if (choice.type === 'function') return { toolChoice: namedChoice(choice, offered), allowed: undefined };
+  note({ code: 'tool_choice_dropped', message: `A tool_choice of type '${choice.type}' cannot be met here.` });
+  return { toolChoice: undefined, allowed: undefined };
+}
+
+function wordChoice(
+  choice: string,
+  tools: readonly Fields[],
+  offered: readonly ToolDefinition[],
+): ToolChoice | undefined {
+  if (choice === 'required' && tools.length === 0) {
+    throw choiceError("Tool choice 'required' must be specified with 'tools' parameter.");
+  }
+  return offered.length === 0 ? undefined : (choice as ToolChoice);
+}
+
+function namedChoice(choice: Fields, offered: readonly ToolDefinition[]): ToolChoice {
+  const name = choice.name ?? (isRecord(choice.function) ? choice.function.name : undefined);
+  if (offered.some((tool) => tool.name === name)) return { name: name as string };
+  throw choiceError(`Tool choice '${typeof name === 'string' ? name : 'function'}' not found in 'tools' parameter.`);
+}
+
+/** All tools stay in the prompt; one required tool is the same as naming it, which every server understands. */
+function allowedTools({ tools, mode }: Fields): Settled {
+  if (!Array.isArray(tools)) throw choiceError("Missing required parameter: 'tool_choice.tools'.");
+  const names = tools.filter((tool) => isRecord(tool) && typeof tool.name === 'string').map((tool) => tool.name);
+  const only = names.length === 1 && mode === 'required' ? { name: names[0] as string } : undefined;
+  return { toolChoice: only ?? (mode === 'required' ? 'required' : 'auto'), allowed: new Set(names) };
+}
+
+function choiceError(message: string): ApiError {
+  return new ApiError('invalid_value', message, { param: 'tool_choice' });
+}
+
+const LOGPROBS = 'message.output_text.logprobs';
+
+/** The request to the model: the conversation so far, and every setting that a model server may know. */
+export function modelRequest(body: CreateBody, items: readonly Item[], plan: ToolPlan): ModelRequest {
+  const settings = {
+    instructions: body.instructions,
+    toolChoice: plan.toolChoice,
+    parallelToolCalls: body.parallel_tool_calls,
+    textFormat: textFormat(body.text?.format),
+    verbosity: body.text?.verbosity,
+    reasoningEffort: body.reasoning?.effort,
+    maxOutputTokens: body.max_output_tokens,
+    temperature: body.temperature,
+    topP: body.top_p,
+    presencePenalty: body.presence_penalty,
+    frequencyPenalty: body.frequency_penalty,
+    topLogprobs: body.top_logprobs ?? (body.include?.includes(LOGPROBS) ? 0 : undefined),
+    metadata: body.metadata,
+    serviceTier: body.service_tier,
+    safetyIdentifier: body.safety_identifier,
+    promptCacheKey: body.prompt_cache_key,
+    user: body.user,
+  };
+  // Null means omitted; what is left are values of the right types.
+  const given = Object.fromEntries(
+    Object.entries(settings).filter(([, value]) => value !== undefined && value !== null),
+  );
+  return { ...(given as Partial<ModelRequest>), model: body.model, items, tools: plan.offered };
+}
+
+type Format = NonNullable<NonNullable<CreateBody['text']>['format']>;
+
+function textFormat(format: Format | null | undefined): TextFormat | undefined {
+  if (format?.type !== 'json_schema') return format?.type === 'json_object' ? { type: 'json_object' } : undefined;
+  const { type, name, description, schema, strict } = format;
+  return {
+    type,
+    name,
+    ...(description ? { description } : {}),
+    ...(schema ? { schema } : {}),
+    ...(typeof strict === 'boolean' ? { strict } : {}),
+  };
+}

@@ -1,0 +1,123 @@
+/** The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest tolerated. */
+import { z } from 'zod';
+
+const MAX_METADATA = 16;
+
+const text = z.string();
+const optionalText = text.nullish();
+const flag = z.boolean().nullish();
+
+/** A union whose error says what was expected. */
+function either<const T extends readonly [z.ZodType, ...z.ZodType[]]>(expected: string, ...options: T) {
+  return z.union(options as never, { error: expected }) as unknown as z.ZodUnion<T>;
+}
+
+const inputPart = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.literal('input_text'), text }),
+  z.looseObject({ type: z.literal('text'), text }),
+  z.looseObject({ type: z.literal('output_text'), text }),
+  z.looseObject({ type: z.literal('refusal'), refusal: text }),
+  z.looseObject({ type: z.literal('summary_text'), text }),
+  z.looseObject({ type: z.literal('reasoning_text'), text }),
+  z.looseObject({ type: z.literal('input_image'), image_url: optionalText, file_id: optionalText }),
+  z.looseObject({
+    type: z.literal('input_file'),
+    file_data: optionalText,
+    file_url: optionalText,
+    file_id: optionalText,
+    filename: optionalText,
+  }),
+  z.looseObject({
+    type: z.literal('input_audio'),
+    input_audio: z.looseObject({ data: text, format: text }),
+  }),
+  z.looseObject({ type: z.literal('input_video'), video_url: text }),
+]);
+
+const content = either('a string or an array of content parts', text, z.array(inputPart));
+const callId = z.string().min(1);
+
+const message = z.looseObject({
+  role: z.enum(['user', 'assistant', 'system', 'developer']),
+  content: content.nullish(),
+});
+
+/** The item types that are looked into; all others are kept as they are. */
+export const itemSchemas: Readonly<Record<string, z.ZodType>> = {
+  message,
+  function_call: z.looseObject({ call_id: callId, name: z.string().min(1), arguments: text }),
+  function_call_output: z.looseObject({ call_id: callId, output: content }),
+  custom_tool_call: z.looseObject({ call_id: callId, name: z.string().min(1), input: text }),
+  custom_tool_call_output: z.looseObject({ call_id: callId, output: content }),
+  item_reference: z.looseObject({ id: z.string().min(1) }),
+  reasoning: z.looseObject({
+    summary: z.array(z.looseObject({ text })).nullish(),
+    content: z.array(z.looseObject({ text })).nullish(),
+  }),
+  mcp_call: z.looseObject({ id: z.string().min(1), name: text, arguments: text }),
+  code_interpreter_call: z.looseObject({ id: z.string().min(1), code: optionalText }),
+};
+
+const functionTool = z.looseObject({
+  type: z.literal('function'),
+  name: z.string().min(1).max(64),
+  description: optionalText,
+  parameters: z.record(z.string(), z.unknown()).nullish(),
+  strict: flag,
+});
+
+/** A function tool; tools of other types are kept as they are. */
+export const functionToolSchema = functionTool;
+
+const toolChoice = either('a string or an object', z.enum(['auto', 'none', 'required']), z.looseObject({ type: text }));
+
+const textFormat = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.literal('text') }),
+  z.looseObject({ type: z.literal('json_object') }),
+  z.looseObject({
+    type: z.literal('json_schema'),
+    name: z.string().min(1).max(64),
+    description: optionalText,
+    schema: z.record(z.string(), z.unknown()).nullish(),
+    strict: flag,
+  }),
+]);
+
+const metadata = z
+  .record(z.string().max(64), z.string().max(512))
+  .refine((pairs) => Object.keys(pairs).length <= MAX_METADATA, `at most ${MAX_METADATA} pairs`);
+
+/** The body; what it does not name is ignored. */
+export const createSchema = z.object({
+  model: z.string().min(1),
+  input: either('a string or an array of items', text, z.array(z.looseObject({ type: optionalText }))).nullish(),
+  instructions: optionalText,
+  previous_response_id: optionalText,
+  stream: flag,
+  store: flag,
+  background: flag,
+  tools: z.array(z.looseObject({ type: text })).nullish(),
+  tool_choice: toolChoice.nullish(),
+  parallel_tool_calls: flag,
+  max_tool_calls: z.int().min(1).nullish(),
+  max_output_tokens: z.int().min(16).nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
+  top_logprobs: z.int().min(0).max(20).nullish(),
+  include: z.array(text).nullish(),
+  text: z.looseObject({ format: textFormat.nullish(), verbosity: optionalText }).nullish(),
+  reasoning: z.looseObject({ effort: optionalText, summary: optionalText, generate_summary: optionalText }).nullish(),
+  truncation: z.enum(['auto', 'disabled']).nullish(),
+  metadata: metadata.nullish(),
+  service_tier: optionalText,
+  safety_identifier: z.string().max(64).nullish(),
+  prompt_cache_key: optionalText,
+  user: optionalText,
+  conversation: z.unknown().optional(),
+  prompt: z.unknown().optional(),
+});
+
+/** The validated body. */
+export type CreateBody = z.infer<typeof createSchema>;

@@ -1,0 +1,182 @@
+/** Reads the chunks of a Chat Completions stream, or one whole answer, as model events. */
+import { ApiError } from '../errors.ts';
+import type { LogProb, TopLogProb, UrlCitation } from '../items.ts';
+import { isRecord } from '../record.ts';
+import type { FinishReason, ModelEvent } from '../turn/events.ts';
+import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
+import { type ToolCalls, toolCalls } from './tool-calls.ts';
+import { errorInBody } from './upstream-error.ts';
+import { readUsage } from './usage.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Takes one parsed chunk after another. */
+export interface ChatDecoder {
+  /** Adds what the chunk says to `events`; throws `ApiError` where it carries an error. */
+  take(chunk: unknown, events: ModelEvent[]): void;
+  /** Adds the `finish` event; throws `upstream_truncated` where the upstream gave no sign of having finished. */
+  end(events: ModelEvent[], sawDone: boolean): void;
+}
+
+/** The state of one model call; `think` says whether `<think>` tags in the text are read as reasoning. */
+export function chatDecoder({ think = true } = {}): ChatDecoder {
+  const calls = toolCalls();
+  const tags = think ? thinkTags() : undefined;
+  let finish: unknown;
+  let spoke = false;
+
+  return {
+    take(chunk, events) {
+      if (!isRecord(chunk))
+        throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
+      const error = errorInBody(chunk);
+      if (error) throw error;
+      takeUsage(chunk, events);
+      const choice = firstChoice(chunk.choices);
+      if (!choice) return;
+      const delta = isRecord(choice.delta) ? choice.delta : spoke ? undefined : choice.message;
+      if (isRecord(delta)) takeDelta(delta, choice.logprobs, calls, tags, events);
+      spoke = true;
+      // The finish is told at the end of the stream: some upstreams repeat it, or write on after it.
+      if (choice.finish_reason) finish = choice.finish_reason;
+    },
+    end(events, sawDone) {
+      tags?.end(events);
+      calls.settle(events);
+      if (!finish && !sawDone) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
+      if (finish === 'error') throw new ApiError('upstream_error', 'The model server failed while answering.');
+      events.push({ type: 'finish', reason: finishReason(finish) });
+    },
+  };
+}
+
+/** Only the first choice is ever asked for. */
+function firstChoice(choices: unknown): Fields | undefined {
+  if (!Array.isArray(choices)) return undefined;
+  return choices.find((choice) => isRecord(choice) && (choice.index ?? 0) === 0);
+}
+
+function takeUsage(chunk: Fields, events: ModelEvent[]): void {
+  const reported = chunk.usage ?? (isRecord(chunk.x_groq) ? chunk.x_groq.usage : undefined);
+  if (!reported) return;
+  const usage = readUsage(reported);
+  if (usage) events.push({ type: 'usage', usage });
+}
+
+function takeDelta(
+  delta: Fields,
+  logprobs: unknown,
+  calls: ToolCalls,
+  tags: ThinkTags | undefined,
+  events: ModelEvent[],
+) {
+  const told = events.length;
+  takeReasoning(delta, events);
+  takeContent(delta.content, logprobs, tags, events);
+  if (typeof delta.refusal === 'string' && delta.refusal) events.push({ type: 'refusal-delta', text: delta.refusal });
+  if (events.length > told) settleBefore(calls, events, told);
+  if (Array.isArray(delta.tool_calls)) takeCalls(delta.tool_calls, calls, tags, events);
+  else if (isRecord(delta.function_call)) takeCalls([{ index: 0, function: delta.function_call }], calls, tags, events);
+  if (Array.isArray(delta.annotations)) takeAnnotations(delta.annotations, events);
+}
+
+/** A call that waits for its arguments began before what was just said, so it is told on first. */
+function settleBefore(calls: ToolCalls, events: ModelEvent[], told: number): void {
+  const said = events.splice(told);
+  calls.settle(events);
+  events.push(...said);
+}
+
+function takeCalls(entries: readonly unknown[], calls: ToolCalls, tags: ThinkTags | undefined, events: ModelEvent[]) {
+  if (entries.length === 0) return;
+  tags?.end(events);
+  calls.take(entries, events);
+}
+
+/** Servers differ in the field's name, and some fill two of them with the same text: the first one counts. */
+function takeReasoning(delta: Fields, events: ModelEvent[]): void {
+  const text = delta.reasoning_content || delta.reasoning || detailsText(delta.reasoning_details);
+  if (typeof text === 'string' && text) events.push({ type: 'reasoning-delta', text });
+}
+
+function detailsText(details: unknown): string {
+  if (!Array.isArray(details)) return '';
+  return details.map((detail) => (isRecord(detail) ? (detail.text ?? detail.summary ?? '') : '')).join('');
+}
+
+function takeContent(content: unknown, logprobs: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
+  if (typeof content === 'string') return takeText(content, logprobs, tags, events);
+  if (!Array.isArray(content)) return;
+  for (const part of content) takePart(part, tags, events);
+}
+
+/** Mistral's content is a list of text and thinking parts. */
+function takePart(part: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
+  if (!isRecord(part)) return;
+  if (part.type === 'thinking') events.push(...thinkingOf(part.thinking));
+  else if (typeof part.text === 'string') takeText(part.text, undefined, tags, events);
+}
+
+function thinkingOf(thinking: unknown): readonly ModelEvent[] {
+  const text = Array.isArray(thinking) ? detailsText(thinking) : thinking;
+  return typeof text === 'string' && text ? [{ type: 'reasoning-delta', text }] : [];
+}
+
+function takeText(text: string, logprobs: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
+  const read = readLogProbs(logprobs);
+  if (text === '' && read.length === 0) return;
+  if (tags && !tags.done) tags.take(text, read, events);
+  else events.push(textDelta(text, read));
+}
+
+const NO_LOGPROBS: readonly LogProb[] = [];
+
+function readLogProbs(value: unknown): readonly LogProb[] {
+  if (!isRecord(value) || !Array.isArray(value.content)) return NO_LOGPROBS;
+  return value.content.filter(isRecord).map((entry) => ({
+    ...readTopLogProb(entry),
+    top_logprobs: Array.isArray(entry.top_logprobs) ? entry.top_logprobs.filter(isRecord).map(readTopLogProb) : [],
+  }));
+}
+
+/** Chat Completions allows `bytes: null`; the Responses wire wants the bytes. */
+function readTopLogProb(entry: Fields): TopLogProb {
+  const token = typeof entry.token === 'string' ? entry.token : '';
+  const logprob = typeof entry.logprob === 'number' ? entry.logprob : 0;
+  return { token, logprob, bytes: Array.isArray(entry.bytes) ? entry.bytes : [...Buffer.from(token)] };
+}
+
+function takeAnnotations(annotations: readonly unknown[], events: ModelEvent[]): void {
+  for (const annotation of annotations) {
+    const citation = isRecord(annotation) ? readCitation(annotation) : undefined;
+    if (citation) events.push({ type: 'annotation', annotation: citation });
+  }
+}
+
+/** Chat Completions nests the citation under its type; the Responses wire has it flat. */
+function readCitation(annotation: Fields): UrlCitation | undefined {
+  const citation = isRecord(annotation.url_citation) ? annotation.url_citation : annotation;
+  if (typeof citation.url !== 'string') return undefined;
+  return {
+    type: 'url_citation',
+    url: citation.url,
+    title: typeof citation.title === 'string' ? citation.title : '',
+    start_index: offset(citation.start_index),
+    end_index: offset(citation.end_index),
+  };
+}
+
+function offset(value: unknown): number {
+  return typeof value === 'number' && value >= 0 ? Math.floor(value) : 0;
+}
+
+const CUT_OFF: Readonly<Record<string, FinishReason>> = {
+  length: 'length',
+  max_tokens: 'length',
+  model_length: 'length',
+  content_filter: 'content_filter',
+};
+
+function finishReason(reason: unknown): FinishReason {
+  return (typeof reason === 'string' && Object.hasOwn(CUT_OFF, reason) && CUT_OFF[reason]) || 'stop';
+}

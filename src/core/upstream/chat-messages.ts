@@ -1,0 +1,219 @@
+/** Writes a conversation of items as the messages of a Chat Completions request. */
+import type { Item } from '../items.ts';
+import { isCallOutput, pairCalls } from '../prepare/pair-calls.ts';
+import { isRecord } from '../record.ts';
+import type { ModelRequest } from './upstream.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A Chat Completions message; its fields are the wire's. */
+export type ChatMessage = Fields & { readonly role: string; readonly content?: unknown };
+
+/** How a model server likes its messages. */
+export interface MessageOptions {
+  /** `merge` writes all system and developer messages as one, at the front. */
+  readonly systemMessages: 'keep' | 'merge';
+  /** `system` renames the developer role, which most chat templates do not know. */
+  readonly developerRole: 'keep' | 'system';
+  /** Whether reasoning goes back with the tool calls it led to, as `reasoning_content`. */
+  readonly reasoningReplay: boolean;
+}
+
+/** One tool call with its answer, both as the Chat wire has them. */
+interface AnsweredCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+  readonly output: unknown;
+}
+
+/** An assistant message in the making: what the model said in one go. */
+interface Draft {
+  readonly text: string[];
+  readonly reasoning: string[];
+  readonly calls: AnsweredCall[];
+}
+
+/**
+ * The messages, with every call directly followed by its outputs. `skipped` is told of items that have no place in
+ * them. Throws `ApiError` where calls and outputs do not fit together.
+ */
+export function toChatMessages(
+  request: ModelRequest,
+  options: MessageOptions,
+  skipped: (item: Item) => void,
+): readonly ChatMessage[] {
+  const { items, outputs } = pairCalls(request.items);
+  const messages: ChatMessage[] = request.instructions ? [{ role: 'system', content: request.instructions }] : [];
+  let draft = emptyDraft();
+
+  const flush = () => {
+    messages.push(...assistantMessages(draft, options));
+    draft = emptyDraft();
+  };
+
+  for (const item of items) {
+    const call = answeredCall(item, outputs);
+    if (call) {
+      draft.calls.push(call);
+      continue;
+    }
+    // Words or thoughts after words or a call are the model's next message; anything else ends its turn.
+    if (!isAssistants(item) || draft.calls.length > 0 || draft.text.length > 0) flush();
+    if (item.type === 'reasoning') draft.reasoning.push(reasoningText(item));
+    else if (isAssistants(item)) draft.text.push(assistantText(item));
+    else if (item.type === 'message') messages.push(inputMessage(item, options));
+    else if (!isCallOutput(item) && !SILENT_TYPES.has(item.type)) skipped(item);
+  }
+  flush();
+  return options.systemMessages === 'merge' ? mergeSystem(messages) : messages;
+}
+
+/** Items that say nothing to a model. */
+const SILENT_TYPES: ReadonlySet<string> = new Set([
+  'mcp_list_tools',
+  'mcp_approval_request',
+  'mcp_approval_response',
+  'additional_tools',
+]);
+
+function emptyDraft(): Draft {
+  return { text: [], reasoning: [], calls: [] };
+}
+
+/** Whether the model said or thought it. */
+function isAssistants(item: Item): boolean {
+  return item.type === 'reasoning' || (item.type === 'message' && item.role === 'assistant');
+}
+
+/** A call whose answer is known: the client's in its own item, a hosted tool's in the same one. */
+function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredCall | undefined {
+  switch (item.type) {
+    case 'function_call':
+      return { ...callHead(item.call_id, item.name, item.arguments), output: outputs.get(item)?.output };
+    case 'custom_tool_call':
+      return {
+        ...callHead(item.call_id, item.name, JSON.stringify({ input: item.input })),
+        output: outputs.get(item)?.output,
+      };
+    case 'mcp_call':
+      return { ...callHead(item.id, item.name, item.arguments), output: item.output ?? errorText(item.error) };
+    case 'code_interpreter_call':
+      return {
+        ...callHead(item.id, 'code_interpreter', JSON.stringify({ code: item.code })),
+        output: codeOutput(item.outputs),
+      };
+    default:
+      return undefined;
+  }
+}
+
+function callHead(id: unknown, name: unknown, text: unknown): Omit<AnsweredCall, 'output'> {
+  const written = typeof text === 'string' && text.trim() !== '' ? text : '{}';
+  return { id: String(id), name: String(name), arguments: written };
+}
+
+function errorText(error: unknown): string {
+  if (error === undefined || error === null) return '(no output was recorded)';
+  return typeof error === 'string' ? error : JSON.stringify(error);
+}
+
+function codeOutput(outputs: unknown): string {
+  if (!Array.isArray(outputs)) return '(no output was recorded)';
+  return outputs.map((output) => (isRecord(output) ? (output.logs ?? `[${output.type}]`) : '')).join('\n');
+}
+
+function assistantMessages({ text, reasoning, calls }: Draft, { reasoningReplay }: MessageOptions): ChatMessage[] {
+  const content = text.join('');
+  if (calls.length === 0) return content === '' ? [] : [{ role: 'assistant', content }];
+  const thought = reasoningReplay ? reasoning.join('') : '';
+  const message: ChatMessage = {
+    role: 'assistant',
+    content: content === '' ? null : content,
+    ...(thought === '' ? {} : { reasoning_content: thought }),
+    tool_calls: calls.map(({ id, name, arguments: text }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: text },
+    })),
+  };
+  return [message, ...toolMessages(calls)];
+}
+
+/** The answers in the order of the calls; images follow in a user message, since a tool message holds only text. */
+function toolMessages(calls: readonly AnsweredCall[]): ChatMessage[] {
+  const lifted: unknown[] = [];
+  const messages = calls.map((call): ChatMessage => {
+    const { text, media } = splitOutput(call.output);
+    lifted.push(...media);
+    const content = text === '' && media.length > 0 ? '(The output is attached in the next message.)' : text;
+    return { role: 'tool', tool_call_id: call.id, content };
+  });
+  return lifted.length === 0 ? messages : [...messages, { role: 'user', content: lifted }];
+}
+
+function splitOutput(output: unknown): { text: string; media: readonly unknown[] } {
+  if (typeof output === 'string') return { text: output, media: [] };
+  if (!Array.isArray(output)) return { text: output === undefined ? '' : JSON.stringify(output), media: [] };
+  const parts = output.map(chatPart);
+  const text = parts.filter(isText).map((part) => part.text);
+  return { text: text.join('\n'), media: parts.filter((part) => !isText(part)) };
+}
+
+function isText(part: Fields): boolean {
+  return part.type === 'text';
+}
+
+function reasoningText(item: Item): string {
+  const raw = textsOf(item.content);
+  return raw === '' ? textsOf(item.summary) : raw;
+}
+
+function assistantText(item: Item): string {
+  return typeof item.content === 'string' ? item.content : textsOf(item.content);
+}
+
+function textsOf(parts: unknown): string {
+  if (!Array.isArray(parts)) return '';
+  return parts.map((part) => (isRecord(part) ? (part.text ?? part.refusal ?? '') : '')).join('');
+}
+
+function inputMessage(item: Item, { developerRole }: MessageOptions): ChatMessage {
+  const role = item.role === 'developer' && developerRole === 'system' ? 'system' : String(item.role);
+  return { role, content: inputContent(item.content) };
+}
+
+/** Text alone is written as a string, since many small servers take nothing else. */
+function inputContent(content: unknown): unknown {
+  if (!Array.isArray(content)) return content ?? '';
+  const parts = content.map(chatPart);
+  return parts.every(isText) ? parts.map((part) => part.text).join('\n') : parts;
+}
+
+function chatPart(part: Fields): Fields {
+  switch (part.type) {
+    case 'input_image':
+      return { type: 'image_url', image_url: { url: part.image_url, ...(part.detail ? { detail: part.detail } : {}) } };
+    case 'input_file':
+      return { type: 'file', file: fileOf(part) };
+    case 'input_audio':
+      return { type: 'input_audio', input_audio: part.input_audio };
+    case 'input_video':
+      return { type: 'video_url', video_url: { url: part.video_url } };
+    default:
+      return { type: 'text', text: String(part.text ?? part.refusal ?? '') };
+  }
+}
+
+/** Chat Completions has no field for a file's URL; the routers that take one read it from `file_data`. */
+function fileOf({ filename, file_data: data, file_url: url }: Fields): Fields {
+  return { ...(filename ? { filename } : {}), file_data: data ?? url };
+}
+
+function mergeSystem(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const isSystem = ({ role }: ChatMessage) => role === 'system' || role === 'developer';
+  const system = messages.filter(isSystem);
+  if (system.length === 0) return messages;
+  const content = system.map((message) => message.content).join('\n\n');
+  return [{ role: 'system', content }, ...messages.filter((message) => !isSystem(message))];
+}

@@ -1,0 +1,125 @@
+/** Reads an event stream from a socket: bytes in, batches of event data out, one batch for each tick in which some arrived. */
+import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { createParser } from 'eventsource-parser';
+import { ApiError } from '../errors.ts';
+
+/** Characters of unread events above which the socket is paused. */
+const HIGH_WATER = 256 * 1024;
+/** What the framing of an event may add to its data before the parser gives up on it. */
+const FRAMING = 1024;
+/** How long a stream that said it was done may take to end before its socket is given up, in milliseconds. */
+const LINGER_MS = 1000;
+
+/** How events are read. */
+export interface SseOptions {
+  /** UTF-8 bytes of one event's data. */
+  readonly eventBytes: number;
+  /** After this many milliseconds without a first event, one empty batch says that the stream is open but silent. */
+  readonly quietMs: number;
+  /** Called for each read, comments included. */
+  readonly onBytes: () => void;
+}
+
+/**
+ * Yields the data of the events. Reading goes on only as fast as batches are taken. Throws what the body throws, and
+ * `upstream_error` for an event over the limit. Ends with the body; a last event without its blank line counts.
+ */
+export async function* readEvents(body: Readable, options: SseOptions): AsyncGenerator<readonly string[]> {
+  const inbox = openInbox(body, options);
+  const quiet = setTimeout(inbox.wakeQuiet, options.quietMs);
+  try {
+    for (let batch = await inbox.next(); batch; batch = await inbox.next()) {
+      clearTimeout(quiet);
+      yield batch;
+    }
+  } finally {
+    clearTimeout(quiet);
+    letEnd(body);
+  }
+}
+
+interface Inbox {
+  /** The events since the last call, or undefined at the end. */
+  next(): Promise<readonly string[] | undefined>;
+  /** Lets a waiting `next` answer with nothing. */
+  wakeQuiet(): void;
+}
+
+function openInbox(body: Readable, { eventBytes, onBytes }: SseOptions): Inbox {
+  const decoder = new StringDecoder('utf8');
+  let events: string[] = [];
+  let waiting = 0;
+  let ended = false;
+  let failure: unknown;
+  let wake: (() => void) | undefined;
+  let quiet = false;
+
+  const settle = () => {
+    wake?.();
+    wake = undefined;
+  };
+  const fail = (error: unknown) => {
+    failure ??= error;
+    ended = true;
+    settle();
+  };
+  const parser = createParser({
+    maxBufferSize: eventBytes + FRAMING,
+    onEvent({ data }) {
+      if (data.length * 3 > eventBytes && Buffer.byteLength(data) > eventBytes) return fail(eventTooLarge());
+      events.push(data);
+      waiting += data.length;
+    },
+    onError(error) {
+      if (error.type === 'max-buffer-size-exceeded') fail(eventTooLarge());
+    },
+  });
+
+  body.on('data', (chunk: Buffer) => {
+    onBytes();
+    if (ended) return;
+    const before = events.length;
+    parser.feed(decoder.write(chunk));
+    if (waiting > HIGH_WATER) body.pause();
+    // The HTTP parser calls back once for every HTTP chunk: waiting for the tick's end joins those of one read.
+    if (before === 0 && events.length > 0) process.nextTick(settle);
+  });
+  body.once('error', fail);
+  body.once('end', () => {
+    if (!ended) parser.feed(`${decoder.end()}\n\n`);
+    ended = true;
+    settle();
+  });
+
+  return {
+    async next() {
+      if (events.length === 0 && !ended) await new Promise<void>((resolve) => (wake = resolve));
+      if (events.length === 0 && failure) throw failure;
+      if (events.length === 0 && ended && !quiet) return undefined;
+      quiet = false;
+      const batch = events;
+      events = [];
+      waiting = 0;
+      body.resume();
+      return batch;
+    },
+    wakeQuiet() {
+      quiet = true;
+      settle();
+    },
+  };
+}
+
+/** A body that has ended gives its connection back to the pool; one that has not within the time is cut. */
+function letEnd(body: Readable): void {
+  if (body.readableEnded || body.destroyed) return;
+  body.on('error', () => {});
+  body.resume();
+  const timer = setTimeout(() => body.destroy(), LINGER_MS).unref();
+  body.once('close', () => clearTimeout(timer));
+}
+
+function eventTooLarge(): ApiError {
+  return new ApiError('upstream_error', "The model server sent an event over this server's limit.");
+}

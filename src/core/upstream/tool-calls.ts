@@ -1,0 +1,127 @@
+/** Puts together the tool calls of one model call from however the upstream chose to cut them. */
+import { isRecord } from '../record.ts';
+import type { ModelEvent } from '../turn/events.ts';
+
+/** A call that has begun. It is told on only when its name is sure to be whole: at its first arguments, or when something else comes. */
+interface Call {
+  readonly call: number;
+  id: string;
+  name: string;
+  arguments: string;
+  told: boolean;
+  /** The chunk that last touched it. */
+  chunk: number;
+}
+
+interface Entry {
+  readonly index: number | undefined;
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** Takes the `tool_calls` of one chunk after another and adds what they mean to `events`. */
+export interface ToolCalls {
+  /** `entries` is the raw `delta.tool_calls`. */
+  take(entries: readonly unknown[], events: ModelEvent[]): void;
+  /** Tells on a call that still waits for arguments; to be called before anything else is said, and at the end. */
+  settle(events: ModelEvent[]): void;
+}
+
+/** The calls of one model call. */
+export function toolCalls(): ToolCalls {
+  const calls: Call[] = [];
+  const atIndex = new Map<number, Call>();
+  let chunk = 0;
+
+  function callOf(entry: Entry): Call {
+    const known = entry.index === undefined ? (withId(entry.id) ?? calls.at(-1)) : atIndex.get(entry.index);
+    if (known && !startsAnother(known, entry, chunk)) return known;
+    const call = { call: calls.length, id: '', name: '', arguments: '', told: false, chunk };
+    calls.push(call);
+    if (entry.index !== undefined) atIndex.set(entry.index, call);
+    return call;
+  }
+
+  function withId(id: string): Call | undefined {
+    return id === '' ? undefined : calls.find((call) => call.id === id);
+  }
+
+  function settle(events: ModelEvent[], except?: Call): void {
+    const waiting = calls.at(-1);
+    if (waiting && waiting !== except && !waiting.told) tell(waiting, '', events);
+  }
+
+  return {
+    take(entries, events) {
+      chunk += 1;
+      for (const raw of entries) {
+        const entry = readEntry(raw);
+        const call = callOf(entry);
+        settle(events, call);
+        extend(call, entry, chunk, events);
+      }
+    },
+    settle,
+  };
+}
+
+/** Some upstreams number every call 0, some not at all: then the id tells calls apart, and without ids a finished one does. */
+function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
+  // A fragment without a name goes on with its call even under a new id: old vLLM draws an id for every chunk.
+  if (entry.name === '') return false;
+  if (entry.id !== '' && call.id !== '') return entry.id !== call.id;
+  if (entry.index === undefined && call.chunk === chunk) return true;
+  return entry.arguments !== '' && isWhole(call.arguments);
+}
+
+function isWhole(text: string): boolean {
+  if (!text.trimEnd().endsWith('}')) return false;
+  try {
+    return isRecord(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
+function extend(call: Call, entry: Entry, chunk: number, events: ModelEvent[]): void {
+  call.chunk = chunk;
+  if (!call.told) {
+    call.id ||= entry.id;
+    // The same name again is a repetition, anything else the next piece of a split name.
+    if (entry.name !== call.name) call.name += entry.name;
+  }
+  if (entry.arguments !== '') tell(call, entry.arguments, events);
+}
+
+function tell(call: Call, text: string, events: ModelEvent[]): void {
+  call.arguments += text;
+  if (call.told) {
+    events.push({ type: 'tool-call-delta', call: call.call, arguments: text });
+    return;
+  }
+  call.told = true;
+  events.push({ type: 'tool-call-delta', call: call.call, id: call.id, name: call.name, arguments: text });
+}
+
+function readEntry(raw: unknown): Entry {
+  const entry = isRecord(raw) ? raw : {};
+  const called = isRecord(entry.function) ? entry.function : undefined;
+  const custom = isRecord(entry.custom) ? entry.custom : undefined;
+  return {
+    index: typeof entry.index === 'number' ? entry.index : undefined,
+    id: text(entry.id),
+    name: text((called ?? custom)?.name),
+    arguments: custom ? JSON.stringify({ input: text(custom.input) }) : argumentsText(called?.arguments),
+  };
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** Some upstreams send the arguments as the object itself. */
+function argumentsText(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,78 @@
+/** A model server's errors, whatever their shape, as errors that the client may see. */
+import { ApiError } from '../errors.ts';
+import { isRecord } from '../record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const MESSAGE_CHARACTERS = 4096;
+
+/** The error that an answer with a good status, or a chunk of a stream, carries in its body. */
+export function errorInBody(body: Fields): ApiError | undefined {
+  if (body.error) return upstreamError(statusInBody(body), body);
+  if (body.object === 'error' || body.type === 'error') return upstreamError(statusInBody(body), body);
+  return undefined;
+}
+
+/**
+ * The answer of a model server that refused: its status, its message and its code in OpenAI's envelope.
+ * `body` is the parsed answer, or undefined where it was not JSON, since an HTML page tells the client nothing.
+ */
+export function upstreamError(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): ApiError {
+  const known = status >= 400 && status < 600 ? status : 502;
+  const details = detailsOf(body);
+  return new ApiError(codeOf(details, known), messageOf(details, known), {
+    status: known,
+    type: typeOf(details, known),
+    param: typeof details.param === 'string' ? details.param : null,
+    headers,
+  });
+}
+
+/** Servers nest the details under `error`, write a bare string there, or write them at the top. */
+function detailsOf(body: unknown): Fields {
+  if (!isRecord(body)) return {};
+  if (isRecord(body.error)) return body.error;
+  if (typeof body.error === 'string') return { message: body.error };
+  return body;
+}
+
+function messageOf(details: Fields, status: number): string {
+  const said = [details.message, details.detail].find((text) => typeof text === 'string' && text.trim() !== '');
+  if (typeof said !== 'string' || /<html|<!doctype/i.test(said))
+    return `The model server answered with status ${status}.`;
+  return said.slice(0, MESSAGE_CHARACTERS);
+}
+
+const CODE_OF_STATUS: Readonly<Record<number, string>> = {
+  400: 'invalid_request',
+  401: 'invalid_api_key',
+  403: 'permission_denied',
+  404: 'not_found',
+  408: 'upstream_timeout',
+  413: 'request_too_large',
+  429: 'rate_limit_exceeded',
+  503: 'upstream_unavailable',
+  504: 'upstream_timeout',
+};
+
+function codeOf({ code }: Fields, status: number): string {
+  // A code that only repeats the status says nothing.
+  if (typeof code === 'string' && code !== '' && !/^\d+$/.test(code)) return code;
+  return CODE_OF_STATUS[status] ?? 'upstream_error';
+}
+
+function typeOf({ type }: Fields, status: number): string {
+  if (typeof type === 'string' && type.endsWith('_error')) return type;
+  if (status === 429) return 'rate_limit_error';
+  return status < 500 ? 'invalid_request_error' : 'server_error';
+}
+
+function statusInBody(body: Fields): number {
+  const details = detailsOf(body);
+  const status = [details.status, details.status_code, details.code, body.status].map(Number).find(isErrorStatus);
+  return status ?? 502;
+}
+
+function isErrorStatus(status: number): boolean {
+  return Number.isInteger(status) && status >= 400 && status < 600;
+}

@@ -1,0 +1,35 @@
+/** Writes a reply to a Node response: the one place that touches a client's socket. */
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Reply } from '../core/reply.ts';
+
+/**
+ * Sends the reply. A stream goes on only as fast as the client reads. Resolves when all is handed to the socket or the
+ * client has left.
+ */
+export async function respond(res: ServerResponse, { status, headers, body }: Reply): Promise<void> {
+  if (res.headersSent || res.destroyed) return closeUnread(body);
+  if (typeof body === 'string') {
+    res.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
+    return;
+  }
+  res.writeHead(status, headers);
+  res.flushHeaders();
+  for await (const frames of body) {
+    if (res.destroyed) return;
+    if (frames !== '' && !res.write(frames)) await writable(res);
+  }
+  res.end();
+}
+
+async function closeUnread(body: Reply['body']): Promise<void> {
+  if (typeof body !== 'string') await body[Symbol.asyncIterator]().return?.();
+}
+
+/** Resolves when the socket takes more, or never will. */
+async function writable(res: ServerResponse): Promise<void> {
+  if (res.destroyed) return;
+  const settled = new AbortController();
+  const { signal } = settled;
+  await Promise.race([once(res, 'drain', { signal }), once(res, 'close', { signal })]).finally(() => settled.abort());
+}

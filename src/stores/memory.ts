@@ -1,0 +1,137 @@
+/** Keeps responses in this process's memory: for one node, for tests and as the default. */
+import { inspect } from 'node:util';
+import { isRecord } from '../core/record.ts';
+import type { ResponseKey, ResponseStore, StoredResponse } from '../core/store.ts';
+
+/** The bounds of a memory store; `undefined` means the default. */
+export interface MemoryStoreOptions {
+  /** How many responses at most; 10,000 by default. */
+  readonly maxResponses?: number | undefined;
+  /** How many bytes of JSON (UTF-8) at most, over all responses; 256 MiB by default. */
+  readonly maxBytes?: number | undefined;
+  /** How long a response is kept after it was put, in milliseconds; 30 days by default. */
+  readonly ttlMs?: number | undefined;
+  /** The clock, in milliseconds since the epoch; `Date.now` by default. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** A store that answers at once. */
+export interface MemoryStore extends ResponseStore {
+  /** How many responses are held, those included that expired and were not met since. */
+  readonly size: number;
+  get(key: ResponseKey): StoredResponse | undefined;
+  put(response: StoredResponse): void;
+  delete(key: ResponseKey): boolean;
+  chain(key: ResponseKey, limit: number): readonly StoredResponse[];
+  close(): void;
+}
+
+/** A response as JSON text: what nobody can change later, and whose size is known exactly. */
+interface Kept {
+  readonly text: string;
+  readonly bytes: number;
+  readonly expiresAt: number;
+}
+
+const DEFAULTS = {
+  maxResponses: 10_000,
+  maxBytes: 256 * 1024 * 1024,
+  ttlMs: 30 * 24 * 60 * 60 * 1000,
+  now: () => Date.now(),
+};
+
+/** Keeps responses until they expire or until newer ones need the room, oldest first. It runs no timer. */
+export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
+  const { maxResponses, maxBytes, ttlMs, now } = settingsFrom(options);
+  // A Map keeps the order of insertion, so its front is the oldest.
+  const kept = new Map<string, Kept>();
+  let bytes = 0;
+
+  function get(key: ResponseKey): StoredResponse | undefined {
+    const found = find(key);
+    // The cast: only `put` writes these texts.
+    return found && (JSON.parse(found.text) as StoredResponse);
+  }
+
+  function find(key: ResponseKey): Kept | undefined {
+    const place = placeOf(key);
+    const found = kept.get(place);
+    if (found && found.expiresAt > now()) return found;
+    drop(place);
+    return undefined;
+  }
+
+  function put(response: StoredResponse): void {
+    const text = JSON.stringify(response);
+    const size = Buffer.byteLength(text);
+    if (size > maxBytes)
+      throw new Error(`memoryStore: ${response.id} takes ${size} bytes, more than maxBytes, ${maxBytes}`);
+    const place = placeOf(response);
+    drop(place);
+    kept.set(place, { text, bytes: size, expiresAt: Math.min(now() + ttlMs, response.expiresAt ?? Infinity) });
+    bytes += size;
+    evict();
+  }
+
+  function evict(): void {
+    const time = now();
+    for (const [place, { expiresAt }] of kept) {
+      if (expiresAt > time && kept.size <= maxResponses && bytes <= maxBytes) return;
+      drop(place);
+    }
+  }
+
+  function drop(place: string): boolean {
+    bytes -= kept.get(place)?.bytes ?? 0;
+    return kept.delete(place);
+  }
+
+  function chain(key: ResponseKey, limit: number): readonly StoredResponse[] {
+    const found: StoredResponse[] = [];
+    for (let id: string | undefined = key.id; id !== undefined && found.length < limit; ) {
+      const stored = get({ scope: key.scope, id });
+      if (stored) found.push(stored);
+      id = stored?.previousId;
+    }
+    return found;
+  }
+
+  return {
+    name: 'memory',
+    get size() {
+      return kept.size;
+    },
+    get,
+    put,
+    delete: (key) => find(key) !== undefined && drop(placeOf(key)),
+    chain,
+    close() {
+      kept.clear();
+      bytes = 0;
+    },
+  };
+}
+
+/** One string for scope and id; the length in front keeps ("a", "b:c") and ("a:b", "c") apart. */
+function placeOf({ scope, id }: ResponseKey): string {
+  return `${scope.length}:${scope}:${id}`;
+}
+
+function settingsFrom(options: MemoryStoreOptions): typeof DEFAULTS {
+  if (!isRecord(options)) throw new TypeError(`memoryStore: options must be an object, got ${inspect(options)}`);
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(DEFAULTS, name));
+  if (unknown !== undefined)
+    throw new TypeError(`memoryStore: there is no option ${inspect(unknown)}, got ${inspect(given[unknown])}`);
+  const settings = { ...DEFAULTS, ...given };
+  for (const name of ['maxResponses', 'maxBytes', 'ttlMs'] as const) checkCount(name, settings[name]);
+  if (typeof settings.now !== 'function') {
+    throw new TypeError(`memoryStore: now must be a function, got ${inspect(settings.now)}`);
+  }
+  return settings;
+}
+
+function checkCount(name: string, value: unknown): void {
+  if (Number.isSafeInteger(value) && Number(value) > 0) return;
+  throw new TypeError(`memoryStore: ${name} must be a positive integer, got ${inspect(value)}`);
+}

@@ -1,0 +1,63 @@
+/** Writes what a Chat Completions server says, for tests that do not need a recording. */
+
+/** A delta or a message, in the wire's own words. */
+export type ChatFields = Readonly<Record<string, unknown>>;
+
+/** What goes beside a delta or a message: `finish_reason` into the choice, all else into the chunk around it. */
+export interface ChatExtra {
+  readonly finish_reason?: string | null;
+  readonly [field: string]: unknown;
+}
+
+/** A finished tool call as the model asks for it; `arguments` is JSON text. */
+export interface FakeToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+// Constants, so that a test can name the bytes it expects.
+const HEAD = { id: 'chatcmpl-fake', created: 1_700_000_000, model: 'fake-model' };
+const USAGE = { prompt_tokens: 9, completion_tokens: 12, total_tokens: 21 };
+
+/** One streamed chunk as an SSE frame. `extra` overrides any field: `chatChunk({}, { choices: [], usage })`. */
+export function chatChunk(delta: ChatFields, extra: ChatExtra = {}): string {
+  const { finish_reason = null, ...fields } = extra;
+  const choices = [{ index: 0, delta, logprobs: null, finish_reason }];
+  return `data: ${JSON.stringify({ ...HEAD, object: 'chat.completion.chunk', choices, ...fields })}\n\n`;
+}
+
+/** A whole stream: a chunk for each delta, the finish chunk (`tool_calls` where a delta has any), usage and `[DONE]`. */
+export function chatStream(...deltas: readonly ChatFields[]): string {
+  const finish = chatChunk({}, { finish_reason: finishReason(deltas) });
+  const usage = chatChunk({}, { choices: [], usage: USAGE });
+  return [...deltas.map((delta) => chatChunk(delta)), finish, usage, 'data: [DONE]\n\n'].join('');
+}
+
+/** A whole stream that says the text: in one delta, or in one for each string. */
+export function textStream(text: string | readonly string[]): string {
+  const words = typeof text === 'string' ? [text] : text;
+  return chatStream({ role: 'assistant', content: '' }, ...words.map((content) => ({ content })));
+}
+
+/** A whole stream that asks for the calls: one delta with id and name, one with the arguments, for each in turn. */
+export function toolCallStream(calls: readonly FakeToolCall[]): string {
+  return chatStream({ role: 'assistant', content: null }, ...calls.flatMap(toolCallDeltas));
+}
+
+function toolCallDeltas({ id, name, arguments: text }: FakeToolCall, index: number): readonly ChatFields[] {
+  const start = { index, id, type: 'function', function: { name, arguments: '' } };
+  return [{ tool_calls: [start] }, { tool_calls: [{ index, function: { arguments: text } }] }];
+}
+
+/** The JSON text of an answer that is not streamed; a string is the assistant's text. */
+export function chatCompletion(message: string | ChatFields, extra: ChatExtra = {}): string {
+  const said = typeof message === 'string' ? { content: message } : message;
+  const { finish_reason = finishReason([said]), ...fields } = extra;
+  const choices = [{ index: 0, message: { role: 'assistant', content: null, ...said }, logprobs: null, finish_reason }];
+  return JSON.stringify({ ...HEAD, object: 'chat.completion', choices, usage: USAGE, ...fields });
+}
+
+function finishReason(deltas: readonly ChatFields[]): string {
+  return deltas.some(({ tool_calls }) => tool_calls) ? 'tool_calls' : 'stop';
+}

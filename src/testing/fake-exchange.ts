@@ -1,0 +1,94 @@
+/** One request to the fake upstream and its reply, and who of the two sides ended it. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { type FakeEnding, type FakeReply, playReply } from './fake-reply.ts';
+
+/** A request as it came over the wire. */
+export interface FakeRequest {
+  readonly method: string;
+  /** Path and query, such as `/v1/chat/completions`. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The parsed body, or its text where it is not JSON. */
+  readonly body: unknown;
+  /** Turns true when the client leaves before the reply is whole. */
+  readonly aborted: boolean;
+  /** When the request had been read, on the clock of `performance.now()`. */
+  readonly at: number;
+}
+
+/** A reply, or what to reply to this request; one that throws makes a 500 that tells the error. */
+export type FakeResponder = FakeReply | ((request: FakeRequest) => FakeReply | Promise<FakeReply>);
+
+/** A request that is being answered. */
+export interface FakeExchange {
+  readonly request: FakeRequest;
+  readonly response: ServerResponse;
+  /** Aborted when the connection or the reply has ended, whoever ended it. */
+  readonly over: AbortSignal;
+  /** When the client left; rejects where this side ended the exchange. */
+  readonly clientLeft: Promise<number>;
+  /** Ends this side. */
+  end(ending: FakeEnding): void;
+}
+
+/** Reads a request; undefined where the client left in the middle of it. */
+export async function receive(incoming: IncomingMessage, response: ServerResponse): Promise<FakeExchange | undefined> {
+  const bytes = await buffer(incoming).catch(() => undefined);
+  if (bytes === undefined || response.destroyed) return undefined;
+  const request = requestFrom(incoming, bytes.toString());
+  return { request, response, ...watch(response, request) };
+}
+
+/** Answers the request. What the test got wrong becomes a 500, so that it shows at the client. */
+export async function answer({ request, response, over, end }: FakeExchange, responder: FakeResponder): Promise<void> {
+  try {
+    const reply = typeof responder === 'function' ? await responder(request) : responder;
+    end(await playReply(reply, response, over));
+  } catch (error) {
+    if (over.aborted) return;
+    if (response.headersSent) return end('destroy');
+    response.writeHead(500, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ error: { message: `fake upstream: ${error}`, type: 'server_error' } }));
+  }
+}
+
+function requestFrom({ method = '', url = '', headers }: IncomingMessage, text: string) {
+  return { method, path: url, headers, body: parsed(text), aborted: false, at: performance.now() };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Notices the end of the connection, and keeps apart whose doing it was. */
+function watch(
+  response: ServerResponse,
+  request: { aborted: boolean },
+): Pick<FakeExchange, 'over' | 'clientLeft' | 'end'> {
+  const over = new AbortController();
+  let endedHere = false;
+  const clientLeft = new Promise<number>((resolve, reject) => {
+    response.once('close', () => {
+      request.aborted = !endedHere && !response.writableFinished;
+      if (request.aborted) resolve(performance.now());
+      else reject(new Error('The fake upstream ended its reply itself; the client did not leave before.'));
+      over.abort();
+    });
+  });
+  // Most tests never ask when the client left.
+  clientLeft.catch(() => {});
+
+  function end(ending: FakeEnding): void {
+    endedHere ||= ending === 'destroy' || ending === 'reset';
+    if (ending === 'end') response.end();
+    if (ending === 'destroy') response.socket?.destroy();
+    if (ending === 'reset') response.socket?.resetAndDestroy();
+  }
+
+  return { over: over.signal, clientLeft, end };
+}

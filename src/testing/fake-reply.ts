@@ -1,0 +1,123 @@
+/** What the fake upstream answers: recorded bytes, and every way in which a network or a server spoils them. */
+import type { ServerResponse } from 'node:http';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+
+/** Bytes as text (sent as UTF-8) or as they are. */
+export type FakeBytes = string | Uint8Array;
+
+/** An answer with a body. The faults may be combined. */
+export interface FakeAnswer {
+  /** 200 by default. */
+  readonly status?: number;
+  /** Added to a content type that is guessed from the body: an event stream, JSON, HTML or plain text. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The body; of several, each is written on its own. */
+  readonly body: FakeBytes | readonly FakeBytes[];
+  /** Cuts the body anew: into bytes, or at these offsets in bytes. `whole`, the default, leaves it as given. */
+  readonly split?: 'whole' | 'byte' | readonly number[];
+  /** Milliseconds between two pieces. */
+  readonly paceMs?: number;
+  /** Milliseconds before the headers. */
+  readonly delayMs?: number;
+  /** Milliseconds between the headers and the first byte of the body. */
+  readonly firstByteDelayMs?: number;
+  /** Destroys the socket after so many bytes of the body, or after all of them, without the end of the message. */
+  readonly cutAfterBytes?: number;
+  /** Falls silent after so many bytes of the body, or after all of them, and leaves the connection open. */
+  readonly stallAfterBytes?: number;
+  /** Repeats the body until the client leaves, no faster than the client reads. */
+  readonly endless?: boolean;
+}
+
+/** What the fake upstream does with one request: answers, resets the connection, or takes it and says nothing. */
+export type FakeReply = FakeAnswer | { readonly reset: 'before-headers' } | { readonly hang: true };
+
+/** How a reply leaves its connection: message ended, connection left open, destroyed or reset. */
+export type FakeEnding = 'end' | 'open' | 'destroy' | 'reset';
+
+/**
+ * Sends headers and body, and says how the connection is to be left. Rejects with the signal's reason where the
+ * client leaves before that.
+ */
+export async function playReply(reply: FakeReply, response: ServerResponse, left: AbortSignal): Promise<FakeEnding> {
+  if ('hang' in reply) return 'open';
+  if ('reset' in reply) return 'reset';
+  await wait(reply.delayMs, left);
+  sendHeaders(reply, response);
+  await wait(reply.firstByteDelayMs, left);
+  await sendBody(reply, response, left);
+  if (reply.cutAfterBytes !== undefined) return 'destroy';
+  return reply.stallAfterBytes === undefined ? 'end' : 'open';
+}
+
+async function wait(ms: number | undefined, left: AbortSignal): Promise<void> {
+  if (ms) await pause(ms, undefined, { signal: left });
+  left.throwIfAborted();
+}
+
+function sendHeaders({ status = 200, headers, body }: FakeAnswer, response: ServerResponse): void {
+  response.setHeader('content-type', contentTypeOf(chunksOf(body)));
+  response.writeHead(status, headers);
+  response.flushHeaders();
+}
+
+async function sendBody(reply: FakeAnswer, response: ServerResponse, left: AbortSignal): Promise<void> {
+  const limit = Math.min(reply.cutAfterBytes ?? Infinity, reply.stallAfterBytes ?? Infinity);
+  let pauseMs: number | undefined;
+  // Two turns: called from a socket's event, the first ends before any socket is read again.
+  await nextTurn();
+  await nextTurn();
+  for (const piece of upTo(limit, piecesOf(reply))) {
+    await wait(pauseMs, left);
+    await written(response, piece);
+    // So that a client can read this piece before the next is there.
+    await nextTurn();
+    pauseMs = reply.paceMs;
+  }
+}
+
+/** Resolves when the kernel has the bytes: until then a slow reader holds the writer back. */
+function written(response: ServerResponse, piece: Uint8Array): Promise<void> {
+  // An error is not told here: it means that the client left, which the signal says a moment later.
+  return new Promise((resolve) => {
+    response.write(piece, () => resolve());
+  });
+}
+
+function* upTo(limit: number, pieces: Iterable<Uint8Array>): Iterable<Uint8Array> {
+  let room = limit;
+  for (const piece of pieces) {
+    if (room > 0) yield piece.subarray(0, room);
+    room -= piece.length;
+    if (room <= 0) return;
+  }
+}
+
+function* piecesOf({ body, split = 'whole', endless = false }: FakeAnswer): Iterable<Uint8Array> {
+  const chunks = chunksOf(body);
+  do yield* split === 'whole' ? chunks : cut(Buffer.concat(chunks), split);
+  while (chunks.length > 0);
+}
+
+function* cut(bytes: Buffer, split: 'byte' | readonly number[]): Iterable<Uint8Array> {
+  const ends = split === 'byte' ? bytes.keys() : split.toSorted((one, other) => one - other);
+  let start = 0;
+  for (const end of ends) {
+    if (end > start) yield bytes.subarray(start, end);
+    start = Math.max(start, end);
+  }
+  if (start < bytes.length) yield bytes.subarray(start);
+}
+
+function chunksOf(body: FakeAnswer['body']): readonly Buffer[] {
+  const chunks = typeof body === 'string' || body instanceof Uint8Array ? [body] : body;
+  // An empty chunk would be a write that no client can see.
+  return chunks.map((chunk) => Buffer.from(chunk)).filter(({ length }) => length > 0);
+}
+
+function contentTypeOf(chunks: readonly Buffer[]): string {
+  const start = Buffer.concat(chunks).toString('utf8', 0, 64).trimStart();
+  if (start === '' || /^(data|event|id|retry)?:/.test(start)) return 'text/event-stream';
+  if (/^[{[]/.test(start)) return 'application/json';
+  return start.startsWith('<') ? 'text/html' : 'text/plain';
+}

@@ -1,0 +1,16 @@
+/** For tests of your own stores and apps: a contract suite to run on an adapter, and a model server to play with. */
+export {
+  type ChatExtra,
+  type ChatFields,
+  chatChunk,
+  chatCompletion,
+  chatStream,
+  type FakeToolCall,
+  textStream,
+  toolCallStream,
+} from './chat-bytes.ts';
+export type { FakeRequest, FakeResponder } from './fake-exchange.ts';
+export type { FakeAnswer, FakeBytes, FakeReply } from './fake-reply.ts';
+export { type FakeUpstream, type FakeUpstreamOptions, startFakeUpstream } from './fake-upstream.ts';
+export type { StoreContractClock } from './store-case.ts';
+export { type StoreContract, type StoreContractOptions, type StoreUnderTest, storeContract } from './store-contract.ts';

@@ -1,0 +1,57 @@
+/** What every response store must do, as a suite for any test runner that has an `it`. */
+import type { ResponseStore } from '../core/store.ts';
+import type { StoreCase, StoreContractClock } from './store-case.ts';
+import { chainCases } from './store-chain-cases.ts';
+import { expiryCases } from './store-expiry-cases.ts';
+import { keepingCases } from './store-keeping-cases.ts';
+import { scopeCases } from './store-scope-cases.ts';
+
+/** What the store for one case is made with; an absent option leaves the store's own default. */
+export interface StoreContractOptions {
+  /** How long the store keeps a response, in milliseconds. */
+  readonly ttlMs?: number;
+}
+
+/** A store under test and how to be done with it. */
+export interface StoreUnderTest {
+  readonly store: ResponseStore;
+  /** Releases the store and what was made for it; without it the suite calls the store's own `close`. */
+  close?(): unknown;
+  /** The clock that the store reads; without one, the cases about expiry wait for the real time to pass. */
+  readonly clock?: StoreContractClock;
+}
+
+/** The functions of the test runner, and the store's factory. */
+export interface StoreContract {
+  /** Registers one case: `it` or `test` of jest, vitest, node:test or mocha. */
+  readonly it: (name: string, run: () => Promise<void>) => unknown;
+  /** Groups the cases under one name, where given. */
+  readonly describe?: (name: string, body: () => void) => unknown;
+  /** Makes the store for one case. No two cases share a scope, so stores on one database need no clean-up between. */
+  readonly create: (options: StoreContractOptions) => StoreUnderTest | Promise<StoreUnderTest>;
+  /** The shortest time to live that the store tells apart: 1000 where it counts whole seconds; 1 by default. */
+  readonly ttlGranularityMs?: number;
+}
+
+// Shorter, and on a slow machine a response could expire before it was read once.
+const SHORTEST_UNIT_MS = 200;
+
+/** Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`. */
+export function storeContract(contract: StoreContract): void {
+  const { describe = (_name, body) => body(), it } = contract;
+  describe('response store contract', () => {
+    for (const storeCase of [...keepingCases, ...scopeCases, ...chainCases, ...expiryCases]) {
+      it(storeCase.name, () => runCase(contract, storeCase));
+    }
+  });
+}
+
+async function runCase({ create, ttlGranularityMs = 1 }: StoreContract, { run, ttlUnits }: StoreCase): Promise<void> {
+  const unitMs = Math.max(ttlGranularityMs, SHORTEST_UNIT_MS);
+  const { store, clock, close = () => store.close?.() } = await create(ttlUnits ? { ttlMs: ttlUnits * unitMs } : {});
+  try {
+    await run({ store, clock, unitMs });
+  } finally {
+    await close();
+  }
+}

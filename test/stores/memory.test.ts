@@ -1,0 +1,185 @@
+/** The memory store: the contract that every store keeps, and its own bounds. */
+import type { StoredResponse } from '../../src/core/store.ts';
+import { memoryStore } from '../../src/stores/memory.ts';
+import { storeContract } from '../../src/testing/index.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** A clock that stands still until it is told to go on. */
+function stoppedClock() {
+  let time = Date.UTC(2026, 0, 1);
+  return {
+    now: () => time,
+    advance(ms: number) {
+      time += ms;
+    },
+  };
+}
+
+function response(id: string, more: Partial<StoredResponse> = {}): StoredResponse {
+  return { scope: 's', id, createdAt: 0, input: [], output: [], resource: {}, ...more };
+}
+
+/** A response whose JSON has exactly so many bytes. */
+function responseOf(bytes: number, id: string, filler = 'x'): StoredResponse {
+  const empty = response(id, { resource: { filler: '' } });
+  const room = bytes - Buffer.byteLength(JSON.stringify(empty));
+  return response(id, { resource: { filler: filler.repeat(room / Buffer.byteLength(filler)) } });
+}
+
+/** Which of the ids are still there. */
+function kept(store: ReturnType<typeof memoryStore>, ...ids: readonly string[]): readonly string[] {
+  return ids.filter((id) => store.get({ scope: 's', id }));
+}
+
+describe('memoryStore with a clock of the test', () => {
+  storeContract({
+    describe,
+    it,
+    create({ ttlMs }) {
+      const clock = stoppedClock();
+      return { store: memoryStore({ ttlMs, now: clock.now }), clock };
+    },
+  });
+});
+
+describe('memoryStore in real time', () => {
+  storeContract({ describe, it, create: ({ ttlMs }) => ({ store: memoryStore({ ttlMs }) }) });
+});
+
+describe('memoryStore', () => {
+  it('[P-16] evicts the oldest when there are more than maxResponses', () => {
+    const store = memoryStore({ maxResponses: 2 });
+    for (const id of ['a', 'b', 'c']) store.put(response(id));
+    expect(kept(store, 'a', 'b', 'c')).toEqual(['b', 'c']);
+  });
+
+  it('[P-16] counts a response that is put again as the newest, once', () => {
+    const store = memoryStore({ maxResponses: 2 });
+    for (const id of ['a', 'b', 'a', 'c']) store.put(response(id));
+    expect(kept(store, 'a', 'b', 'c')).toEqual(['a', 'c']);
+  });
+
+  it('[P-16] does not count a read as a use: the oldest goes, not the least read', () => {
+    const store = memoryStore({ maxResponses: 2 });
+    for (const id of ['a', 'b']) store.put(response(id));
+    store.get({ scope: 's', id: 'a' });
+    store.put(response('c'));
+    expect(kept(store, 'a', 'b', 'c')).toEqual(['b', 'c']);
+  });
+
+  it('[P-16] evicts over all scopes', () => {
+    const store = memoryStore({ maxResponses: 1 });
+    store.put(response('a', { scope: 'other' }));
+    store.put(response('b'));
+    expect([store.get({ scope: 'other', id: 'a' }), store.size]).toEqual([undefined, 1]);
+  });
+
+  it('[P-16] holds exactly maxBytes, and one byte more evicts the oldest', () => {
+    const store = memoryStore({ maxBytes: 2000 });
+    for (const id of ['a', 'b']) store.put(responseOf(1000, id));
+    const full = kept(store, 'a', 'b');
+    store.put(responseOf(1001, 'b'));
+    expect([full, kept(store, 'a', 'b')]).toEqual([['a', 'b'], ['b']]);
+  });
+
+  it('[P-16] counts bytes, not characters', () => {
+    const store = memoryStore({ maxBytes: 2000 });
+    store.put(responseOf(1000, 'a', 'é'));
+    store.put(responseOf(1002, 'b', 'é'));
+    expect(kept(store, 'a', 'b')).toEqual(['b']);
+  });
+
+  it('[P-16] evicts as many as it takes', () => {
+    const store = memoryStore({ maxBytes: 3000 });
+    for (const id of ['a', 'b', 'c']) store.put(responseOf(1000, id));
+    store.put(responseOf(1500, 'd'));
+    expect(kept(store, 'a', 'b', 'c', 'd')).toEqual(['c', 'd']);
+  });
+
+  it('[P-16] gets back the room of what was deleted, replaced, expired or closed', () => {
+    const clock = stoppedClock();
+    const store = memoryStore({ maxBytes: 2000, ttlMs: DAY_MS, now: clock.now });
+    for (const id of ['a', 'b', 'b', 'a']) store.put(responseOf(1000, id));
+    store.delete({ scope: 's', id: 'a' });
+    store.put(responseOf(1000, 'c'));
+    const afterDelete = kept(store, 'b', 'c');
+    clock.advance(DAY_MS);
+    for (const id of ['d', 'e']) store.put(responseOf(1000, id));
+    const afterExpiry = kept(store, 'd', 'e');
+    store.close();
+    for (const id of ['f', 'g']) store.put(responseOf(1000, id));
+    expect([afterDelete, afterExpiry, kept(store, 'f', 'g')]).toEqual([
+      ['b', 'c'],
+      ['d', 'e'],
+      ['f', 'g'],
+    ]);
+  });
+
+  it('[P-16] refuses a response that alone is larger than maxBytes, and loses nothing by it', () => {
+    const store = memoryStore({ maxBytes: 1000 });
+    store.put(responseOf(1000, 'a'));
+    expect(() => store.put(responseOf(1001, 'b'))).toThrow(
+      new Error('memoryStore: b takes 1001 bytes, more than maxBytes, 1000'),
+    );
+    expect(kept(store, 'a', 'b')).toEqual(['a']);
+  });
+
+  it('[P-16] keeps a response to the last millisecond of its 30 days, and no longer', () => {
+    const clock = stoppedClock();
+    const store = memoryStore({ now: clock.now });
+    store.put(response('a'));
+    clock.advance(30 * DAY_MS - 1);
+    const before = kept(store, 'a');
+    clock.advance(1);
+    expect([before, kept(store, 'a')]).toEqual([['a'], []]);
+  });
+
+  it('[P-16] drops what expired from the oldest end at a put, and elsewhere when it is met', () => {
+    const clock = stoppedClock();
+    const store = memoryStore({ ttlMs: DAY_MS, now: clock.now });
+    const soon = { expiresAt: clock.now() + 1 };
+    for (const item of [response('a', soon), response('b', soon), response('c'), response('d', soon)]) store.put(item);
+    clock.advance(1);
+    store.put(response('e'));
+    const afterPut = store.size;
+    store.get({ scope: 's', id: 'd' });
+    expect([afterPut, store.size]).toEqual([3, 2]);
+  });
+
+  it('[P-16] keeps 10,000 responses by default', () => {
+    const store = memoryStore();
+    for (let index = 0; index <= 10_000; index += 1) store.put(response(`resp_${index}`));
+    expect([store.size, kept(store, 'resp_0', 'resp_1')]).toEqual([10_000, ['resp_1']]);
+  });
+
+  it('walks a chain at once, without a promise', () => {
+    const store = memoryStore();
+    store.put(response('a'));
+    store.put(response('b', { previousId: 'a' }));
+    expect(store.chain({ scope: 's', id: 'b' }, 10)).toEqual([response('b', { previousId: 'a' }), response('a')]);
+  });
+
+  it('takes undefined for an option that is omitted', () => {
+    const store = memoryStore({ maxResponses: undefined, maxBytes: undefined, ttlMs: undefined, now: undefined });
+    store.put(response('a'));
+    expect(kept(store, 'a')).toEqual(['a']);
+  });
+
+  it.each([
+    [{ maxResponses: -1 }, 'memoryStore: maxResponses must be a positive integer, got -1'],
+    [{ maxResponses: 1.5 }, 'memoryStore: maxResponses must be a positive integer, got 1.5'],
+    [{ maxBytes: '1mb' }, "memoryStore: maxBytes must be a positive integer, got '1mb'"],
+    [{ maxBytes: Number.POSITIVE_INFINITY }, 'memoryStore: maxBytes must be a positive integer, got Infinity'],
+    [{ ttlMs: 0 }, 'memoryStore: ttlMs must be a positive integer, got 0'],
+    [{ ttlMs: null }, 'memoryStore: ttlMs must be a positive integer, got null'],
+    [{ now: 5 }, 'memoryStore: now must be a function, got 5'],
+    [{ maxRespones: 5 }, "memoryStore: there is no option 'maxRespones', got 5"],
+    [{ constructor: 5 }, "memoryStore: there is no option 'constructor', got 5"],
+    [null, 'memoryStore: options must be an object, got null'],
+    ['redis', "memoryStore: options must be an object, got 'redis'"],
+  ])('refuses %j with a TypeError that names the option and quotes the value', (options, message) => {
+    // The cast: a host in JavaScript.
+    expect(() => memoryStore(options as object)).toThrow(new TypeError(message));
+  });
+});

@@ -1,0 +1,246 @@
+/** The laws of a turn, checked by replaying its events as a strict client would. */
+import { inspect, isDeepStrictEqual } from 'node:util';
+import type { LogProb, OutputItem, Part, PartType, UrlCitation } from '../../src/core/items.ts';
+import type { TurnEnd, TurnEvent } from '../../src/core/turn/events.ts';
+import { unreachable } from '../../src/core/unreachable.ts';
+
+type EventOf<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>;
+
+/** A part, as far as the events have told. */
+interface SeenPart {
+  readonly type: PartType;
+  text: string;
+  textEnded: boolean;
+  readonly annotations: UrlCitation[];
+  readonly logprobs: LogProb[];
+}
+
+/** An item, as far as the events have told. */
+interface SeenItem {
+  readonly start: OutputItem;
+  readonly parts: Part[];
+  part: SeenPart | undefined;
+  arguments: string;
+  argumentsEnded: boolean;
+  end: OutputItem | undefined;
+}
+
+/**
+ * Throws, naming the law, unless these are the events of one whole turn that keeps every law:
+ * numbering, balance, ids announced and stable, deltas that add up to what is kept, and statuses.
+ */
+export function expectLaws(events: readonly TurnEvent[]): void {
+  expectDenseSequence(events);
+  const end = expectLifecycle(events);
+  const items: SeenItem[] = [];
+  for (const event of events) replay(items, event);
+  for (const item of items) law(item.end, 'every item that starts ends', item.start);
+  same(end.output, ended(items), 'the final output holds the items in order, as they ended');
+  expectStatuses(end);
+}
+
+function expectDenseSequence(events: readonly TurnEvent[]): void {
+  let next = 0;
+  for (const event of events) {
+    if ('sequence' in event) law(event.sequence === next++, `sequence is dense from 0 (expected ${next - 1})`, event);
+  }
+}
+
+const LIFECYCLE = /^turn-start (turn-queued )?turn-progress (error )?turn-end$/;
+const OPENING = /^turn-start (turn-queued )?turn-progress /;
+
+function expectLifecycle(events: readonly TurnEvent[]): TurnEnd {
+  const types = events.map(({ type }) => type);
+  const lifecycle = types.filter((type) => type.startsWith('turn-') || type === 'error').join(' ');
+  law(LIFECYCLE.test(lifecycle), 'a turn starts once and ends once', lifecycle);
+  law(OPENING.test(types.join(' ')), 'a turn starts before anything else', types);
+  const end = events.at(-1);
+  if (end?.type !== 'turn-end') return broken('turn-end is the last event', end);
+  const error = events.find((event) => event.type === 'error');
+  same(error?.error ?? null, end.error, 'turn-end repeats the error event');
+  law(!error || events.indexOf(error) === events.length - 2, 'an error is followed by turn-end only', types);
+  return end;
+}
+
+function replay(items: SeenItem[], event: TurnEvent): void {
+  switch (event.type) {
+    case 'item-start':
+      return startItem(items, event);
+    case 'part-start':
+      return startPart(openItem(items, event), event);
+    case 'text-delta':
+      return addText(openText(items, event), event);
+    case 'annotation':
+      return addAnnotation(openText(items, event), event);
+    case 'text-end':
+      return endText(openText(items, event), event);
+    case 'part-end':
+      return endPart(openItem(items, event), event);
+    case 'arguments-delta':
+      openArguments(items, event).arguments += event.text;
+      return;
+    case 'arguments-end':
+      return endArguments(openArguments(items, event), event);
+    case 'item-end':
+      return endItem(items, event);
+    case 'turn-start':
+    case 'turn-queued':
+    case 'turn-progress':
+    case 'call-dropped':
+    case 'heartbeat':
+    case 'keepalive':
+    case 'error':
+    case 'turn-end':
+      return;
+    default:
+      unreachable(event);
+  }
+}
+
+function startItem(items: SeenItem[], event: EventOf<'item-start'>): void {
+  const { item, index } = event;
+  law(index === items.length, `a new item takes the next index (expected ${items.length})`, event);
+  same(item, emptied(item), 'an item starts in progress and empty');
+  law(item.id !== '' && !items.some(({ start }) => start.id === item.id), 'an item id is new', event);
+  const callId = callIdOf(item);
+  law(callId !== '', 'a call_id is not empty', event);
+  law(callId === undefined || !items.some(({ start }) => callIdOf(start) === callId), 'a call_id is new', event);
+  items.push({ start: item, parts: [], part: undefined, arguments: '', argumentsEnded: false, end: undefined });
+}
+
+function emptied(item: OutputItem): OutputItem {
+  const status = 'in_progress';
+  if (item.type === 'message') return { ...item, status, content: [] };
+  if (item.type === 'function_call') return { ...item, status, arguments: '' };
+  return item.content ? { ...item, status, summary: [], content: [] } : { ...item, status, summary: [] };
+}
+
+function callIdOf(item: OutputItem): string | undefined {
+  return item.type === 'function_call' ? item.call_id : undefined;
+}
+
+function openItem(items: readonly SeenItem[], event: TurnEvent & { index: number; itemId: string }): SeenItem {
+  const item = items[event.index];
+  if (!item) return broken('an item is announced before it is used', event);
+  law(event.itemId === item.start.id, `an item keeps its id (announced as ${item.start.id})`, event);
+  law(!item.end, 'nothing is said of an item after its end', event);
+  return item;
+}
+
+function startPart(item: SeenItem, event: EventOf<'part-start'>): void {
+  const { part, partIndex } = event;
+  law(partTypesOf(item.start).includes(part.type), `a part fits its item (${item.start.type})`, event);
+  law(!item.part, 'a part ends before the next one starts', event);
+  law(partIndex === item.parts.length, `a new part takes the next index (expected ${item.parts.length})`, event);
+  item.part = { type: part.type, text: '', textEnded: false, annotations: [], logprobs: [] };
+  same(part, wholePart(item.part), 'a part starts empty');
+}
+
+function partTypesOf(item: OutputItem): readonly PartType[] {
+  if (item.type === 'function_call') return [];
+  if (item.type === 'message') return ['output_text', 'refusal'];
+  return item.content ? ['reasoning_text'] : ['summary_text'];
+}
+
+type InText = EventOf<'text-delta' | 'annotation' | 'text-end'>;
+
+function openText(items: readonly SeenItem[], event: InText): SeenPart {
+  const part = openPart(openItem(items, event), event);
+  law(!part.textEnded, 'nothing is added to a text after its end', event);
+  const type = event.type === 'annotation' ? 'output_text' : event.part;
+  law(type === part.type, `a part keeps its type (started as ${part.type})`, event);
+  return part;
+}
+
+function openPart(item: SeenItem, event: TurnEvent & { partIndex: number }): SeenPart {
+  if (!item.part) return broken('a part is announced before it is used', event);
+  law(event.partIndex === item.parts.length, `a part keeps its index (started as ${item.parts.length})`, event);
+  return item.part;
+}
+
+function addText(part: SeenPart, event: EventOf<'text-delta'>): void {
+  law(event.text !== '' || event.logprobs.length > 0, 'a delta says something', event);
+  part.text += event.text;
+  part.logprobs.push(...event.logprobs);
+}
+
+function addAnnotation(part: SeenPart, event: EventOf<'annotation'>): void {
+  law(event.annotationIndex === part.annotations.length, 'annotations are numbered in order', event);
+  part.annotations.push(event.annotation);
+}
+
+function endText(part: SeenPart, event: EventOf<'text-end'>): void {
+  same(event.text, part.text, 'text-end repeats the deltas');
+  same(event.logprobs, part.logprobs, 'text-end repeats the log probabilities');
+  part.textEnded = true;
+}
+
+function endPart(item: SeenItem, event: EventOf<'part-end'>): void {
+  const part = openPart(item, event);
+  law(part.textEnded, 'a text ends before its part', event);
+  same(event.part, wholePart(part), 'part-end repeats the deltas');
+  item.parts.push(event.part);
+  item.part = undefined;
+}
+
+function wholePart({ type, text, annotations, logprobs }: SeenPart): Part {
+  if (type === 'refusal') return { type, refusal: text };
+  if (type === 'output_text') return { type, text, annotations: [...annotations], logprobs: [...logprobs] };
+  return { type, text };
+}
+
+function openArguments(items: readonly SeenItem[], event: EventOf<'arguments-delta' | 'arguments-end'>): SeenItem {
+  const item = openItem(items, event);
+  law(item.start.type === 'function_call', 'only a call has arguments', event);
+  law(!item.argumentsEnded, 'nothing is added to arguments after their end', event);
+  if (event.type === 'arguments-delta') law(event.text !== '', 'a delta says something', event);
+  return item;
+}
+
+function endArguments(item: SeenItem, event: EventOf<'arguments-end'>): void {
+  same(event.arguments, item.arguments, 'arguments-end repeats the deltas');
+  if (item.start.type === 'function_call') same(event.name, item.start.name, 'arguments-end repeats the name');
+  item.argumentsEnded = true;
+}
+
+function endItem(items: readonly SeenItem[], event: EventOf<'item-end'>): void {
+  const item = openItem(items, { ...event, itemId: event.item.id });
+  law(!item.part, 'a part ends before its item', event);
+  law(item.start.type !== 'function_call' || item.argumentsEnded, 'arguments end before their call', event);
+  law(event.item.status !== 'in_progress', 'an item that ends is no longer in progress', event);
+  same(event.item, rebuilt(item, event.item.status), 'item-end repeats what was said of the item');
+  item.end = event.item;
+}
+
+function rebuilt({ start, parts, arguments: text }: SeenItem, status: OutputItem['status']): OutputItem {
+  if (start.type === 'message') return { ...start, status, content: parts };
+  if (start.type === 'function_call') return { ...start, status, arguments: text };
+  return start.content ? { ...start, status, content: parts } : { ...start, status, summary: parts };
+}
+
+function ended(items: readonly SeenItem[]): readonly (OutputItem | undefined)[] {
+  return items.map(({ end }) => end);
+}
+
+function expectStatuses(end: TurnEnd): void {
+  const { status, output } = end;
+  law((status === 'failed') === (end.error !== null), 'a turn has an error exactly when it failed', end);
+  law((status === 'incomplete') === (end.reason !== null), 'a turn has a reason exactly when it is incomplete', end);
+  law((status === 'completed') === (end.completedAt !== null), 'completedAt is for completed turns', end);
+  if (status === 'failed') return;
+  const cutOff = output.findIndex((item) => item.status === 'incomplete');
+  law(cutOff === -1 || cutOff === output.length - 1, 'only the last item may be incomplete', end);
+  law(cutOff === -1 || status === 'incomplete', 'a turn with an incomplete item is incomplete', end);
+}
+
+function law(holds: unknown, name: string, seen: unknown): void {
+  if (!holds) broken(name, seen);
+}
+
+function same(actual: unknown, expected: unknown, name: string): void {
+  if (!isDeepStrictEqual(actual, expected)) broken(name, { actual, expected });
+}
+
+function broken(name: string, seen: unknown): never {
+  throw new Error(`Broken law: ${name}.\n${inspect(seen, { depth: 8 })}`);
+}

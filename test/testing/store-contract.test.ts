@@ -1,0 +1,274 @@
+/** The store contract itself: a store with any one of these flaws does not pass, and one without `chain` does. */
+import { chainOf, type ResponseKey, type ResponseStore, type StoredResponse } from '../../src/core/store.ts';
+import { memoryStore } from '../../src/stores/memory.ts';
+import { type StoreContractOptions, storeContract } from '../../src/testing/index.ts';
+
+type Flaw = (store: ResponseStore) => Partial<ResponseStore>;
+
+function testClock() {
+  let time = 0;
+  return {
+    now: () => time,
+    advance(ms: number) {
+      time += ms;
+    },
+  };
+}
+
+/** The names of the cases that the store fails. */
+async function failures(flaw: Flaw, alter = (options: StoreContractOptions) => options): Promise<readonly string[]> {
+  const failed: string[] = [];
+  const cases: (() => Promise<void>)[] = [];
+  storeContract({
+    it: (name, run) => cases.push(() => run().catch(() => void failed.push(name))),
+    create(options) {
+      const clock = testClock();
+      const store = memoryStore({ ...alter(options), now: clock.now });
+      return { store: { ...store, ...flaw(store) }, clock };
+    },
+  });
+  for (const run of cases) await run();
+  return failed;
+}
+
+/** Keeps every response under another key than the one it was put with. */
+function spells(spell: (key: ResponseKey) => ResponseKey): Flaw {
+  return (store) => ({
+    async get(key) {
+      const found = await store.get(spell(key));
+      // The cast: `put` wrote it so.
+      return found && (found.resource.asPut as StoredResponse);
+    },
+    put: (response) => store.put({ ...response, ...spell(response), resource: { asPut: response } }),
+    delete: (key) => store.delete(spell(key)),
+    chain: (key, limit) => store.chain?.(spell(key), limit) ?? [],
+  });
+}
+
+/** Keeps what a careless encoding leaves of the JSON. */
+function loses(lost: RegExp | string): Flaw {
+  return (store) => ({ put: (response) => store.put(JSON.parse(JSON.stringify(response).replaceAll(lost, ''))) });
+}
+
+/** Gives what the function makes of the chain, which it may ask for with any limit. */
+function chains(
+  chain: (
+    find: (limit: number) => Promise<readonly StoredResponse[]>,
+    limit: number,
+  ) => Promise<readonly StoredResponse[]>,
+): Flaw {
+  return (store) => ({ chain: (key, limit) => chain((asked) => chainOf(store, key, asked), limit) });
+}
+
+/** Keeps and gives the very objects, as a plain Map would. */
+function byReference(): Partial<ResponseStore> {
+  const kept = new Map<string, StoredResponse>();
+  return { put: (response) => void kept.set(response.id, response), get: ({ id }) => kept.get(id) };
+}
+
+/** Keeps a copy, and gives the same one to all readers. */
+function oneCopyForAll(): Partial<ResponseStore> {
+  const { put = () => {}, get = () => undefined } = byReference();
+  return { put: (response) => put(JSON.parse(JSON.stringify(response))), get };
+}
+
+/** Writes the output of the first put beside the rest of the last. */
+function mixesPuts(store: ResponseStore): Partial<ResponseStore> {
+  const outputs = new Map<string, StoredResponse['output']>();
+  return {
+    put(response) {
+      outputs.set(response.scope, outputs.get(response.scope) ?? response.output);
+      return store.put({ ...response, output: outputs.get(response.scope) ?? [] });
+    },
+  };
+}
+
+function closesOnce(): Partial<ResponseStore> {
+  let closed = false;
+  return {
+    async close() {
+      if (closed) throw new Error('closed already');
+      closed = true;
+    },
+  };
+}
+
+/** Follows links from scope to scope. */
+function linksAcrossScopes(store: ResponseStore): Partial<ResponseStore> {
+  const all = new Map<string, StoredResponse>();
+  return {
+    async put(response) {
+      all.set(response.id, response);
+      await store.put(response);
+    },
+    async chain(key, limit) {
+      const own = await chainOf(store, key, limit);
+      const next = all.get(own.at(-1)?.previousId ?? '');
+      return next && own.length < limit ? [...own, next] : own;
+    },
+  };
+}
+
+const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] = [
+  [
+    'puts after it said so',
+    '[P-12] finds a response as soon as it is put',
+    (store) => ({ put: (response) => void setImmediate(() => store.put(response)) }),
+  ],
+  [
+    'looks ids up in an object',
+    'answers undefined to an id that was never put, however odd',
+    (store) => ({ get: async (key) => (await store.get(key)) ?? ({} as Record<string, never>)[key.id] }),
+  ],
+  [
+    'keeps the first of two puts',
+    'lets a second put replace the first',
+    (store) => ({ put: async (response) => void ((await store.get(response)) ?? (await store.put(response))) }),
+  ],
+  [
+    'always says that it deleted',
+    'answers true to a delete, and false when nothing is left to delete',
+    (store) => ({ delete: async (key) => (await store.delete(key)) || true }),
+  ],
+  [
+    'deletes nothing',
+    'ends a chain where an ancestor was deleted',
+    (store) => ({ delete: async (key) => (await store.get(key)) !== undefined }),
+  ],
+  [
+    'loses one of many puts',
+    '[P-12] keeps all of 100 responses that are put at the same time',
+    (store) => ({ put: (response) => (response.id === 'resp_57' ? undefined : store.put(response)) }),
+  ],
+  [
+    'mixes two puts of one id',
+    'keeps one whole response where several are put under one id at the same time',
+    mixesPuts,
+  ],
+  [
+    'drops the output of a long turn',
+    '[P-12] keeps a turn of 5 MB',
+    (store) => ({
+      put: (response) =>
+        store.put(JSON.stringify(response).length > 4_000_000 ? { ...response, output: [] } : response),
+    }),
+  ],
+  ['drops NUL', 'keeps text of every script, NUL characters and half surrogate pairs included', loses('\\u0000')],
+  [
+    'drops half pairs',
+    'keeps text of every script, NUL characters and half surrogate pairs included',
+    loses('\\ud83d'),
+  ],
+  [
+    'drops nulls',
+    'keeps item types and fields that it does not know, nulls and empty values included',
+    loses('"id":null,'),
+  ],
+  ['sets the prototype', 'keeps metadata keys named __proto__ and constructor', loses('"__proto__":"a",')],
+  ['keeps no copy', 'shows no later edit of what was put', byReference],
+  ['gives no copy', 'shows no edit of what an earlier reader got', oneCopyForAll],
+  ['closes once', 'can be closed twice', closesOnce],
+  ['has no scopes', '[P-13] does not get another scope’s response', spells(({ id }) => ({ scope: '', id }))],
+  [
+    'has no scopes',
+    '[P-13] does not replace another scope’s response of the same id',
+    spells(({ id }) => ({ scope: '', id })),
+  ],
+  ['has no scopes', '[P-13] does not delete another scope’s response', spells(({ id }) => ({ scope: '', id }))],
+  [
+    'links across scopes',
+    '[P-13] gives no chain of another scope’s response, and ends a chain before one',
+    linksAcrossScopes,
+  ],
+  [
+    'joins scope and id by a colon',
+    '[P-13] keeps scopes and ids apart whatever separators they hold',
+    spells(({ scope, id }) => ({ scope: '', id: `${scope}:${id}` })),
+  ],
+  [
+    'joins scope and id by NUL',
+    '[P-13] keeps scopes and ids apart whatever separators they hold',
+    spells(({ scope, id }) => ({ scope: '', id: `${scope}\u0000${id}` })),
+  ],
+  [
+    'finds by pattern',
+    '[P-13] takes wildcards in ids and scopes for plain characters',
+    spells(({ scope, id }) => ({ scope, id: id.replace(/[-_.?]/g, '-') })),
+  ],
+  [
+    'ignores case',
+    '[P-13] keeps ids and scopes apart that only look alike',
+    spells(({ scope, id }) => ({ scope, id: id.toLowerCase() })),
+  ],
+  [
+    'normalises scopes',
+    '[P-13] keeps ids and scopes apart that only look alike',
+    spells(({ scope, id }) => ({ scope: scope.normalize(), id })),
+  ],
+  [
+    'gives chains oldest first',
+    'gives a response and its ancestors whole, newest first',
+    chains(async (find, limit) => (await find(limit)).toReversed()),
+  ],
+  [
+    'ignores the limit',
+    'gives a chain of 1,000 in order, and no more of it than the limit',
+    chains((find) => find(2000)),
+  ],
+  [
+    'gives the oldest where the limit cuts',
+    'gives a chain of 1,000 in order, and no more of it than the limit',
+    chains(async (find, limit) => (await find(2000)).slice(-limit)),
+  ],
+  [
+    'leaves out the response itself',
+    'starts a chain at the response that is asked for, not at the newest',
+    chains(async (find, limit) => (await find(limit)).slice(1)),
+  ],
+  [
+    'refuses a chain that is not whole',
+    'ends a chain where an ancestor is missing',
+    chains(async (find, limit) => ((await find(limit)).at(-1)?.previousId ? [] : find(limit))),
+  ],
+];
+
+describe('storeContract', () => {
+  it('[X-05] passes a store without chain', async () => {
+    const failed: string[] = [];
+    const cases: Promise<void>[] = [];
+    storeContract({
+      it: (name, run) => cases.push(run().catch(() => void failed.push(name))),
+      create({ ttlMs }) {
+        const { chain: _, ...store } = memoryStore({ ttlMs });
+        return { store };
+      },
+    });
+    await Promise.all(cases);
+    expect([cases.length > 30, failed]).toEqual([true, []]);
+  });
+
+  it.each(FLAWS)('[X-05] fails a store that %s: %s', async (_flaw, failing, make) => {
+    expect(await failures(make)).toContain(failing);
+  });
+
+  it('[X-05] fails a store without a time to live', async () => {
+    expect(
+      await failures(
+        () => ({}),
+        () => ({}),
+      ),
+    ).toEqual([
+      '[P-16] forgets a response when the store’s time to live is over',
+      '[P-16] keeps a response no longer than the store’s time to live, whatever its expiresAt',
+    ]);
+  });
+
+  it('[X-05] fails a store that ignores expiresAt', async () => {
+    const ignores: Flaw = (store) => ({ put: ({ expiresAt: _, ...response }) => store.put(response) });
+    expect(await failures(ignores)).toEqual([
+      '[P-16] forgets a response at its own expiresAt, where that is earlier',
+      '[P-16] gives a response that is put again its time anew',
+      '[P-16] ends a chain where an ancestor expired',
+    ]);
+  });
+});
