@@ -3,6 +3,8 @@
 /** What a handler is given. Header names are lower case. */
 export interface Call {
   readonly body: unknown;
+  /** What the path names, such as the response's `id`. */
+  readonly params: Readonly<Record<string, unknown>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: Headers;
   /** The tenant; see the `scope` option. */

@@ -21,6 +21,7 @@ export function callOf(req: Request, res: Response, scope: Scope): Call {
   });
   return {
     body: req.body,
+    params: req.params,
     query: req.query,
     headers: headersOf(req),
     scope: scope(req),

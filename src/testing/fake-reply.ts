@@ -96,7 +96,7 @@ function* upTo(limit: number, pieces: Iterable<Uint8Array>): Iterable<Uint8Array
 function* piecesOf({ body, split = 'whole', endless = false }: FakeAnswer): Iterable<Uint8Array> {
   const chunks = chunksOf(body);
   do yield* split === 'whole' ? chunks : cut(Buffer.concat(chunks), split);
-  while (chunks.length > 0);
+  while (endless && chunks.length > 0);
 }
 
 function* cut(bytes: Buffer, split: 'byte' | readonly number[]): Iterable<Uint8Array> {

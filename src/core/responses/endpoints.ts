@@ -14,13 +14,15 @@ import { page } from './list.ts';
 /** One endpoint. It answers errors itself; it throws only where the client has left. */
 export type Endpoint = (call: Call) => Promise<Reply>;
 
-/** Every endpoint, and what shuts them down. `id` is the response's, from the path. */
+/** Every endpoint, and what shuts them down. */
 export interface ResponsesEndpoints {
   readonly create: Endpoint;
-  readonly retrieve: (id: string) => Endpoint;
-  readonly remove: (id: string) => Endpoint;
-  readonly inputItems: (id: string) => Endpoint;
+  readonly retrieve: Endpoint;
+  readonly remove: Endpoint;
+  readonly inputItems: Endpoint;
   readonly models: Endpoint;
+  /** Answers a request that no other endpoint may see. */
+  readonly refuse: (error: ApiError) => Endpoint;
   readonly drain: Activity['drain'];
 }
 
@@ -30,7 +32,8 @@ export function responsesEndpoints(settings: CoreSettings): ResponsesEndpoints {
   const turns = activity(limits.concurrentTurns);
   const answered = (endpoint: Endpoint) => answer(endpoint, settings);
 
-  async function stored({ scope }: Call, id: string): Promise<StoredResponse> {
+  async function stored({ scope, params }: Call): Promise<StoredResponse> {
+    const id = String(params.id);
     const response = await fromStore(() => store.get({ scope, id }));
     if (!response) throw notFound(id);
     return response;
@@ -38,17 +41,16 @@ export function responsesEndpoints(settings: CoreSettings): ResponsesEndpoints {
 
   return {
     create: answered((call) => createResponse(call, settings, turns)),
-    retrieve: (id) =>
-      answered(async (call) => {
-        refuseReplay(call);
-        return jsonReply(wholeResource(await stored(call, id)));
-      }),
-    remove: (id) =>
-      answered(async ({ scope }) => {
-        if (!(await fromStore(() => store.delete({ scope, id })))) throw notFound(id);
-        return jsonReply({ id, object: 'response', deleted: true });
-      }),
-    inputItems: (id) => answered(async (call) => jsonReply(page((await stored(call, id)).input, call.query))),
+    retrieve: answered(async (call) => {
+      refuseReplay(call);
+      return jsonReply(wholeResource(await stored(call)));
+    }),
+    remove: answered(async ({ scope, params }) => {
+      const id = String(params.id);
+      if (!(await fromStore(() => store.delete({ scope, id })))) throw notFound(id);
+      return jsonReply({ id, object: 'response', deleted: true });
+    }),
+    inputItems: answered(async (call) => jsonReply(page((await stored(call)).input, call.query))),
     models: answered(async ({ signal, headers, requestId }) => {
       if (!upstream.models) return modelsReply([]);
       const note = () => {};
@@ -56,6 +58,7 @@ export function responsesEndpoints(settings: CoreSettings): ResponsesEndpoints {
       passed.set('x-request-id', requestId);
       return modelsReply(await upstream.models({ signal, headers: passed, limits, note }));
     }),
+    refuse: (error) => answered(() => Promise.reject(error)),
     drain: turns.drain,
   };
 }
