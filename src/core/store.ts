@@ -1,4 +1,5 @@
 /** The port through which finished responses are kept and found again. */
+import { ApiError } from './errors.ts';
 import type { Item } from './items.ts';
 
 /** A value now or later; memory answers now, a database later. */
@@ -60,4 +61,14 @@ export async function chainOf(
     id = stored?.previousId;
   }
   return chain;
+}
+
+/** Asks the store; whatever it fails with becomes a `store_error`. */
+export async function fromStore<T>(ask: () => MaybePromise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (cause) {
+    if (cause instanceof ApiError) throw cause;
+    throw new ApiError('store_error', 'The store of responses failed.', { cause });
+  }
 }

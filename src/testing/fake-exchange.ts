@@ -74,7 +74,7 @@ function watch(
   let endedHere = false;
   const clientLeft = new Promise<number>((resolve, reject) => {
     response.once('close', () => {
-      request.aborted = !endedHere;
+      request.aborted = !endedHere && !response.writableFinished;
       if (request.aborted) resolve(performance.now());
       else reject(new Error('The fake upstream ended its reply itself; the client did not leave before.'));
       over.abort();

@@ -103,15 +103,16 @@ function* cut(bytes: Buffer, split: 'byte' | readonly number[]): Iterable<Uint8A
   const ends = split === 'byte' ? bytes.keys() : split.toSorted((one, other) => one - other);
   let start = 0;
   for (const end of ends) {
-    if (end > start) yield bytes.subarray(start, end);
-    start = Math.max(start, end);
+    
+    yield bytes.subarray(start, end);
+    start = end;
   }
   if (start < bytes.length) yield bytes.subarray(start);
 }
 
 function chunksOf(body: FakeAnswer['body']): readonly Buffer[] {
   const chunks = typeof body === 'string' || body instanceof Uint8Array ? [body] : body;
-  // An empty chunk would be a write that no client can see.
+  // Without empty ones, so that nothing repeated endlessly is nothing, not a loop that never writes.
   return chunks.map((chunk) => Buffer.from(chunk)).filter(({ length }) => length > 0);
 }
 

@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import { responseIdOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { Note } from '../note.ts';
-import { chainOf, type MaybePromise, type ResponseStore, type StoredResponse } from '../store.ts';
+import { chainOf, fromStore, type ResponseStore, type StoredResponse } from '../store.ts';
 
 /** A request's past. */
 export interface History {
@@ -42,16 +42,6 @@ function notFound(id: string): ApiError {
 function tooLong(limit: number): ApiError {
   const message = `The conversation is longer than the ${limit} responses that this server continues.`;
   return new ApiError('history_too_long', message, { param: 'previous_response_id' });
-}
-
-/** Asks the store; whatever it fails with becomes a `store_error`. */
-export async function fromStore<T>(ask: () => MaybePromise<T>): Promise<T> {
-  try {
-    return await ask();
-  } catch (cause) {
-    if (cause instanceof ApiError) throw cause;
-    throw new ApiError('store_error', 'The store of responses failed.', { cause });
-  }
 }
 
 /** The input with every `item_reference` replaced by its item, from the history or the store; unknown ones are noted. */

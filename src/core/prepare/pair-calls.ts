@@ -19,15 +19,16 @@ export function isCallOutput(item: Item): boolean {
 }
 
 /**
- * Each call's output, wherever it stands behind its call. An output that names its tool but follows no call brings
+ * Each call's output, wherever it stands behind its call; a second output of one call is left out. An output that names its tool but follows no call brings
  * its call along: the returned items hold it. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
  */
 export function pairCalls(items: readonly Item[]): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
   const open = new Map<unknown, Item[]>();
   const outputs = new Map<Item, Item>();
+  const answered = new Set<unknown>();
   const paired: Item[] = [];
   for (const item of items) {
-    const call = isCallOutput(item) ? takeCall(open, item, paired) : undefined;
+    const call = isCallOutput(item) ? takeCall(open, answered, item, paired) : undefined;
     if (call) outputs.set(call, item);
     if (isCall(item)) open.set(item.call_id, [...(open.get(item.call_id) ?? []), item]);
     paired.push(item);
@@ -37,11 +38,13 @@ export function pairCalls(items: readonly Item[]): { items: readonly Item[]; out
   return { items: paired, outputs };
 }
 
-/** The newest unanswered call of this id; ids may come back in a later turn. */
-function takeCall(open: Map<unknown, Item[]>, output: Item, paired: Item[]): Item {
+/** The newest unanswered call of this id, since ids come back in later turns; none for a second answer to the same call. */
+function takeCall(open: Map<unknown, Item[]>, answered: Set<unknown>, output: Item, paired: Item[]): Item | undefined {
   const waiting = open.get(output.call_id);
   const call = waiting?.pop();
   if (waiting?.length === 0) open.delete(output.call_id);
+  if (!call && answered.has(output.call_id)) return undefined;
+  answered.add(output.call_id);
   if (call) return call;
   if (typeof output.name !== 'string') throw callNotFound(output);
   const missing = { type: 'function_call', call_id: output.call_id, name: output.name, arguments: argumentsOf(output) };

@@ -1,23 +1,33 @@
-/** Keeps a finished turn. */
+/** Keeps a finished turn, and gives it back as the client knows it. */
+import type { ApiError } from '../errors.ts';
+import { tell } from '../hooks.ts';
 import type { Item } from '../items.ts';
-import { fromStore } from '../prepare/history.ts';
-import type { ResponseStore, StoredResponse } from '../store.ts';
+import type { CoreSettings } from '../options.ts';
+import { fromStore, type StoredResponse } from '../store.ts';
 
-/** Puts the turn; resolves when it can be continued. Throws `store_error`. */
-export async function keepTurn(store: ResponseStore, turn: StoredResponse): Promise<void> {
-  await fromStore(() => store.put(turn));
+type Fields = Readonly<Record<string, unknown>>;
+type Settings = Pick<CoreSettings, 'store' | 'onStoreError' | 'hooks'>;
+
+/**
+ * Puts the turn with its final resource; resolves when it can be continued. A store that fails throws `store_error`, or
+ * is only told of, as the host chose.
+ */
+export async function keepTurn(
+  turn: Omit<StoredResponse, 'output' | 'resource'>,
+  ended: Fields,
+  { store, onStoreError, hooks }: Settings,
+  requestId: string,
+): Promise<void> {
+  const { output, ...resource } = ended;
+  try {
+    await fromStore(() => store.put({ ...turn, output: output as readonly Item[], resource }));
+  } catch (error) {
+    if (onStoreError === 'fail') throw error;
+    tell(hooks, 'onError', error as ApiError, { requestId });
+  }
 }
 
-/** The stored form of a turn: the resource loses its output, which stands beside it. */
-export function storedTurn(
-  turn: Omit<StoredResponse, 'resource' | 'output'>,
-  resource: Readonly<Record<string, unknown>>,
-): StoredResponse {
-  const { output, ...rest } = resource;
-  return { ...turn, output: output as readonly Item[], resource: rest };
-}
-
-/** The resource as the client knows it. */
-export function wholeResource({ resource, output }: StoredResponse): Readonly<Record<string, unknown>> {
+/** The whole resource of a stored turn. */
+export function wholeResource({ resource, output }: StoredResponse): Fields {
   return { ...resource, output };
 }

@@ -1,6 +1,6 @@
 /** Writes a conversation of items as the messages of a Chat Completions request. */
 import type { Item } from '../items.ts';
-import { isCallOutput, pairCalls } from '../prepare/pair-calls.ts';
+import { pairCalls } from '../prepare/pair-calls.ts';
 import { isRecord } from '../record.ts';
 import type { ModelRequest } from './upstream.ts';
 
@@ -44,6 +44,7 @@ export function toChatMessages(
   skipped: (item: Item) => void,
 ): readonly ChatMessage[] {
   const { items, outputs } = pairCalls(request.items);
+  const answers = new Set(outputs.values());
   const messages: ChatMessage[] = request.instructions ? [{ role: 'system', content: request.instructions }] : [];
   let draft = emptyDraft();
 
@@ -63,7 +64,7 @@ export function toChatMessages(
     if (item.type === 'reasoning') draft.reasoning.push(reasoningText(item));
     else if (isAssistants(item)) draft.text.push(assistantText(item));
     else if (item.type === 'message') messages.push(inputMessage(item, options));
-    else if (!isCallOutput(item) && !SILENT_TYPES.has(item.type)) skipped(item);
+    else if (!answers.has(item) && !SILENT_TYPES.has(item.type)) skipped(item);
   }
   flush();
   return options.systemMessages === 'merge' ? mergeSystem(messages) : messages;

@@ -1,0 +1,41 @@
+/** Tells the host's hooks what a turn says. */
+import { ApiError, type ErrorBody } from '../errors.ts';
+import { type Hooks, type RequestInfo, tell } from '../hooks.ts';
+import type { Note } from '../note.ts';
+import type { TurnEvent } from './events.ts';
+
+/** The batches as they are, with the hooks told of each before it goes on; `leave` runs however the turn ends. */
+export async function* observed(
+  batches: AsyncGenerator<readonly TurnEvent[]>,
+  info: RequestInfo,
+  hooks: Hooks,
+  leave: () => void,
+): AsyncGenerator<readonly TurnEvent[]> {
+  const began = Date.now();
+  try {
+    for await (const batch of batches) {
+      for (const event of batch) observe(event, info, hooks, began);
+      yield batch;
+    }
+  } finally {
+    leave();
+  }
+}
+
+function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: number): void {
+  if (event.type === 'call-dropped') tell(hooks, 'onNote', droppedCall(event.name), info);
+  if (event.type !== 'turn-end') return;
+  const { status, usage, error, output } = event;
+  // A JSON answer without output is refused with the error's status, and told of there.
+  if (error && (info.stream || output.length > 0)) tell(hooks, 'onError', errorOf(error), info);
+  tell(hooks, 'onResponse', { ...info, status, usage, durationMs: Date.now() - began });
+}
+
+function droppedCall(name: string): Note {
+  return { code: 'call_dropped', message: `The model called '${name}', which tool_choice does not allow.` };
+}
+
+/** The error that an envelope was made from. */
+export function errorOf({ code, message, type, param }: ErrorBody): ApiError {
+  return new ApiError(code ?? 'server_error', message, { type, param });
+}
