@@ -103,7 +103,7 @@ function* cut(bytes: Buffer, split: 'byte' | readonly number[]): Iterable<Uint8A
   const ends = split === 'byte' ? bytes.keys() : split.toSorted((one, other) => one - other);
   let start = 0;
   for (const end of ends) {
-    
+    if (end <= start) continue;
     yield bytes.subarray(start, end);
     start = end;
   }
