@@ -13,6 +13,8 @@ export interface Call {
   readonly requestId: string;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
+  /** The host framework's own request, for its auth. */
+  readonly request?: unknown;
   /** Cuts the client off, where it does not read its answer. */
   readonly disconnect?: () => void;
 }

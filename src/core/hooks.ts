@@ -19,10 +19,22 @@ export interface ResponseInfo extends RequestInfo {
   readonly durationMs: number;
 }
 
+/** One call of a tool that the server ran. */
+export interface ToolCallInfo {
+  readonly requestId: string;
+  readonly scope: string;
+  readonly server: string;
+  readonly name: string;
+  readonly durationMs: number;
+  /** What the model was told went wrong. */
+  readonly error: string | undefined;
+}
+
 /** Functions of the host; each is optional and none may throw (what one throws is a process warning). */
 export interface Hooks {
   readonly onRequest?: ((info: RequestInfo) => void) | undefined;
   readonly onResponse?: ((info: ResponseInfo) => void) | undefined;
+  readonly onToolCall?: ((info: ToolCallInfo) => void) | undefined;
   /** Every error a client is answered with, and store failures that `onStoreError: 'continue'` hides from it. */
   readonly onError?: ((error: ApiError, info: { readonly requestId: string }) => void) | undefined;
   /** What was left out of a request without failing it. */

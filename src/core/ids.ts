@@ -21,9 +21,10 @@ export function responseId(seed: string): string {
   return `resp_${seed}`;
 }
 
-/** The id of an output item: the response's seed and the item's place in `output`. */
-export function outputItemId(prefix: string, seed: string, index: number): string {
-  return `${prefix}_${seed}${index.toString(16).padStart(4, '0')}`;
+/** The id of an output item: the response's seed, the item's place in `output`, and from the second model call on its round. */
+export function outputItemId(prefix: string, seed: string, index: number, round = 0): string {
+  const place = index.toString(16).padStart(4, '0');
+  return round === 0 ? `${prefix}_${seed}${place}` : `${prefix}_${seed}${place}r${round.toString(16)}`;
 }
 
 /** The id of an input item that came without one. */
@@ -31,10 +32,16 @@ export function inputItemId(prefix: string, seed: string, index: number): string
   return `${prefix}_${seed}i${index.toString(16).padStart(4, '0')}`;
 }
 
-const OWN_ITEM_ID = /^[a-z]+_([0-9a-f]{32})i?[0-9a-f]{4,}$/;
+const OWN_ITEM_ID = /^[a-z]+_([0-9a-f]{32})i?[0-9a-f]{4,}(?:r([0-9a-f]+))?$/;
 
 /** The response that holds the item, or undefined where the id is not one of ours. */
 export function responseIdOfItem(itemId: string): string | undefined {
   const seed = OWN_ITEM_ID.exec(itemId)?.[1];
   return seed === undefined ? undefined : responseId(seed);
+}
+
+/** Names the model call that wrote the item, the same for all items of that call; undefined where the id is not ours. */
+export function modelCallOfItem(itemId: string): string | undefined {
+  const [, seed, round = '0'] = OWN_ITEM_ID.exec(itemId) ?? [];
+  return seed === undefined ? undefined : `${seed}.${round}`;
 }

@@ -73,5 +73,52 @@ export type FunctionCallItem = {
   readonly arguments: string;
 };
 
+/** What the server's own run of a function call gave, where calls are shown that way. */
+export type FunctionCallOutputItem = {
+  readonly id: string;
+  readonly type: 'function_call_output';
+  readonly status: ItemStatus;
+  readonly call_id: string;
+  readonly output: ToolOutput;
+};
+
+/** Text, or `input_text`, `input_image` and `input_file` parts. */
+export type ToolOutput = string | readonly Readonly<Record<string, unknown>>[];
+
+/** A call of a tool that the server runs, with its result. */
+export type McpCallItem = {
+  readonly id: string;
+  readonly type: 'mcp_call';
+  readonly status: ItemStatus | 'failed';
+  readonly approval_request_id: null;
+  readonly arguments: string;
+  readonly error: string | null;
+  readonly name: string;
+  readonly output: string | null;
+  readonly server_label: string;
+};
+
+/** One tool as clients are told of it; absent fields are absent, since some clients refuse null. */
+export interface ListedTool {
+  readonly name: string;
+  readonly description?: string;
+  readonly input_schema: Readonly<Record<string, unknown>>;
+  readonly annotations?: Readonly<Record<string, unknown>>;
+}
+
+/** The tools of one server that the model was offered. */
+export type McpListToolsItem = {
+  readonly id: string;
+  readonly type: 'mcp_list_tools';
+  readonly server_label: string;
+  readonly tools: readonly ListedTool[];
+};
+
 /** The items that a turn itself writes. */
-export type OutputItem = MessageItem | ReasoningItem | FunctionCallItem;
+export type OutputItem =
+  | MessageItem
+  | ReasoningItem
+  | FunctionCallItem
+  | FunctionCallOutputItem
+  | McpCallItem
+  | McpListToolsItem;

@@ -18,6 +18,18 @@ export interface Limits {
   readonly outputBytes: number;
   /** The arguments of one tool call. */
   readonly argumentBytes: number;
+  /** Rounds of tools that the server runs in one turn. */
+  readonly toolIterations: number;
+  /** Calls that the server runs in one turn; the request's `max_tool_calls` may lower it. */
+  readonly toolCalls: number;
+  /** Calls of one round that run at the same time. */
+  readonly parallelTools: number;
+  /** One call of a tool. */
+  readonly toolTimeoutMs: number;
+  /** The result of one call. */
+  readonly toolOutputBytes: number;
+  /** How often in a row the same call may have the same result before the model must answer without tools. */
+  readonly repeatedCalls: number;
   /** Turns that run at the same time; `Infinity` sets no limit. */
   readonly concurrentTurns: number;
 }
@@ -33,5 +45,11 @@ export const DEFAULT_LIMITS: Limits = {
   eventBytes: MIB,
   outputBytes: 10 * MIB,
   argumentBytes: MIB,
+  toolIterations: 25,
+  toolCalls: 128,
+  parallelTools: 8,
+  toolTimeoutMs: 60_000,
+  toolOutputBytes: MIB,
+  repeatedCalls: 3,
   concurrentTurns: Number.POSITIVE_INFINITY,
 };

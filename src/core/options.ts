@@ -5,6 +5,7 @@ import { DEFAULT_LIMITS, type Limits } from './limits.ts';
 import { checkOptions, type OptionCheck } from './options-check.ts';
 import { isRecord } from './record.ts';
 import type { ResponseStore } from './store.ts';
+import type { ToolProvider } from './tools/provider.ts';
 import { chatCompletionsUpstream } from './upstream/chat-completions.ts';
 import type { Upstream } from './upstream/upstream.ts';
 
@@ -25,6 +26,10 @@ export interface CoreOptions {
   readonly upstream?: Upstream | undefined;
   /** Where responses are kept. Default: one bounded memory store for the process. */
   readonly store?: ResponseStore | undefined;
+  /** Tools that the server runs itself, for every request or by request. Default: none. */
+  readonly tools?: ToolProvider | readonly ToolProvider[] | ToolsOf | undefined;
+  /** How calls of those tools are shown: `function_call` is what strict Open Responses clients know. Default: `mcp_call`. */
+  readonly mcpItems?: 'mcp_call' | 'function_call' | undefined;
   /** Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` Open Responses'. */
   readonly reasoning?: 'summary' | 'text' | 'spec' | undefined;
   readonly heartbeat?: HeartbeatOptions | false | undefined;
@@ -36,8 +41,13 @@ export interface CoreOptions {
   readonly hooks?: Hooks | undefined;
 }
 
+/** Chooses the tools of one request; `request` is the host framework's own. */
+export type ToolsOf = (request: unknown) => readonly ToolProvider[];
+
 /** The options with every default filled in. */
 export interface CoreSettings {
+  readonly toolsOf: ToolsOf;
+  readonly mcpItems: 'mcp_call' | 'function_call';
   readonly upstream: Upstream;
   readonly store: ResponseStore;
   readonly reasoning: 'summary' | 'text' | 'spec';
@@ -67,10 +77,17 @@ const withMethods =
     (isRecord(value) && methods.every((method) => typeof value[method] === 'function')) ||
     `an object with ${methods.join(', ')}`;
 
+const isProvider = (value: unknown) => withMethods('list', 'call')(value) === true;
+
 /** The checks of the shared options, to which a router adds its own. */
 export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   upstream: withMethods('stream'),
   store: withMethods('get', 'put', 'delete'),
+  tools: (value) =>
+    typeof value === 'function' ||
+    (Array.isArray(value) ? value : [value]).every(isProvider) ||
+    'tool providers or a function',
+  mcpItems: oneOf('mcp_call', 'function_call'),
   reasoning: oneOf('summary', 'text', 'spec'),
   heartbeat: (value) => value === false || isRecord(value) || 'an object or false',
   limits: (value) => isRecord(value) || 'an object',
@@ -90,12 +107,20 @@ export function coreSettings(owner: string, options: CoreOptions): CoreSettings 
     limits,
     Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, limit])),
   );
-  checkOptions(`${owner}: hooks`, hooks, { onRequest: hook, onResponse: hook, onError: hook, onNote: hook });
+  checkOptions(`${owner}: hooks`, hooks, {
+    onRequest: hook,
+    onResponse: hook,
+    onToolCall: hook,
+    onError: hook,
+    onNote: hook,
+  });
   const beat = heartbeat || {};
   checkOptions(`${owner}: heartbeat`, beat, { intervalMs: limit, style: oneOf('comment', 'keepalive', 'ping') });
   return {
     upstream: options.upstream ?? chatCompletionsUpstream(),
     store: options.store ?? sharedStore(),
+    toolsOf: toolsOf(options.tools),
+    mcpItems: options.mcpItems ?? 'mcp_call',
     reasoning: options.reasoning ?? 'summary',
     heartbeat: {
       intervalMs: heartbeat === false ? undefined : (beat.intervalMs ?? 15_000),
@@ -106,6 +131,12 @@ export function coreSettings(owner: string, options: CoreOptions): CoreSettings 
     queuedEvent: options.queuedEvent ?? false,
     hooks,
   };
+}
+
+function toolsOf(tools: CoreOptions['tools']): ToolsOf {
+  if (typeof tools === 'function') return tools;
+  const providers = tools === undefined ? [] : [tools].flat();
+  return () => providers;
 }
 
 function given(limits: Partial<Limits>): Partial<Limits> {

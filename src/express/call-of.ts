@@ -27,6 +27,7 @@ export function callOf(req: Request, res: Response, scope: Scope): Call {
     scope: scope(req),
     requestId: requestIdOf(req),
     signal: left.signal,
+    request: req,
     disconnect: () => res.destroy(),
   };
 }

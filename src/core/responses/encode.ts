@@ -50,6 +50,14 @@ function encode(event: TurnEvent, options: EncodeOptions): string {
       return annotationFrame(event);
     case 'arguments-end':
       return argumentsEnd(event);
+    case 'call-progress':
+      return stateFrame('mcp_call.in_progress', event);
+    case 'call-end':
+      return stateFrame(`mcp_call.${event.status}`, event);
+    case 'list-progress':
+      return stateFrame('mcp_list_tools.in_progress', event);
+    case 'list-end':
+      return stateFrame('mcp_list_tools.completed', event);
     case 'error':
       return errorFrame(event);
     case 'heartbeat':
@@ -136,13 +144,23 @@ function annotationFrame(event: Of<'annotation'>): string {
   });
 }
 
-function argumentsDelta({ sequence, itemId, index, text }: Of<'arguments-delta'>): string {
-  return `event: response.function_call_arguments.delta\ndata: {"type":"response.function_call_arguments.delta","sequence_number":${sequence},"item_id":"${itemId}","output_index":${index},"delta":${JSON.stringify(text)}}\n\n`;
+function argumentsDelta({ call, sequence, itemId, index, text }: Of<'arguments-delta'>): string {
+  const type = `response.${call}_arguments.delta`;
+  return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},"item_id":"${itemId}","output_index":${index},"delta":${JSON.stringify(text)}}\n\n`;
 }
 
-function argumentsEnd({ sequence, itemId, index, name, arguments: text }: Of<'arguments-end'>): string {
-  const fields = { sequence_number: sequence, item_id: itemId, output_index: index, name, arguments: text };
-  return written('response.function_call_arguments.done', fields);
+function argumentsEnd({ call, sequence, itemId, index, name, arguments: text }: Of<'arguments-end'>): string {
+  const named = call === 'function_call' ? { name } : {};
+  const fields = { sequence_number: sequence, item_id: itemId, output_index: index, ...named, arguments: text };
+  return written(`response.${call}_arguments.done`, fields);
+}
+
+/** Nothing but where and what: with an error in it, every SDK takes the whole stream for failed. */
+function stateFrame(
+  name: string,
+  { sequence, itemId, index }: Of<'call-progress' | 'call-end' | 'list-progress' | 'list-end'>,
+) {
+  return written(`response.${name}`, { sequence_number: sequence, item_id: itemId, output_index: index });
 }
 
 /** Nested for the specification and the wire, flat for OpenAI's types: each client reads the one it knows. */

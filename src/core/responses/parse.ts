@@ -5,6 +5,7 @@ import type { Item } from '../items.ts';
 import type { Note } from '../note.ts';
 import { itemType } from '../prepare/validate.ts';
 import { isRecord } from '../record.ts';
+import { definitions, type Offer } from '../tools/offer.ts';
 import type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from '../upstream/upstream.ts';
 import type { CreateBody } from './schema.ts';
 
@@ -53,16 +54,33 @@ export interface ToolPlan {
   readonly allowed: ReadonlySet<string> | undefined;
 }
 
-/** Settles the tools; `inherited` is the resource of the response that is continued. Tools nobody here can run are noted. */
-export function planTools(body: Fields, inherited: Fields | undefined, note: (note: Note) => void): ToolPlan {
+/** The client's tools and choice; what is omitted is inherited from the resource of the response that is continued. */
+export interface ClientTools {
+  readonly tools: readonly Fields[];
+  readonly choice: unknown;
+}
+
+/** Reads them from the body. */
+export function clientTools(body: Fields, inherited: Fields | undefined): ClientTools {
   const omitted = body.tools === undefined || body.tools === null;
-  const tools = ((omitted ? inherited?.tools : body.tools) ?? []) as readonly Fields[];
-  const choice = body.tool_choice ?? (omitted ? inherited?.tool_choice : undefined) ?? 'auto';
-  const offered = tools.filter(isFunction).map(definition);
+  return {
+    tools: ((omitted ? inherited?.tools : body.tools) ?? []) as readonly Fields[],
+    choice: body.tool_choice ?? (omitted ? inherited?.tool_choice : undefined),
+  };
+}
+
+/** The names of the tools that the client runs. */
+export function clientToolNames({ tools }: ClientTools): ReadonlySet<string> {
+  return new Set(tools.filter(isFunction).map(({ name }) => name as string));
+}
+
+/** Settles what the model is offered: the client's tools and the server's. Tools nobody here can run are noted. */
+export function planTools({ tools, choice }: ClientTools, offer: Offer, note: (note: Note) => void): ToolPlan {
+  const offered = [...tools.filter(isFunction).map(definition), ...definitions(offer)];
   for (const { type } of tools.filter((tool) => !isFunction(tool))) {
     note({ code: 'tool_dropped', message: `Tools of type '${type}' cannot be run here; the model is not offered it.` });
   }
-  return { tools, choice, offered, ...settleChoice(choice, tools, offered, note) };
+  return { tools, choice: choice ?? 'auto', offered, ...settleChoice(choice, offered, offer, note) };
 }
 
 function isFunction(tool: Fields): boolean {
@@ -82,27 +100,23 @@ type Settled = Pick<ToolPlan, 'toolChoice' | 'allowed'>;
 
 function settleChoice(
   choice: unknown,
-  tools: readonly Fields[],
   offered: readonly ToolDefinition[],
+  offer: Offer,
   note: (note: Note) => void,
 ): Settled {
-  if (typeof choice === 'string') return { toolChoice: wordChoice(choice, tools, offered), allowed: undefined };
+  if (typeof choice === 'string') return { toolChoice: wordChoice(choice, offered), allowed: undefined };
   if (!isRecord(choice)) return { toolChoice: undefined, allowed: undefined };
-  if (choice.type === 'allowed_tools') return allowedTools(choice);
+  if (choice.type === 'allowed_tools') return allowedTools(choice, offer);
+  if (choice.type === 'mcp') return allowedTools({ tools: [choice], mode: 'required' }, offer);
   if (choice.type === 'function') return { toolChoice: namedChoice(choice, offered), allowed: undefined };
   note({ code: 'tool_choice_dropped', message: `A tool_choice of type '${choice.type}' cannot be met here.` });
   return { toolChoice: undefined, allowed: undefined };
 }
 
-function wordChoice(
-  choice: string,
-  tools: readonly Fields[],
-  offered: readonly ToolDefinition[],
-): ToolChoice | undefined {
-  if (choice === 'required' && tools.length === 0) {
-    throw choiceError("Tool choice 'required' must be specified with 'tools' parameter.");
-  }
-  return offered.length === 0 ? undefined : (choice as ToolChoice);
+function wordChoice(choice: string, offered: readonly ToolDefinition[]): ToolChoice | undefined {
+  if (offered.length > 0) return choice as ToolChoice;
+  if (choice === 'required') throw choiceError("Tool choice 'required' must be specified with 'tools' parameter.");
+  return undefined;
 }
 
 function namedChoice(choice: Fields, offered: readonly ToolDefinition[]): ToolChoice {
@@ -112,11 +126,19 @@ function namedChoice(choice: Fields, offered: readonly ToolDefinition[]): ToolCh
 }
 
 /** All tools stay in the prompt; one required tool is the same as naming it, which every server understands. */
-function allowedTools({ tools, mode }: Fields): Settled {
+function allowedTools({ tools, mode }: Fields, offer: Offer): Settled {
   if (!Array.isArray(tools)) throw choiceError("Missing required parameter: 'tool_choice.tools'.");
-  const names = tools.filter((tool) => isRecord(tool) && typeof tool.name === 'string').map((tool) => tool.name);
+  const names = tools.filter(isRecord).flatMap((tool) => namesOf(tool, offer));
   const only = names.length === 1 && mode === 'required' ? { name: names[0] as string } : undefined;
   return { toolChoice: only ?? (mode === 'required' ? 'required' : 'auto'), allowed: new Set(names) };
+}
+
+/** A server's label stands for all of its tools, or for the one that is named. */
+function namesOf({ type, name, server_label: label }: Fields, offer: Offer): readonly string[] {
+  if (type !== 'mcp') return typeof name === 'string' ? [name] : [];
+  return [...offer]
+    .filter(([, { tool }]) => tool.server === label && (name === undefined || name === null || tool.name === name))
+    .map(([modelName]) => modelName);
 }
 
 function choiceError(message: string): ApiError {

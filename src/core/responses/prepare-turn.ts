@@ -2,14 +2,17 @@
 import type { Call } from '../call.ts';
 import { type RequestInfo, tell } from '../hooks.ts';
 import { randomSeed, responseId } from '../ids.ts';
+import type { Item } from '../items.ts';
 import type { Note } from '../note.ts';
 import type { CoreSettings } from '../options.ts';
 import { loadHistory, resolveReferences } from '../prepare/history.ts';
 import { validateCreate } from '../prepare/validate.ts';
+import { newLists, type Offer, offerTools, ownersOf, withModelNames } from '../tools/offer.ts';
+import { runCall } from '../tools/run-call.ts';
 import { keepTurn } from '../turn/keep.ts';
-import type { TurnPlan } from '../turn/machine.ts';
 import type { Turn } from '../turn/run-turn.ts';
-import { inputItems, modelRequest, planTools, type ToolPlan } from './parse.ts';
+import type { TurnPlan } from '../turn/state.ts';
+import { clientToolNames, clientTools, inputItems, modelRequest, planTools, type ToolPlan } from './parse.ts';
 import { endedResource, startedResource } from './resource.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -35,15 +38,21 @@ export async function prepareTurn(call: Call, settings: CoreSettings, signal: Ab
 
   const history = await loadHistory(store, scope, body.previous_response_id, limits.historyTurns);
   const input = await resolveReferences(store, scope, inputItems(raw.input, seed), history.items, note);
-  const tools = planTools(raw, history.previous?.resource, note);
+  const conversation = [...history.items, ...input];
+  const given = clientTools(raw, history.previous?.resource);
+  const offer = await offerTools(settings.toolsOf(call.request), clientToolNames(given), signal, note);
+  const tools = planTools(given, offer, note);
   const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
   const previous = history.previous ? { previousId: history.previous.id } : {};
 
   const turn: Turn = {
-    plan: planOf(seed, tools, settings),
-    request: modelRequest(body, [...history.items, ...input], tools),
+    plan: planOf(seed, tools, offer, settings),
+    opening: openingOf(offer, conversation, settings),
+    request: modelRequest(body, withModelNames(conversation, offer), tools),
     upstream,
     call: { signal, headers: passedHeaders(call), limits, note },
+    limits: { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) },
+    runCall: toolRunner(offer, call, settings, signal),
     beatMs: body.stream ? heartbeat.intervalMs : undefined,
     beatComments: heartbeat.style === 'comment',
     now: () => Math.floor(Date.now() / 1000),
@@ -56,14 +65,35 @@ export async function prepareTurn(call: Call, settings: CoreSettings, signal: Ab
   return { info, started, turn };
 }
 
-function planOf(seed: string, { allowed }: ToolPlan, { reasoning, queuedEvent, limits }: CoreSettings): TurnPlan {
+function planOf(seed: string, { allowed }: ToolPlan, offer: Offer, settings: CoreSettings): TurnPlan {
+  const { reasoning, mcpItems, queuedEvent, limits } = settings;
   return {
     seed,
     reasoning: reasoning === 'summary' ? 'summary_text' : 'reasoning_text',
     ...(allowed ? { allowedTools: allowed } : {}),
+    owners: ownersOf(offer),
+    ownedAs: mcpItems,
     queuedEvent,
     outputBytes: limits.outputBytes,
     argumentBytes: limits.argumentBytes,
+  };
+}
+
+/** The tools that the client has not been told of yet; strict Open Responses knows no item for them. */
+function openingOf(offer: Offer, conversation: readonly Item[], { mcpItems }: CoreSettings): Turn['opening'] {
+  if (mcpItems === 'function_call') return [];
+  return [...newLists(offer, conversation)].map(([server, tools]) => ({ type: 'tools-listed', server, tools }));
+}
+
+/** Runs the calls of one turn and tells the host of each. */
+function toolRunner(offer: Offer, call: Call, { limits, hooks }: CoreSettings, signal: AbortSignal): Turn['runCall'] {
+  const { scope, requestId, request } = call;
+  return async ({ name, owner, arguments: text }) => {
+    const began = Date.now();
+    const outcome = await runCall(offer.get(name), text, { scope, requestId, request, limits, signal });
+    const error = outcome.failed ? JSON.stringify(outcome.output) : undefined;
+    tell(hooks, 'onToolCall', { requestId, scope, ...owner, durationMs: Date.now() - began, error });
+    return outcome;
   };
 }
 

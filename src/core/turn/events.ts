@@ -1,6 +1,6 @@
 /** The two vocabularies of a turn: what a model says, and what a turn says to its encoders. */
 import type { ErrorBody } from '../errors.ts';
-import type { LogProb, OutputItem, Part, PartType, UrlCitation } from '../items.ts';
+import type { ListedTool, LogProb, OutputItem, Part, PartType, ToolOutput, UrlCitation } from '../items.ts';
 
 /** Tokens of one or more model calls; every field is a whole number and always present. */
 export interface Usage {
@@ -33,11 +33,20 @@ export type ModelEvent =
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'finish'; readonly reason: FinishReason };
 
-/** What drives a turn besides the model. `at` is in Unix seconds. */
+/** Why a turn ended before the model was done. */
+export type IncompleteReason = 'max_output_tokens' | 'content_filter' | 'max_tool_calls' | 'max_tool_iterations';
+
+/**
+ * What drives a turn besides the model. `index` is the output index of the call that a result is for, `stop` says why
+ * the server lets the model go no further, and `at` is in Unix seconds.
+ */
 export type TurnControl =
   | { readonly type: 'start' }
+  | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
+  | { readonly type: 'tool-result'; readonly index: number; readonly output: ToolOutput; readonly failed: boolean }
   | { readonly type: 'keepalive' }
   | { readonly type: 'fail'; readonly error: ErrorBody }
+  | { readonly type: 'stop'; readonly reason: IncompleteReason }
   | { readonly type: 'end'; readonly at: number };
 
 export type TurnInput = ModelEvent | TurnControl;
@@ -50,7 +59,7 @@ export interface TurnEnd {
   readonly output: readonly OutputItem[];
   readonly usage: Usage;
   readonly completedAt: number | null;
-  readonly reason: 'max_output_tokens' | 'content_filter' | null;
+  readonly reason: IncompleteReason | null;
   readonly error: ErrorBody | null;
 }
 
@@ -63,6 +72,9 @@ interface InItem {
 interface InPart extends InItem {
   readonly partIndex: number;
 }
+
+/** How a call is shown: as one that the client runs, or as one that the server runs. */
+export type CallType = 'function_call' | 'mcp_call';
 
 /**
  * What a turn says. Starts and ends balance, and the last event is one `turn-end`.
@@ -92,8 +104,17 @@ export type TurnEvent =
       readonly annotation: UrlCitation;
     } & InPart)
   | ({ readonly type: 'part-end'; readonly part: Part } & InPart)
-  | ({ readonly type: 'arguments-delta'; readonly text: string } & InItem)
-  | ({ readonly type: 'arguments-end'; readonly name: string; readonly arguments: string } & InItem)
+  | ({ readonly type: 'call-progress' } & InItem)
+  | ({ readonly type: 'arguments-delta'; readonly call: CallType; readonly text: string } & InItem)
+  | ({
+      readonly type: 'arguments-end';
+      readonly call: CallType;
+      readonly name: string;
+      readonly arguments: string;
+    } & InItem)
+  | ({ readonly type: 'call-end'; readonly status: 'completed' | 'failed' } & InItem)
+  | ({ readonly type: 'list-progress' } & InItem)
+  | ({ readonly type: 'list-end' } & InItem)
   | { readonly type: 'item-end'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
   | { readonly type: 'call-dropped'; readonly name: string }
   | { readonly type: 'heartbeat' }

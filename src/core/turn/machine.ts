@@ -1,102 +1,11 @@
 /** The turn as a pure state machine: it alone hands out indices, ids, sequence numbers and statuses, and sums usage. */
 import { ApiError, type ErrorBody } from '../errors.ts';
-import { outputItemId } from '../ids.ts';
-import type { ItemStatus, LogProb, OutputItem, Part, PartType, UrlCitation } from '../items.ts';
+import type { ItemStatus } from '../items.ts';
 import { unreachable } from '../unreachable.ts';
 import type { FinishReason, TurnEnd, TurnEvent, TurnInput, Usage } from './events.ts';
-
-/** What is settled before a turn begins. */
-export interface TurnPlan {
-  /** The random part of the response's id, from which every item's id is made. */
-  readonly seed: string;
-  /** Where reasoning goes: the item's `summary`, or its raw `content`. */
-  readonly reasoning: 'summary_text' | 'reasoning_text';
-  /** The names of tools that may be called; undefined allows all. */
-  readonly allowedTools?: ReadonlySet<string>;
-  /** Whether a `queued` event stands between `created` and `in_progress`. */
-  readonly queuedEvent: boolean;
-  /** UTF-8 bytes of everything the model may write in one turn. */
-  readonly outputBytes: number;
-  /** UTF-8 bytes of the arguments of one call. */
-  readonly argumentBytes: number;
-}
-
-interface OpenPart {
-  readonly type: PartType;
-  readonly index: number;
-  text: string;
-  annotations: readonly UrlCitation[];
-  logprobs: LogProbList | undefined;
-}
-
-/** The message or reasoning item that is being written; at most one at a time. */
-interface Writing {
-  readonly kind: 'message' | 'reasoning';
-  readonly index: number;
-  readonly id: string;
-  parts: readonly Part[];
-  part: OpenPart | undefined;
-}
-
-/** A call whose arguments are coming in; several may be open, since upstreams interleave them. */
-interface OpenCall {
-  readonly call: number;
-  readonly index: number;
-  readonly id: string;
-  readonly callId: string;
-  readonly name: string;
-  arguments: string;
-}
-
-/** A linked list, newest first: appending to an array copied at every step would cost the square of its length. */
-interface LogProbList {
-  readonly logprobs: readonly LogProb[];
-  readonly before: LogProbList | undefined;
-}
-
-/** Everything a turn knows between two steps. Treat it as a value: `step` never changes the one it was given. */
-export interface TurnState {
-  readonly plan: TurnPlan;
-  readonly started: boolean;
-  readonly ended: boolean;
-  readonly sequence: number;
-  readonly output: readonly OutputItem[];
-  readonly writing: Readonly<Writing> | undefined;
-  readonly calls: readonly Readonly<OpenCall>[];
-  readonly dropped: readonly number[];
-  readonly callIds: readonly string[];
-  readonly usage: Usage;
-  readonly callUsage: Usage | undefined;
-  readonly finish: FinishReason | undefined;
-  readonly bytes: number;
-}
-
-export const NO_USAGE: Usage = {
-  input_tokens: 0,
-  input_tokens_details: { cached_tokens: 0 },
-  output_tokens: 0,
-  output_tokens_details: { reasoning_tokens: 0 },
-  total_tokens: 0,
-};
-
-/** The state before the first step. */
-export function startState(plan: TurnPlan): TurnState {
-  return {
-    plan,
-    started: false,
-    ended: false,
-    sequence: 0,
-    output: [],
-    writing: undefined,
-    calls: [],
-    dropped: [],
-    callIds: [],
-    usage: NO_USAGE,
-    callUsage: undefined,
-    finish: undefined,
-    bytes: 0,
-  };
-}
+import { type Draft, draftOf, type TurnState } from './state.ts';
+import { abandonWaiting, closeCall, writeCall, writeResult, writeToolList } from './write-calls.ts';
+import { annotate, closeWriting, writeText } from './write-text.ts';
 
 /** Takes what happened and answers with the next state and what to say. What comes after the end is ignored. */
 export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [TurnState, readonly TurnEvent[]] {
@@ -121,37 +30,8 @@ const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
   'finish',
 ] as const);
 
-function isCutOff(draft: Draft): boolean {
-  return draft.finish !== undefined && draft.finish !== 'stop';
-}
-
-/** A copy of the state that one step may change. */
-interface Draft {
-  plan: TurnPlan;
-  started: boolean;
-  ended: boolean;
-  sequence: number;
-  output: OutputItem[];
-  writing: Writing | undefined;
-  calls: OpenCall[];
-  dropped: readonly number[];
-  callIds: readonly string[];
-  usage: Usage;
-  callUsage: Usage | undefined;
-  finish: FinishReason | undefined;
-  bytes: number;
-  events: TurnEvent[];
-}
-
-function draftOf(state: TurnState): Draft {
-  const { writing } = state;
-  return {
-    ...state,
-    output: [...state.output],
-    writing: writing && { ...writing, part: writing.part && { ...writing.part } },
-    calls: state.calls.map((call) => ({ ...call })),
-    events: [],
-  };
+function isCutOff({ finish }: Draft): boolean {
+  return finish !== undefined && finish !== 'stop';
 }
 
 function take(draft: Draft, input: TurnInput): void {
@@ -163,7 +43,7 @@ function take(draft: Draft, input: TurnInput): void {
     case 'reasoning-delta':
       return writeText(draft, draft.plan.reasoning, input.text);
     case 'tool-call-delta':
-      return writeCall(draft, input);
+      return takeCall(draft, input);
     case 'annotation':
       return annotate(draft, input.annotation);
     case 'usage':
@@ -171,6 +51,10 @@ function take(draft: Draft, input: TurnInput): void {
       return;
     case 'finish':
       return finishModelCall(draft, input.reason);
+    case 'tool-result':
+      return writeResult(draft, input.index, input.output, input.failed);
+    case 'tools-listed':
+      return writeToolList(draft, input.server, input.tools);
     case 'start':
       return start(draft);
     case 'keepalive':
@@ -180,6 +64,9 @@ function take(draft: Draft, input: TurnInput): void {
       return fail(draft, input.error);
     case 'end':
       return end(draft, input.at);
+    case 'stop':
+      draft.stopped = input.reason;
+      return;
     default:
       unreachable(input);
   }
@@ -192,133 +79,9 @@ function start(draft: Draft): void {
   draft.events.push({ type: 'turn-progress', sequence: draft.sequence++ });
 }
 
-const NO_LOGPROBS: readonly LogProb[] = [];
-
-function writeText(draft: Draft, type: PartType, text: string, logprobs = NO_LOGPROBS): void {
-  if (text === '' && logprobs.length === 0) return;
-  const writing = openPart(draft, type);
-  const { part } = writing;
-  part.text += text;
-  if (logprobs.length > 0) part.logprobs = { logprobs, before: part.logprobs };
-  draft.events.push({
-    type: 'text-delta',
-    sequence: draft.sequence++,
-    index: writing.index,
-    itemId: writing.id,
-    partIndex: part.index,
-    part: type,
-    text,
-    logprobs,
-  });
-  draft.bytes += Buffer.byteLength(text);
-}
-
-function annotate(draft: Draft, annotation: UrlCitation): void {
-  const { index, id, part } = openPart(draft, 'output_text');
-  draft.events.push({
-    type: 'annotation',
-    sequence: draft.sequence++,
-    index,
-    itemId: id,
-    partIndex: part.index,
-    annotationIndex: part.annotations.length,
-    annotation,
-  });
-  part.annotations = [...part.annotations, annotation];
-  draft.bytes += Buffer.byteLength(annotation.url) + Buffer.byteLength(annotation.title);
-}
-
-/** The item being written with an open part of this type, opened where need be. */
-function openPart(draft: Draft, type: PartType): Writing & { part: OpenPart } {
-  const writing = openItem(draft, type === 'output_text' || type === 'refusal' ? 'message' : 'reasoning');
-  if (writing.part?.type === type) return writing as Writing & { part: OpenPart };
-  closePart(draft, writing);
-  const part: OpenPart = { type, index: writing.parts.length, text: '', annotations: [], logprobs: undefined };
-  draft.events.push({
-    type: 'part-start',
-    sequence: draft.sequence++,
-    index: writing.index,
-    itemId: writing.id,
-    partIndex: part.index,
-    part: wholePart(part),
-  });
-  return Object.assign(writing, { part });
-}
-
-function openItem(draft: Draft, kind: Writing['kind']): Writing {
-  if (draft.writing?.kind === kind) return draft.writing;
-  closeWriting(draft, 'completed');
-  const index = draft.output.length;
-  const id = outputItemId(kind === 'message' ? 'msg' : 'rs', draft.plan.seed, index);
-  draft.writing = { kind, index, id, parts: [], part: undefined };
-  announce(draft, index, writtenItem(draft, draft.writing, 'in_progress'));
-  return draft.writing;
-}
-
-function announce(draft: Draft, index: number, item: OutputItem): void {
-  draft.output.push(item);
-  draft.events.push({ type: 'item-start', sequence: draft.sequence++, index, item });
-}
-
-function writtenItem(draft: Draft, writing: Writing, status: ItemStatus): OutputItem {
-  const { id, kind, parts } = writing;
-  if (kind === 'message') return { id, type: 'message', status, role: 'assistant', content: parts };
-  if (draft.plan.reasoning === 'summary_text') return { id, type: 'reasoning', status, summary: parts };
-  return { id, type: 'reasoning', status, summary: [], content: parts };
-}
-
-function wholePart(part: OpenPart): Part {
-  const { type, text, annotations } = part;
-  if (type === 'refusal') return { type, refusal: text };
-  if (type === 'output_text') return { type, text, annotations, logprobs: listed(part.logprobs) };
-  return { type, text };
-}
-
-function listed(list: LogProbList | undefined): readonly LogProb[] {
-  const groups: (readonly LogProb[])[] = [];
-  for (let node = list; node; node = node.before) groups.push(node.logprobs);
-  return groups.length === 0 ? NO_LOGPROBS : groups.reverse().flat();
-}
-
-function closePart(draft: Draft, writing: Writing): void {
-  const { part } = writing;
-  if (!part) return;
-  const whole = wholePart(part);
-  const place = { index: writing.index, itemId: writing.id, partIndex: part.index };
-  const logprobs = whole.type === 'output_text' ? whole.logprobs : NO_LOGPROBS;
-  draft.events.push({
-    type: 'text-end',
-    sequence: draft.sequence++,
-    ...place,
-    part: part.type,
-    text: part.text,
-    logprobs,
-  });
-  draft.events.push({ type: 'part-end', sequence: draft.sequence++, ...place, part: whole });
-  writing.parts = [...writing.parts, whole];
-  writing.part = undefined;
-}
-
-function closeWriting(draft: Draft, status: ItemStatus): void {
-  const { writing } = draft;
-  if (!writing) return;
-  closePart(draft, writing);
-  draft.writing = undefined;
-  closeItem(draft, writing.index, writtenItem(draft, writing, status));
-}
-
-function closeItem(draft: Draft, index: number, item: OutputItem): void {
-  draft.output[index] = item;
-  draft.events.push({ type: 'item-end', sequence: draft.sequence++, index, item });
-}
-
-function writeCall(draft: Draft, delta: Extract<TurnInput, { type: 'tool-call-delta' }>): void {
-  if (draft.dropped.includes(delta.call)) return;
-  const open = draft.calls.find(({ call }) => call === delta.call) ?? openCall(draft, delta);
-  if (!open || delta.arguments === '') return;
-  writeArguments(draft, open, delta.arguments);
-  draft.bytes += Buffer.byteLength(delta.arguments);
-  if (exceeds(open.arguments, draft.plan.argumentBytes)) fail(draft, tooLarge('the arguments of a tool call'));
+function takeCall(draft: Draft, delta: Extract<TurnInput, { type: 'tool-call-delta' }>): void {
+  const call = writeCall(draft, delta);
+  if (call && exceeds(call.arguments, draft.plan.argumentBytes)) fail(draft, tooLarge('the arguments of a tool call'));
 }
 
 /** UTF-8 takes at most three bytes for a UTF-16 unit, so short texts need no counting. */
@@ -326,66 +89,12 @@ function exceeds(text: string, bytes: number): boolean {
   return text.length * 3 > bytes && Buffer.byteLength(text) > bytes;
 }
 
-function openCall(draft: Draft, delta: Extract<TurnInput, { type: 'tool-call-delta' }>): OpenCall | undefined {
-  const name = delta.name ?? '';
-  if (draft.plan.allowedTools?.has(name) === false) return dropCall(draft, delta.call, name);
-  closeWriting(draft, 'completed');
-  const index = draft.output.length;
-  const callId = unusedCallId(draft, delta.id, index);
-  const call = { call: delta.call, index, id: outputItemId('fc', draft.plan.seed, index), callId, name, arguments: '' };
-  draft.calls.push(call);
-  draft.callIds = [...draft.callIds, callId];
-  announce(draft, index, callItem(call, 'in_progress'));
-  draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(callId);
-  return call;
-}
-
-/** `allowed_tools` is a hard limit: a call outside it is never shown, however the model came to make it. */
-function dropCall(draft: Draft, call: number, name: string): undefined {
-  draft.dropped = [...draft.dropped, call];
-  draft.events.push({ type: 'call-dropped', name });
-}
-
-/** The upstream's id, or one of ours where it sent none or sends the same for several calls. */
-function unusedCallId(draft: Draft, id: string | undefined, index: number): string {
-  if (id && !draft.callIds.includes(id)) return id;
-  return outputItemId('call', draft.plan.seed, index);
-}
-
-function callItem({ id, callId, name, arguments: text }: OpenCall, status: ItemStatus): OutputItem {
-  return { id, type: 'function_call', status, call_id: callId, name, arguments: text };
-}
-
-function writeArguments(draft: Draft, call: OpenCall, text: string): void {
-  call.arguments += text;
-  draft.events.push({
-    type: 'arguments-delta',
-    sequence: draft.sequence++,
-    index: call.index,
-    itemId: call.id,
-    text,
-  });
-}
-
-/** A call that was never given arguments has none: `{}`, as a delta too, since some clients read only deltas. */
-function closeCall(draft: Draft, call: OpenCall, status: ItemStatus): void {
-  if (status === 'completed' && call.arguments.trim() === '') writeArguments(draft, call, '{}');
-  draft.events.push({
-    type: 'arguments-end',
-    sequence: draft.sequence++,
-    index: call.index,
-    itemId: call.id,
-    name: call.name,
-    arguments: call.arguments,
-  });
-  closeItem(draft, call.index, callItem(call, status));
-}
-
 function finishModelCall(draft: Draft, reason: FinishReason): void {
   const last = draft.output.length - 1;
   closeAll(draft, (index) => (reason !== 'stop' && index === last ? 'incomplete' : 'completed'));
   draft.dropped = [];
   draft.finish = reason;
+  draft.round += 1;
   addCallUsage(draft);
 }
 
@@ -416,18 +125,20 @@ function sum(a: Usage, b: Usage): Usage {
   };
 }
 
-const INCOMPLETE = { stop: null, length: 'max_output_tokens', content_filter: 'content_filter' } as const;
+const CUT_OFF = { stop: null, length: 'max_output_tokens', content_filter: 'content_filter' } as const;
 
 function end(draft: Draft, at: number): void {
   if (draft.writing || draft.calls.length > 0) finishModelCall(draft, 'stop');
+  abandonWaiting(draft);
   addCallUsage(draft);
-  const reason = INCOMPLETE[draft.finish ?? 'stop'];
+  const reason = draft.stopped ?? CUT_OFF[draft.finish ?? 'stop'];
   const status = reason ? 'incomplete' : 'completed';
   endTurn(draft, { status, reason, error: null, completedAt: reason ? null : at });
 }
 
 function fail(draft: Draft, error: ErrorBody): void {
   if (!draft.started) start(draft);
+  abandonWaiting(draft);
   closeAll(draft, () => 'incomplete');
   addCallUsage(draft);
   draft.events.push({ type: 'error', sequence: draft.sequence++, error });

@@ -1,19 +1,19 @@
-/** Runs a turn: asks the model, drives the machine with what it says, and keeps the turn before its last event is told. */
+/** Runs a turn: drives the machine with what comes in, and keeps the turn before its last event is told. */
 import { ApiError, toApiError } from '../errors.ts';
-import type { ModelRequest, Upstream, UpstreamCall } from '../upstream/upstream.ts';
 import { type Beat, withBeats } from './beats.ts';
-import type { ModelEvent, TurnEnd, TurnEvent } from './events.ts';
-import { startState, step, type TurnPlan, type TurnState } from './machine.ts';
+import type { TurnControl, TurnEnd, TurnEvent, TurnInput } from './events.ts';
+import { step } from './machine.ts';
+import { startState, type TurnPlan, type TurnState } from './state.ts';
+import { type Loop, turnInputs } from './tool-loop.ts';
 
 /** Of so many beats in a row the last is an event, since some clients' idle timers do not see comments. */
 const EVENT_BEAT = 4;
 
 /** Everything one turn needs. */
-export interface Turn {
+export interface Turn extends Loop {
   readonly plan: TurnPlan;
-  readonly request: ModelRequest;
-  readonly upstream: Upstream;
-  readonly call: UpstreamCall;
+  /** What is told first, once the model took the request. */
+  readonly opening: readonly TurnControl[];
   /** Milliseconds of silence before a beat; undefined for none. */
   readonly beatMs: number | undefined;
   /** Whether beats are comments, but for each fourth in a row, or all events. */
@@ -33,8 +33,11 @@ type Step = readonly [TurnState, readonly TurnEvent[]];
 export async function* runTurn(turn: Turn): AsyncGenerator<readonly TurnEvent[]> {
   let state = startState(turn.plan);
   try {
-    for await (const said of withBeats(turn.upstream.stream(turn.request, turn.call), turn.beatMs)) {
-      const [next, events] = 'beat' in said ? beat(state, said, turn.beatComments) : heard(state, said);
+    for await (const said of withBeats(
+      turnInputs(turn, () => state),
+      turn.beatMs,
+    )) {
+      const [next, events] = 'beat' in said ? beat(state, said, turn.beatComments) : heard(state, said, turn.opening);
       state = next;
       if (events.length > 0) yield events;
       if (state.ended) return;
@@ -47,8 +50,8 @@ export async function* runTurn(turn: Turn): AsyncGenerator<readonly TurnEvent[]>
   }
 }
 
-function heard(state: TurnState, batch: readonly ModelEvent[]): Step {
-  return step(state, state.started ? batch : [{ type: 'start' }, ...batch]);
+function heard(state: TurnState, batch: readonly TurnInput[], opening: readonly TurnControl[]): Step {
+  return step(state, state.started ? batch : [{ type: 'start' }, ...opening, ...batch]);
 }
 
 function beat(state: TurnState, { beat: count }: Beat, comments: boolean): Step {

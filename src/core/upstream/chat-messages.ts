@@ -1,4 +1,5 @@
 /** Writes a conversation of items as the messages of a Chat Completions request. */
+import { modelCallOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { pairCalls } from '../prepare/pair-calls.ts';
 import { isRecord } from '../record.ts';
@@ -29,9 +30,11 @@ interface AnsweredCall {
 
 /** An assistant message in the making: what the model said in one go. */
 interface Draft {
+  /** Which of our model calls wrote it, where that is known. */
+  readonly modelCall: string | undefined;
   readonly text: string[];
   readonly reasoning: string[];
-  readonly calls: AnsweredCall[];
+  readonly calls: readonly AnsweredCall[];
 }
 
 /**
@@ -55,8 +58,11 @@ export function toChatMessages(
 
   for (const item of items) {
     const call = answeredCall(item, outputs);
+    const modelCall = modelCallOfItem(String(item.id));
     if (call) {
-      draft.calls.push(call);
+      // Calls of one message are parallel; those of two rounds are not, though nothing stands between them.
+      if (draft.calls.length > 0 && draft.modelCall !== modelCall) flush();
+      draft = { ...draft, modelCall, calls: [...draft.calls, call] };
       continue;
     }
     // Words or thoughts after words or a call are the model's next message; anything else ends its turn.
@@ -79,7 +85,7 @@ const SILENT_TYPES: ReadonlySet<string> = new Set([
 ]);
 
 function emptyDraft(): Draft {
-  return { text: [], reasoning: [], calls: [] };
+  return { modelCall: undefined, text: [], reasoning: [], calls: [] };
 }
 
 /** Whether the model said or thought it. */
@@ -98,7 +104,10 @@ function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredCal
         output: outputs.get(item)?.output,
       };
     case 'mcp_call':
-      return { ...callHead(item.id, item.name, item.arguments), output: item.output ?? errorText(item.error) };
+      return {
+        ...callHead(item.call_id ?? item.id, item.name, item.arguments),
+        output: item.output ?? errorText(item.error),
+      };
     case 'code_interpreter_call':
       return {
         ...callHead(item.id, 'code_interpreter', JSON.stringify({ code: item.code })),

@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import type { TopLogProb } from '../../../src/core/items.ts';
 import type { ModelEvent, TurnEvent, TurnInput, Usage } from '../../../src/core/turn/events.ts';
-import { startState, step, type TurnPlan, type TurnState } from '../../../src/core/turn/machine.ts';
+import { step } from '../../../src/core/turn/machine.ts';
+import { startState, type TurnPlan, type TurnState } from '../../../src/core/turn/state.ts';
 import { expectLaws } from '../../support/laws.ts';
 
 const RUNS = { numRuns: 1_000 };
@@ -89,6 +90,8 @@ const PLAN: TurnPlan = {
   queuedEvent: false,
   outputBytes: 1_000_000,
   argumentBytes: 1_000_000,
+  owners: new Map(),
+  ownedAs: 'mcp_call',
 };
 const widePlan = fc
   .record(

@@ -2,7 +2,8 @@
 import type { ErrorBody } from '../../../src/core/errors.ts';
 import type { LogProb, OutputItem, UrlCitation } from '../../../src/core/items.ts';
 import type { FinishReason, ModelEvent, TurnEvent, TurnInput, Usage } from '../../../src/core/turn/events.ts';
-import { NO_USAGE, startState, step, type TurnPlan } from '../../../src/core/turn/machine.ts';
+import { step } from '../../../src/core/turn/machine.ts';
+import { NO_USAGE, startState, type TurnPlan } from '../../../src/core/turn/state.ts';
 import { unreachable } from '../../../src/core/unreachable.ts';
 import { expectLaws } from '../../support/laws.ts';
 
@@ -14,6 +15,8 @@ const PLAN: TurnPlan = {
   queuedEvent: false,
   outputBytes: 1_000_000,
   argumentBytes: 1_000_000,
+  owners: new Map(),
+  ownedAs: 'mcp_call',
 };
 
 const START: TurnInput = { type: 'start' };

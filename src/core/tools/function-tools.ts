@@ -1,0 +1,80 @@
+/** Functions of the host as tools that the server runs. */
+import { z } from 'zod';
+import { checkOptions } from '../options-check.ts';
+import { isRecord } from '../record.ts';
+import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from './provider.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a function is given besides its arguments. */
+export interface ExecuteContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request'> {
+  /** Aborted when the client leaves or the call's time is up. */
+  readonly signal: AbortSignal;
+}
+
+/** One function. Its answer is text, a `ToolResult`, or anything else as JSON; what it throws, the model is told. */
+export interface FunctionTool<Arguments = never> {
+  readonly description?: string;
+  /** JSON Schema of the arguments, or a zod schema, which also parses them. */
+  readonly parameters?: Fields | z.ZodType<Arguments>;
+  readonly execute: (args: Arguments, context: ExecuteContext) => unknown;
+}
+
+/** Keeps the type of a function's arguments tied to its zod schema. */
+export function functionTool<Arguments = Fields>(tool: FunctionTool<Arguments>): FunctionTool<Arguments> {
+  return tool;
+}
+
+/**
+ * A provider of the functions, by name; `server` is what clients see as `server_label` (default `functions`). Throws a
+ * `TypeError` for a tool without `execute`.
+ */
+export function functionTools(
+  tools: Readonly<Record<string, FunctionTool<never>>>,
+  { server = 'functions' }: { readonly server?: string } = {},
+): ToolProvider {
+  const provided = Object.entries(tools).map(([name, tool]) => providedTool(server, name, tool));
+  return {
+    name: server,
+    list: () => provided,
+    async call({ name, arguments: args, scope, requestId, request }, signal) {
+      const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
+      if (!tool) throw new Error(`There is no function '${name}'.`);
+      const parsed = isZod(tool.parameters) ? await tool.parameters.parseAsync(args) : (args as never);
+      return resultOf(await tool.execute(parsed, { scope, requestId, request, signal }));
+    },
+  };
+}
+
+function providedTool(server: string, name: string, tool: FunctionTool<never>): ProvidedTool {
+  checkOptions(`functionTools: ${name}`, tool, {
+    description: (value) => typeof value === 'string' || 'a string',
+    parameters: (value) => isRecord(value) || 'a JSON Schema or a zod schema',
+    execute: (value) => typeof value === 'function' || 'a function',
+  });
+  if (!tool.execute) throw new TypeError(`functionTools: ${name}: execute must be a function, got undefined`);
+  const { description, parameters } = tool;
+  return {
+    server,
+    name,
+    ...(description ? { description } : {}),
+    ...(parameters ? { parameters: schemaOf(parameters) } : {}),
+  };
+}
+
+function isZod(parameters: unknown): parameters is z.ZodType<never> {
+  // Not instanceof: the host may have a zod of its own.
+  return isRecord(parameters) && '_zod' in parameters;
+}
+
+function schemaOf(parameters: Fields | z.ZodType<never>): Fields {
+  return isZod(parameters) ? (z.toJSONSchema(parameters, { io: 'input' }) as Fields) : parameters;
+}
+
+function resultOf(value: unknown): ToolResult {
+  if (typeof value === 'string') return { content: value };
+  if (isRecord(value) && (typeof value.content === 'string' || Array.isArray(value.content))) {
+    return value as unknown as ToolResult;
+  }
+  return { content: JSON.stringify(value) ?? '' };
+}

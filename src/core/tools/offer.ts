@@ -1,0 +1,124 @@
+/** Which of the server's own tools the model is offered in one turn, and under which names. */
+import { createHash } from 'node:crypto';
+import type { Item, ListedTool } from '../items.ts';
+import type { Note } from '../note.ts';
+import type { ToolOwner } from '../turn/state.ts';
+import type { ToolDefinition } from '../upstream/upstream.ts';
+import type { ProvidedTool, ToolProvider } from './provider.ts';
+
+/** A tool with the provider that runs it. */
+export interface OfferedTool {
+  readonly provider: ToolProvider;
+  readonly tool: ProvidedTool;
+}
+
+/** The server's own tools, by the name that the model knows. */
+export type Offer = ReadonlyMap<string, OfferedTool>;
+
+/** The names that model servers take. */
+const MAX_NAME = 64;
+const HASH = 10;
+
+/** Asks every provider; one that fails is noted and left out. A client's tool of the same name wins. */
+export async function offerTools(
+  providers: readonly ToolProvider[],
+  clientNames: ReadonlySet<string>,
+  signal: AbortSignal,
+  note: (note: Note) => void,
+): Promise<Offer> {
+  const listed = await Promise.all(providers.map((provider) => toolsOf(provider, signal, note)));
+  const tools = listed.flat();
+  const shared = repeated(tools.map(({ tool }) => tool.name));
+  const offer = new Map<string, OfferedTool>();
+  for (const each of tools) {
+    const name = modelName(each.tool, shared, offer);
+    if (clientNames.has(name)) note(shadowed(name));
+    else offer.set(name, each);
+  }
+  return offer;
+}
+
+async function toolsOf(
+  provider: ToolProvider,
+  signal: AbortSignal,
+  note: (note: Note) => void,
+): Promise<OfferedTool[]> {
+  try {
+    const tools = await provider.list(signal);
+    return tools.map((tool) => ({ provider, tool }));
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = error instanceof Error ? error.message : String(error);
+    note({ code: 'tool_dropped', message: `The tools of '${provider.name}' could not be listed: ${reason}` });
+    return [];
+  }
+}
+
+function repeated(names: readonly string[]): ReadonlySet<string> {
+  const seen = new Set<string>();
+  return new Set(names.filter((name) => seen.has(name) || !seen.add(name)));
+}
+
+function modelName({ server, name }: ProvidedTool, shared: ReadonlySet<string>, taken: Offer): string {
+  const plain = modelSafe(shared.has(name) ? `mcp__${server}__${name}` : name);
+  return taken.has(plain) ? cut(plain, `${server}\0${name}`) : plain;
+}
+
+/** A name of the letters and the length that model servers take; one that had to change stays distinct by a digest. */
+function modelSafe(name: string): string {
+  const plain = name.replace(/[^\w-]/g, '_');
+  return plain.length > MAX_NAME ? cut(plain, name) : plain;
+}
+
+function cut(name: string, whole: string): string {
+  const digest = createHash('sha1').update(whole).digest('hex').slice(0, HASH);
+  return `${name.slice(0, MAX_NAME - HASH - 1)}_${digest}`;
+}
+
+function shadowed(name: string): Note {
+  return { code: 'tool_dropped', message: `The client brings its own tool '${name}', so the server's is not offered.` };
+}
+
+/** What the model is told of the tools. */
+export function definitions(offer: Offer): readonly ToolDefinition[] {
+  return [...offer].map(([name, { tool }]) => ({
+    name,
+    ...(tool.description ? { description: tool.description } : {}),
+    ...(tool.parameters ? { parameters: tool.parameters } : {}),
+  }));
+}
+
+/** Whose each tool is. */
+export function ownersOf(offer: Offer): ReadonlyMap<string, ToolOwner> {
+  return new Map([...offer].map(([name, { tool }]) => [name, { server: tool.server, name: tool.name }]));
+}
+
+/** What clients are told of the tools, by server, but for the servers that the conversation already lists. */
+export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyMap<string, readonly ListedTool[]> {
+  const known = new Set(conversation.filter(({ type }) => type === 'mcp_list_tools').map((item) => item.server_label));
+  const lists = new Map<string, ListedTool[]>();
+  for (const { tool } of offer.values()) {
+    if (known.has(tool.server)) continue;
+    lists.set(tool.server, [...(lists.get(tool.server) ?? []), listedTool(tool)]);
+  }
+  return lists;
+}
+
+function listedTool({ name, description, parameters, annotations }: ProvidedTool): ListedTool {
+  return {
+    name,
+    ...(description ? { description } : {}),
+    input_schema: parameters ?? { type: 'object', properties: {} },
+    ...(annotations ? { annotations } : {}),
+  };
+}
+
+/** The conversation with the calls of the server's tools under the names that the model knows now. */
+export function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
+  if (!items.some(({ type }) => type === 'mcp_call')) return items;
+  const names = new Map([...offer].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
+  return items.map((item) => {
+    if (item.type !== 'mcp_call') return item;
+    return { ...item, name: names.get(`${item.server_label}\0${item.name}`) ?? modelSafe(String(item.name)) };
+  });
+}

@@ -1,0 +1,100 @@
+/** Runs one call of a tool: arguments checked, time and output bounded, every failure told in words. */
+import { Validator } from '@cfworker/json-schema';
+import type { ToolOutput } from '../items.ts';
+import type { Limits } from '../limits.ts';
+import { isRecord } from '../record.ts';
+import type { OfferedTool } from './offer.ts';
+import type { ToolCall, ToolResult } from './provider.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What came of a call; where it failed, `output` says why, for the model. */
+export interface CallOutcome {
+  readonly output: ToolOutput;
+  readonly failed: boolean;
+}
+
+/** Everything a call needs besides its arguments. */
+export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request'> {
+  readonly limits: Pick<Limits, 'toolTimeoutMs' | 'toolOutputBytes'>;
+  /** Ends the call with the turn. */
+  readonly signal: AbortSignal;
+}
+
+/** Never rejects, except with the signal's reason. `text` is the arguments as the model wrote them. */
+export async function runCall(
+  offered: OfferedTool | undefined,
+  text: string,
+  context: CallContext,
+): Promise<CallOutcome> {
+  if (!offered) return failure('There is no such tool any more.');
+  const args = parseArguments(text);
+  if (!args) return failure(`input_validation_error: the arguments are not a JSON object: ${text.slice(0, 200)}`);
+  const wrong = findWrong(args, offered.tool.parameters);
+  if (wrong) return failure(`input_validation_error: ${wrong}`);
+  try {
+    return outcome(await bounded(offered, args, context), context.limits.toolOutputBytes);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return failure(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function failure(output: string): CallOutcome {
+  return { output, failed: true };
+}
+
+function parseArguments(text: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Interpreted, not compiled: the schema may come from somebody else's server, and must not become code here. */
+function findWrong(args: Fields, schema: Fields | undefined): string | undefined {
+  if (!schema) return undefined;
+  const { valid, errors } = validate(args, schema);
+  const error = errors.at(-1);
+  return valid || !error ? undefined : `${error.error} (path=${error.instanceLocation})`;
+}
+
+function validate(args: Fields, schema: Fields) {
+  try {
+    return new Validator(schema, '2020-12', true).validate(args);
+  } catch {
+    // A schema that cannot be read checks nothing; the tool itself will.
+    return { valid: true, errors: [] };
+  }
+}
+
+/** The call under its own deadline, which ends this call and leaves its provider alone. */
+async function bounded({ provider, tool }: OfferedTool, args: Fields, context: CallContext): Promise<ToolResult> {
+  const { signal, limits, scope, requestId, request } = context;
+  const deadline = new AbortController();
+  const follow = () => deadline.abort(signal.reason);
+  const expire = () => deadline.abort(new Error(`The tool did not answer within ${limits.toolTimeoutMs} ms.`));
+  signal.throwIfAborted();
+  signal.addEventListener('abort', follow, { once: true });
+  const timer = setTimeout(expire, limits.toolTimeoutMs);
+  try {
+    const call = { server: tool.server, name: tool.name, arguments: args, scope, requestId, request };
+    return await Promise.race([provider.call(call, deadline.signal), rejection(deadline.signal)]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', follow);
+  }
+}
+
+function rejection(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+}
+
+function outcome({ content, isError = false }: ToolResult, maxBytes: number): CallOutcome {
+  const bytes = Buffer.byteLength(typeof content === 'string' ? content : JSON.stringify(content));
+  if (bytes > maxBytes)
+    return failure(`The tool answered with ${bytes} bytes, more than the ${maxBytes} that are allowed.`);
+  return { output: content, failed: isError };
+}

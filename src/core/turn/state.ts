@@ -1,0 +1,139 @@
+/** What a turn knows between two steps, and the copy of it that one step may change. */
+import type { LogProb, OutputItem, Part, PartType, UrlCitation } from '../items.ts';
+import type { FinishReason, IncompleteReason, TurnEvent, Usage } from './events.ts';
+
+/** Who runs a tool: the server's own group of tools, and the tool's name there. */
+export interface ToolOwner {
+  readonly server: string;
+  readonly name: string;
+}
+
+/** What is settled before a turn begins. */
+export interface TurnPlan {
+  /** The random part of the response's id, from which every item's id is made. */
+  readonly seed: string;
+  /** Where reasoning goes: the item's `summary`, or its raw `content`. */
+  readonly reasoning: 'summary_text' | 'reasoning_text';
+  /** The names of tools that may be called; undefined allows all. */
+  readonly allowedTools?: ReadonlySet<string>;
+  /** The tools that the server runs, by the name that the model knows. */
+  readonly owners: ReadonlyMap<string, ToolOwner>;
+  /** Whether their calls are shown as `mcp_call`, or as `function_call` and `function_call_output`. */
+  readonly ownedAs: 'mcp_call' | 'function_call';
+  /** Whether a `queued` event stands between `created` and `in_progress`. */
+  readonly queuedEvent: boolean;
+  /** UTF-8 bytes of everything the model may write in one turn. */
+  readonly outputBytes: number;
+  /** UTF-8 bytes of the arguments of one call. */
+  readonly argumentBytes: number;
+}
+
+/** A part that is being written. */
+export interface OpenPart {
+  readonly type: PartType;
+  readonly index: number;
+  text: string;
+  annotations: readonly UrlCitation[];
+  logprobs: LogProbList | undefined;
+}
+
+/** The message or reasoning item that is being written; at most one at a time. */
+export interface Writing {
+  readonly kind: 'message' | 'reasoning';
+  readonly index: number;
+  readonly id: string;
+  parts: readonly Part[];
+  part: OpenPart | undefined;
+}
+
+/** A call whose arguments are coming in; several may be open, since upstreams interleave them. */
+export interface OpenCall {
+  readonly call: number;
+  readonly index: number;
+  readonly id: string;
+  readonly callId: string;
+  /** As the model knows it. */
+  readonly name: string;
+  readonly owner: ToolOwner | undefined;
+  arguments: string;
+}
+
+/** A call of ours whose result is awaited. */
+export type WaitingCall = Readonly<OpenCall> & { readonly owner: ToolOwner };
+
+/** A linked list, newest first: appending to an array copied at every step would cost the square of its length. */
+export interface LogProbList {
+  readonly logprobs: readonly LogProb[];
+  readonly before: LogProbList | undefined;
+}
+
+/** Everything a turn knows between two steps. Treat it as a value: `step` never changes the one it was given. */
+export interface TurnState {
+  readonly plan: TurnPlan;
+  readonly started: boolean;
+  readonly ended: boolean;
+  readonly sequence: number;
+  /** Model calls that have finished. */
+  readonly round: number;
+  readonly output: readonly OutputItem[];
+  readonly writing: Readonly<Writing> | undefined;
+  readonly calls: readonly Readonly<OpenCall>[];
+  readonly waiting: readonly WaitingCall[];
+  readonly dropped: readonly number[];
+  readonly callIds: readonly string[];
+  readonly usage: Usage;
+  readonly callUsage: Usage | undefined;
+  readonly finish: FinishReason | undefined;
+  readonly stopped: IncompleteReason | undefined;
+  readonly bytes: number;
+}
+
+/** A copy of the state that one step may change, and what that step says. */
+export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'output' | 'writing' | 'calls'>]: TurnState[Key] } & {
+  output: OutputItem[];
+  writing: Writing | undefined;
+  calls: OpenCall[];
+  events: TurnEvent[];
+};
+
+export const NO_USAGE: Usage = {
+  input_tokens: 0,
+  input_tokens_details: { cached_tokens: 0 },
+  output_tokens: 0,
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: 0,
+};
+
+/** The state before the first step. */
+export function startState(plan: TurnPlan): TurnState {
+  return {
+    plan,
+    started: false,
+    ended: false,
+    sequence: 0,
+    round: 0,
+    output: [],
+    writing: undefined,
+    calls: [],
+    waiting: [],
+    dropped: [],
+    callIds: [],
+    usage: NO_USAGE,
+    callUsage: undefined,
+    finish: undefined,
+    stopped: undefined,
+    bytes: 0,
+  };
+}
+
+/** A copy to change. */
+export function draftOf(state: TurnState): Draft {
+  const { writing } = state;
+  return {
+    ...state,
+    output: [...state.output],
+    writing: writing && { ...writing, part: writing.part && { ...writing.part } },
+    calls: state.calls.map((call) => ({ ...call })),
+    events: [],
+  };
+}

@@ -1,0 +1,149 @@
+/** The machine's hand for tool calls: their arguments, and for the server's own tools their results. */
+import { outputItemId } from '../ids.ts';
+import type { ItemStatus, ListedTool, McpCallItem, OutputItem, ToolOutput } from '../items.ts';
+import type { CallType, TurnInput } from './events.ts';
+import type { Draft, OpenCall, WaitingCall } from './state.ts';
+import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
+
+type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
+
+/** Adds arguments to the call, opening it where it is new; answers it where there is one to show. */
+export function writeCall(draft: Draft, delta: CallDelta): OpenCall | undefined {
+  if (draft.dropped.includes(delta.call)) return undefined;
+  const open = draft.calls.find(({ call }) => call === delta.call) ?? openCall(draft, delta);
+  if (!open || delta.arguments === '') return open;
+  writeArguments(draft, open, delta.arguments);
+  draft.bytes += Buffer.byteLength(delta.arguments);
+  return open;
+}
+
+function openCall(draft: Draft, delta: CallDelta): OpenCall | undefined {
+  const name = delta.name ?? '';
+  if (draft.plan.allowedTools?.has(name) === false) return dropCall(draft, delta.call, name);
+  closeWriting(draft, 'completed');
+  const index = draft.output.length;
+  const callId = unusedCallId(draft, delta.id, index);
+  const owner = draft.plan.owners.get(name);
+  const id = nextItemId(draft, owner && draft.plan.ownedAs === 'mcp_call' ? 'mcp' : 'fc');
+  const call: OpenCall = { call: delta.call, index, id, callId, name, owner, arguments: '' };
+  draft.calls.push(call);
+  draft.callIds = [...draft.callIds, callId];
+  announce(draft, callItem(draft, call, 'in_progress'));
+  if (shownAs(draft, call) === 'mcp_call') {
+    draft.events.push({ type: 'call-progress', sequence: draft.sequence++, index, itemId: id });
+  }
+  draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(callId);
+  return call;
+}
+
+/** `allowed_tools` is a hard limit: a call outside it is never shown, however the model came to make it. */
+function dropCall(draft: Draft, call: number, name: string): undefined {
+  draft.dropped = [...draft.dropped, call];
+  draft.events.push({ type: 'call-dropped', name });
+}
+
+/** The upstream's id, or one of ours where it sent none or sends the same for several calls. */
+function unusedCallId(draft: Draft, id: string | undefined, index: number): string {
+  if (id && !draft.callIds.includes(id)) return id;
+  return outputItemId('call', draft.plan.seed, index);
+}
+
+function shownAs({ plan }: Draft, { owner }: Pick<OpenCall, 'owner'>): CallType {
+  return owner ? plan.ownedAs : 'function_call';
+}
+
+function callItem(draft: Draft, call: Readonly<OpenCall>, status: ItemStatus): OutputItem {
+  if (call.owner && shownAs(draft, call) === 'mcp_call') return mcpCall(call as WaitingCall, status, null, null);
+  const { id, callId, name, arguments: text } = call;
+  return { id, type: 'function_call', status, call_id: callId, name, arguments: text };
+}
+
+function mcpCall(
+  { id, owner, arguments: text }: WaitingCall,
+  status: McpCallItem['status'],
+  output: string | null,
+  error: string | null,
+): McpCallItem {
+  const { server, name } = owner;
+  return {
+    id,
+    type: 'mcp_call',
+    status,
+    approval_request_id: null,
+    arguments: text,
+    error,
+    name,
+    output,
+    server_label: server,
+  };
+}
+
+function writeArguments(draft: Draft, call: OpenCall, text: string): void {
+  call.arguments += text;
+  const place = { index: call.index, itemId: call.id };
+  draft.events.push({
+    type: 'arguments-delta',
+    sequence: draft.sequence++,
+    ...place,
+    call: shownAs(draft, call),
+    text,
+  });
+}
+
+/**
+ * Ends the arguments. A call that was never given any has none: `{}`, as a delta too, since some clients read only
+ * deltas. A whole call of the server's own then waits for its result.
+ */
+export function closeCall(draft: Draft, call: OpenCall, status: ItemStatus): void {
+  if (status === 'completed' && call.arguments.trim() === '') writeArguments(draft, call, '{}');
+  const { index, id: itemId, name, arguments: text } = call;
+  const ended = { index, itemId, call: shownAs(draft, call), name, arguments: text };
+  draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
+  const waits = call.owner !== undefined && status === 'completed';
+  if (waits) draft.waiting = [...draft.waiting, call as WaitingCall];
+  if (!waits || ended.call === 'function_call') closeItem(draft, index, callItem(draft, call, status));
+}
+
+/** Shows the result of a waiting call; one that no call waits for is ignored. */
+export function writeResult(draft: Draft, index: number, output: ToolOutput, failed: boolean): void {
+  const call = draft.waiting.find((waiting) => waiting.index === index);
+  if (!call) return;
+  draft.waiting = draft.waiting.filter((waiting) => waiting !== call);
+  if (draft.plan.ownedAs === 'function_call') return writeOutputItem(draft, call, output);
+  const text = textOf(output);
+  const status = failed ? 'failed' : 'completed';
+  draft.events.push({ type: 'call-end', sequence: draft.sequence++, index, itemId: call.id, status });
+  closeItem(draft, index, failed ? mcpCall(call, status, null, text) : mcpCall(call, status, text, null));
+}
+
+function writeOutputItem(draft: Draft, call: WaitingCall, output: ToolOutput): void {
+  const index = draft.output.length;
+  const head = { id: nextItemId(draft, 'fco'), type: 'function_call_output', call_id: call.callId } as const;
+  announce(draft, { ...head, status: 'in_progress', output: '' });
+  closeItem(draft, index, { ...head, status: 'completed', output });
+}
+
+/** The item holds text: what is not is named in its place. */
+function textOf(output: ToolOutput): string {
+  if (typeof output === 'string') return output;
+  return output.map((part) => (typeof part.text === 'string' ? part.text : `[${part.type}]`)).join('\n');
+}
+
+/** Closes calls whose results will not come. */
+export function abandonWaiting(draft: Draft): void {
+  const { waiting } = draft;
+  draft.waiting = [];
+  if (draft.plan.ownedAs === 'function_call') return;
+  for (const call of waiting) closeItem(draft, call.index, mcpCall(call, 'incomplete', null, null));
+}
+
+/** Shows which tools of a server the model is offered. */
+export function writeToolList(draft: Draft, server: string, tools: readonly ListedTool[]): void {
+  const index = draft.output.length;
+  const item = { id: nextItemId(draft, 'mcpl'), type: 'mcp_list_tools', server_label: server } as const;
+  const place = { index, itemId: item.id };
+  announce(draft, { ...item, tools: [] });
+  draft.events.push({ type: 'list-progress', sequence: draft.sequence++, ...place });
+  draft.events.push({ type: 'list-end', sequence: draft.sequence++, ...place });
+  closeItem(draft, index, { ...item, tools });
+}

@@ -1,0 +1,128 @@
+/** The machine's hand for words: messages and reasoning, their parts and deltas. */
+import { outputItemId } from '../ids.ts';
+import type { ItemStatus, LogProb, OutputItem, Part, PartType, UrlCitation } from '../items.ts';
+import type { Draft, LogProbList, OpenPart, Writing } from './state.ts';
+
+const NO_LOGPROBS: readonly LogProb[] = [];
+
+/** Adds text to the part of this type, opening what is not open. */
+export function writeText(draft: Draft, type: PartType, text: string, logprobs = NO_LOGPROBS): void {
+  if (text === '' && logprobs.length === 0) return;
+  const writing = openPart(draft, type);
+  const { part } = writing;
+  part.text += text;
+  if (logprobs.length > 0) part.logprobs = { logprobs, before: part.logprobs };
+  draft.events.push({
+    type: 'text-delta',
+    sequence: draft.sequence++,
+    index: writing.index,
+    itemId: writing.id,
+    partIndex: part.index,
+    part: type,
+    text,
+    logprobs,
+  });
+  draft.bytes += Buffer.byteLength(text);
+}
+
+/** Adds a source to the text. */
+export function annotate(draft: Draft, annotation: UrlCitation): void {
+  const { index, id, part } = openPart(draft, 'output_text');
+  draft.events.push({
+    type: 'annotation',
+    sequence: draft.sequence++,
+    index,
+    itemId: id,
+    partIndex: part.index,
+    annotationIndex: part.annotations.length,
+    annotation,
+  });
+  part.annotations = [...part.annotations, annotation];
+  draft.bytes += Buffer.byteLength(annotation.url) + Buffer.byteLength(annotation.title);
+}
+
+/** Closes the message or reasoning item that is being written, if one is. */
+export function closeWriting(draft: Draft, status: ItemStatus): void {
+  const { writing } = draft;
+  if (!writing) return;
+  closePart(draft, writing);
+  draft.writing = undefined;
+  closeItem(draft, writing.index, writtenItem(draft, writing, status));
+}
+
+/** Tells of a new item at the end of the output. */
+export function announce(draft: Draft, item: OutputItem): void {
+  const index = draft.output.length;
+  draft.output.push(item);
+  draft.events.push({ type: 'item-start', sequence: draft.sequence++, index, item });
+}
+
+/** Tells of an item's end. */
+export function closeItem(draft: Draft, index: number, item: OutputItem): void {
+  draft.output[index] = item;
+  draft.events.push({ type: 'item-end', sequence: draft.sequence++, index, item });
+}
+
+/** The id of the next item. */
+export function nextItemId(draft: Draft, prefix: string): string {
+  return outputItemId(prefix, draft.plan.seed, draft.output.length, draft.round);
+}
+
+/** The item being written with an open part of this type, opened where need be. */
+function openPart(draft: Draft, type: PartType): Writing & { part: OpenPart } {
+  const writing = openItem(draft, type === 'output_text' || type === 'refusal' ? 'message' : 'reasoning');
+  if (writing.part?.type === type) return writing as Writing & { part: OpenPart };
+  closePart(draft, writing);
+  const part: OpenPart = { type, index: writing.parts.length, text: '', annotations: [], logprobs: undefined };
+  draft.events.push({
+    type: 'part-start',
+    sequence: draft.sequence++,
+    index: writing.index,
+    itemId: writing.id,
+    partIndex: part.index,
+    part: wholePart(part),
+  });
+  return Object.assign(writing, { part });
+}
+
+function openItem(draft: Draft, kind: Writing['kind']): Writing {
+  if (draft.writing?.kind === kind) return draft.writing;
+  closeWriting(draft, 'completed');
+  const id = nextItemId(draft, kind === 'message' ? 'msg' : 'rs');
+  draft.writing = { kind, index: draft.output.length, id, parts: [], part: undefined };
+  announce(draft, writtenItem(draft, draft.writing, 'in_progress'));
+  return draft.writing;
+}
+
+function writtenItem(draft: Draft, writing: Writing, status: ItemStatus): OutputItem {
+  const { id, kind, parts } = writing;
+  if (kind === 'message') return { id, type: 'message', status, role: 'assistant', content: parts };
+  if (draft.plan.reasoning === 'summary_text') return { id, type: 'reasoning', status, summary: parts };
+  return { id, type: 'reasoning', status, summary: [], content: parts };
+}
+
+function wholePart(part: OpenPart): Part {
+  const { type, text, annotations } = part;
+  if (type === 'refusal') return { type, refusal: text };
+  if (type === 'output_text') return { type, text, annotations, logprobs: listed(part.logprobs) };
+  return { type, text };
+}
+
+function listed(list: LogProbList | undefined): readonly LogProb[] {
+  const groups: (readonly LogProb[])[] = [];
+  for (let node = list; node; node = node.before) groups.push(node.logprobs);
+  return groups.length === 0 ? NO_LOGPROBS : groups.reverse().flat();
+}
+
+function closePart(draft: Draft, writing: Writing): void {
+  const { part } = writing;
+  if (!part) return;
+  const whole = wholePart(part);
+  const place = { index: writing.index, itemId: writing.id, partIndex: part.index };
+  const logprobs = whole.type === 'output_text' ? whole.logprobs : NO_LOGPROBS;
+  const ended = { ...place, part: part.type, text: part.text, logprobs };
+  draft.events.push({ type: 'text-end', sequence: draft.sequence++, ...ended });
+  draft.events.push({ type: 'part-end', sequence: draft.sequence++, ...place, part: whole });
+  writing.parts = [...writing.parts, whole];
+  writing.part = undefined;
+}
