@@ -3,15 +3,19 @@ import { ApiError } from '../errors.ts';
 import { isRecord } from '../record.ts';
 import type { ModelEvent } from '../turn/events.ts';
 import { toChatBody } from './chat-body.ts';
-import { chatDecoder } from './chat-decoder.ts';
+import { type ChatDecoder, chatDecoder } from './chat-decoder.ts';
 import { type ChatCompletionsOptions, chatSettings, requestHeaders } from './chat-options.ts';
 import { type HttpAnswer, httpClient, readWhole, type Watchdog, watchdog } from './http.ts';
 import { scrubber } from './scrub.ts';
 import { readEvents } from './sse.ts';
-import type { ModelRequest, Upstream, UpstreamCall } from './upstream.ts';
+import type { ChatBatch, ModelRequest, Upstream, UpstreamCall } from './upstream.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
 
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The data that ends a stream. */
+const DONE = '[DONE]';
 /** How long an accepted request may be silent before the client's own stream is opened, in milliseconds. */
 const QUIET_MS = 1000;
 
@@ -25,27 +29,37 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   const client = httpClient(settings);
   const scrub = scrubber(settings);
 
-  async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
-    const { firstByteTimeoutMs, idleTimeoutMs } = call.limits;
-    const body = JSON.stringify(toChatBody(request, settings, (item) => call.note(skipped(item.type))));
-    const watch = watchdog(call.signal, firstByteTimeoutMs, idleTimeoutMs);
+  async function* chat(body: Fields, call: UpstreamCall): AsyncGenerator<ChatBatch> {
+    const watch = watchdog(call.signal, call.limits.firstByteTimeoutMs, call.limits.idleTimeoutMs);
     try {
       const headers = requestHeaders(settings, call.headers);
-      const answer = await client.send({
-        method: 'POST',
-        path: '/chat/completions',
-        headers,
-        body,
-        signal: watch.signal,
-      });
-      yield* isJson(answer)
-        ? wholeAnswer(answer, settings.thinkTags)
-        : streamedAnswer(answer, call, watch, settings.thinkTags);
+      const request = { method: 'POST', path: '/chat/completions', headers, signal: watch.signal } as const;
+      const answer = await client.send({ ...request, body: JSON.stringify(body) });
+      if (isJson(answer)) yield { whole: true, data: [await readWhole(answer.body)] };
+      else yield* eventBatches(answer, call, watch);
     } catch (error) {
       throw scrub(broken(error, watch));
     } finally {
       watch.stop();
     }
+  }
+
+  async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
+    const body = toChatBody(request, settings, (item) => call.note(skipped(item.type)));
+    const decoder = chatDecoder({ think: settings.thinkTags });
+    for await (const { whole, data } of chat(body, call)) {
+      const events: ModelEvent[] = [];
+      const failure = decodeBatch(data, decoder, events);
+      const done = !failure && (whole || data.at(-1) === DONE);
+      if (done) decoder.end(events, true);
+      // What came before an error still counts.
+      if (events.length > 0 || !failure) yield events;
+      if (failure) throw scrub(failure);
+      if (done) return;
+    }
+    const events: ModelEvent[] = [];
+    decoder.end(events, false);
+    yield events;
   }
 
   async function models(call: UpstreamCall): Promise<readonly Readonly<Record<string, unknown>>[]> {
@@ -61,7 +75,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
     }
   }
 
-  return { name: 'chat-completions', stream, models, close: () => client.close() };
+  return { name: 'chat-completions', stream, chat, models, close: () => client.close() };
 }
 
 function skipped(type: string) {
@@ -72,46 +86,27 @@ function isJson({ contentType }: HttpAnswer): boolean {
   return /[/+]json\b/i.test(contentType);
 }
 
-async function* wholeAnswer({ body }: HttpAnswer, think: boolean): AsyncGenerator<readonly ModelEvent[]> {
-  const decoder = chatDecoder({ think });
-  const events: ModelEvent[] = [];
-  decoder.take(parse(await readWhole(body)), events);
-  decoder.end(events, true);
-  yield events;
-}
-
-async function* streamedAnswer(
+/** The data of the events up to `[DONE]`; an empty first batch where the server took the request and is silent. */
+async function* eventBatches(
   { body, contentType }: HttpAnswer,
   call: UpstreamCall,
   watch: Watchdog,
-  think: boolean,
-): AsyncGenerator<readonly ModelEvent[]> {
-  const decoder = chatDecoder({ think });
+): AsyncGenerator<ChatBatch> {
   const options = { eventBytes: call.limits.eventBytes, quietMs: QUIET_MS, onBytes: watch.heard };
   let heard = false;
-  let done = false;
   for await (const batch of readEvents(body, options)) {
     heard ||= batch.length > 0;
-    const events: ModelEvent[] = [];
-    const failure = decodeBatch(batch, decoder, events);
-    done = batch.includes('[DONE]') && !failure;
-    if (done) decoder.end(events, true);
-    // What came before an error still counts.
-    if (events.length > 0 || !heard) yield events;
-    if (failure) throw failure;
-    if (done) return;
+    const done = batch.indexOf(DONE);
+    yield { whole: false, data: done < 0 ? batch : batch.slice(0, done + 1) };
+    if (done >= 0) return;
   }
   if (!heard) throw new ApiError('upstream_error', `The model server answered with no events (${contentType}).`);
-  const events: ModelEvent[] = [];
-  decoder.end(events, false);
-  yield events;
 }
 
-function decodeBatch(batch: readonly string[], decoder: ReturnType<typeof chatDecoder>, events: ModelEvent[]): unknown {
+function decodeBatch(batch: readonly string[], decoder: ChatDecoder, events: ModelEvent[]): unknown {
   try {
     for (const data of batch) {
-      if (data === '[DONE]') return undefined;
-      if (data !== '') decoder.take(parse(data), events);
+      if (data !== '' && data !== DONE) decoder.take(parse(data), events);
     }
   } catch (error) {
     return error;

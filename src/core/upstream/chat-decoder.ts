@@ -34,7 +34,7 @@ export function chatDecoder({ think = true } = {}): ChatDecoder {
       takeUsage(chunk, events);
       const choice = firstChoice(chunk.choices);
       if (!choice) return;
-      const delta = isRecord(choice.delta) ? choice.delta : spoke ? undefined : choice.message;
+      const delta = spoke ? choice.delta : firstDelta(choice);
       if (isRecord(delta)) takeDelta(delta, choice.logprobs, calls, tags, events);
       spoke = true;
       // The finish is told at the end of the stream: some upstreams repeat it, or write on after it.
@@ -54,6 +54,12 @@ export function chatDecoder({ think = true } = {}): ChatDecoder {
 function firstChoice(choices: unknown): Fields | undefined {
   if (!Array.isArray(choices)) return undefined;
   return choices.find((choice) => isRecord(choice) && (choice.index ?? 0) === 0);
+}
+
+/** A whole answer is in `message`; some servers put an empty `delta` beside it, others a `message` beside each delta. */
+function firstDelta({ delta, message }: Fields): unknown {
+  const says = isRecord(delta) && (delta.content || delta.tool_calls || delta.reasoning_content || delta.reasoning);
+  return says || !isRecord(message) ? delta : message;
 }
 
 function takeUsage(chunk: Fields, events: ModelEvent[]): void {

@@ -62,6 +62,12 @@ export interface UpstreamCall {
   readonly note: (note: Note) => void;
 }
 
+/** What arrived together of a Chat Completions answer: one whole JSON body, or the data of some events. */
+export interface ChatBatch {
+  readonly whole: boolean;
+  readonly data: readonly string[];
+}
+
 /**
  * A model server. `stream` yields one batch for each stretch of input that arrived together; an empty first batch
  * says that the model took the request. It throws `ApiError`: before the first batch where the model refuses, later
@@ -70,6 +76,11 @@ export interface UpstreamCall {
 export interface Upstream {
   readonly name: string;
   stream(request: ModelRequest, call: UpstreamCall): AsyncIterable<readonly ModelEvent[]>;
+  /**
+   * Posts a Chat Completions body as it is and yields the answer as it is, `[DONE]` included; errors in it are thrown as
+   * `ApiError`. Upstreams of another kind have none.
+   */
+  chat?(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
   /** The models on offer, in OpenAI's list shape. */
   models?(call: UpstreamCall): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Closes pooled connections. May be called twice. */
