@@ -50,7 +50,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
     for await (const { whole, data } of chat(body, call)) {
       const events: ModelEvent[] = [];
       const failure = decodeBatch(data, decoder, events);
-      const done = !failure && (whole || data.at(-1) === DONE);
+      const done = !failure && (whole || data.at(-1)?.trim() === DONE);
       if (done) decoder.end(events, true);
       // What came before an error still counts.
       if (events.length > 0 || !failure) yield events;
@@ -96,7 +96,7 @@ async function* eventBatches(
   let heard = false;
   for await (const batch of readEvents(body, options)) {
     heard ||= batch.length > 0;
-    const done = batch.indexOf(DONE);
+    const done = batch.findIndex((data) => data.trim() === DONE);
     yield { whole: false, data: done < 0 ? batch : batch.slice(0, done + 1) };
     if (done >= 0) return;
   }
@@ -106,7 +106,7 @@ async function* eventBatches(
 function decodeBatch(batch: readonly string[], decoder: ChatDecoder, events: ModelEvent[]): unknown {
   try {
     for (const data of batch) {
-      if (data !== '' && data !== DONE) decoder.take(parse(data), events);
+      if (data !== '' && data.trim() !== DONE) decoder.take(parse(data), events);
     }
   } catch (error) {
     return error;

@@ -29,9 +29,9 @@ export function chatDecoder({ think = true } = {}): ChatDecoder {
     take(chunk, events) {
       if (!isRecord(chunk))
         throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
+      takeUsage(chunk, events);
       const error = errorInBody(chunk);
       if (error) throw error;
-      takeUsage(chunk, events);
       const choice = firstChoice(chunk.choices);
       if (!choice) return;
       const delta = spoke ? choice.delta : firstDelta(choice);

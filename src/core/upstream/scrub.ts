@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 
 const KEYS = /\b(?:sk|pk|gsk|xai)-[\w*.-]{4,}|\bBearer\s+\S+/gi;
 
-/** Answers an `ApiError` as it is, or as one whose message names neither key nor server; other errors pass. */
+/** Answers an `ApiError` as one that names neither key nor server; other errors pass. */
 export function scrubber({
   baseURL,
   apiKey,
@@ -14,12 +14,12 @@ export function scrubber({
   const secrets = [apiKey, baseURL.href, baseURL.origin, baseURL.host].filter(
     (text) => text !== undefined && text !== '',
   );
+  const clean = (text: string) =>
+    secrets.reduce<string>((rest, secret) => rest.replaceAll(secret as string, '***'), text).replace(KEYS, '***');
   return (error) => {
     if (!(error instanceof ApiError)) return error;
-    const message = secrets.reduce<string>((text, secret) => text.replaceAll(secret as string, '***'), error.message);
-    const clean = message.replace(KEYS, '***');
-    if (clean === error.message) return error;
-    const { code, status, type, param, headers, cause } = error;
-    return new ApiError(code, clean, { status, type, param, headers, cause });
+    const { message, code, status, type, param, headers, cause } = error;
+    const shown = { status, type: clean(type), param: param && clean(param), headers, cause };
+    return new ApiError(clean(code), clean(message), shown);
   };
 }
