@@ -25,5 +25,7 @@ export type {
   UpstreamCall,
 } from './core/upstream/upstream.ts';
 export type { Scope } from './express/call-of.ts';
-export { type ResponsesRouter, type ResponsesRouterOptions, responsesRouter } from './express/responses-router.ts';
+export { chatCompletionsRouter } from './express/chat-completions-router.ts';
+export { responsesRouter } from './express/responses-router.ts';
+export type { DrainableRouter, RouterOptions } from './express/router.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory.ts';

@@ -1,6 +1,6 @@
 /** Runs an endpoint as an Express handler. */
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import type { Endpoint } from '../core/responses/endpoints.ts';
+import type { Endpoint } from '../core/endpoint.ts';
 import { callOf, type Scope } from './call-of.ts';
 import { respond } from './respond.ts';
 

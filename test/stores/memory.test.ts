@@ -108,10 +108,12 @@ describe('memoryStore', () => {
     for (const id of ['d', 'e']) store.put(responseOf(1000, id));
     const afterExpiry = kept(store, 'd', 'e');
     store.close();
+    const sizeAfterClose = store.size;
     for (const id of ['f', 'g']) store.put(responseOf(1000, id));
-    expect([afterDelete, afterExpiry, kept(store, 'f', 'g')]).toEqual([
+    expect([afterDelete, afterExpiry, sizeAfterClose, kept(store, 'f', 'g')]).toEqual([
       ['b', 'c'],
       ['d', 'e'],
+      0,
       ['f', 'g'],
     ]);
   });

@@ -179,7 +179,7 @@ describe('the body of a fake reply', () => {
   });
 
   it('is cut at the offsets that are given, in any order, within the body or not', async () => {
-    expect(await piecesOf({ body: ['abc', 'def'], split: [4, 1, 0, 4, 99] })).toEqual(['a', 'bcd', 'ef']);
+    expect(await piecesOf({ body: ['abc', 'def'], split: [4, 1, 0, 4, 99, -1] })).toEqual(['a', 'bcd', 'ef']);
   });
 
   it('reaches a socket in separate reads', async () => {
@@ -271,6 +271,10 @@ describe('the faults of a fake reply', () => {
     expect(text.slice(0, 50)).toBe('abcde'.repeat(10));
   });
 
+  it('ends an empty body that is to be repeated', async () => {
+    expect(await piecesOf({ body: ['', ''], endless: true })).toEqual([]);
+  });
+
   it('repeats a body up to the cut', async () => {
     fake.reply({ body: 'abc', endless: true, cutAfterBytes: 7 });
     const { pieces, ended } = await read(await post());
@@ -312,6 +316,12 @@ describe('the connections of a fake upstream', () => {
     agent.destroy();
     while (fake.openSockets > 0) await new Promise(setImmediate);
     expect(counted).toBe(1);
+  });
+
+  it('stay open for as long as the client likes', async () => {
+    const { headers } = await fetch(`${fake.baseURL}/models`);
+    // Node announces here after how many seconds it would close an idle connection.
+    expect([headers.get('connection'), headers.get('keep-alive')]).toEqual(['keep-alive', null]);
   });
 
   it('tells that the client did not leave where the reply ended otherwise', async () => {

@@ -3,11 +3,9 @@ import { ApiError } from '../errors.ts';
 import { isRecord } from '../record.ts';
 import { invalid } from '../responses/invalid.ts';
 import { type CreateBody, createSchema, functionToolSchema, itemSchemas } from '../responses/schema.ts';
+import { refuseDepth } from './depth.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** Deeper JSON than any schema needs; past it, recursive code would overflow the stack. */
-const MAX_DEPTH = 128;
 
 /** The body with known fields typed. Throws `ApiError` naming the field at fault. */
 export function validateCreate(body: unknown): CreateBody {
@@ -19,22 +17,6 @@ export function validateCreate(body: unknown): CreateBody {
   if (Array.isArray(body.input)) body.input.forEach(checkItem);
   if (Array.isArray(body.tools)) body.tools.forEach(checkTool);
   return result.data;
-}
-
-/** Walks the JSON without recursion. */
-function refuseDepth(body: unknown): void {
-  let level: unknown[] = [body];
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MAX_DEPTH) {
-      throw new ApiError('invalid_value', `The request is nested deeper than ${MAX_DEPTH} levels.`);
-    }
-    level = level.flatMap(childrenOf);
-  }
-}
-
-function childrenOf(value: unknown): readonly unknown[] {
-  const children = Array.isArray(value) ? value : Object.values(value as object);
-  return children.filter((child) => typeof child === 'object' && child !== null);
 }
 
 function refuseUnsupported({ background, conversation, prompt }: CreateBody): void {

@@ -6,8 +6,10 @@ import { tell } from '../hooks.ts';
 import type { CoreSettings } from '../options.ts';
 import { jsonReply, type Reply, streamReply } from '../reply.ts';
 import type { TurnEnd, TurnEvent } from '../turn/events.ts';
+import { beginTurn } from '../turn/lifetime.ts';
 import { errorOf, observed } from '../turn/observe.ts';
 import { runTurn } from '../turn/run-turn.ts';
+import { withFirst } from '../with-first.ts';
 import { type EncodeOptions, encodeBatch } from './encode.ts';
 import { prepareTurn } from './prepare-turn.ts';
 import { endedResource } from './resource.ts';
@@ -15,10 +17,9 @@ import { endedResource } from './resource.ts';
 /** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
 export async function createResponse(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
   const { hooks, reasoning, heartbeat, limits } = settings;
-  const stop = new AbortController();
-  const leave = stopWith(stop, call, limits.durationMs, turns);
+  const { signal, leave } = beginTurn(call, limits.durationMs, turns);
   try {
-    const { info, started, turn } = await prepareTurn(call, settings, stop.signal);
+    const { info, started, turn } = await prepareTurn(call, settings, signal);
     tell(hooks, 'onRequest', info);
     const batches = observed(runTurn(turn), info, hooks, leave);
     if (!info.stream) return jsonReply(endedResource(started, await lastEvent(batches)));
@@ -28,22 +29,6 @@ export async function createResponse(call: Call, settings: CoreSettings, turns: 
     leave();
     throw error;
   }
-}
-
-/** Ends the turn when the client leaves, its time is up or the server shuts down; answers how to stop watching. */
-function stopWith(stop: AbortController, call: Call, durationMs: number, turns: Activity): () => void {
-  const release = turns.begin({ abort: (reason) => stop.abort(reason), disconnect: call.disconnect });
-  const hangUp = () => stop.abort(call.signal.reason);
-  const expire = () =>
-    stop.abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
-  if (call.signal.aborted) hangUp();
-  call.signal.addEventListener('abort', hangUp, { once: true });
-  const timer = setTimeout(expire, durationMs).unref();
-  return () => {
-    clearTimeout(timer);
-    call.signal.removeEventListener('abort', hangUp);
-    release();
-  };
 }
 
 /** The end of the turn; one that failed before it said anything is answered with its error's status. */
@@ -62,30 +47,5 @@ type Batches = AsyncGenerator<readonly TurnEvent[]>;
 
 /** The frames. The first batch is waited for, so that a refusal still has its own status. */
 async function frames(batches: Batches, options: EncodeOptions): Promise<AsyncIterableIterator<string>> {
-  return framesFrom(await batches.next(), batches, options);
-}
-
-/** An iterator, not a generator: closing a generator that never ran would leave the turn open. */
-function framesFrom(
-  first: IteratorResult<readonly TurnEvent[]>,
-  batches: Batches,
-  options: EncodeOptions,
-): AsyncIterableIterator<string> {
-  let waiting: typeof first | undefined = first;
-  return {
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-    async next() {
-      const result = waiting ?? (await batches.next());
-      waiting = undefined;
-      return result.done
-        ? { done: true, value: undefined }
-        : { done: false, value: encodeBatch(result.value, options) };
-    },
-    async return() {
-      await batches.return(undefined);
-      return { done: true, value: undefined };
-    },
-  };
+  return withFirst(await batches.next(), batches, (batch) => encodeBatch(batch, options));
 }

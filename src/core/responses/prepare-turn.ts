@@ -1,5 +1,6 @@
 /** Everything that happens to a request before the model is asked: check, find history, settle tools, translate. */
 import type { Call } from '../call.ts';
+import { passedHeaders } from '../endpoint.ts';
 import { type RequestInfo, tell } from '../hooks.ts';
 import { randomSeed, responseId } from '../ids.ts';
 import type { Item } from '../items.ts';
@@ -8,7 +9,7 @@ import type { CoreSettings } from '../options.ts';
 import { loadHistory, resolveReferences } from '../prepare/history.ts';
 import { validateCreate } from '../prepare/validate.ts';
 import { newLists, type Offer, offerTools, ownersOf, withModelNames } from '../tools/offer.ts';
-import { runCall } from '../tools/run-call.ts';
+import { toolRunner } from '../tools/tool-runner.ts';
 import { keepTurn } from '../turn/keep.ts';
 import type { Turn } from '../turn/run-turn.ts';
 import type { TurnPlan } from '../turn/state.ts';
@@ -83,23 +84,4 @@ function planOf(seed: string, { allowed }: ToolPlan, offer: Offer, settings: Cor
 function openingOf(offer: Offer, conversation: readonly Item[], { mcpItems }: CoreSettings): Turn['opening'] {
   if (mcpItems === 'function_call') return [];
   return [...newLists(offer, conversation)].map(([server, tools]) => ({ type: 'tools-listed', server, tools }));
-}
-
-/** Runs the calls of one turn and tells the host of each. */
-function toolRunner(offer: Offer, call: Call, { limits, hooks }: CoreSettings, signal: AbortSignal): Turn['runCall'] {
-  const { scope, requestId, request } = call;
-  return async ({ name, owner, arguments: text }) => {
-    const began = Date.now();
-    const outcome = await runCall(offer.get(name), text, { scope, requestId, request, limits, signal });
-    const error = outcome.failed ? JSON.stringify(outcome.output) : undefined;
-    tell(hooks, 'onToolCall', { requestId, scope, ...owner, durationMs: Date.now() - began, error });
-    return outcome;
-  };
-}
-
-/** The client's headers, with the request's id whether the client or we chose it. */
-function passedHeaders({ headers, requestId }: Call): Headers {
-  const passed = new Headers(headers);
-  passed.set('x-request-id', requestId);
-  return passed;
 }

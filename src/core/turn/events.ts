@@ -45,11 +45,16 @@ export type TurnControl =
   | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
   | { readonly type: 'tool-result'; readonly index: number; readonly output: ToolOutput; readonly failed: boolean }
   | { readonly type: 'keepalive' }
-  | { readonly type: 'fail'; readonly error: ErrorBody }
+  | { readonly type: 'fail'; readonly error: TurnError }
   | { readonly type: 'stop'; readonly reason: IncompleteReason }
   | { readonly type: 'end'; readonly at: number };
 
 export type TurnInput = ModelEvent | TurnControl;
+
+/** An error with the HTTP status it has where there is still one to send. */
+export interface TurnError extends ErrorBody {
+  readonly status?: number;
+}
 
 /** How a turn ended, with everything its final snapshot needs. */
 export interface TurnEnd {
@@ -60,7 +65,7 @@ export interface TurnEnd {
   readonly usage: Usage;
   readonly completedAt: number | null;
   readonly reason: IncompleteReason | null;
-  readonly error: ErrorBody | null;
+  readonly error: TurnError | null;
 }
 
 /** Where in the output something happens: the item's place and id, and the part's place in the item. */
@@ -119,5 +124,5 @@ export type TurnEvent =
   | { readonly type: 'call-dropped'; readonly name: string }
   | { readonly type: 'heartbeat' }
   | { readonly type: 'keepalive'; readonly sequence: number }
-  | { readonly type: 'error'; readonly sequence: number; readonly error: ErrorBody }
+  | { readonly type: 'error'; readonly sequence: number; readonly error: TurnError }
   | TurnEnd;

@@ -2,7 +2,7 @@
 import { ApiError, type ErrorBody } from '../errors.ts';
 import type { ItemStatus } from '../items.ts';
 import { unreachable } from '../unreachable.ts';
-import type { FinishReason, TurnEnd, TurnEvent, TurnInput, Usage } from './events.ts';
+import type { FinishReason, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from './events.ts';
 import { type Draft, draftOf, type TurnState } from './state.ts';
 import { abandonWaiting, closeCall, writeCall, writeResult, writeToolList } from './write-calls.ts';
 import { annotate, closeWriting, writeText } from './write-text.ts';
@@ -136,7 +136,7 @@ function end(draft: Draft, at: number): void {
   endTurn(draft, { status, reason, error: null, completedAt: reason ? null : at });
 }
 
-function fail(draft: Draft, error: ErrorBody): void {
+function fail(draft: Draft, error: TurnError): void {
   if (!draft.started) start(draft);
   abandonWaiting(draft);
   closeAll(draft, () => 'incomplete');

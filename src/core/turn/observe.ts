@@ -1,8 +1,8 @@
 /** Tells the host's hooks what a turn says. */
-import { ApiError, type ErrorBody } from '../errors.ts';
+import { ApiError } from '../errors.ts';
 import { type Hooks, type RequestInfo, tell } from '../hooks.ts';
 import type { Note } from '../note.ts';
-import type { TurnEvent } from './events.ts';
+import type { TurnError, TurnEvent } from './events.ts';
 
 /** The batches as they are, with the hooks told of each before it goes on; `leave` runs however the turn ends. */
 export async function* observed(
@@ -35,7 +35,7 @@ function droppedCall(name: string): Note {
   return { code: 'call_dropped', message: `The model called '${name}', which tool_choice does not allow.` };
 }
 
-/** The error that an envelope was made from. */
-export function errorOf({ code, message, type, param }: ErrorBody): ApiError {
-  return new ApiError(code ?? 'server_error', message, { type, param });
+/** The error that a turn's own was made from. */
+export function errorOf({ code, message, type, param, status }: TurnError): ApiError {
+  return new ApiError(code ?? 'server_error', message, { type, param, ...(status === undefined ? {} : { status }) });
 }

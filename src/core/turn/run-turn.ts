@@ -1,7 +1,8 @@
 /** Runs a turn: drives the machine with what comes in, and keeps the turn before its last event is told. */
-import { ApiError, toApiError } from '../errors.ts';
+import { toApiError } from '../errors.ts';
 import { type Beat, withBeats } from './beats.ts';
 import type { TurnControl, TurnEnd, TurnEvent, TurnInput } from './events.ts';
+import { hasLeft } from './lifetime.ts';
 import { step } from './machine.ts';
 import { startState, type TurnPlan, type TurnState } from './state.ts';
 import { type Loop, turnInputs } from './tool-loop.ts';
@@ -45,7 +46,8 @@ export async function* runTurn(turn: Turn): AsyncGenerator<readonly TurnEvent[]>
     yield await endKept(state, turn);
   } catch (error) {
     if (!state.started || hasLeft(turn.call.signal)) throw error;
-    const [, events] = step(state, [{ type: 'fail', error: toApiError(error).body }]);
+    const { body, status } = toApiError(error);
+    const [, events] = step(state, [{ type: 'fail', error: { ...body, status } }]);
     yield events;
   }
 }
@@ -66,9 +68,4 @@ async function endKept(state: TurnState, { now, keep }: Turn): Promise<readonly 
   const end = events.at(-1);
   if (end?.type === 'turn-end') await keep(end);
   return events;
-}
-
-/** A turn that is stopped by the server has a reason that the client is told; a client that left has none. */
-function hasLeft(signal: AbortSignal): boolean {
-  return signal.aborted && !(signal.reason instanceof ApiError);
 }

@@ -21,7 +21,7 @@ export interface MessageOptions {
 }
 
 /** One tool call with its answer, both as the Chat wire has them. */
-interface AnsweredCall {
+export interface AnsweredCall {
   readonly id: string;
   readonly name: string;
   readonly arguments: string;
@@ -151,7 +151,7 @@ function assistantMessages({ text, reasoning, calls }: Draft, { reasoningReplay 
 }
 
 /** The answers in the order of the calls; images follow in a user message, since a tool message holds only text. */
-function toolMessages(calls: readonly AnsweredCall[]): ChatMessage[] {
+export function toolMessages(calls: readonly AnsweredCall[]): ChatMessage[] {
   const lifted: unknown[] = [];
   const messages = calls.map((call): ChatMessage => {
     const { text, media } = splitOutput(call.output);

@@ -11,7 +11,10 @@ export type UpstreamHeaders =
 export interface ChatCompletionsOptions {
   /** Up to and including `/v1`. Default: `OPENAI_BASE_URL`, or OpenAI itself. */
   readonly baseURL?: string | undefined;
-  /** Sent as a bearer token. Default: `OPENAI_API_KEY`; none is sent where there is none. */
+  /**
+   * Sent as a bearer token; none is sent where there is none. Default: `OPENAI_API_KEY`, but only where `baseURL` is not
+   * given either: a key belongs to its server, and must not go to another one by omission.
+   */
   readonly apiKey?: string | undefined;
   /** Further headers. */
   readonly headers?: UpstreamHeaders | undefined;
@@ -73,7 +76,7 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
   });
   return {
     baseURL: serverURL(options.baseURL ?? (process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1')),
-    apiKey: options.apiKey ?? (process.env.OPENAI_API_KEY || undefined),
+    apiKey: options.apiKey ?? (options.baseURL === undefined ? process.env.OPENAI_API_KEY : undefined),
     headers: options.headers ?? {},
     forwardHeaders: options.forwardHeaders ?? FORWARDED,
     systemMessages: options.systemMessages ?? 'keep',

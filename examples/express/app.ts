@@ -1,0 +1,38 @@
+/** An ordinary Express app with logging, authentication and a route of its own, in which the Responses API is mounted. */
+import { randomUUID } from 'node:crypto';
+import express, { type Express } from 'express';
+import type { DrainableRouter } from 'express-open-responses';
+import type { Logger } from 'pino';
+import { pinoHttp } from 'pino-http';
+import { requireApiKey } from './require-api-key.ts';
+
+/** What the app is put together from. */
+export interface AppParts {
+  readonly responses: DrainableRouter;
+  readonly apiKeys: readonly string[];
+  readonly log: Logger;
+}
+
+/** The app. Only the API asks for a key. */
+export function createApp({ responses, apiKeys, log }: AppParts): Express {
+  const app = express();
+  app.use(pinoHttp({ logger: log, genReqId, serializers }));
+  app.get('/health', (_req, res) => {
+    res.json({ status: 'ok' });
+  });
+  app.use('/v1', requireApiKey(apiKeys), responses);
+  return app;
+}
+
+/** Written into the headers, so that the router's hooks and the model server know the request by the same id. */
+function genReqId({ headers }: { headers: Record<string, string | string[] | undefined> }): string {
+  const id = headers['x-request-id'] ?? `req_${randomUUID()}`;
+  headers['x-request-id'] = id;
+  return String(id);
+}
+
+/** Without the headers, which hold keys. */
+const serializers = {
+  req: ({ id, method, url }: { id: string; method: string; url: string }) => ({ id, method, url }),
+  res: ({ statusCode }: { statusCode: number }) => ({ statusCode }),
+};

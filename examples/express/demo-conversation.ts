@@ -1,0 +1,58 @@
+/** Reads the messages of a chat request as far as the demo model understands them. */
+
+/** A message as it comes over the wire. */
+export interface ChatMessage {
+  readonly role: string;
+  readonly content?: string | readonly ChatPart[] | null;
+}
+
+interface ChatPart {
+  readonly type: string;
+  readonly text?: string;
+}
+
+/** What was said, and what of it is new since the model last spoke. */
+export interface Said {
+  /** The newest words of the user; empty where only a tool has answered since. */
+  readonly prompt: string;
+  /** The user's words before that. */
+  readonly earlier: string;
+  /** How many images are new. */
+  readonly images: number;
+  /** The new outputs of tools. */
+  readonly outputs: readonly string[];
+  /** How many words there are in all messages. */
+  readonly words: number;
+}
+
+/** Reads the whole conversation. */
+export function readConversation(messages: readonly ChatMessage[]): Said {
+  const fresh = messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
+  const prompt = userTexts(fresh).at(-1) ?? '';
+  const spoken = userTexts(messages);
+  return {
+    prompt,
+    earlier: spoken.at(prompt === '' ? -1 : -2) ?? '',
+    images: fresh.flatMap(partsOf).filter(({ type }) => type === 'image_url').length,
+    outputs: fresh.filter(({ role }) => role === 'tool').map(textOf),
+    words: messages.map(textOf).join(' ').split(/\s+/).filter(Boolean).length,
+  };
+}
+
+function userTexts(messages: readonly ChatMessage[]): readonly string[] {
+  return messages
+    .filter(({ role }) => role === 'user')
+    .map(textOf)
+    .filter(Boolean);
+}
+
+function textOf(message: ChatMessage): string {
+  return partsOf(message)
+    .map(({ text }) => text ?? '')
+    .join('');
+}
+
+function partsOf({ content }: ChatMessage): readonly ChatPart[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return content ?? [];
+}

@@ -1,0 +1,51 @@
+/** Writes the demo model's reply as a Chat Completions stream or as one whole answer. */
+import { randomUUID } from 'node:crypto';
+import { type DemoReply, inWords } from './demo-reply.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The stream: reasoning, text and arguments word by word, then why it ended, the usage and `[DONE]`. */
+export function* streamFrames(model: string, reply: DemoReply): Generator<string> {
+  const head = headOf(model, 'chat.completion.chunk');
+  const chunk = (delta: Fields, finish: string | null = null) =>
+    frame({ ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
+
+  yield chunk({ role: 'assistant', content: '' });
+  for (const word of reply.reasoning) yield chunk({ reasoning_content: word });
+  for (const word of reply.text) yield chunk({ content: word });
+  if (reply.call) {
+    const { name, arguments: text } = reply.call;
+    yield chunk({ tool_calls: [{ index: 0, id: callId(), type: 'function', function: { name, arguments: '' } }] });
+    for (const word of inWords(text)) yield chunk({ tool_calls: [{ index: 0, function: { arguments: word } }] });
+  }
+  yield chunk({}, reply.finish);
+  yield frame({ ...head, choices: [], usage: reply.usage });
+  yield 'data: [DONE]\n\n';
+}
+
+/** The whole answer, for a request that does not ask for a stream. */
+export function completion(model: string, { reasoning, text, call, finish, usage }: DemoReply): Fields {
+  const message = {
+    role: 'assistant',
+    content: call ? null : text.join(''),
+    ...(reasoning.length > 0 ? { reasoning_content: reasoning.join('') } : {}),
+    ...(call ? { tool_calls: [{ id: callId(), type: 'function', function: call }] } : {}),
+  };
+  return {
+    ...headOf(model, 'chat.completion'),
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
+    usage,
+  };
+}
+
+function headOf(model: string, object: string): Fields {
+  return { id: `chatcmpl-${randomUUID()}`, object, created: Math.floor(Date.now() / 1000), model };
+}
+
+function callId(): string {
+  return `call_${randomUUID().replaceAll('-', '')}`;
+}
+
+function frame(data: Fields): string {
+  return `data: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,12 @@
+/** Runs the example until it is told to stop. */
+import { start } from './start.ts';
+
+try {
+  const example = await start(process.env);
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => example.close().then(() => process.exit(0)));
+  }
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

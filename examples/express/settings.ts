@@ -1,0 +1,47 @@
+/** Reads the example's settings from the environment; a bad value is an error that names it. */
+
+/** Where the example listens, whom it asks and whom it lets in. */
+export interface Settings {
+  readonly port: number;
+  /** Up to and including `/v1`; undefined for the embedded demo model. */
+  readonly upstreamBaseURL: string | undefined;
+  readonly upstreamApiKey: string;
+  /** Milliseconds of silence before a heartbeat; undefined for the default. */
+  readonly heartbeatMs: number | undefined;
+  /** The bearer tokens that are let in; none lets everyone in. */
+  readonly apiKeys: readonly string[];
+  readonly log: boolean;
+}
+
+/** The environment, as `process.env` has it. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The settings; throws where a variable has a value that it cannot have. An empty variable counts as unset. */
+export function readSettings(env: Environment): Settings {
+  oneOf(env, 'STORE', ['memory']);
+  return {
+    port: wholeNumber(env, 'PORT', 0) ?? 3000,
+    upstreamBaseURL: env.UPSTREAM_BASE_URL || undefined,
+    upstreamApiKey: env.UPSTREAM_API_KEY ?? '',
+    heartbeatMs: wholeNumber(env, 'HEARTBEAT_MS', 1),
+    apiKeys: (env.API_KEYS ?? '')
+      .split(',')
+      .map((key) => key.trim())
+      .filter(Boolean),
+    log: oneOf(env, 'LOG', ['on', 'off']) !== 'off',
+  };
+}
+
+function wholeNumber(env: Environment, name: string, least: number): number | undefined {
+  const text = env[name];
+  if (!text) return undefined;
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= least) return value;
+  throw new Error(`${name} must be a whole number from ${least}, got '${text}'`);
+}
+
+function oneOf(env: Environment, name: string, known: readonly string[]): string | undefined {
+  const text = env[name];
+  if (!text || known.includes(text)) return text;
+  throw new Error(`${name} must be ${known.map((word) => `'${word}'`).join(' or ')}, got '${text}'`);
+}

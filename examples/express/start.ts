@@ -1,0 +1,82 @@
+/** Puts the example together and starts it. */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { chatCompletionsUpstream, type Hooks, memoryStore, responsesRouter } from 'express-open-responses';
+import { type Logger, pino } from 'pino';
+import { createApp } from './app.ts';
+import { startDemoModel } from './demo-model.ts';
+import { type Environment, readSettings } from './settings.ts';
+
+/** How long running responses have to finish when the example is stopped, in milliseconds. */
+const DRAIN_MS = 10_000;
+/** How long the last connections may stay open after that, in milliseconds. */
+const LINGER_MS = 1000;
+
+/** A running example. */
+export interface Example {
+  /** Such as `http://localhost:3000`; the API is at `/v1`. */
+  readonly url: string;
+  /** Lets running responses finish, then stops. */
+  close(): Promise<void>;
+}
+
+/** Starts the example; `say` is told which model it uses and where it listens. Throws for a bad setting. */
+export async function start(env: Environment, say: (line: string) => void = console.log): Promise<Example> {
+  const settings = readSettings(env);
+  const log = pino({ level: settings.log ? 'info' : 'silent' });
+  const demo = settings.upstreamBaseURL === undefined ? await startDemoModel() : undefined;
+  if (demo) say(`No UPSTREAM_BASE_URL: using the embedded demo model at ${demo.baseURL}`);
+
+  const upstream = chatCompletionsUpstream({
+    baseURL: settings.upstreamBaseURL ?? demo?.baseURL,
+    apiKey: settings.upstreamApiKey,
+  });
+  const responses = responsesRouter({
+    upstream,
+    store: memoryStore(),
+    heartbeat: { intervalMs: settings.heartbeatMs },
+    hooks: logging(log),
+  });
+  const server = createServer(createApp({ responses, apiKeys: settings.apiKeys, log }));
+
+  async function close(): Promise<void> {
+    await responses.drain({ server, timeoutMs: DRAIN_MS });
+    await closed(server);
+    await Promise.all([upstream.close?.(), demo?.close()]);
+  }
+
+  try {
+    server.listen(settings.port);
+    await once(server, 'listening');
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const url = `http://localhost:${portOf(server)}`;
+  say(`The Responses API is at ${url}/v1`);
+  return { url, close };
+}
+
+/** What the router tells, in the app's own log. */
+function logging(log: Logger): Hooks {
+  return {
+    onResponse: (info) => log.info(info, 'response ended'),
+    onError: (err, { requestId }) => log.warn({ err, requestId }, 'error answered'),
+    onNote: (note, { requestId }) => log.info({ note, requestId }, 'left out of the request'),
+  };
+}
+
+async function closed(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const ended = once(server, 'close');
+  server.close();
+  // A browser opens connections on which it never asks for anything.
+  setTimeout(() => server.closeAllConnections(), LINGER_MS).unref();
+  await ended;
+}
+
+function portOf(server: Server): number {
+  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  return (server.address() as AddressInfo).port;
+}

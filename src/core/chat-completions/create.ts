@@ -1,0 +1,79 @@
+/** `POST /chat/completions`: one request, from its body to its answer. */
+import type { Activity } from '../activity.ts';
+import type { Call } from '../call.ts';
+import { toApiError } from '../errors.ts';
+import { type Hooks, type RequestInfo, tell } from '../hooks.ts';
+import { type Reply, streamReply } from '../reply.ts';
+import { DONE_FRAME, HEARTBEAT_FRAME } from '../sse.ts';
+import { withBeats } from '../turn/beats.ts';
+import { beginTurn, hasLeft, type Lifetime } from '../turn/lifetime.ts';
+import { NO_USAGE } from '../turn/state.ts';
+import { readUsage } from '../upstream/usage.ts';
+import { withFirst } from '../with-first.ts';
+import { chunkFrame } from './completion.ts';
+import { type ChatSettings, prepareChat } from './prepare-chat.ts';
+import { type ChatTurn, chatAnswer, chatFrames } from './run-chat.ts';
+
+/** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
+export async function createChatCompletion(call: Call, settings: ChatSettings, turns: Activity): Promise<Reply> {
+  const { hooks, limits, heartbeat } = settings;
+  const life = beginTurn(call, limits.durationMs, turns);
+  try {
+    const turn = await prepareChat(call, settings, life.signal);
+    const told = tellEnd(turn, call, hooks);
+    if (!turn.body.stream) return await wholeReply(turn, told, life);
+    const frames = guarded(turn, told, life, hooks);
+    // The first piece is waited for, so that a refusal still has its own status.
+    const first = await frames.next();
+    return streamReply(withFirst(first, beating(frames, heartbeat.intervalMs), (text) => text));
+  } catch (error) {
+    life.leave();
+    throw error;
+  }
+}
+
+async function wholeReply(turn: ChatTurn, told: TellEnd, life: Lifetime): Promise<Reply> {
+  const body = await chatAnswer(turn);
+  told('completed');
+  life.leave();
+  return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
+}
+
+type TellEnd = (status: 'completed' | 'failed') => void;
+
+/** Tells the host of the request now, and answers how to tell it of the end. The id is the request's: the model server's comes later. */
+function tellEnd({ body, completion }: ChatTurn, { requestId, scope }: Call, hooks: Hooks): TellEnd {
+  const began = Date.now();
+  const { model, stream } = body;
+  const info: RequestInfo = { requestId, responseId: requestId, scope, model, stream: stream === true };
+  tell(hooks, 'onRequest', info);
+  return (status) => {
+    const usage = readUsage(completion.usage) ?? NO_USAGE;
+    tell(hooks, 'onResponse', { ...info, status, usage, durationMs: Date.now() - began });
+  };
+}
+
+/** The frames; a failure after the first is told in the stream, as OpenAI does. */
+async function* guarded(turn: ChatTurn, told: TellEnd, life: Lifetime, hooks: Hooks): AsyncGenerator<string> {
+  let started = false;
+  try {
+    for await (const frames of chatFrames(turn)) {
+      started = true;
+      yield frames;
+    }
+    told('completed');
+  } catch (error) {
+    if (!started || hasLeft(life.signal)) throw error;
+    const shown = toApiError(error);
+    tell(hooks, 'onError', shown, { requestId: turn.call.headers.get('x-request-id') ?? '' });
+    told('failed');
+    yield chunkFrame({ error: shown.body }) + DONE_FRAME;
+  } finally {
+    life.leave();
+  }
+}
+
+/** Comments in the silences: this stream is the model server's, which knows no other beat. */
+async function* beating(frames: AsyncGenerator<string>, intervalMs: number | undefined): AsyncGenerator<string> {
+  for await (const said of withBeats(frames, intervalMs)) yield typeof said === 'string' ? said : HEARTBEAT_FRAME;
+}

@@ -1,0 +1,51 @@
+/** What all endpoints have in common: errors in the envelope, hooks told, the request's id on every answer. */
+import type { Call } from './call.ts';
+import { type ApiError, toApiError } from './errors.ts';
+import { tell } from './hooks.ts';
+import type { CoreSettings } from './options.ts';
+import { errorReply, jsonReply, type Reply } from './reply.ts';
+
+/** One endpoint. It answers errors itself; it throws only where the client has left. */
+export type Endpoint = (call: Call) => Promise<Reply>;
+
+/** The endpoint with all of that around it. */
+export function answered(endpoint: Endpoint, { hooks }: CoreSettings): Endpoint {
+  return async (call) => {
+    const reply = await endpoint(call).catch((error: unknown) => {
+      if (call.signal.aborted) throw error;
+      const shown = toApiError(error);
+      if (shown !== error && !hooks.onError) process.emitWarning(error as Error);
+      tell(hooks, 'onError', shown, call);
+      return errorReply(shown);
+    });
+    return { ...reply, headers: { ...reply.headers, 'x-request-id': call.requestId } };
+  };
+}
+
+/** Answers a request that no other endpoint may see. */
+export function refusal(error: ApiError, settings: CoreSettings): Endpoint {
+  return answered(() => Promise.reject(error), settings);
+}
+
+/** `GET /models`: most clients read `data`, Codex reads `models` and `slug`. */
+export function modelsEndpoint(settings: CoreSettings): Endpoint {
+  const { upstream, limits } = settings;
+  return answered(async (call) => {
+    const listed = await upstream.models?.({
+      signal: call.signal,
+      headers: passedHeaders(call),
+      limits,
+      note: () => {},
+    });
+    const models = listed ?? [];
+    const slugged = models.map((model) => ({ ...model, slug: model.id }));
+    return jsonReply({ object: 'list', data: models, models: slugged });
+  }, settings);
+}
+
+/** The client's headers, with the request's id whether the client or we chose it. */
+export function passedHeaders({ headers, requestId }: Call): Headers {
+  const passed = new Headers(headers);
+  passed.set('x-request-id', requestId);
+  return passed;
+}

@@ -1,0 +1,25 @@
+/** Runs the calls of one request and tells the host of each. */
+import type { Call } from '../call.ts';
+import { tell } from '../hooks.ts';
+import type { CoreSettings } from '../options.ts';
+import type { Offer } from './offer.ts';
+import type { RoundCall } from './rounds.ts';
+import { type CallOutcome, runCall } from './run-call.ts';
+
+/** Rejects only with the signal's reason. */
+export function toolRunner(
+  offer: Offer,
+  { scope, requestId, request }: Call,
+  { limits, hooks }: CoreSettings,
+  signal: AbortSignal,
+): (call: RoundCall) => Promise<CallOutcome> {
+  return async ({ name, arguments: text }) => {
+    const began = Date.now();
+    const offered = offer.get(name);
+    const outcome = await runCall(offered, text, { scope, requestId, request, limits, signal });
+    const error = outcome.failed ? JSON.stringify(outcome.output) : undefined;
+    const { server = '', name: own = name } = offered?.tool ?? {};
+    tell(hooks, 'onToolCall', { requestId, scope, server, name: own, durationMs: Date.now() - began, error });
+    return outcome;
+  };
+}

@@ -1,0 +1,27 @@
+/** A stream whose first piece has already been taken. */
+
+/**
+ * The first piece and the rest, encoded. An iterator, not a generator: closing a generator that never ran would leave
+ * the source open.
+ */
+export function withFirst<Piece>(
+  first: IteratorResult<Piece>,
+  rest: AsyncGenerator<Piece>,
+  encode: (piece: Piece) => string,
+): AsyncIterableIterator<string> {
+  let waiting: IteratorResult<Piece> | undefined = first;
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    async next() {
+      const result = waiting ?? (await rest.next());
+      waiting = undefined;
+      return result.done ? { done: true, value: undefined } : { done: false, value: encode(result.value) };
+    },
+    async return() {
+      await rest.return(undefined);
+      return { done: true, value: undefined };
+    },
+  };
+}

@@ -1,0 +1,20 @@
+/** The Chat Completions API, with tools that the server runs, as an Express router. */
+import { chatEndpoints } from '../core/chat-completions/endpoints.ts';
+import type { ChatSettings } from '../core/chat-completions/prepare-chat.ts';
+import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts';
+
+/**
+ * `POST /chat/completions` and `GET /models`, to be mounted at any path. The model server's chunks go to the client byte
+ * for byte, but for the rounds in which it calls a tool of the server's. Throws a `TypeError` for an unknown option, a
+ * bad value, or an upstream that does not speak Chat Completions.
+ */
+export function chatCompletionsRouter(options: RouterOptions = {}): DrainableRouter {
+  const { router, settings, on, body, finish } = routerKit('chatCompletionsRouter', options);
+  if (!settings.upstream.chat) {
+    throw new TypeError(`chatCompletionsRouter: upstream must speak Chat Completions, got '${settings.upstream.name}'`);
+  }
+  const { create, models, drain } = chatEndpoints(settings as ChatSettings);
+  router.post('/chat/completions', body, on(create));
+  router.get('/models', on(models));
+  return finish(drain);
+}

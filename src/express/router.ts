@@ -1,0 +1,60 @@
+/** What both routers are made of: options, error handling and shutting down. */
+import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
+import type { DrainOptions } from '../core/activity.ts';
+import { type Endpoint, refusal } from '../core/endpoint.ts';
+import { ApiError } from '../core/errors.ts';
+import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../core/options.ts';
+import { checkOptions } from '../core/options-check.ts';
+import { type Scope, scopeOfAuthorization } from './call-of.ts';
+import { handle, run } from './handle.ts';
+import { readBody } from './read-body.ts';
+
+/** The shared options, and what only an Express app knows. */
+export interface RouterOptions extends CoreOptions {
+  /** Whose responses a request may see, such as the user's id. Default: a digest of the `Authorization` header. */
+  readonly scope?: Scope | undefined;
+}
+
+/** An Express router that can be shut down. */
+export interface DrainableRouter extends Router {
+  /** Refuses new requests with 503 and resolves when every running answer has ended; see `DrainOptions`. */
+  drain(options?: DrainOptions): Promise<void>;
+}
+
+/** An empty router, and how to give it endpoints. */
+export interface RouterKit {
+  readonly router: Router;
+  readonly settings: CoreSettings;
+  /** A handler for the endpoint. */
+  readonly on: (endpoint: Endpoint) => RequestHandler;
+  /** Reads a JSON body within the limit. */
+  readonly body: RequestHandler;
+  /** Ends the set-up. */
+  readonly finish: (drain: (options?: DrainOptions) => Promise<void>) => DrainableRouter;
+}
+
+/** Checks the options of the factory `owner`; throws a `TypeError` that names the option at fault. */
+export function routerKit(owner: string, options: RouterOptions): RouterKit {
+  checkOptions(owner, options, { ...coreChecks, scope: isFunction });
+  const { scope = scopeOfAuthorization, ...core } = options;
+  const settings = coreSettings(owner, core);
+  const router = Router();
+  return {
+    router,
+    settings,
+    on: (endpoint) => handle(endpoint, scope),
+    body: readBody(settings.limits.bodyBytes),
+    finish: (drain) => Object.assign(router.use(answerErrors(settings)), { drain }),
+  };
+}
+
+const isFunction = (value: unknown) => typeof value === 'function' || 'a function';
+
+/** Answers what is wrong with a request before an endpoint sees it; the host's own errors go to the host's handler. */
+function answerErrors(settings: CoreSettings): ErrorRequestHandler {
+  return function answerErrors(error, req, res, next) {
+    const shown = error instanceof URIError ? new ApiError('invalid_value', 'The path is not valid.') : error;
+    if (!(shown instanceof ApiError)) return next(error);
+    run(refusal(shown, settings), req, res, next, () => '');
+  };
+}

@@ -1,0 +1,101 @@
+/** The README's commands and snippets really run, and print what it says. */
+import { execPath } from 'node:process';
+import { type DemoModel, startDemoModel } from '../../examples/express/demo-model.ts';
+import type { Example } from '../../examples/express/start.ts';
+import { codeBlocks, itBuilt, itWith, readProject, run, serve, startExample } from './support.ts';
+
+const [tryIt, curl, tests] = codeBlocks('README.md', 'bash');
+const [client, mount, tools] = codeBlocks('README.md', 'js');
+const [curlPrinted, clientPrinted] = codeBlocks('README.md', 'text');
+const itCurl = await itWith('curl');
+
+let example: Example;
+
+beforeAll(async () => {
+  example = await startExample();
+});
+afterAll(() => example.close());
+
+/** The code with the example's address in place of the README's. */
+function here(code = ''): string {
+  return code.replaceAll('http://localhost:3000', example.url);
+}
+
+/** A pattern for exactly this text. */
+function literal(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+}
+
+/** Runs JavaScript as a file in the project would be run. */
+function runModule(code: string): Promise<string> {
+  return run(execPath, ['--input-type=module', '--eval', code]);
+}
+
+describe('the README', () => {
+  it('starts and tests the project with scripts that are there', () => {
+    const { scripts } = JSON.parse(readProject('package.json'));
+    expect([tryIt, tests, typeof scripts.start, typeof scripts.test]).toEqual([
+      'npm ci && npm start\n',
+      'npm ci && npm test\n',
+      'string',
+      'string',
+    ]);
+  });
+
+  itCurl('[S-01] shows what its curl command prints', async () => {
+    const printed = await run('sh', ['-c', here(curl).replace('curl', 'curl --silent --show-error')]);
+    // The README breaks the line for the eye and leaves out what stands at the dots.
+    const shown = (curlPrinted ?? '').trimEnd().replace(/\n */g, '').split('…');
+    expect(printed).toMatch(new RegExp(`^${shown.map(literal).join('.*')}$`));
+  });
+
+  it('[S-01] [S-12] shows what its SDK snippet prints', async () => {
+    expect(`${await runModule(here(client))}\n`).toBe(clientPrinted);
+  });
+
+  it('quotes its snippets from the example', () => {
+    const files = ['client', 'mount', 'tools'].map((name) => readProject(`examples/express/${name}.mjs`));
+    expect([client, mount, tools]).toEqual(files);
+  });
+});
+
+describe('the README’s servers', () => {
+  let demo: DemoModel;
+
+  beforeAll(async () => {
+    demo = await startDemoModel();
+  });
+  afterAll(() => demo.close());
+
+  /** Runs the snippet with the demo model, on a free port that it prints. */
+  function serveSnippet(code = '') {
+    const anyPort = 'listen(0, function () { console.log("http://localhost:" + this.address().port) })';
+    const changed = code.replace('http://localhost:8000/v1', demo.baseURL).replace('listen(3000)', anyPort);
+    return serve(['--input-type=module', '--eval', changed], 1, { OPENAI_BASE_URL: demo.baseURL, OPENAI_API_KEY: 'k' });
+  }
+
+  function ask(url: string, input: string, user = 'ada') {
+    const headers = { authorization: `Bearer key-of-${user}`, 'content-type': 'application/json' };
+    return fetch(url, { method: 'POST', headers, body: JSON.stringify({ model: 'm', input }) });
+  }
+
+  itBuilt('dist/index.js')('[X-01] [P-13] keep an app’s users apart, and stop at SIGTERM', async () => {
+    const app = await serveSnippet(mount);
+    const url = `${app.lines[0]}/v1/responses`;
+    const { id } = JSON.parse(await (await ask(url, 'Hi.')).text());
+    const get = (user: string) => fetch(`${url}/${id}`, { headers: { authorization: `Bearer key-of-${user}` } });
+    const answers = await Promise.all(['ada', 'bob', 'eve'].map(get));
+    expect([answers.map(({ status }) => status), await app.stop()]).toEqual([[200, 404, 401], 0]);
+  });
+
+  itBuilt('dist/index.js')('[T-10] run a tool of the host before the model answers', async () => {
+    const app = await serveSnippet(tools);
+    const answer = await ask(`${app.lines[0]}/v1/responses`, 'What is the status of order "7"?');
+    const { output } = JSON.parse(await answer.text());
+    await app.stop();
+    expect([output.at(-2)?.output, output.at(-1)?.content[0].text]).toEqual([
+      'Order 7 is on its way.',
+      'The tool answered "Order 7 is on its way.". Before that you wrote "What is the status of order "7"?"',
+    ]);
+  });
+});

@@ -1,0 +1,45 @@
+/** The example as a process of its own, as `npm start` runs it. */
+import { once } from 'node:events';
+import { itBuilt, serve } from './support.ts';
+
+const SERVER = 'build/examples/express/server.js';
+const itServer = itBuilt(SERVER);
+
+describe('the example as a process', () => {
+  itServer('[X-01] answers, and lets a running stream finish when it gets SIGTERM', async () => {
+    const app = await serve([SERVER], 2, { PORT: '0', LOG: 'off' });
+    const url = app.lines[1]?.split(' ').at(-1);
+    const answer = await fetch(`${url}/responses`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'demo', input: 'word '.repeat(50), stream: true }),
+    });
+    const stopped = app.stop();
+    const text = await answer.text();
+    expect([
+      app.lines[0],
+      text.includes('event: response.completed'),
+      text.endsWith('data: [DONE]\n\n'),
+      await stopped,
+    ]).toEqual([expect.stringMatching(/^No UPSTREAM_BASE_URL: using the embedded demo model/), true, true, 0]);
+  });
+
+  itServer('says which setting is wrong, and ends with status 1', async () => {
+    const app = await serve([SERVER], 0, { STORE: 'redis' });
+    const [status] = await once(app.process, 'close');
+    expect([app.lines, app.errors.join(''), status]).toEqual([[], "STORE must be 'memory', got 'redis'\n", 1]);
+  });
+
+  itServer('logs requests without their keys', async () => {
+    const app = await serve([SERVER], 2, { PORT: '0', API_KEYS: 'secret-key' });
+    const url = app.lines[1]?.split(' ').at(-1);
+    await fetch(`${url}/models?key=1`, { headers: { authorization: 'Bearer secret-key', cookie: 'secret-cookie' } });
+    await app.stop();
+    const logged = JSON.parse(app.lines[2] ?? '{}');
+    expect([logged.req, logged.res, app.lines.join('\n').includes('secret')]).toEqual([
+      { id: expect.stringMatching(/^req_/), method: 'GET', url: '/v1/models?key=1' },
+      { statusCode: 200 },
+      false,
+    ]);
+  });
+});
