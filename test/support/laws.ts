@@ -1,6 +1,6 @@
 /** The laws of a turn, checked by replaying its events as a strict client would. */
 import { inspect, isDeepStrictEqual } from 'node:util';
-import type { LogProb, OutputItem, Part, PartType, UrlCitation } from '../../src/core/items.ts';
+import type { LogProb, McpCallItem, OutputItem, Part, PartType, UrlCitation } from '../../src/core/items.ts';
 import type { TurnEnd, TurnEvent } from '../../src/core/turn/events.ts';
 import { unreachable } from '../../src/core/unreachable.ts';
 
@@ -22,6 +22,8 @@ interface SeenItem {
   part: SeenPart | undefined;
   arguments: string;
   argumentsEnded: boolean;
+  /** What was said of a run on the server: `progress`, then how it ended. */
+  readonly run: string[];
   end: OutputItem | undefined;
 }
 
@@ -81,6 +83,12 @@ function replay(items: SeenItem[], event: TurnEvent): void {
       return;
     case 'arguments-end':
       return endArguments(openArguments(items, event), event);
+    case 'call-progress':
+    case 'list-progress':
+      return beginRun(openItem(items, event), event);
+    case 'call-end':
+    case 'list-end':
+      return endRun(openItem(items, event), event);
     case 'item-end':
       return endItem(items, event);
     case 'turn-start':
@@ -102,21 +110,47 @@ function startItem(items: SeenItem[], event: EventOf<'item-start'>): void {
   law(index === items.length, `a new item takes the next index (expected ${items.length})`, event);
   same(item, emptied(item), 'an item starts in progress and empty');
   law(item.id !== '' && !items.some(({ start }) => start.id === item.id), 'an item id is new', event);
-  const callId = callIdOf(item);
-  law(callId !== '', 'a call_id is not empty', event);
-  law(callId === undefined || !items.some(({ start }) => callIdOf(start) === callId), 'a call_id is new', event);
-  items.push({ start: item, parts: [], part: undefined, arguments: '', argumentsEnded: false, end: undefined });
+  if ('call_id' in item) expectCallId(items, item, event);
+  items.push({
+    start: item,
+    parts: [],
+    part: undefined,
+    arguments: '',
+    argumentsEnded: false,
+    run: [],
+    end: undefined,
+  });
 }
 
 function emptied(item: OutputItem): OutputItem {
   const status = 'in_progress';
-  if (item.type === 'message') return { ...item, status, content: [] };
-  if (item.type === 'function_call') return { ...item, status, arguments: '' };
-  return item.content ? { ...item, status, summary: [], content: [] } : { ...item, status, summary: [] };
+  switch (item.type) {
+    case 'message':
+      return { ...item, status, content: [] };
+    case 'reasoning':
+      return item.content ? { ...item, status, summary: [], content: [] } : { ...item, status, summary: [] };
+    case 'function_call':
+      return { ...item, status, arguments: '' };
+    case 'function_call_output':
+      return { ...item, status, output: '' };
+    case 'mcp_call':
+      return { ...item, status, arguments: '', output: null, error: null };
+    case 'mcp_list_tools':
+      return { ...item, tools: [] };
+    default:
+      return unreachable(item);
+  }
 }
 
-function callIdOf(item: OutputItem): string | undefined {
-  return item.type === 'function_call' ? item.call_id : undefined;
+type WithCallId = Extract<OutputItem, { call_id: string }>;
+
+/** A call has an id of its own; an output has that of a call that has ended and has no other output. */
+function expectCallId(items: readonly SeenItem[], item: WithCallId, event: TurnEvent): void {
+  law(item.call_id !== '', 'a call_id is not empty', event);
+  const [call, ...others] = items.filter(({ start }) => 'call_id' in start && start.call_id === item.call_id);
+  if (item.type === 'function_call') return law(!call, 'a call_id is new', event);
+  law(call?.end && statusOf(call.end) === 'completed', 'an output follows a call that is complete', event);
+  law(others.length === 0, 'a call has one output', event);
 }
 
 function openItem(items: readonly SeenItem[], event: TurnEvent & { index: number; itemId: string }): SeenItem {
@@ -137,9 +171,9 @@ function startPart(item: SeenItem, event: EventOf<'part-start'>): void {
 }
 
 function partTypesOf(item: OutputItem): readonly PartType[] {
-  if (item.type === 'function_call') return [];
   if (item.type === 'message') return ['output_text', 'refusal'];
-  return item.content ? ['reasoning_text'] : ['summary_text'];
+  if (item.type === 'reasoning') return item.content ? ['reasoning_text'] : ['summary_text'];
+  return [];
 }
 
 type InText = EventOf<'text-delta' | 'annotation' | 'text-end'>;
@@ -191,10 +225,16 @@ function wholePart({ type, text, annotations, logprobs }: SeenPart): Part {
 
 function openArguments(items: readonly SeenItem[], event: EventOf<'arguments-delta' | 'arguments-end'>): SeenItem {
   const item = openItem(items, event);
-  law(item.start.type === 'function_call', 'only a call has arguments', event);
+  law(isCall(item.start), 'only a call has arguments', event);
+  law(event.call === item.start.type, `a call is shown in one way (started as ${item.start.type})`, event);
+  law(item.start.type !== 'mcp_call' || item.run[0] === 'progress', 'a run begins before its arguments', event);
   law(!item.argumentsEnded, 'nothing is added to arguments after their end', event);
   if (event.type === 'arguments-delta') law(event.text !== '', 'a delta says something', event);
   return item;
+}
+
+function isCall({ type }: OutputItem): boolean {
+  return type === 'function_call' || type === 'mcp_call';
 }
 
 function endArguments(item: SeenItem, event: EventOf<'arguments-end'>): void {
@@ -203,19 +243,78 @@ function endArguments(item: SeenItem, event: EventOf<'arguments-end'>): void {
   item.argumentsEnded = true;
 }
 
+const RUN_OF = {
+  'call-progress': 'mcp_call',
+  'call-end': 'mcp_call',
+  'list-progress': 'mcp_list_tools',
+  'list-end': 'mcp_list_tools',
+} as const;
+
+function beginRun(item: SeenItem, event: EventOf<'call-progress' | 'list-progress'>): void {
+  law(item.start.type === RUN_OF[event.type], `a run fits its item (${item.start.type})`, event);
+  law(item.run.length === 0, 'a run begins once', event);
+  item.run.push('progress');
+}
+
+function endRun(item: SeenItem, event: EventOf<'call-end' | 'list-end'>): void {
+  law(item.start.type === RUN_OF[event.type], `a run fits its item (${item.start.type})`, event);
+  law(item.run.length === 1, 'a run begins before it ends, and ends once', event);
+  law(event.type === 'list-end' || item.argumentsEnded, 'arguments end before their run', event);
+  item.run.push(event.type === 'call-end' ? event.status : 'completed');
+}
+
 function endItem(items: readonly SeenItem[], event: EventOf<'item-end'>): void {
   const item = openItem(items, { ...event, itemId: event.item.id });
   law(!item.part, 'a part ends before its item', event);
-  law(item.start.type !== 'function_call' || item.argumentsEnded, 'arguments end before their call', event);
-  law(event.item.status !== 'in_progress', 'an item that ends is no longer in progress', event);
-  same(event.item, rebuilt(item, event.item.status), 'item-end repeats what was said of the item');
+  law(!isCall(item.start) || item.argumentsEnded, 'arguments end before their call', event);
+  law(statusOf(event.item) !== 'in_progress', 'an item that ends is no longer in progress', event);
+  same(event.item, rebuilt(item, event.item), 'item-end repeats what was said of the item');
   item.end = event.item;
 }
 
-function rebuilt({ start, parts, arguments: text }: SeenItem, status: OutputItem['status']): OutputItem {
-  if (start.type === 'message') return { ...start, status, content: parts };
-  if (start.type === 'function_call') return { ...start, status, arguments: text };
-  return start.content ? { ...start, status, content: parts } : { ...start, status, summary: parts };
+function statusOf(item: OutputItem): string {
+  return item.type === 'mcp_list_tools' ? 'completed' : item.status;
+}
+
+/** The item as the events before its end told it; only its status, its output and its tools are new at the end. */
+function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputItem): OutputItem {
+  switch (start.type) {
+    case 'message':
+      return { ...start, status: sameType(start, end).status, content: parts };
+    case 'reasoning': {
+      const { status } = sameType(start, end);
+      return start.content ? { ...start, status, content: parts } : { ...start, status, summary: parts };
+    }
+    case 'function_call':
+      return { ...start, status: sameType(start, end).status, arguments: text };
+    case 'function_call_output':
+      return { ...start, status: 'completed', output: sameType(start, end).output };
+    case 'mcp_call':
+      return { ...start, arguments: text, ...resultOf(sameType(start, end), run) };
+    case 'mcp_list_tools':
+      same(run, ['progress', 'completed'], 'a list is told whole');
+      return { ...start, tools: sameType(start, end).tools };
+    default:
+      return unreachable(start);
+  }
+}
+
+function sameType<Item extends OutputItem>(start: Item, end: OutputItem): Item {
+  if (end.type !== start.type) return broken(`an item keeps its type (started as ${start.type})`, end);
+  // The cast: the types are the same.
+  return end as Item;
+}
+
+/** A run that was told to have ended has that status and its result; one that never ended is incomplete and has none. */
+function resultOf({ output, error }: McpCallItem, run: readonly string[]): Partial<McpCallItem> {
+  const [, status = 'incomplete'] = run;
+  law(typeof output === 'string' || output === null, 'an output is text', output);
+  law((status === 'completed') === (output !== null), 'a run has an output exactly when it completed', {
+    status,
+    output,
+  });
+  law((status === 'failed') === (error !== null), 'a run has an error exactly when it failed', { status, error });
+  return { status: status as McpCallItem['status'], output, error };
 }
 
 function ended(items: readonly SeenItem[]): readonly (OutputItem | undefined)[] {
@@ -228,7 +327,7 @@ function expectStatuses(end: TurnEnd): void {
   law((status === 'incomplete') === (end.reason !== null), 'a turn has a reason exactly when it is incomplete', end);
   law((status === 'completed') === (end.completedAt !== null), 'completedAt is for completed turns', end);
   if (status === 'failed') return;
-  const cutOff = output.findIndex((item) => item.status === 'incomplete');
+  const cutOff = output.findIndex((item) => statusOf(item) === 'incomplete');
   law(cutOff === -1 || cutOff === output.length - 1, 'only the last item may be incomplete', end);
   law(cutOff === -1 || status === 'incomplete', 'a turn with an incomplete item is incomplete', end);
 }

@@ -27,5 +27,7 @@ export function readSharedBytes(path: string): Buffer {
 /** The names in a folder that end so; none where the recordings are absent. */
 export function listShared(folder: string, ending: string): readonly string[] {
   if (!hasShared) return [];
-  return readdirSync(join(root, folder)).filter((name) => name.endsWith(ending)).sort();
+  return readdirSync(join(root, folder))
+    .filter((name) => name.endsWith(ending))
+    .sort();
 }

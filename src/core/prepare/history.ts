@@ -44,7 +44,10 @@ function tooLong(limit: number): ApiError {
   return new ApiError('history_too_long', message, { param: 'previous_response_id' });
 }
 
-/** The input with every `item_reference` replaced by its item, from the history or the store; unknown ones are noted. */
+/**
+ * The input with every `item_reference` replaced by its item, and every hosted call whose result the client lost by the
+ * stored one, from the history or the store. References to unknown items are noted and left out.
+ */
 export async function resolveReferences(
   store: ResponseStore,
   scope: string,
@@ -52,16 +55,21 @@ export async function resolveReferences(
   history: readonly Item[],
   note: (note: Note) => void,
 ): Promise<readonly Item[]> {
-  if (!input.some(isReference)) return input;
+  if (!input.some(needsStored)) return input;
   const known = new Map(history.map((item) => [item.id, item]));
   const resolved: Item[] = [];
   for (const item of input) {
-    const found = isReference(item) ? (known.get(item.id) ?? (await findItem(store, scope, String(item.id)))) : item;
-    if (found) resolved.push(found);
+    const stored = needsStored(item) ? (known.get(item.id) ?? (await findItem(store, scope, String(item.id)))) : item;
+    if (stored) resolved.push(stored);
+    else if (!isReference(item)) resolved.push(item);
     else
       note({ code: 'reference_skipped', message: `No item with id '${item.id}' is known; the reference is skipped.` });
   }
   return resolved;
+}
+
+function needsStored(item: Item): boolean {
+  return isReference(item) || (item.type === 'mcp_call' && !item.output && !item.error);
 }
 
 function isReference({ type }: Item): boolean {

@@ -1,7 +1,14 @@
 /** What the turn machine says, case by case: inputs in, events out. */
 import type { ErrorBody } from '../../../src/core/errors.ts';
-import type { LogProb, OutputItem, UrlCitation } from '../../../src/core/items.ts';
-import type { FinishReason, ModelEvent, TurnEvent, TurnInput, Usage } from '../../../src/core/turn/events.ts';
+import type { ListedTool, LogProb, OutputItem, ToolOutput, UrlCitation } from '../../../src/core/items.ts';
+import type {
+  FinishReason,
+  IncompleteReason,
+  ModelEvent,
+  TurnEvent,
+  TurnInput,
+  Usage,
+} from '../../../src/core/turn/events.ts';
 import { step } from '../../../src/core/turn/machine.ts';
 import { NO_USAGE, startState, type TurnPlan } from '../../../src/core/turn/state.ts';
 import { unreachable } from '../../../src/core/unreachable.ts';
@@ -18,6 +25,15 @@ const PLAN: TurnPlan = {
   owners: new Map(),
   ownedAs: 'mcp_call',
 };
+
+/** `look_up` and `mcp__mail__send` are run by the server, under other names; all else by the client. */
+const OWNED: Partial<TurnPlan> = {
+  owners: new Map([
+    ['look_up', { server: 'files', name: 'look.up' }],
+    ['mcp__mail__send', { server: 'mail', name: 'send' }],
+  ]),
+};
+const OWNED_AS_FUNCTION_CALL: Partial<TurnPlan> = { ...OWNED, ownedAs: 'function_call' };
 
 const START: TurnInput = { type: 'start' };
 const END: TurnInput = { type: 'end', at: AT };
@@ -38,6 +54,19 @@ const call = (call: number, args: string, more: { id?: string; name?: string } =
 const cite = (annotation: UrlCitation): ModelEvent => ({ type: 'annotation', annotation });
 const used = (usage: Usage): ModelEvent => ({ type: 'usage', usage });
 const finish = (reason: FinishReason = 'stop'): ModelEvent => ({ type: 'finish', reason });
+const result = (index: number, output: ToolOutput = 'Found.', failed = false): TurnInput => ({
+  type: 'tool-result',
+  index,
+  output,
+  failed,
+});
+const LISTED: ListedTool = { name: 'look.up', input_schema: { type: 'object' } };
+const listed = (server: string, ...tools: readonly ListedTool[]): TurnInput => ({
+  type: 'tools-listed',
+  server,
+  tools,
+});
+const stop = (reason: IncompleteReason): TurnInput => ({ type: 'stop', reason });
 
 /** Usage in which every field tells its own. */
 function usage(input: number, cached: number, output: number, reasoning: number, total: number): Usage {
@@ -114,13 +143,21 @@ function line(event: TurnEvent): string {
     case 'arguments-end':
       return `arguments-end ${event.index} ${event.name} ${event.arguments}`;
     case 'item-end':
-      return `item-end ${event.index} ${event.item.status}`;
+      return event.item.type === 'mcp_list_tools'
+        ? `item-end ${event.index} ${event.item.tools.map(({ name }) => name)}`
+        : `item-end ${event.index} ${event.item.status}`;
+    case 'call-progress':
+    case 'list-progress':
+    case 'list-end':
+      return `${event.type} ${event.index}`;
+    case 'call-end':
+      return `call-end ${event.index} ${event.status}`;
     case 'call-dropped':
       return `call-dropped ${event.name}`;
     case 'error':
       return `error ${event.error.code}`;
     case 'turn-end':
-      return `turn-end ${event.status}`;
+      return `turn-end ${event.reason ?? event.status}`;
     case 'turn-start':
     case 'turn-queued':
     case 'turn-progress':
@@ -432,7 +469,7 @@ const CUT_OFF: readonly Row[] = [
       'text-end 1.0 "Hel"',
       'part-end 1.0',
       'item-end 1 incomplete',
-      'turn-end incomplete',
+      'turn-end max_output_tokens',
     ],
   },
   {
@@ -447,13 +484,18 @@ const CUT_OFF: readonly Row[] = [
       'item-end 0 completed',
       'arguments-end 1 send {"b',
       'item-end 1 incomplete',
-      'turn-end incomplete',
+      'turn-end content_filter',
     ],
   },
   {
     name: '[S-11] does not complete the arguments of a call that was cut off before they came',
     model: [call(0, '', { name: 'look_up' }), finish('length')],
-    says: ['item-start 0 function_call', 'arguments-end 0 look_up ', 'item-end 0 incomplete', 'turn-end incomplete'],
+    says: [
+      'item-start 0 function_call',
+      'arguments-end 0 look_up ',
+      'item-end 0 incomplete',
+      'turn-end max_output_tokens',
+    ],
   },
   {
     name: '[S-11, D-06] stays cut off though the upstream finishes once more',
@@ -465,7 +507,7 @@ const CUT_OFF: readonly Row[] = [
       'text-end 0.0 "Hel"',
       'part-end 0.0',
       'item-end 0 incomplete',
-      'turn-end incomplete',
+      'turn-end max_output_tokens',
     ],
   },
   {
@@ -505,6 +547,342 @@ const CUT_OFF: readonly Row[] = [
   },
 ];
 
+const SERVER_CALLS: readonly Row[] = [
+  {
+    name: '[B-11, T-03, D-16] shows a call that the server runs, its result, and what the model makes of it',
+    model: [call(0, '{"q"', { name: 'look_up' }), call(0, ':1}'), finish(), result(0), text('Here.'), finish()],
+    says: [
+      'item-start 0 mcp_call',
+      'call-progress 0',
+      'arguments-delta 0 {"q"',
+      'arguments-delta 0 :1}',
+      'arguments-end 0 look_up {"q":1}',
+      'call-end 0 completed',
+      'item-end 0 completed',
+      'item-start 1 message',
+      'part-start 1.0 output_text',
+      'text-delta 1.0 "Here."',
+      'text-end 1.0 "Here."',
+      'part-end 1.0',
+      'item-end 1 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[B-12, T-03] completes the turn though a call failed',
+    model: [call(0, '{}', { name: 'look_up' }), finish(), result(0, 'No such file.', true)],
+    says: [
+      'item-start 0 mcp_call',
+      'call-progress 0',
+      'arguments-delta 0 {}',
+      'arguments-end 0 look_up {}',
+      'call-end 0 failed',
+      'item-end 0 failed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[P-05] gives a call without arguments `{}`, as a delta too',
+    model: [call(0, '', { name: 'look_up' }), finish(), result(0)],
+    says: [
+      'item-start 0 mcp_call',
+      'call-progress 0',
+      'arguments-delta 0 {}',
+      'arguments-end 0 look_up {}',
+      'call-end 0 completed',
+      'item-end 0 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[P-05, T-05] keeps parallel calls apart, in whatever order their arguments and results come',
+    model: [
+      call(0, '{"a"', { name: 'look_up' }),
+      call(1, '{"b"', { name: 'mcp__mail__send' }),
+      call(0, ':1}'),
+      call(1, ':2}'),
+      finish(),
+      result(1),
+      KEEPALIVE,
+      result(0, 'No.', true),
+    ],
+    says: [
+      'item-start 0 mcp_call',
+      'call-progress 0',
+      'arguments-delta 0 {"a"',
+      'item-start 1 mcp_call',
+      'call-progress 1',
+      'arguments-delta 1 {"b"',
+      'arguments-delta 0 :1}',
+      'arguments-delta 1 :2}',
+      'arguments-end 0 look_up {"a":1}',
+      'arguments-end 1 mcp__mail__send {"b":2}',
+      'call-end 1 completed',
+      'item-end 1 completed',
+      'keepalive',
+      'call-end 0 failed',
+      'item-end 0 failed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[B-10, T-04, A-13] ends the client’s calls with the model call, and the server’s with their results',
+    model: [
+      text('Well.'),
+      call(0, '{"a":1}', { name: 'look_up' }),
+      call(1, '{"b":2}', { name: 'ask' }),
+      finish(),
+      result(1),
+    ],
+    says: [
+      'item-start 0 message',
+      'part-start 0.0 output_text',
+      'text-delta 0.0 "Well."',
+      'text-end 0.0 "Well."',
+      'part-end 0.0',
+      'item-end 0 completed',
+      'item-start 1 mcp_call',
+      'call-progress 1',
+      'arguments-delta 1 {"a":1}',
+      'item-start 2 function_call',
+      'arguments-delta 2 {"b":2}',
+      'arguments-end 1 look_up {"a":1}',
+      'arguments-end 2 ask {"b":2}',
+      'item-end 2 completed',
+      'call-end 1 completed',
+      'item-end 1 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[T-03] ignores results that no call waits for: too early, for an item or a call of the client, none, again',
+    model: [
+      text('Well.'),
+      call(0, '{}', { name: 'look_up' }),
+      result(1, 'too early'),
+      call(1, '{}', { name: 'ask' }),
+      finish(),
+      ...[0, 2, 3, -1, 1e9].map((index) => result(index, 'nobody’s')),
+      result(1),
+      result(1, 'again', true),
+    ],
+    says: [
+      'item-start 0 message',
+      'part-start 0.0 output_text',
+      'text-delta 0.0 "Well."',
+      'text-end 0.0 "Well."',
+      'part-end 0.0',
+      'item-end 0 completed',
+      'item-start 1 mcp_call',
+      'call-progress 1',
+      'arguments-delta 1 {}',
+      'item-start 2 function_call',
+      'arguments-delta 2 {}',
+      'arguments-end 1 look_up {}',
+      'arguments-end 2 ask {}',
+      'item-end 2 completed',
+      'call-end 1 completed',
+      'item-end 1 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[P-04, D-07] leaves calls incomplete that wait when the turn fails, and does not take their results afterwards',
+    model: [
+      call(0, '{}', { name: 'look_up' }),
+      call(1, '{}', { name: 'mcp__mail__send' }),
+      finish(),
+      result(0),
+      FAIL,
+      result(1),
+    ],
+    says: [
+      'item-start 0 mcp_call',
+      'call-progress 0',
+      'arguments-delta 0 {}',
+      'item-start 1 mcp_call',
+      'call-progress 1',
+      'arguments-delta 1 {}',
+      'arguments-end 0 look_up {}',
+      'arguments-end 1 mcp__mail__send {}',
+      'call-end 0 completed',
+      'item-end 0 completed',
+      'item-end 1 incomplete',
+      'error upstream_error',
+      'turn-end failed',
+    ],
+  },
+  {
+    name: '[P-04] leaves a call incomplete whose arguments come when the turn fails',
+    model: [call(0, '{"a', { name: 'look_up' }), FAIL],
+    says: [
+      'item-start 0 mcp_call',
+      'call-progress 0',
+      'arguments-delta 0 {"a',
+      'arguments-end 0 look_up {"a',
+      'item-end 0 incomplete',
+      'error upstream_error',
+      'turn-end failed',
+    ],
+  },
+  {
+    name: '[S-11, D-06] does not wait for the result of a call that was cut off',
+    model: [
+      call(0, '{}', { name: 'look_up' }),
+      call(1, '{"b', { name: 'look_up' }),
+      finish('length'),
+      result(0),
+      result(1),
+    ],
+    says: [
+      'item-start 0 mcp_call',
+      'call-progress 0',
+      'arguments-delta 0 {}',
+      'item-start 1 mcp_call',
+      'call-progress 1',
+      'arguments-delta 1 {"b',
+      'arguments-end 0 look_up {}',
+      'arguments-end 1 look_up {"b',
+      'item-end 1 incomplete',
+      'call-end 0 completed',
+      'item-end 0 completed',
+      'turn-end max_output_tokens',
+    ],
+  },
+  {
+    name: '[D-13, T-04] drops a call that is not allowed though the server could run it',
+    plan: { allowedTools: new Set(['mcp__mail__send']) },
+    model: [call(0, '{}', { name: 'look_up' }), call(1, '{}', { name: 'mcp__mail__send' }), finish(), result(0)],
+    says: [
+      'call-dropped look_up',
+      'item-start 0 mcp_call',
+      'call-progress 0',
+      'arguments-delta 0 {}',
+      'arguments-end 0 mcp__mail__send {}',
+      'call-end 0 completed',
+      'item-end 0 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[B-23, T-03] lists the tools of each server, of one without tools too, before the model speaks',
+    model: [listed('files', LISTED), listed('mail'), text('Hi'), finish()],
+    says: [
+      'item-start 0 mcp_list_tools',
+      'list-progress 0',
+      'list-end 0',
+      'item-end 0 look.up',
+      'item-start 1 mcp_list_tools',
+      'list-progress 1',
+      'list-end 1',
+      'item-end 1 ',
+      'item-start 2 message',
+      'part-start 2.0 output_text',
+      'text-delta 2.0 "Hi"',
+      'text-end 2.0 "Hi"',
+      'part-end 2.0',
+      'item-end 2 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[A-30, T-02] ends incomplete where the server let the model go no further',
+    model: [call(0, '{}', { name: 'look_up' }), finish(), result(0, 'Not run.', true), stop('max_tool_iterations')],
+    says: [
+      'item-start 0 mcp_call',
+      'call-progress 0',
+      'arguments-delta 0 {}',
+      'arguments-end 0 look_up {}',
+      'call-end 0 failed',
+      'item-end 0 failed',
+      'turn-end max_tool_iterations',
+    ],
+  },
+];
+
+const SERVER_CALLS_AS_FUNCTION_CALLS: readonly Row[] = [
+  {
+    name: '[T-03, M-06] puts the output behind its call, as an item of its own',
+    model: [call(0, '{"q":1}', { name: 'look_up' }), finish(), result(0), text('Here.'), finish()],
+    says: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {"q":1}',
+      'arguments-end 0 look_up {"q":1}',
+      'item-end 0 completed',
+      'item-start 1 function_call_output',
+      'item-end 1 completed',
+      'item-start 2 message',
+      'part-start 2.0 output_text',
+      'text-delta 2.0 "Here."',
+      'text-end 2.0 "Here."',
+      'part-end 2.0',
+      'item-end 2 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[T-04, T-05, P-05] puts the outputs of parallel calls behind all of them, and none behind the client’s',
+    model: [
+      call(0, '{}', { name: 'look_up' }),
+      call(1, '{}', { name: 'ask' }),
+      call(2, '', { name: 'mcp__mail__send' }),
+      finish(),
+      result(0),
+      result(1, 'nobody’s'),
+      result(2, 'It broke.', true),
+      result(2, 'again'),
+    ],
+    says: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {}',
+      'item-start 1 function_call',
+      'arguments-delta 1 {}',
+      'item-start 2 function_call',
+      'arguments-end 0 look_up {}',
+      'item-end 0 completed',
+      'arguments-end 1 ask {}',
+      'item-end 1 completed',
+      'arguments-delta 2 {}',
+      'arguments-end 2 mcp__mail__send {}',
+      'item-end 2 completed',
+      'item-start 3 function_call_output',
+      'item-end 3 completed',
+      'item-start 4 function_call_output',
+      'item-end 4 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[P-04] has no output for a call that waits when the turn fails',
+    model: [call(0, '{}', { name: 'look_up' }), finish(), FAIL, result(0)],
+    says: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {}',
+      'arguments-end 0 look_up {}',
+      'item-end 0 completed',
+      'error upstream_error',
+      'turn-end failed',
+    ],
+  },
+  {
+    name: '[S-11, D-06] puts no output behind the item that was cut off, which must stay the last',
+    model: [call(0, '{}', { name: 'look_up' }), text('Let'), finish('length'), result(0)],
+    says: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {}',
+      'item-start 1 message',
+      'part-start 1.0 output_text',
+      'text-delta 1.0 "Let"',
+      'arguments-end 0 look_up {}',
+      'item-end 0 completed',
+      'text-end 1.0 "Let"',
+      'part-end 1.0',
+      'item-end 1 incomplete',
+      'turn-end max_output_tokens',
+    ],
+  },
+];
+
 describe.each([
   ['a text', TEXT],
   ['the order of items', ORDER],
@@ -513,6 +891,22 @@ describe.each([
 ])('%s', (_, rows) => {
   it.each(rows)('$name', ({ model, plan, says }) => {
     expect(said(model, plan)).toEqual(says);
+  });
+});
+
+describe.each([
+  ['calls that the server runs', SERVER_CALLS, OWNED],
+  ['calls that the server runs, shown as function calls', SERVER_CALLS_AS_FUNCTION_CALLS, OWNED_AS_FUNCTION_CALL],
+])('%s', (_, rows, owned) => {
+  it.each(rows)('$name', ({ model, plan, says }) => {
+    expect(said(model, { ...owned, ...plan })).toEqual(says);
+  });
+
+  it.each<[string, readonly TurnInput[]]>([
+    ['after the model finished', [call(0, '{}', { name: 'look_up' }), finish()]],
+    ['before the model said that it finished', [call(0, '{}', { name: 'look_up' })]],
+  ])('[D-06, P-08] keep the laws where the turn ends without their results, %s', (_, model) => {
+    expect(said(model, owned).at(-1)).toMatch(/^turn-end (completed|incomplete)$/);
   });
 });
 
@@ -587,9 +981,98 @@ describe('the whole of an event', () => {
     const item = { id: place.itemId, type: 'function_call', call_id: 'call_a', name: 'look_up' };
     expect(turn([call(0, '{"a":1}', { id: 'call_a', name: 'look_up' }), finish()]).slice(2, -1)).toEqual([
       { type: 'item-start', sequence: 2, index: 0, item: { ...item, status: 'in_progress', arguments: '' } },
-      { type: 'arguments-delta', sequence: 3, ...place, text: '{"a":1}' },
-      { type: 'arguments-end', sequence: 4, ...place, name: 'look_up', arguments: '{"a":1}' },
+      { type: 'arguments-delta', sequence: 3, ...place, call: 'function_call', text: '{"a":1}' },
+      {
+        type: 'arguments-end',
+        sequence: 4,
+        ...place,
+        call: 'function_call',
+        name: 'look_up',
+        arguments: '{"a":1}',
+      },
       { type: 'item-end', sequence: 5, index: 0, item: { ...item, status: 'completed', arguments: '{"a":1}' } },
+    ]);
+  });
+
+  describe('that tells of a call that the server runs', () => {
+    const place = { index: 0, itemId: `mcp_${SEED}0000` };
+    const call1 = call(0, '{"q":1}', { id: 'call_a', name: 'look_up' });
+    const open = {
+      id: place.itemId,
+      type: 'mcp_call',
+      status: 'in_progress',
+      approval_request_id: null,
+      arguments: '',
+      error: null,
+      name: 'look.up',
+      output: null,
+      server_label: 'files',
+    };
+    const begun = [
+      { type: 'item-start', sequence: 2, index: 0, item: open },
+      { type: 'call-progress', sequence: 3, ...place },
+      { type: 'arguments-delta', sequence: 4, ...place, call: 'mcp_call', text: '{"q":1}' },
+      { type: 'arguments-end', sequence: 5, ...place, call: 'mcp_call', name: 'look_up', arguments: '{"q":1}' },
+    ];
+
+    it('[B-11, T-03, T-07] is as follows where it completes, under the names that the server has for its tools', () => {
+      const done = { ...open, status: 'completed', arguments: '{"q":1}', output: 'Found.' };
+      expect(turn([call1, finish(), result(0)], OWNED).slice(2, -1)).toEqual([
+        ...begun,
+        { type: 'call-end', sequence: 6, ...place, status: 'completed' },
+        { type: 'item-end', sequence: 7, index: 0, item: done },
+      ]);
+    });
+
+    it('[B-12, T-03] is as follows where it fails', () => {
+      const failed = { ...open, status: 'failed', arguments: '{"q":1}', error: 'No such file.' };
+      expect(turn([call1, finish(), result(0, 'No such file.', true)], OWNED).slice(2, -1)).toEqual([
+        ...begun,
+        { type: 'call-end', sequence: 6, ...place, status: 'failed' },
+        { type: 'item-end', sequence: 7, index: 0, item: failed },
+      ]);
+    });
+
+    it('[P-04] is as follows where the turn fails first', () => {
+      const abandoned = { ...open, status: 'incomplete', arguments: '{"q":1}' };
+      expect(turn([call1, finish(), FAIL], OWNED).slice(2, -2)).toEqual([
+        ...begun,
+        { type: 'item-end', sequence: 6, index: 0, item: abandoned },
+      ]);
+    });
+
+    it('[T-03, M-06] is as follows where it is shown as function call and output', () => {
+      const call = { id: `fc_${SEED}0000`, type: 'function_call', call_id: 'call_a', name: 'look_up' };
+      // Written after the first model call has finished, so its id is of the next.
+      const output = { id: `fco_${SEED}0001r1`, type: 'function_call_output', call_id: 'call_a' };
+      const place = { index: 0, itemId: call.id };
+      const parts = [{ type: 'input_image', image_url: 'data:image/png;base64,AA==' }];
+      expect(turn([call1, finish(), result(0, parts, true)], OWNED_AS_FUNCTION_CALL).slice(2, -1)).toEqual([
+        { type: 'item-start', sequence: 2, index: 0, item: { ...call, status: 'in_progress', arguments: '' } },
+        { type: 'arguments-delta', sequence: 3, ...place, call: 'function_call', text: '{"q":1}' },
+        {
+          type: 'arguments-end',
+          sequence: 4,
+          ...place,
+          call: 'function_call',
+          name: 'look_up',
+          arguments: '{"q":1}',
+        },
+        { type: 'item-end', sequence: 5, index: 0, item: { ...call, status: 'completed', arguments: '{"q":1}' } },
+        { type: 'item-start', sequence: 6, index: 1, item: { ...output, status: 'in_progress', output: '' } },
+        { type: 'item-end', sequence: 7, index: 1, item: { ...output, status: 'completed', output: parts } },
+      ]);
+    });
+  });
+
+  it('[B-23, T-03] is as follows for a list of tools', () => {
+    const item = { id: `mcpl_${SEED}0000`, type: 'mcp_list_tools', server_label: 'files' };
+    const place = { index: 0, itemId: item.id };
+    expect(turn([listed('files', LISTED), finish()]).slice(2, -1)).toEqual([
+      { type: 'item-start', sequence: 2, index: 0, item: { ...item, tools: [] } },
+      { type: 'list-progress', sequence: 3, ...place },
+      { type: 'list-end', sequence: 4, ...place },
+      { type: 'item-end', sequence: 5, index: 0, item: { ...item, tools: [LISTED] } },
     ]);
   });
 
@@ -652,6 +1135,51 @@ describe('items', () => {
     expect(told).toEqual([all.slice(0, 2), [], all.slice(2, 3), all.slice(3), all]);
   });
 
+  it('[T-02, P-01] have ids that tell their model call, from the second on', () => {
+    const model = [
+      reasoning('Hm'),
+      call(0, '{}', { name: 'look_up' }),
+      finish(),
+      result(1),
+      reasoning('Hm'),
+      call(0, '{}', { name: 'ask' }),
+      call(1, '{}', { name: 'look_up' }),
+      finish(),
+      result(4),
+      text('Hi'),
+      finish(),
+    ];
+    const ids = (plan: Partial<TurnPlan>) => outputOf(model, plan).map(({ id }) => id.replace(SEED, '_'));
+    expect([ids(OWNED), ids(OWNED_AS_FUNCTION_CALL)]).toEqual([
+      ['rs__0000', 'mcp__0001', 'rs__0002r1', 'fc__0003r1', 'mcp__0004r1', 'msg__0005r2'],
+      ['rs__0000', 'fc__0001', 'fco__0002r1', 'rs__0003r1', 'fc__0004r1', 'fc__0005r1', 'msg__0006r2'],
+    ]);
+  });
+
+  it('[T-08] hold the text of a result, and name in its place what is not text', () => {
+    const parts = [
+      { type: 'input_text', text: 'A cat:' },
+      { type: 'input_image', image_url: 'data:image/png;base64,AA==' },
+      { type: 'input_file', file_data: 'data:application/pdf;base64,AA==' },
+    ];
+    const [completed, failed, empty] = outputOf(
+      [
+        ...[0, 1, 2].map((number) => call(number, '{}', { name: 'look_up' })),
+        finish(),
+        result(0, parts),
+        result(1, parts, true),
+        result(2, []),
+      ],
+      OWNED,
+    );
+    const told = 'A cat:\n[input_image]\n[input_file]';
+    expect([completed, failed, empty]).toMatchObject([
+      { output: told, error: null },
+      { output: null, error: told },
+      { output: '', error: null },
+    ]);
+  });
+
   it('[C-03] keep the upstream’s call ids where each is given once', () => {
     const model = [call(0, '', { id: 'call_a' }), call(1, '', { id: 'chatcmpl-tool-b' }), finish()];
     expect(callIdsOf(model)).toEqual(['call_a', 'chatcmpl-tool-b']);
@@ -706,6 +1234,21 @@ describe('how a turn ends', () => {
       '[S-11] as its last model call did',
       [call(0, '{}'), finish(), text('Hi'), finish('length')],
       { status: 'incomplete', reason: 'max_output_tokens', error: null, completedAt: null },
+    ],
+    [
+      '[B-27, T-02] incomplete where the server stopped it for its calls',
+      [call(0, '{}'), finish(), stop('max_tool_calls')],
+      { status: 'incomplete', reason: 'max_tool_calls', error: null, completedAt: null },
+    ],
+    [
+      '[A-30, T-02] incomplete where the server stopped it for its rounds',
+      [call(0, '{}'), finish(), stop('max_tool_iterations')],
+      { status: 'incomplete', reason: 'max_tool_iterations', error: null, completedAt: null },
+    ],
+    [
+      '[P-04] failed, even after the server stopped it',
+      [call(0, '{}'), finish(), stop('max_tool_calls'), FAIL],
+      { status: 'failed', reason: null, error: ERROR, completedAt: null },
     ],
     [
       '[P-04] failed, even after it was cut off',
@@ -808,6 +1351,12 @@ describe('step', () => {
     cite(CITATION),
     used(usage(1, 2, 3, 4, 5)),
   ];
+  const waiting: readonly TurnInput[] = [
+    START,
+    call(0, '{}', { name: 'ask' }),
+    call(1, '', { name: 'look_up' }),
+    finish(),
+  ];
 
   it.each<[string, TurnInput]>([
     ['more text', { type: 'text-delta', text: 'b', logprobs: [probable] }],
@@ -820,11 +1369,15 @@ describe('step', () => {
     ['usage', used(usage(1, 2, 3, 4, 5))],
     ['a finish', finish('length')],
     ['a keepalive', KEEPALIVE],
+    ['a list of tools', listed('files', LISTED)],
+    ['the result of a call', result(1)],
+    ['a stop', stop('max_tool_calls')],
     ['a failure', FAIL],
     ['the end', END],
   ])('[P-01] leaves the state it was given as it was on %s, and so answers the same twice', (_, input) => {
     const plan = { ...PLAN, allowedTools: new Set(['look_up', 'send']) };
-    const [state] = step(startState(plan), written);
+    const [state] =
+      input.type === 'tool-result' ? step(startState({ ...PLAN, ...OWNED }), waiting) : step(startState(plan), written);
     const before = structuredClone(state);
     const inputs = [input, text('more'), finish()];
     const answers = [step(frozen(state), frozen(inputs)), step(state, inputs)];
