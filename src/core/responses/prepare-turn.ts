@@ -3,7 +3,6 @@ import type { Call } from '../call.ts';
 import { passedHeaders } from '../endpoint.ts';
 import { type RequestInfo, tell } from '../hooks.ts';
 import { randomSeed, responseId } from '../ids.ts';
-import type { Item } from '../items.ts';
 import type { Note } from '../note.ts';
 import type { CoreSettings } from '../options.ts';
 import { loadHistory, resolveReferences } from '../prepare/history.ts';
@@ -48,7 +47,8 @@ export async function prepareTurn(call: Call, settings: CoreSettings, signal: Ab
 
   const turn: Turn = {
     plan: planOf(seed, tools, offer, settings),
-    opening: openingOf(offer, conversation, settings),
+    // Strict Open Responses knows no item for them.
+    lists: settings.mcpItems === 'mcp_call' ? newLists(offer, conversation) : new Map(),
     request: modelRequest(body, withModelNames(conversation, offer), tools),
     upstream,
     call: { signal, headers: passedHeaders(call), limits, note },
@@ -78,10 +78,4 @@ function planOf(seed: string, { allowed }: ToolPlan, offer: Offer, settings: Cor
     outputBytes: limits.outputBytes,
     argumentBytes: limits.argumentBytes,
   };
-}
-
-/** The tools that the client has not been told of yet; strict Open Responses knows no item for them. */
-function openingOf(offer: Offer, conversation: readonly Item[], { mcpItems }: CoreSettings): Turn['opening'] {
-  if (mcpItems === 'function_call') return [];
-  return [...newLists(offer, conversation)].map(([server, tools]) => ({ type: 'tools-listed', server, tools }));
 }

@@ -1,7 +1,7 @@
 /** Runs a turn: drives the machine with what comes in, and keeps the turn before its last event is told. */
 import { toApiError } from '../errors.ts';
 import { type Beat, withBeats } from './beats.ts';
-import type { TurnControl, TurnEnd, TurnEvent, TurnInput } from './events.ts';
+import type { TurnEnd, TurnEvent, TurnInput } from './events.ts';
 import { hasLeft } from './lifetime.ts';
 import { step } from './machine.ts';
 import { startState, type TurnPlan, type TurnState } from './state.ts';
@@ -13,8 +13,6 @@ const EVENT_BEAT = 4;
 /** Everything one turn needs. */
 export interface Turn extends Loop {
   readonly plan: TurnPlan;
-  /** What is told first, once the model took the request. */
-  readonly opening: readonly TurnControl[];
   /** Milliseconds of silence before a beat; undefined for none. */
   readonly beatMs: number | undefined;
   /** Whether beats are comments, but for each fourth in a row, or all events. */
@@ -38,7 +36,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<readonly TurnEvent[]>
       turnInputs(turn, () => state),
       turn.beatMs,
     )) {
-      const [next, events] = 'beat' in said ? beat(state, said, turn.beatComments) : heard(state, said, turn.opening);
+      const [next, events] = 'beat' in said ? beat(state, said, turn.beatComments) : heard(state, said);
       state = next;
       if (events.length > 0) yield events;
       if (state.ended) return;
@@ -52,8 +50,8 @@ export async function* runTurn(turn: Turn): AsyncGenerator<readonly TurnEvent[]>
   }
 }
 
-function heard(state: TurnState, batch: readonly TurnInput[], opening: readonly TurnControl[]): Step {
-  return step(state, state.started ? batch : [{ type: 'start' }, ...opening, ...batch]);
+function heard(state: TurnState, batch: readonly TurnInput[]): Step {
+  return step(state, state.started ? batch : [{ type: 'start' }, ...batch]);
 }
 
 function beat(state: TurnState, { beat: count }: Beat, comments: boolean): Step {

@@ -1,10 +1,10 @@
 /** What goes into a turn's machine: the model's words, the results of the tools we run, and the model again. */
-import type { Item, OutputItem, ToolOutput } from '../items.ts';
+import type { Item, ListedTool, OutputItem, ToolOutput } from '../items.ts';
 import { type RoundLimits, toolRounds } from '../tools/rounds.ts';
 import type { CallOutcome } from '../tools/run-call.ts';
 import type { ModelRequest, Upstream, UpstreamCall } from '../upstream/upstream.ts';
-import type { TurnInput } from './events.ts';
-import type { TurnState, WaitingCall } from './state.ts';
+import type { ModelEvent, TurnInput } from './events.ts';
+import type { TurnPlan, TurnState, WaitingCall } from './state.ts';
 
 /** What the loop needs of a turn. */
 export interface Loop {
@@ -12,6 +12,9 @@ export interface Loop {
   readonly upstream: Upstream;
   readonly call: UpstreamCall;
   readonly limits: RoundLimits;
+  readonly plan: Pick<TurnPlan, 'owners' | 'allowedTools'>;
+  /** The tools of each server that the client has not been told of yet. */
+  readonly lists: ReadonlyMap<string, readonly ListedTool[]>;
   /** Runs one call; rejects only when the turn is aborted. */
   readonly runCall: (call: WaitingCall) => Promise<CallOutcome>;
 }
@@ -22,10 +25,11 @@ export interface Loop {
  */
 export async function* turnInputs(loop: Loop, current: () => TurnState): AsyncGenerator<readonly TurnInput[]> {
   const rounds = toolRounds<WaitingCall>(loop.limits, loop.runCall);
+  const introduced = introducer(loop);
   let { request } = loop;
   for (;;) {
     const before = current().output.length;
-    yield* loop.upstream.stream(request, loop.call);
+    for await (const batch of loop.upstream.stream(request, loop.call)) yield introduced(batch);
     const { waiting } = current();
     if (waiting.length === 0) return;
 
@@ -39,6 +43,29 @@ export async function* turnInputs(loop: Loop, current: () => TurnState): AsyncGe
     if (written.some((item) => isClients(item, waiting))) return;
     request = nextRequest(request, modelView(written, waiting, outputs), rounds.circling);
   }
+}
+
+/**
+ * Puts the list of a server's tools before the first call of one: a client whose conversation never needs them is not
+ * bothered with tools that it did not bring.
+ */
+function introducer({ plan, lists }: Loop): (batch: readonly ModelEvent[]) => readonly TurnInput[] {
+  const unknown = new Map(lists);
+  return (batch) => {
+    if (unknown.size === 0 || !batch.some(beginsCall)) return batch;
+    return batch.flatMap((event) => {
+      const name = beginsCall(event) && plan.allowedTools?.has(event.name) !== false ? event.name : '';
+      const server = plan.owners.get(name)?.server ?? '';
+      const tools = unknown.get(server);
+      if (!tools) return [event];
+      unknown.delete(server);
+      return [{ type: 'tools-listed', server, tools }, event];
+    });
+  };
+}
+
+function beginsCall(event: ModelEvent): event is ModelEvent & { readonly name: string } {
+  return event.type === 'tool-call-delta' && event.name !== undefined;
 }
 
 /** Whether the item is a call that the client must run. */

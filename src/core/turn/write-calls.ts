@@ -139,6 +139,7 @@ export function abandonWaiting(draft: Draft): void {
 
 /** Shows which tools of a server the model is offered. */
 export function writeToolList(draft: Draft, server: string, tools: readonly ListedTool[]): void {
+  closeWriting(draft, 'completed');
   const index = draft.output.length;
   const item = { id: nextItemId(draft, 'mcpl'), type: 'mcp_list_tools', server_label: server } as const;
   const place = { index, itemId: item.id };
