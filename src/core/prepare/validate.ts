@@ -1,21 +1,29 @@
 /** Checks the body of `POST /responses`: what passes is safe to read by the rest. */
 import { ApiError } from '../errors.ts';
 import { isRecord } from '../record.ts';
-import { invalid } from '../responses/invalid.ts';
-import { type CreateBody, createSchema, functionToolSchema, itemSchemas } from '../responses/schema.ts';
+import { expectedInstead, invalid, pathText } from '../responses/invalid.ts';
+import {
+  type CreateBody,
+  createSchema,
+  functionToolSchema,
+  itemSchemas,
+  partFields,
+  partSchemas,
+} from '../responses/schema.ts';
 import { refuseDepth } from './depth.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
+type Path = readonly (string | number)[];
 
 /** The body with known fields typed. Throws `ApiError` naming the field at fault. */
 export function validateCreate(body: unknown): CreateBody {
   if (!isRecord(body)) throw new ApiError('invalid_json', 'The request body must be a JSON object.');
-  refuseDepth(body);
   const result = createSchema.safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   refuseUnsupported(result.data);
-  if (Array.isArray(body.input)) body.input.forEach(checkItem);
-  if (Array.isArray(body.tools)) body.tools.forEach(checkTool);
+  checkInput(body.input);
+  checkTools(body.tools);
+  refuseDepth(body);
   return result.data;
 }
 
@@ -30,17 +38,22 @@ function unsupported(param: string, message: string): ApiError {
   return new ApiError('unsupported_parameter', message, { param });
 }
 
-function checkItem(item: unknown, index: number): void {
-  const type = itemType(item as Fields);
-  if (type === '') throw missing(`input[${index}].type`);
-  const schema = Object.hasOwn(itemSchemas, type) ? itemSchemas[type] : undefined;
-  const result = schema?.safeParse(item);
-  if (result && !result.success) throw invalid(result.error.issues, item, ['input', index]);
-  refuseFileIds(item as Fields, index);
+function checkInput(input: unknown): void {
+  if (input === undefined || input === null || typeof input === 'string') return;
+  if (!Array.isArray(input)) throw wrongType(['input'], 'a string or an array of items', input);
+  for (const [index, item] of input.entries()) checkItem(item, ['input', index]);
 }
 
-function missing(param: string): ApiError {
-  return new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param });
+function checkItem(item: unknown, path: Path): void {
+  if (!isRecord(item)) throw wrongType(path, 'an object', item);
+  const { type } = item;
+  if (type !== undefined && type !== null && typeof type !== 'string')
+    throw wrongType([...path, 'type'], 'a string', type);
+  const kind = itemType(item);
+  if (kind === '') throw missing([...path, 'type']);
+  checkWith(own(itemSchemas, kind), item, path);
+  const parts = own(partFields, kind);
+  if (parts) checkParts(item[parts.field], [...path, parts.field], parts.required);
 }
 
 /** SDKs send messages without a type. */
@@ -49,24 +62,66 @@ export function itemType(item: Fields): string {
   return 'role' in item ? 'message' : '';
 }
 
-function refuseFileIds(item: Fields, index: number): void {
-  for (const field of ['content', 'output']) {
-    const parts = item[field];
-    const at = Array.isArray(parts) ? parts.findIndex((part) => isRecord(part) && needsFile(part)) : -1;
-    if (at < 0) continue;
-    throw new ApiError('unsupported_parameter', 'Uploaded files are not supported here; send a URL or a data URL.', {
-      param: `input[${index}].${field}[${at}].file_id`,
-    });
+function checkParts(parts: unknown, path: Path, required: boolean): void {
+  if (typeof parts === 'string') return;
+  if (parts === undefined || parts === null) {
+    if (required) throw missing(path);
+    return;
   }
+  if (!Array.isArray(parts)) throw wrongType(path, 'a string or an array of content parts', parts);
+  for (const [index, part] of parts.entries()) checkPart(part, [...path, index]);
 }
+
+function checkPart(part: unknown, path: Path): void {
+  if (!isRecord(part)) throw wrongType(path, 'an object', part);
+  if (part.type === undefined) throw missing([...path, 'type']);
+  const schema = own(partSchemas, String(part.type));
+  if (!schema) throw unknownPart([...path, 'type']);
+  checkWith(schema, part, path);
+  if (needsFile(part)) throw unsupported(pathText([...path, 'file_id']), NO_FILES);
+}
+
+const NO_FILES = 'Uploaded files are not supported here; send a URL or a data URL.';
 
 /** A `file_id` alone refers to an upload, and there is no place to upload to. */
 function needsFile(part: Fields): boolean {
   return typeof part.file_id === 'string' && !part.image_url && !part.file_url && !part.file_data;
 }
 
-function checkTool(tool: unknown, index: number): void {
-  if (!isRecord(tool) || tool.type !== 'function') return;
-  const result = functionToolSchema.safeParse(tool);
-  if (!result.success) throw invalid(result.error.issues, tool, ['tools', index]);
+function unknownPart(path: Path): ApiError {
+  const known = Object.keys(partSchemas).map((type) => `'${type}'`);
+  const message = `Invalid value for '${pathText(path)}'. Supported values are: ${known.join(', ')}.`;
+  return new ApiError('invalid_value', message, { param: pathText(path) });
+}
+
+function checkTools(tools: unknown): void {
+  if (tools === undefined || tools === null) return;
+  if (!Array.isArray(tools)) throw wrongType(['tools'], 'an array of objects', tools);
+  for (const [index, tool] of tools.entries()) checkTool(tool, ['tools', index]);
+}
+
+function checkTool(tool: unknown, path: Path): void {
+  if (!isRecord(tool)) throw wrongType(path, 'an object', tool);
+  if (tool.type === undefined) throw missing([...path, 'type']);
+  if (typeof tool.type !== 'string') throw wrongType([...path, 'type'], 'a string', tool.type);
+  if (tool.type === 'function') checkWith(functionToolSchema, tool, path);
+}
+
+function checkWith(schema: (typeof itemSchemas)[string] | undefined, value: Fields, path: Path): void {
+  const result = schema?.safeParse(value);
+  if (result && !result.success) throw invalid(result.error.issues, value, path);
+}
+
+function own<Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+function missing(path: Path): ApiError {
+  const param = pathText(path);
+  return new ApiError('missing_required_parameter', `Missing required parameter: '${param}'.`, { param });
+}
+
+function wrongType(path: Path, expected: string, value: unknown): ApiError {
+  const param = pathText(path);
+  return new ApiError('invalid_type', expectedInstead(param, expected, value), { param });
 }

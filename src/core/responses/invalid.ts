@@ -18,7 +18,7 @@ function describe(issue: Issue, param: string, value: unknown): readonly [ErrorC
   }
   switch (issue.code) {
     case 'invalid_type':
-      return ['invalid_type', wrongType(param, nounOf(issue.expected), value)];
+      return ['invalid_type', expectedInstead(param, nounOf(issue.expected), value)];
     case 'invalid_union':
       return unionIssue(issue, param, value);
     case 'invalid_value':
@@ -37,11 +37,12 @@ function unionIssue(
   param: string,
   value: unknown,
 ): readonly [ErrorCode, string] {
-  if (issue.discriminator === undefined) return ['invalid_type', wrongType(param, issue.message, value)];
+  if (issue.discriminator === undefined) return ['invalid_type', expectedInstead(param, issue.message, value)];
   return ['invalid_value', `Invalid value: '${printed(value)}'. '${param}' names no type that is known here.`];
 }
 
-function wrongType(param: string, expected: string, value: unknown): string {
+/** What was expected and what came instead. */
+export function expectedInstead(param: string, expected: string, value: unknown): string {
   return `Invalid type for '${param}': expected ${expected}, but got ${kindOf(value)} instead.`;
 }
 

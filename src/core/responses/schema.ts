@@ -1,5 +1,6 @@
 /** The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest tolerated. */
 import { z } from 'zod';
+import { isRecord } from '../record.ts';
 
 const MAX_METADATA = 16;
 
@@ -12,43 +13,34 @@ function either<const T extends readonly [z.ZodType, ...z.ZodType[]]>(expected: 
   return z.union(options as never, { error: expected }) as unknown as z.ZodUnion<T>;
 }
 
-const inputPart = z.discriminatedUnion('type', [
-  z.looseObject({ type: z.literal('input_text'), text }),
-  z.looseObject({ type: z.literal('text'), text }),
-  z.looseObject({ type: z.literal('output_text'), text }),
-  z.looseObject({ type: z.literal('refusal'), refusal: text }),
-  z.looseObject({ type: z.literal('summary_text'), text }),
-  z.looseObject({ type: z.literal('reasoning_text'), text }),
-  z.looseObject({ type: z.literal('input_image'), image_url: optionalText, file_id: optionalText }),
-  z.looseObject({
-    type: z.literal('input_file'),
+/** The part types of messages and tool outputs; others are refused. */
+export const partSchemas: Readonly<Record<string, z.ZodType>> = {
+  input_text: z.looseObject({ text }),
+  text: z.looseObject({ text }),
+  output_text: z.looseObject({ text }),
+  refusal: z.looseObject({ refusal: text }),
+  summary_text: z.looseObject({ text }),
+  reasoning_text: z.looseObject({ text }),
+  input_image: z.looseObject({ image_url: optionalText, file_id: optionalText }),
+  input_file: z.looseObject({
     file_data: optionalText,
     file_url: optionalText,
     file_id: optionalText,
     filename: optionalText,
   }),
-  z.looseObject({
-    type: z.literal('input_audio'),
-    input_audio: z.looseObject({ data: text, format: text }),
-  }),
-  z.looseObject({ type: z.literal('input_video'), video_url: text }),
-]);
+  input_audio: z.looseObject({ input_audio: z.looseObject({ data: text, format: text }) }),
+  input_video: z.looseObject({ video_url: text }),
+};
 
-const content = either('a string or an array of content parts', text, z.array(inputPart));
 const callId = z.string().min(1);
 
-const message = z.looseObject({
-  role: z.enum(['user', 'assistant', 'system', 'developer']),
-  content: content.nullish(),
-});
-
-/** The item types that are looked into; all others are kept as they are. */
+/** The item types that are looked into, but for their parts; all others are kept as they are. */
 export const itemSchemas: Readonly<Record<string, z.ZodType>> = {
-  message,
+  message: z.looseObject({ role: z.enum(['user', 'assistant', 'system', 'developer']) }),
   function_call: z.looseObject({ call_id: callId, name: z.string().min(1), arguments: text }),
-  function_call_output: z.looseObject({ call_id: callId, output: content }),
+  function_call_output: z.looseObject({ call_id: callId }),
   custom_tool_call: z.looseObject({ call_id: callId, name: z.string().min(1), input: text }),
-  custom_tool_call_output: z.looseObject({ call_id: callId, output: content }),
+  custom_tool_call_output: z.looseObject({ call_id: callId }),
   item_reference: z.looseObject({ id: z.string().min(1) }),
   reasoning: z.looseObject({
     summary: z.array(z.looseObject({ text })).nullish(),
@@ -58,11 +50,21 @@ export const itemSchemas: Readonly<Record<string, z.ZodType>> = {
   code_interpreter_call: z.looseObject({ id: z.string().min(1), code: optionalText }),
 };
 
+/** Where an item has its parts, and whether it must have them. */
+export const partFields: Readonly<Record<string, { readonly field: string; readonly required: boolean }>> = {
+  message: { field: 'content', required: false },
+  function_call_output: { field: 'output', required: true },
+  custom_tool_call_output: { field: 'output', required: true },
+};
+
+/** An object taken as it is: zod's own records leave out `__proto__`. */
+const object = z.custom<Readonly<Record<string, unknown>>>(isRecord, 'it must be an object');
+
 const functionTool = z.looseObject({
   type: z.literal('function'),
   name: z.string().min(1).max(64),
   description: optionalText,
-  parameters: z.record(z.string(), z.unknown()).nullish(),
+  parameters: object.nullish(),
   strict: flag,
 });
 
@@ -78,25 +80,28 @@ const textFormat = z.discriminatedUnion('type', [
     type: z.literal('json_schema'),
     name: z.string().min(1).max(64),
     description: optionalText,
-    schema: z.record(z.string(), z.unknown()).nullish(),
+    schema: object.nullish(),
     strict: flag,
   }),
 ]);
 
-const metadata = z
-  .record(z.string().max(64), z.string().max(512))
-  .refine((pairs) => Object.keys(pairs).length <= MAX_METADATA, `at most ${MAX_METADATA} pairs`);
+const metadata = z.custom<Readonly<Record<string, string>>>(
+  (value) => isRecord(value) && Object.keys(value).length <= MAX_METADATA && Object.entries(value).every(isMetadata),
+  `it must be an object of at most ${MAX_METADATA} strings, with keys up to 64 and values up to 512 characters`,
+);
 
-/** The body; what it does not name is ignored. */
+function isMetadata([key, value]: readonly [string, unknown]): boolean {
+  return key.length <= 64 && typeof value === 'string' && value.length <= 512;
+}
+
+/** The body but for its input and tools, which are checked one by one; what it does not name is ignored. */
 export const createSchema = z.object({
   model: z.string().min(1),
-  input: either('a string or an array of items', text, z.array(z.looseObject({ type: optionalText }))).nullish(),
   instructions: optionalText,
   previous_response_id: optionalText,
   stream: flag,
   store: flag,
   background: flag,
-  tools: z.array(z.looseObject({ type: text })).nullish(),
   tool_choice: toolChoice.nullish(),
   parallel_tool_calls: flag,
   max_tool_calls: z.int().min(1).nullish(),

@@ -35,8 +35,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
       const headers = requestHeaders(settings, call.headers);
       const request = { method: 'POST', path: '/chat/completions', headers, signal: watch.signal } as const;
       const answer = await client.send({ ...request, body: JSON.stringify(body) });
-      if (isJson(answer)) yield { whole: true, data: [await readWhole(answer.body)] };
-      else yield* eventBatches(answer, call, watch);
+      yield* isJson(answer) ? wholeBatch(answer, watch) : eventBatches(answer, call, watch);
     } catch (error) {
       throw scrub(broken(error, watch));
     } finally {
@@ -52,8 +51,8 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
       const failure = decodeBatch(data, decoder, events);
       const done = !failure && (whole || data.at(-1)?.trim() === DONE);
       if (done) decoder.end(events, true);
-      // What came before an error still counts.
-      if (events.length > 0 || !failure) yield events;
+      // What came before an error still counts, and an empty batch says that the request was taken.
+      if (events.length > 0 || data.length === 0) yield events;
       if (failure) throw scrub(failure);
       if (done) return;
     }
@@ -86,6 +85,12 @@ function isJson({ contentType }: HttpAnswer): boolean {
   return /[/+]json\b/i.test(contentType);
 }
 
+async function* wholeBatch({ body }: HttpAnswer, watch: Watchdog): AsyncGenerator<ChatBatch> {
+  const text = await readWhole(body);
+  watch.finish();
+  yield { whole: true, data: [text] };
+}
+
 /** The data of the events up to `[DONE]`; an empty first batch where the server took the request and is silent. */
 async function* eventBatches(
   { body, contentType }: HttpAnswer,
@@ -97,6 +102,7 @@ async function* eventBatches(
   for await (const batch of readEvents(body, options)) {
     heard ||= batch.length > 0;
     const done = batch.findIndex((data) => data.trim() === DONE);
+    if (done >= 0) watch.finish();
     yield { whole: false, data: done < 0 ? batch : batch.slice(0, done + 1) };
     if (done >= 0) return;
   }

@@ -31,10 +31,10 @@ export interface AnsweredCall {
 /** An assistant message in the making: what the model said in one go. */
 interface Draft {
   /** Which of our model calls wrote it, where that is known. */
-  readonly modelCall: string | undefined;
+  modelCall: string | undefined;
   readonly text: string[];
   readonly reasoning: string[];
-  readonly calls: readonly AnsweredCall[];
+  readonly calls: AnsweredCall[];
 }
 
 /**
@@ -62,7 +62,8 @@ export function toChatMessages(
     if (call) {
       // Calls of one message are parallel; those of two rounds are not, though nothing stands between them.
       if (draft.calls.length > 0 && draft.modelCall !== modelCall) flush();
-      draft = { ...draft, modelCall, calls: [...draft.calls, call] };
+      draft.modelCall = modelCall;
+      draft.calls.push(call);
       continue;
     }
     // Words or thoughts after words or a call are the model's next message; anything else ends its turn.

@@ -76,7 +76,11 @@ export function httpClient({ baseURL, retries, connectTimeoutMs }: HttpOptions):
 }
 
 /** A refusal remembers what the server said about trying again. */
-type Refusal = ApiError & { readonly retryAfterMs?: number | undefined; readonly final?: boolean };
+type Refusal = ApiError & {
+  readonly answered?: number;
+  readonly retryAfterMs?: number | undefined;
+  readonly final?: boolean;
+};
 
 async function refusal(
   status: number,
@@ -87,7 +91,8 @@ async function refusal(
   const text = await readWhole(body);
   const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
   const error = upstreamError(status, parsed(text), passed);
-  return Object.assign(error, { retryAfterMs: retryAfterMs(headers), final: headers['x-should-retry'] === 'false' });
+  const final = headers['x-should-retry'] === 'false';
+  return Object.assign(error, { answered: status, retryAfterMs: retryAfterMs(headers), final });
 }
 
 function parsed(text: string): unknown {
@@ -112,8 +117,8 @@ function retryAfterMs(headers: Readonly<Record<string, string | string[] | undef
 function pauseBefore(error: unknown, retry: number): number | undefined {
   const backoff = BACKOFF_MS * 2 ** retry * (0.75 + Math.random() / 2);
   if (!(error instanceof ApiError)) return backoff;
-  const { status, retryAfterMs = backoff, final } = error as Refusal;
-  return RETRIED.has(status) && !final && retryAfterMs <= LONGEST_PAUSE_MS ? retryAfterMs : undefined;
+  const { answered = 0, retryAfterMs = backoff, final } = error as Refusal;
+  return RETRIED.has(answered) && !final && retryAfterMs <= LONGEST_PAUSE_MS ? retryAfterMs : undefined;
 }
 
 function unreachableAs(error: unknown): ApiError {
@@ -138,7 +143,9 @@ export interface Watchdog {
   readonly signal: AbortSignal;
   /** Something arrived: from now on silence is measured by the idle limit. */
   heard(): void;
-  /** Ends the call if it still runs, and the watch. */
+  /** All has been heard: the call may end by itself. */
+  finish(): void;
+  /** Ends the watch, and the call unless it has finished. */
   stop(): void;
 }
 
@@ -149,6 +156,7 @@ export function watchdog(caller: AbortSignal, firstByteMs: number, idleMs: numbe
   const expire = () => controller.abort(new ApiError('upstream_timeout', 'The model server fell silent.'));
   let timer = setTimeout(expire, firstByteMs);
   let first = true;
+  let finished = false;
   if (caller.aborted) follow();
   caller.addEventListener('abort', follow, { once: true });
 
@@ -160,10 +168,14 @@ export function watchdog(caller: AbortSignal, firstByteMs: number, idleMs: numbe
       clearTimeout(timer);
       timer = setTimeout(expire, idleMs);
     },
+    finish() {
+      finished = true;
+    },
     stop() {
       clearTimeout(timer);
       caller.removeEventListener('abort', follow);
-      controller.abort();
+      // What has finished gives its connection back instead.
+      if (!finished) controller.abort();
     },
   };
 }

@@ -15,7 +15,7 @@ const LINGER_MS = 1000;
 export interface SseOptions {
   /** UTF-8 bytes of one event's data. */
   readonly eventBytes: number;
-  /** After this many milliseconds without a first event, one empty batch says that the stream is open but silent. */
+  /** After this many milliseconds one empty batch says that the stream is open, whether or not anything was said. */
   readonly quietMs: number;
   /** Called for each read, comments included. */
   readonly onBytes: () => void;
@@ -29,10 +29,7 @@ export async function* readEvents(body: Readable, options: SseOptions): AsyncGen
   const inbox = openInbox(body, options);
   const quiet = setTimeout(inbox.wakeQuiet, options.quietMs);
   try {
-    for (let batch = await inbox.next(); batch; batch = await inbox.next()) {
-      clearTimeout(quiet);
-      yield batch;
-    }
+    for (let batch = await inbox.next(); batch; batch = await inbox.next()) yield batch;
   } finally {
     clearTimeout(quiet);
     letEnd(body);
@@ -67,6 +64,7 @@ function openInbox(body: Readable, { eventBytes, onBytes }: SseOptions): Inbox {
   const parser = createParser({
     maxBufferSize: eventBytes + FRAMING,
     onEvent({ data }) {
+      if (ended) return;
       if (data.length * 3 > eventBytes && Buffer.byteLength(data) > eventBytes) return fail(eventTooLarge());
       events.push(data);
       waiting += data.length;
@@ -94,9 +92,9 @@ function openInbox(body: Readable, { eventBytes, onBytes }: SseOptions): Inbox {
 
   return {
     async next() {
-      if (events.length === 0 && !ended) await new Promise<void>((resolve) => (wake = resolve));
+      if (events.length === 0 && !ended && !quiet) await new Promise<void>((resolve) => (wake = resolve));
       if (events.length === 0 && failure) throw failure;
-      if (events.length === 0 && ended && !quiet) return undefined;
+      if (events.length === 0 && ended) return undefined;
       quiet = false;
       const batch = events;
       events = [];

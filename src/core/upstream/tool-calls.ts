@@ -100,8 +100,10 @@ function tell(call: Call, text: string, events: ModelEvent[]): void {
     events.push({ type: 'tool-call-delta', call: call.call, arguments: text });
     return;
   }
+  // A call without a name can be neither run nor answered.
+  if (call.name === '') return;
   call.told = true;
-  events.push({ type: 'tool-call-delta', call: call.call, id: call.id, name: call.name, arguments: text });
+  events.push({ type: 'tool-call-delta', call: call.call, id: call.id, name: call.name, arguments: call.arguments });
 }
 
 function readEntry(raw: unknown): Entry {

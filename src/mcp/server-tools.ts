@@ -1,0 +1,132 @@
+/** The tools of one MCP server: listed from a cache, called over the pooled connection. */
+import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import type { ProvidedTool, ToolCall, ToolResult } from '../core/tools/provider.ts';
+import { isForgottenSession, toCallError, unknownTool } from './call-error.ts';
+import { type ConnectionStatus, createConnection } from './connection.ts';
+import type { McpSettings } from './options.ts';
+import type { McpTransport, ServerSettings } from './server-config.ts';
+import type { Session } from './session.ts';
+import { readToolList } from './tool-list.ts';
+import { toToolResult } from './tool-result.ts';
+import { untilAborted } from './until-aborted.ts';
+
+/** How one server is doing, for a health route; free of secrets. */
+export interface McpServerStatus extends ConnectionStatus {
+  readonly label: string;
+  readonly transport: McpTransport;
+  /** How many tools are on offer. */
+  readonly tools: number;
+}
+
+/** One server's part of `mcpTools`. */
+export interface ServerTools {
+  readonly label: string;
+  /** Waits for the first connection; later from the cache. A server that fails offers no tools. */
+  list(signal: AbortSignal): Promise<readonly ProvidedTool[]>;
+  call(call: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal): Promise<ToolResult>;
+  status(): McpServerStatus;
+  close(): Promise<void>;
+}
+
+/** Between a list and the refresh that a change asks for: some servers announce a change whenever they are asked. */
+const SETTLE_MS = 250;
+
+/** Nothing is connected before `list` or `call`. */
+export function serverTools(server: ServerSettings, settings: McpSettings): ServerTools {
+  const { label, transport } = server;
+  const connection = createConnection(server, settings, { onOpen: load, onListChanged: refreshSoon });
+  let tools: readonly ProvidedTool[] = [];
+  let unusable = 0;
+  let listedAt: number | undefined;
+  let refreshing: Promise<void> | undefined;
+  let changeTimer: NodeJS.Timeout | undefined;
+
+  async function load(session: Session, signal: AbortSignal): Promise<void> {
+    const list = await readToolList(server, (params) => session.request('tools/list', params, signal));
+    if (list.unusable > 0 && list.unusable !== unusable)
+      settings.warn(`mcpTools: server '${label}': ${list.unusable} tools are left out: unusable, or too many`);
+    ({ tools, unusable } = list);
+    listedAt = Date.now();
+  }
+
+  function refreshSoon(): void {
+    const pause = Math.max(0, (listedAt ?? 0) + SETTLE_MS - Date.now());
+    changeTimer ??= setTimeout(refreshAgain, pause).unref();
+  }
+
+  function refreshAgain(): void {
+    changeTimer = undefined;
+    // A refresh that runs already may have been answered before the change.
+    void (refreshing ?? Promise.resolve()).then(refresh);
+  }
+
+  function refresh(): Promise<void> {
+    refreshing ??= reload().finally(() => {
+      refreshing = undefined;
+    });
+    return refreshing;
+  }
+
+  /** Never rejects: what fails leaves the old list, and a connection that does not work is given up. */
+  async function reload(): Promise<void> {
+    const signal = AbortSignal.timeout(settings.connectTimeoutMs);
+    const before = listedAt;
+    const session = await connection.session(signal).catch(() => undefined);
+    // Connecting has listed the tools.
+    if (!session || listedAt !== before) return;
+    try {
+      await load(session, signal);
+    } catch (error) {
+      listedAt = Date.now();
+      // A server may be too busy with calls to answer; one that answers with an error is there.
+      if (!(error instanceof McpError) && !session.busy) connection.retire(session, error);
+    }
+  }
+
+  async function request(params: Readonly<Record<string, unknown>>, signal: AbortSignal) {
+    for (let attempt = 0; ; attempt += 1) {
+      const session = await connection.session(signal);
+      try {
+        return await session.request('tools/call', params, signal);
+      } catch (error) {
+        if (signal.aborted || error instanceof McpError) throw error;
+        connection.retire(session, error);
+        if (attempt > 0 || !isForgottenSession(error)) throw error;
+      }
+    }
+  }
+
+  const has = (name: string) => tools.some((tool) => tool.name === name);
+
+  async function find(name: string, signal: AbortSignal): Promise<void> {
+    await connection.session(signal);
+    if (!has(name) && server.allows(name)) await untilAborted(refresh(), signal);
+    if (!has(name)) throw unknownTool(label, name);
+  }
+
+  return {
+    label,
+    async list(signal) {
+      if (!connection.available) return [];
+      // The first to ask waits; a failure is told by `available`.
+      const first = listedAt === undefined;
+      if (first) await connection.session(signal).catch(() => signal.throwIfAborted());
+      else if (Date.now() - (listedAt ?? 0) > settings.refreshMs) void refresh();
+      return connection.available ? tools : [];
+    },
+    async call({ name, arguments: args }, signal) {
+      try {
+        await find(name, signal);
+        return toToolResult(await request({ name, arguments: args }, signal), server.redact.content);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw toCallError(server, error);
+      }
+    },
+    status: () => ({ label, transport, tools: connection.available ? tools.length : 0, ...connection.status }),
+    close() {
+      clearTimeout(changeTimer);
+      return connection.close();
+    },
+  };
+}

@@ -1,0 +1,79 @@
+/** A server's tools, as far as they can be trusted: bounded in number and in size. */
+import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { isRecord } from '../core/record.ts';
+import type { ProvidedTool } from '../core/tools/provider.ts';
+import type { ServerSettings } from './server-config.ts';
+
+/** Asks for one page of `tools/list`. */
+export type ListPage = (params: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>;
+
+/** What a server offers, and how many of its tools are left out: over a bound, unusable or not allowed. */
+export interface ToolList {
+  readonly tools: readonly ProvidedTool[];
+  readonly unusable: number;
+}
+
+const PAGES = 64;
+const TOOLS = 512;
+const NAME_CHARACTERS = 256;
+const DESCRIPTION_CHARACTERS = 4_096;
+/** Characters of a tool's schema, as JSON. */
+const SCHEMA_CHARACTERS = 128 * 1024;
+
+/** Reads all pages. A server without tools has none; what else goes wrong is thrown. */
+export async function readToolList(server: ServerSettings, listPage: ListPage): Promise<ToolList> {
+  const found = await rawTools(listPage);
+  const allowed = found.filter((tool) => !isRecord(tool) || server.allows(String(tool.name)));
+  const usable = uniqueByName(allowed.flatMap((tool) => providedTool(server, tool) ?? [])).slice(0, TOOLS);
+  return { tools: usable, unusable: allowed.length - usable.length };
+}
+
+async function rawTools(listPage: ListPage): Promise<readonly unknown[]> {
+  const found: unknown[] = [];
+  let cursor: unknown;
+  for (let page = 0; page < PAGES && found.length <= TOOLS; page += 1) {
+    const result = await listPage(cursor === undefined ? {} : { cursor }).catch(noToolsAtAll);
+    if (Array.isArray(result.tools)) found.push(...result.tools.slice(0, TOOLS + 1));
+    cursor = result.nextCursor;
+    if (typeof cursor !== 'string' || cursor === '') break;
+  }
+  return found;
+}
+
+function noToolsAtAll(error: unknown): Readonly<Record<string, unknown>> {
+  if (error instanceof McpError && error.code === ErrorCode.MethodNotFound) return {};
+  throw error;
+}
+
+function uniqueByName(tools: readonly ProvidedTool[]): readonly ProvidedTool[] {
+  return tools.filter(({ name }, place) => tools.findIndex((tool) => tool.name === name) === place);
+}
+
+function providedTool({ label, redact }: ServerSettings, json: unknown): ProvidedTool | undefined {
+  if (!isRecord(json) || needsTask(json)) return undefined;
+  const text = JSON.stringify({ schema: json.inputSchema, annotations: json.annotations });
+  if (text.length > SCHEMA_CHARACTERS) return undefined;
+  const { schema, annotations } = JSON.parse(text, (_key, value: unknown) =>
+    typeof value === 'string' ? redact.content(value) : value,
+  );
+  const { name, description } = json;
+  if (typeof name !== 'string' || name === '' || name.length > NAME_CHARACTERS) return undefined;
+  return {
+    name,
+    server: label,
+    ...(typeof description === 'string' ? { description: cut(redact.content(description)) } : {}),
+    ...(isRecord(schema) ? { parameters: schema } : {}),
+    ...(isRecord(annotations) ? { annotations } : {}),
+  };
+}
+
+/** Tools that only run as tasks answer a plain call with an error. */
+function needsTask({ execution }: Readonly<Record<string, unknown>>): boolean {
+  return isRecord(execution) && execution.taskSupport === 'required';
+}
+
+function cut(description: string): string {
+  return description.length <= DESCRIPTION_CHARACTERS
+    ? description
+    : `${description.slice(0, DESCRIPTION_CHARACTERS)}…`;
+}
