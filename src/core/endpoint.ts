@@ -1,4 +1,5 @@
 /** What all endpoints have in common: errors in the envelope, hooks told, the request's id on every answer. */
+import { inspect } from 'node:util';
 import type { Call } from './call.ts';
 import { type ApiError, toApiError } from './errors.ts';
 import { tell } from './hooks.ts';
@@ -14,7 +15,7 @@ export function answered(endpoint: Endpoint, { hooks }: CoreSettings): Endpoint 
     const reply = await endpoint(call).catch((error: unknown) => {
       if (call.signal.aborted) throw error;
       const shown = toApiError(error);
-      if (shown !== error && !hooks.onError) process.emitWarning(error as Error);
+      if (shown !== error && !hooks.onError) process.emitWarning(inspect(error));
       tell(hooks, 'onError', shown, call);
       return errorReply(shown);
     });

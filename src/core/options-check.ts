@@ -1,11 +1,14 @@
 /** Misconfiguration found at creation: unknown options and bad values are TypeErrors that name the option. */
 import { inspect } from 'node:util';
+import { isRecord } from './record.ts';
 
 /** Answers true, or says what the value must be. */
 export type OptionCheck = (value: unknown) => true | string;
 
 /** Throws a `TypeError` for an option that is not in `checks` or does not pass; `undefined` counts as omitted. */
 export function checkOptions(owner: string, options: object, checks: Readonly<Record<string, OptionCheck>>): void {
+  if (!isRecord(options))
+    throw new TypeError(`${owner}: the options must be an object, got ${inspect(options, { depth: 1 })}`);
   for (const [name, value] of Object.entries(options)) {
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
     if (!check) throw new TypeError(`${owner}: unknown option '${name}'; known are ${Object.keys(checks).join(', ')}`);

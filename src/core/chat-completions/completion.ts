@@ -1,6 +1,7 @@
 /** What a client sees as one completion, whatever number of model calls it takes, and the chunks that tell of it. */
 import { isRecord } from '../record.ts';
 import type { ModelEvent } from '../turn/events.ts';
+import { isUsageOnly, tellsRole } from './chunk.ts';
 import { addUsage } from './usage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -14,44 +15,51 @@ export interface ChatCall {
   arguments: string;
 }
 
-/** The completion so far. */
-export interface Completion {
+/** What the client's request decides about what it is told. */
+export interface CompletionPlan {
   /** Whether the client asked for a usage chunk. */
   readonly wantsUsage: boolean;
-  /** The fields that all chunks share, from the first one. */
+  /** Whether the client speaks of `functions`, not of `tools`. */
+  readonly legacy: boolean;
+}
+
+/** The completion so far. */
+export interface Completion extends CompletionPlan {
+  /** The fields that all chunks share, from the first one with an id. */
   head: Fields | undefined;
-  /** Whether the client has been sent anything, and so the role. */
-  spoke: boolean;
+  /** Whether the client has been told the role. */
+  roleTold: boolean;
+  /** Whether a round has ended and another one goes on for it. */
+  continued: boolean;
   /** The usage of the rounds that have ended. */
   usage: Fields | undefined;
   /** The text of all rounds. */
   text: string;
-  /** The calls that the client has been told of, in its numbering. */
-  readonly clientCalls: ChatCall[];
+  /** How much the model has written in all rounds, in UTF-8 bytes. */
+  bytes: number;
+  /** The calls that the client has been told of, with its numbers for them. */
+  readonly clientCalls: Map<ChatCall, number>;
 }
 
 /** Before anything was said. */
-export function newCompletion(wantsUsage: boolean): Completion {
-  return { wantsUsage, head: undefined, spoke: false, usage: undefined, text: '', clientCalls: [] };
+export function newCompletion(plan: CompletionPlan): Completion {
+  const nothing = { head: undefined, roleTold: false, continued: false, usage: undefined, text: '', bytes: 0 };
+  return { ...plan, ...nothing, clientCalls: new Map() };
 }
 
-/** Takes the id and the like from the first chunk of the first round. */
+/** Takes the id and the like from the first chunk that has an id: Azure's very first one has an empty one. */
 export function begin(completion: Completion, { id, created, model }: Fields): void {
-  completion.head ??= { id, created, model };
+  if (!completion.head || (!completion.head.id && id)) completion.head = { id, created, model };
 }
 
 /** A chunk as the model server wrote it: byte for byte, unless an earlier round makes its id or usage another. */
 export function passedFrame(completion: Completion, data: string, chunk: Fields): string {
-  completion.spoke = true;
   if (!completion.wantsUsage && isUsageOnly(chunk)) return '';
-  const { head, usage } = completion;
+  const { head, usage, continued } = completion;
+  completion.roleTold ||= tellsRole(chunk);
   const summed = usage && isRecord(chunk.usage) ? { usage: addUsage(usage, chunk.usage) } : undefined;
-  if (!summed && chunk.id === head?.id) return `data: ${data}\n\n`;
-  return chunkFrame({ ...chunk, ...head, ...summed });
-}
-
-function isUsageOnly({ choices, usage }: Fields): boolean {
-  return Boolean(usage) && Array.isArray(choices) && choices.length === 0;
+  if (continued && (summed || chunk.id !== head?.id)) return chunkFrame({ ...chunk, ...head, ...summed });
+  return `data: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
 }
 
 /** A chunk of ours that says what the event says; nothing for what is not the client's. */
@@ -71,32 +79,42 @@ export function toldFrame(completion: Completion, event: ModelEvent, call: ChatC
 }
 
 function callFrame(completion: Completion, call: ChatCall, text: string): string {
-  const { clientCalls } = completion;
-  const known = clientCalls.indexOf(call);
-  if (known >= 0) return saidFrame(completion, { tool_calls: [{ index: known, function: { arguments: text } }] });
-  const index = clientCalls.push(call) - 1;
-  const opening = { index, id: call.id, type: 'function', function: { name: call.name, arguments: text } };
-  return saidFrame(completion, { tool_calls: [opening] });
+  const { clientCalls, legacy } = completion;
+  const known = clientCalls.get(call);
+  const index = known ?? nextNumber(completion);
+  clientCalls.set(call, index);
+  const called = known === undefined ? { name: call.name, arguments: text } : { arguments: text };
+  if (legacy) return saidFrame(completion, { function_call: called });
+  const opening = known === undefined ? { id: call.id, type: 'function' } : {};
+  return saidFrame(completion, { tool_calls: [{ index, ...opening, function: called }] });
 }
 
-function saidFrame(completion: Completion, delta: Fields): string {
-  const role = completion.spoke ? {} : { role: 'assistant' };
-  completion.spoke = true;
-  return choiceFrame(completion, { ...role, ...delta }, null);
+/** Past every number that the client knows: not every model server counts from 0 without gaps. */
+function nextNumber({ clientCalls }: Completion): number {
+  return Math.max(-1, ...clientCalls.values()) + 1;
+}
+
+/** Notes that the client has been told of the call in the model server's own words, by this number if by any. */
+export function noteTold(completion: Completion, call: ChatCall, index: unknown): void {
+  if (completion.clientCalls.has(call)) return;
+  completion.clientCalls.set(call, typeof index === 'number' ? index : nextNumber(completion));
+}
+
+function saidFrame(completion: Completion, delta: Fields, finishReason: string | null = null): string {
+  const role = completion.roleTold ? {} : { role: 'assistant' };
+  completion.roleTold = true;
+  const choices = [{ index: 0, delta: { ...role, ...delta }, finish_reason: finishReason }];
+  return chunkFrame({ ...completion.head, ...CHUNK, choices });
 }
 
 /** The last chunk, and the usage where the client asked for it. */
 export function closingFrames(completion: Completion, finishReason: string): string {
   const { wantsUsage, usage, head } = completion;
-  const closing = choiceFrame(completion, {}, finishReason);
+  const closing = saidFrame(completion, {}, finishReason);
   return wantsUsage && usage ? closing + chunkFrame({ ...head, ...CHUNK, choices: [], usage }) : closing;
 }
 
 const CHUNK = { object: 'chat.completion.chunk' };
-
-function choiceFrame({ head }: Completion, delta: Fields, finishReason: string | null): string {
-  return chunkFrame({ ...head, ...CHUNK, choices: [{ index: 0, delta, finish_reason: finishReason }] });
-}
 
 /** The Chat wire has no event names. */
 export function chunkFrame(chunk: Fields): string {

@@ -16,16 +16,15 @@ import { type ChatTurn, chatAnswer, chatFrames } from './run-chat.ts';
 
 /** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
 export async function createChatCompletion(call: Call, settings: ChatSettings, turns: Activity): Promise<Reply> {
-  const { hooks, limits, heartbeat } = settings;
+  const { hooks, limits } = settings;
   const life = beginTurn(call, limits.durationMs, turns);
   try {
     const turn = await prepareChat(call, settings, life.signal);
     const told = tellEnd(turn, call, hooks);
     if (!turn.body.stream) return await wholeReply(turn, told, life);
-    const frames = guarded(turn, told, life, hooks);
+    const frames = guarded(turn, told, life, settings);
     // The first piece is waited for, so that a refusal still has its own status.
-    const first = await frames.next();
-    return streamReply(withFirst(first, beating(frames, heartbeat.intervalMs), (text) => text));
+    return streamReply(withFirst(await frames.next(), frames, (text) => text));
   } catch (error) {
     life.leave();
     throw error;
@@ -53,13 +52,19 @@ function tellEnd({ body, completion }: ChatTurn, { requestId, scope }: Call, hoo
   };
 }
 
-/** The frames; a failure after the first is told in the stream, as OpenAI does. */
-async function* guarded(turn: ChatTurn, told: TellEnd, life: Lifetime, hooks: Hooks): AsyncGenerator<string> {
+/**
+ * The frames; a failure after the first is told in the stream, as OpenAI does. In the silences there are comments: this
+ * stream is the model server's, which knows no other beat.
+ */
+async function* guarded(turn: ChatTurn, told: TellEnd, life: Lifetime, settings: ChatSettings): AsyncGenerator<string> {
+  const { heartbeat, hooks } = settings;
   let started = false;
   try {
-    for await (const frames of chatFrames(turn)) {
+    for await (const said of withBeats(chatFrames(turn), heartbeat.intervalMs)) {
+      const isBeat = typeof said !== 'string';
+      if (isBeat && !started) continue;
       started = true;
-      yield frames;
+      yield isBeat ? HEARTBEAT_FRAME : said;
     }
     told('completed');
   } catch (error) {
@@ -71,9 +76,4 @@ async function* guarded(turn: ChatTurn, told: TellEnd, life: Lifetime, hooks: Ho
   } finally {
     life.leave();
   }
-}
-
-/** Comments in the silences: this stream is the model server's, which knows no other beat. */
-async function* beating(frames: AsyncGenerator<string>, intervalMs: number | undefined): AsyncGenerator<string> {
-  for await (const said of withBeats(frames, intervalMs)) yield typeof said === 'string' ? said : HEARTBEAT_FRAME;
 }

@@ -5,9 +5,9 @@ import type { ChatBody } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The names of the client's own tools, legacy functions included. */
+/** The names of the client's own tools, custom ones and legacy functions included. */
 export function chatToolNames({ tools, functions }: Fields): ReadonlySet<string> {
-  const named = [...list(tools).map(({ function: called }) => called), ...list(functions)];
+  const named = [...list(tools).map(({ function: called, custom }) => called ?? custom), ...list(functions)];
   return new Set(named.filter(isRecord).map(({ name }) => String(name)));
 }
 
@@ -23,9 +23,14 @@ export function withTools(body: ChatBody, offer: Offer): ChatBody {
   if (offer.size === 0) return body;
   const functions = definitions(offer).map((tool) => ({ parameters: { type: 'object', properties: {} }, ...tool }));
   const counted = body.stream ? { stream_options: { ...Object(body.stream_options), include_usage: true } } : {};
-  if (Array.isArray(body.functions)) return { ...body, ...counted, functions: [...body.functions, ...functions] };
+  if (isLegacy(body)) return { ...body, ...counted, functions: [...list(body.functions), ...functions] };
   const tools = functions.map((each) => ({ type: 'function', function: each }));
   return { ...body, ...counted, tools: [...list(body.tools), ...tools] };
+}
+
+/** Whether the client uses the fields that `tools` took the place of. */
+export function isLegacy({ functions }: Fields): boolean {
+  return Array.isArray(functions);
 }
 
 /** Whether the client asked for a usage chunk. */

@@ -1,27 +1,59 @@
-/** Results of our tools that a client cannot bring along: kept until it answers its own calls of the same round. */
+/** What a client cannot bring along, our calls and their results: kept until it answers its own calls of the same turn. */
+import type { ApiError } from '../errors.ts';
+import { tell } from '../hooks.ts';
+import type { Item } from '../items.ts';
+import type { CoreSettings } from '../options.ts';
 import { isRecord } from '../record.ts';
 import { fromStore, type ResponseStore } from '../store.ts';
-import { type AnsweredCall, toolMessages } from '../upstream/chat-messages.ts';
+import { toolMessages } from '../upstream/chat-messages.ts';
 import type { ChatCall } from './completion.ts';
-import type { AnsweredChatCall } from './next-body.ts';
+import { type AnsweredChatCall, callMessage } from './next-body.ts';
 import type { ChatBody } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Message = ChatBody['messages'][number];
 
+/** The last round of a turn, which calls tools of the client's. */
+export interface ChatRound {
+  /** The messages of the rounds before it. */
+  readonly before: readonly Message[];
+  /** Its own text; the client has that of all rounds in one. */
+  readonly text: string;
+  readonly clients: readonly ChatCall[];
+  readonly answered: readonly AnsweredChatCall[];
+}
+
+/** The same at rest. */
+interface KeptRound extends Item {
+  readonly type: typeof TYPE;
+  readonly before: readonly Message[];
+  readonly text: string;
+  readonly clients: readonly Fields[];
+  readonly calls: readonly (Pick<ChatCall, 'id' | 'name' | 'arguments'> & { readonly output: unknown })[];
+}
+
 const TYPE = 'chat_round';
 
-/** Keeps the results under the first of the client's calls. Throws `store_error`. */
+/** Keeps the round under the first of the client's calls. Throws `store_error`, or only tells of it, as the host chose. */
 export async function keepResults(
-  store: ResponseStore,
-  scope: string,
-  clients: readonly ChatCall[],
-  ours: readonly AnsweredChatCall[],
+  { store, onStoreError, hooks }: Pick<CoreSettings, 'store' | 'onStoreError' | 'hooks'>,
+  { scope, requestId }: { readonly scope: string; readonly requestId: string },
+  { before, text, clients, answered }: ChatRound,
 ): Promise<void> {
-  const calls = ours.map(({ call: { id, name, arguments: text }, output }) => ({ id, name, arguments: text, output }));
-  const output = [{ type: TYPE, clients: clients.map(({ id, name }) => ({ id, name })), calls }];
+  const calls = answered.map(({ call: { id, name, arguments: text }, output }) => ({
+    id,
+    name,
+    arguments: text,
+    output,
+  }));
+  const round: KeptRound = { type: TYPE, before, text, clients: clients.map(identity), calls };
   const id = keyOf(String(clients[0]?.id));
-  await fromStore(() => store.put({ scope, id, createdAt: Date.now(), input: [], output, resource: {} }));
+  try {
+    await fromStore(() => store.put({ scope, id, createdAt: Date.now(), input: [], output: [round], resource: {} }));
+  } catch (error) {
+    if (onStoreError === 'fail') throw error;
+    tell(hooks, 'onError', error as ApiError, { requestId });
+  }
 }
 
 function keyOf(callId: string): string {
@@ -34,24 +66,17 @@ export async function restoreResults(
   scope: string,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
-  const restored = await Promise.all(messages.map((message) => restored1(store, scope, message)));
+  const restored = await Promise.all(messages.map((message) => withKept(store, scope, message)));
   return restored.flat();
 }
 
-async function restored1(store: ResponseStore, scope: string, message: Message): Promise<readonly Message[]> {
+async function withKept(store: ResponseStore, scope: string, message: Message): Promise<readonly Message[]> {
   const clients = callsOf(message);
   const [first] = clients;
   if (typeof first?.id !== 'string') return [message];
   const kept = await fromStore(() => store.get({ scope, id: keyOf(first.id as string) }));
   const [round] = kept?.output ?? [];
-  if (round?.type !== TYPE || !sameCalls(round.clients, clients)) return [message];
-  const ours = round.calls as readonly AnsweredCall[];
-  const calls = ours.map(({ id, name, arguments: text }) => ({
-    id,
-    type: 'function',
-    function: { name, arguments: text },
-  }));
-  return [{ ...message, tool_calls: [...calls, ...clients] }, ...(toolMessages(ours) as readonly Message[])];
+  return isKept(round) && isSame(round.clients, clients) ? restored(round, message, clients) : [message];
 }
 
 function callsOf(message: Message): readonly Fields[] {
@@ -59,8 +84,37 @@ function callsOf(message: Message): readonly Fields[] {
   return Array.isArray(calls) ? calls.filter(isRecord) : [];
 }
 
-/** Call ids are the model server's and may come back; the names must fit too. */
-function sameCalls(kept: unknown, calls: readonly Fields[]): boolean {
-  const named = calls.map(({ id, function: called }) => ({ id, name: isRecord(called) ? called.name : undefined }));
-  return JSON.stringify(kept) === JSON.stringify(named);
+function isKept(item: Item | undefined): item is KeptRound {
+  return item?.type === TYPE;
+}
+
+/** Call ids are the model server's, and some count from 0 in every answer: what is called must fit too. */
+function isSame(kept: readonly Fields[], clients: readonly Fields[]): boolean {
+  const wired = clients.map(({ id, function: called }) => identity({ id, ...(isRecord(called) ? called : {}) }));
+  return JSON.stringify(kept) === JSON.stringify(wired);
+}
+
+/** Without the blanks in the arguments, which clients may write anew. */
+function identity({ id, name, arguments: text }: { id?: unknown; name?: unknown; arguments?: unknown }): Fields {
+  try {
+    return { id, name, arguments: JSON.parse(String(text)) };
+  } catch {
+    return { id, name, arguments: text };
+  }
+}
+
+function restored(
+  { before, text, calls }: KeptRound,
+  message: Message,
+  clients: readonly Fields[],
+): readonly Message[] {
+  const content = message.content === textOf(before) + text ? text || null : message.content;
+  // The cast: these are messages of our own making.
+  const results = toolMessages(calls) as readonly Message[];
+  return [...before, { ...message, content, tool_calls: [...calls.map(callMessage), ...clients] }, ...results];
+}
+
+/** What the model has said in the messages. */
+function textOf(messages: readonly Message[]): string {
+  return messages.map(({ role, content }) => (role === 'assistant' ? (content ?? '') : '')).join('');
 }

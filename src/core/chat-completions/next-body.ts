@@ -1,8 +1,8 @@
 /** The body of the next model call: the messages so far, the model's calls and their results. */
-
 import type { ToolOutput } from '../items.ts';
 import { toolMessages } from '../upstream/chat-messages.ts';
 import type { ChatCall } from './completion.ts';
+import { isLegacy } from './inject.ts';
 import type { Round } from './round.ts';
 import type { ChatBody } from './schema.ts';
 
@@ -20,12 +20,18 @@ export function roundMessages(round: Round, answered: readonly AnsweredChatCall[
   const thought = round.reasoningContent ? { reasoning_content: round.reasoning } : {};
   const said = { role: 'assistant', content, ...thought };
   const [first] = answered;
-  if (legacy && first) return [{ ...said, function_call: headOf(first.call) }, functionMessage(first)];
-  const calls = answered.map(({ call }) => ({ id: call.id, type: 'function', function: headOf(call) }));
+  if (legacy && first) return [{ ...said, function_call: calledIn(first.call) }, functionMessage(first)];
+  const calls = answered.map(({ call }) => callMessage(call));
   return [{ ...said, tool_calls: calls }, ...toolMessages(answered.map(({ call, output }) => ({ ...call, output })))];
 }
 
-function headOf({ name, arguments: text }: ChatCall): Fields {
+/** The call as it stands in a message. */
+export function callMessage(call: Pick<ChatCall, 'id' | 'name' | 'arguments'>): Fields {
+  return { id: call.id, type: 'function', function: calledIn(call) };
+}
+
+/** What is called, which is all that a legacy message holds. */
+export function calledIn({ name, arguments: text }: Pick<ChatCall, 'name' | 'arguments'>): Fields {
   return { name, arguments: text };
 }
 
@@ -39,6 +45,6 @@ export function nextBody(body: ChatBody, added: readonly Fields[], circling: boo
   for (const field of ['tool_choice', 'function_call']) {
     if (field in next && next[field] !== 'none') next[field] = 'auto';
   }
-  if (circling) next[body.functions ? 'function_call' : 'tool_choice'] = 'none';
+  if (circling) next[isLegacy(body) ? 'function_call' : 'tool_choice'] = 'none';
   return next as ChatBody;
 }

@@ -9,7 +9,7 @@ import { offerTools } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { newCompletion } from './completion.ts';
-import { chatToolNames, wantsUsage, withTools } from './inject.ts';
+import { chatToolNames, isLegacy, wantsUsage, withTools } from './inject.ts';
 import { keepResults, restoreResults } from './kept-results.ts';
 import type { ChatTurn } from './run-chat.ts';
 import { validateChat } from './schema.ts';
@@ -29,13 +29,14 @@ export async function prepareChat(call: Call, settings: ChatSettings, signal: Ab
   const messages = offer.size === 0 ? body.messages : await restoreResults(store, scope, body.messages);
   return {
     body: offer.size === 0 ? body : withTools({ ...body, messages } as typeof body, offer),
-    completion: newCompletion(wantsUsage(body) || offer.size === 0),
+    completion: newCompletion({ wantsUsage: wantsUsage(body) || offer.size === 0, legacy: isLegacy(body) }),
     chat: (next, upstreamCall) => upstream.chat(next, upstreamCall),
     call: { signal, headers: passedHeaders(call), limits, note },
     limits,
+    offersTools: offer.size > 0,
     isOwned: (name) => offer.has(name),
     newCallId: () => `call_${randomSeed()}`,
     runCall: toolRunner(offer, call, settings, signal),
-    keepResults: (clients, ours) => keepResults(store, scope, clients, ours),
+    keepResults: (round) => keepResults(settings, call, round),
   };
 }

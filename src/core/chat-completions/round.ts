@@ -1,11 +1,14 @@
 /** One model call of a completion: passed on as it comes, until it turns out to call a tool of ours. */
 import { ApiError } from '../errors.ts';
+import type { Limits } from '../limits.ts';
 import { isRecord } from '../record.ts';
 import type { ModelEvent } from '../turn/events.ts';
 import { type ChatDecoder, chatDecoder } from '../upstream/chat-decoder.ts';
-import { begin, type ChatCall, type Completion, passedFrame, toldFrame } from './completion.ts';
+import { callPieces, mayBeginCall } from './chunk.ts';
+import { begin, type ChatCall, type Completion, noteTold, passedFrame, toldFrame } from './completion.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
+type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
 
 /** A chunk that waits until it is known whose call it begins. */
 interface Held {
@@ -14,16 +17,26 @@ interface Held {
   readonly events: readonly ModelEvent[];
 }
 
-/** The model call so far. */
-export interface Round {
-  readonly completion: Completion;
-  readonly decoder: ChatDecoder;
+/** What a round must know of its turn. */
+export interface RoundRules {
+  /** Whether the model was offered tools of ours; where not, nothing has to wait. */
+  readonly offersTools: boolean;
   readonly isOwned: (name: string) => boolean;
   /** A call id for calls that came without one. */
   readonly newCallId: () => string;
+  readonly limits: Pick<Limits, 'outputBytes' | 'argumentBytes'>;
+}
+
+/** The model call so far. */
+export interface Round {
+  readonly completion: Completion;
+  readonly rules: RoundRules;
+  readonly decoder: ChatDecoder;
   readonly calls: ChatCall[];
   readonly callNumbers: Map<number, ChatCall>;
   held: Held[];
+  /** Whether a call has begun of which it is not known whose it is. */
+  undecided: boolean;
   /** Whether chunks are written anew, because the model server's own hold calls that are not the client's. */
   rewriting: boolean;
   text: string;
@@ -32,27 +45,30 @@ export interface Round {
   reasoningContent: boolean;
   usage: Fields | undefined;
   finishReason: string | undefined;
+  /** Whether the model was stopped before it had said all, so that its calls may lack something. */
+  cutOff: boolean;
   done: boolean;
   /** The whole answer, where it was not streamed. */
   whole: Fields | undefined;
 }
 
 /** Before the model said anything. */
-export function newRound(completion: Completion, isOwned: (name: string) => boolean, newCallId: () => string): Round {
+export function newRound(completion: Completion, rules: RoundRules): Round {
   return {
     completion,
+    rules,
     decoder: chatDecoder({ think: false }),
-    isOwned,
-    newCallId,
     calls: [],
     callNumbers: new Map(),
     held: [],
+    undecided: false,
     rewriting: false,
     text: '',
     reasoning: '',
     reasoningContent: false,
     usage: undefined,
     finishReason: undefined,
+    cutOff: false,
     done: false,
     whole: undefined,
   };
@@ -68,6 +84,7 @@ export function takeData(round: Round, data: string): string {
   const chunk = parse(data);
   const events: ModelEvent[] = [];
   round.decoder.take(chunk, events);
+  begin(round.completion, chunk);
   note(round, chunk, events);
   return release(round, { data, chunk, events });
 }
@@ -85,7 +102,15 @@ export function endRound(round: Round): string {
   const events: ModelEvent[] = [];
   round.decoder.end(events, round.done);
   note(round, {}, events);
-  return round.rewriting ? rewritten(round, { data: '', chunk: {}, events }) : flush(round);
+  const empty = emptyArguments(round);
+  note(round, {}, empty);
+  return round.rewriting ? rewritten(round, { data: '', chunk: {}, events: [...events, ...empty] }) : flush(round);
+}
+
+/** A call without arguments has none: `{}`, which every reader of JSON can take. */
+function emptyArguments({ callNumbers }: Round): readonly ModelEvent[] {
+  const empty = [...callNumbers].filter(([, call]) => call.arguments.trim() === '');
+  return empty.map(([call]) => ({ type: 'tool-call-delta', call, arguments: '{}' }));
 }
 
 function parse(data: string): Fields {
@@ -98,42 +123,72 @@ function parse(data: string): Fields {
   throw new ApiError('upstream_error', 'The model server sent something that is not a JSON object.');
 }
 
-/** Remembers what the chunk says. */
+/** Remembers what the chunk says. Throws `output_too_large`. */
 function note(round: Round, chunk: Fields, events: readonly ModelEvent[]): void {
   const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
-  begin(round.completion, chunk);
   if (isRecord(chunk.usage)) round.usage = chunk.usage;
   if (typeof choice?.finish_reason === 'string') round.finishReason = choice.finish_reason;
   if ((choice?.delta ?? choice?.message)?.reasoning_content) round.reasoningContent = true;
   for (const event of events) noteEvent(round, event);
+  if (round.completion.bytes > round.rules.limits.outputBytes) throw tooLarge('a response');
 }
 
 function noteEvent(round: Round, event: ModelEvent): void {
+  if ('text' in event) round.completion.bytes += Buffer.byteLength(event.text);
   if (event.type === 'text-delta') {
     round.text += event.text;
     round.completion.text += event.text;
   }
   if (event.type === 'reasoning-delta') round.reasoning += event.text;
-  if (event.type === 'tool-call-delta') callOf(round, event).arguments += event.arguments;
+  if (event.type === 'tool-call-delta') noteCall(round, event);
+  if (event.type === 'finish') round.cutOff = event.reason !== 'stop';
 }
 
-function callOf(round: Round, event: Extract<ModelEvent, { type: 'tool-call-delta' }>): ChatCall {
+function noteCall(round: Round, event: CallDelta): void {
+  const call = callOf(round, event);
+  const { argumentBytes } = round.rules.limits;
+  call.arguments += event.arguments;
+  round.completion.bytes += Buffer.byteLength(event.arguments);
+  // UTF-8 takes at most three bytes for a UTF-16 unit, so short texts need no counting.
+  const { length } = call.arguments;
+  if (length * 3 > argumentBytes && Buffer.byteLength(call.arguments) > argumentBytes) {
+    throw tooLarge('the arguments of a tool call');
+  }
+}
+
+function tooLarge(what: string): ApiError {
+  return new ApiError('output_too_large', `The model wrote more than this server's limit for ${what}.`);
+}
+
+function callOf(round: Round, event: CallDelta): ChatCall {
   const known = round.callNumbers.get(event.call);
   if (known) return known;
   const name = event.name ?? '';
-  const call = { id: event.id || round.newCallId(), name, owned: round.isOwned(name), arguments: '' };
+  const call = { id: unusedId(round, event.id), name, owned: round.rules.isOwned(name), arguments: '' };
   round.calls.push(call);
   round.callNumbers.set(event.call, call);
   round.rewriting ||= call.owned;
   return call;
 }
 
+/** The model server's own, or one of ours where it sent none or sends the same for several calls. */
+function unusedId({ calls, rules }: Round, id: string | undefined): string {
+  return id && !calls.some((call) => call.id === id) ? id : rules.newCallId();
+}
+
 function release(round: Round, latest: Held): string {
   if (round.rewriting) return rewritten(round, latest);
   round.held.push(latest);
-  const undecided =
-    round.held.some(({ chunk }) => beginsCall(chunk)) && !round.held.some(({ events }) => events.some(isCall));
-  return undecided ? '' : flush(round);
+  round.undecided = isUndecided(round.undecided, latest);
+  return round.rules.offersTools && round.undecided ? '' : flush(round);
+}
+
+/** Only the last call can be: the decoder tells a call on when anything else comes. */
+function isUndecided(before: boolean, { chunk, events }: Held): boolean {
+  const pieces = callPieces(chunk);
+  const last = pieces.findLast((piece) => mayBeginCall(piece) || piece.function?.arguments || piece.custom);
+  if (last) return mayBeginCall(last);
+  return before && !events.some(({ type }) => type !== 'usage');
 }
 
 /** Everything held, as the model server wrote it. */
@@ -141,8 +196,14 @@ function flush(round: Round): string {
   const { held, completion } = round;
   round.held = [];
   // The client keeps the model server's own numbering for as long as its chunks are passed on.
-  for (const call of round.calls) if (!completion.clientCalls.includes(call)) completion.clientCalls.push(call);
+  for (const call of round.calls) noteTold(completion, call, numberIn(held, call));
   return held.map(({ data, chunk }) => passedFrame(completion, data, chunk)).join('');
+}
+
+/** The number that the chunks give the call. */
+function numberIn(held: readonly Held[], { id, name }: ChatCall): unknown {
+  const pieces = held.flatMap(({ chunk }) => callPieces(chunk));
+  return pieces.find((piece) => piece.id === id || (!piece.id && piece.function?.name === name))?.index;
 }
 
 /** Everything held and the latest, told anew. */
@@ -158,15 +219,4 @@ function rewritten(round: Round, latest: Held): string {
 function told(round: Round, event: ModelEvent): string {
   const call = event.type === 'tool-call-delta' ? round.callNumbers.get(event.call) : undefined;
   return toldFrame(round.completion, event, call);
-}
-
-function isCall({ type }: ModelEvent): boolean {
-  return type === 'tool-call-delta';
-}
-
-function beginsCall({ choices }: Fields): boolean {
-  return (
-    Array.isArray(choices) &&
-    choices.some((choice) => choice?.delta?.tool_calls?.length > 0 || choice?.delta?.function_call)
-  );
 }

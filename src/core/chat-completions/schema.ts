@@ -19,11 +19,17 @@ const chatSchema = z.looseObject({
 export type ChatBody = Readonly<Record<string, unknown>> &
   Pick<z.infer<typeof chatSchema>, 'model' | 'messages' | 'stream'>;
 
-/** Throws `ApiError` naming the field at fault. */
+/** Throws `ApiError` naming the field at fault. A `reasoning` that says nothing is left out: model servers refuse it. */
 export function validateChat(body: unknown): ChatBody {
   if (!isRecord(body)) throw new ApiError('invalid_json', 'The request body must be a JSON object.');
   refuseDepth(body);
   const result = chatSchema.safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
-  return body as ChatBody;
+  const { reasoning, ...rest } = body;
+  // The cast: the schema has seen it.
+  return (isBlank(reasoning) ? rest : body) as ChatBody;
+}
+
+function isBlank(reasoning: unknown): boolean {
+  return reasoning === null || (isRecord(reasoning) && Object.values(reasoning).every((value) => value === null));
 }

@@ -107,7 +107,7 @@ function settleChoice(
   if (typeof choice === 'string') return { toolChoice: wordChoice(choice, offered), allowed: undefined };
   if (!isRecord(choice)) return { toolChoice: undefined, allowed: undefined };
   if (choice.type === 'allowed_tools') return allowedTools(choice, offer);
-  if (choice.type === 'mcp') return allowedTools({ tools: [choice], mode: 'required' }, offer);
+  if (choice.type === 'mcp') return serverChoice(choice, offer);
   if (choice.type === 'function') return { toolChoice: namedChoice(choice, offered), allowed: undefined };
   note({ code: 'tool_choice_dropped', message: `A tool_choice of type '${choice.type}' cannot be met here.` });
   return { toolChoice: undefined, allowed: undefined };
@@ -131,6 +131,12 @@ function allowedTools({ tools, mode }: Fields, offer: Offer): Settled {
   const names = tools.filter(isRecord).flatMap((tool) => namesOf(tool, offer));
   const only = names.length === 1 && mode === 'required' ? { name: names[0] as string } : undefined;
   return { toolChoice: only ?? (mode === 'required' ? 'required' : 'auto'), allowed: new Set(names) };
+}
+
+function serverChoice(choice: Fields, offer: Offer): Settled {
+  const settled = allowedTools({ tools: [choice], mode: 'required' }, offer);
+  if (settled.allowed?.size === 0) throw choiceError('The tool choice names no tool of a server that is offered here.');
+  return settled;
 }
 
 /** A server's label stands for all of its tools, or for the one that is named. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { checkOptions } from '../options-check.ts';
 import { isRecord } from '../record.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from './provider.ts';
+import { isParts } from './run-call.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -33,6 +34,7 @@ export function functionTools(
   tools: Readonly<Record<string, FunctionTool<never>>>,
   { server = 'functions' }: { readonly server?: string } = {},
 ): ToolProvider {
+  checkOptions('functionTools', { server }, { server: (value) => typeof value === 'string' || 'a string' });
   const provided = Object.entries(tools).map(([name, tool]) => providedTool(server, name, tool));
   return {
     name: server,
@@ -58,7 +60,7 @@ function providedTool(server: string, name: string, tool: FunctionTool<never>): 
     server,
     name,
     ...(description ? { description } : {}),
-    ...(parameters ? { parameters: schemaOf(parameters) } : {}),
+    ...(parameters ? { parameters: schemaOf(name, parameters) } : {}),
   };
 }
 
@@ -67,13 +69,19 @@ function isZod(parameters: unknown): parameters is z.ZodType<never> {
   return isRecord(parameters) && '_zod' in parameters;
 }
 
-function schemaOf(parameters: Fields | z.ZodType<never>): Fields {
-  return isZod(parameters) ? (z.toJSONSchema(parameters, { io: 'input' }) as Fields) : parameters;
+function schemaOf(name: string, parameters: Fields | z.ZodType<never>): Fields {
+  if (!isZod(parameters)) return parameters;
+  try {
+    return z.toJSONSchema(parameters, { io: 'input' }) as Fields;
+  } catch (cause) {
+    const message = `functionTools: ${name}: parameters must be a zod schema that JSON Schema has words for`;
+    throw new TypeError(`${message}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  }
 }
 
 function resultOf(value: unknown): ToolResult {
   if (typeof value === 'string') return { content: value };
-  if (isRecord(value) && (typeof value.content === 'string' || Array.isArray(value.content))) {
+  if (isRecord(value) && (typeof value.content === 'string' || isParts(value.content))) {
     return value as unknown as ToolResult;
   }
   return { content: JSON.stringify(value) ?? '' };

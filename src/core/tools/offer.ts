@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Item, ListedTool } from '../items.ts';
 import type { Note } from '../note.ts';
 import type { ToolOwner } from '../turn/state.ts';
+import { untilAborted } from '../until-aborted.ts';
 import type { ToolDefinition } from '../upstream/upstream.ts';
 import type { ProvidedTool, ToolProvider } from './provider.ts';
 
@@ -44,7 +45,7 @@ async function toolsOf(
   note: (note: Note) => void,
 ): Promise<OfferedTool[]> {
   try {
-    const tools = await provider.list(signal);
+    const tools = await untilAborted(signal, () => provider.list(signal));
     return tools.map((tool) => ({ provider, tool }));
   } catch (error) {
     signal.throwIfAborted();

@@ -3,6 +3,7 @@ import { Validator } from '@cfworker/json-schema';
 import type { ToolOutput } from '../items.ts';
 import type { Limits } from '../limits.ts';
 import { isRecord } from '../record.ts';
+import { untilAborted } from '../until-aborted.ts';
 import type { OfferedTool } from './offer.ts';
 import type { ToolCall, ToolResult } from './provider.ts';
 
@@ -81,20 +82,23 @@ async function bounded({ provider, tool }: OfferedTool, args: Fields, context: C
   const timer = setTimeout(expire, limits.toolTimeoutMs);
   try {
     const call = { server: tool.server, name: tool.name, arguments: args, scope, requestId, request };
-    return await Promise.race([provider.call(call, deadline.signal), rejection(deadline.signal)]);
+    return await untilAborted(deadline.signal, () => provider.call(call, deadline.signal));
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', follow);
   }
 }
 
-function rejection(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
-}
-
 function outcome({ content, isError = false }: ToolResult, maxBytes: number): CallOutcome {
+  if (typeof content !== 'string' && !isParts(content))
+    return failure('The tool answered with neither text nor parts.');
   const bytes = Buffer.byteLength(typeof content === 'string' ? content : JSON.stringify(content));
   if (bytes > maxBytes)
     return failure(`The tool answered with ${bytes} bytes, more than the ${maxBytes} that are allowed.`);
   return { output: content, failed: isError };
+}
+
+/** Whether the value is a list of parts, each of some type. */
+export function isParts(value: unknown): value is readonly Fields[] {
+  return Array.isArray(value) && value.every((part) => isRecord(part) && typeof part.type === 'string');
 }

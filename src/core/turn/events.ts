@@ -54,6 +54,8 @@ export type TurnInput = ModelEvent | TurnControl;
 /** An error with the HTTP status it has where there is still one to send. */
 export interface TurnError extends ErrorBody {
   readonly status?: number;
+  /** For the host's eyes only. */
+  readonly cause?: unknown;
 }
 
 /** How a turn ended, with everything its final snapshot needs. */

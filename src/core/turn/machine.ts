@@ -3,8 +3,8 @@ import { ApiError, type ErrorBody } from '../errors.ts';
 import type { ItemStatus } from '../items.ts';
 import { unreachable } from '../unreachable.ts';
 import type { FinishReason, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from './events.ts';
-import { type Draft, draftOf, type TurnState } from './state.ts';
-import { abandonWaiting, closeCall, writeCall, writeResult, writeToolList } from './write-calls.ts';
+import { type Draft, draftOf, isCutOff, type TurnState } from './state.ts';
+import { abandonWaiting, closeCall, failWaiting, writeCall, writeResult, writeToolList } from './write-calls.ts';
 import { annotate, closeWriting, writeText } from './write-text.ts';
 
 /** Takes what happened and answers with the next state and what to say. What comes after the end is ignored. */
@@ -28,11 +28,8 @@ const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
   'tool-call-delta',
   'annotation',
   'finish',
+  'tools-listed',
 ] as const);
-
-function isCutOff({ finish }: Draft): boolean {
-  return finish !== undefined && finish !== 'stop';
-}
 
 function take(draft: Draft, input: TurnInput): void {
   switch (input.type) {
@@ -129,7 +126,7 @@ const CUT_OFF = { stop: null, length: 'max_output_tokens', content_filter: 'cont
 
 function end(draft: Draft, at: number): void {
   if (draft.writing || draft.calls.length > 0) finishModelCall(draft, 'stop');
-  abandonWaiting(draft);
+  failWaiting(draft);
   addCallUsage(draft);
   const reason = draft.stopped ?? CUT_OFF[draft.finish ?? 'stop'];
   const status = reason ? 'incomplete' : 'completed';

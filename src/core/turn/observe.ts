@@ -36,6 +36,11 @@ function droppedCall(name: string): Note {
 }
 
 /** The error that a turn's own was made from. */
-export function errorOf({ code, message, type, param, status }: TurnError): ApiError {
-  return new ApiError(code ?? 'server_error', message, { type, param, ...(status === undefined ? {} : { status }) });
+export function errorOf({ code, message, type, param, status, cause }: TurnError): ApiError {
+  return new ApiError(code ?? 'server_error', message, {
+    type,
+    param,
+    cause,
+    ...(status === undefined ? {} : { status }),
+  });
 }

@@ -44,8 +44,8 @@ export async function* runTurn(turn: Turn): AsyncGenerator<readonly TurnEvent[]>
     yield await endKept(state, turn);
   } catch (error) {
     if (!state.started || hasLeft(turn.call.signal)) throw error;
-    const { body, status } = toApiError(error);
-    const [, events] = step(state, [{ type: 'fail', error: { ...body, status } }]);
+    const { body, status, cause } = toApiError(error);
+    const [, events] = step(state, [{ type: 'fail', error: { ...body, status, cause } }]);
     yield events;
   }
 }

@@ -137,3 +137,8 @@ export function draftOf(state: TurnState): Draft {
     events: [],
   };
 }
+
+/** Whether the model was stopped in the middle, so that its last item is incomplete and must stay the last. */
+export function isCutOff({ finish }: Pick<TurnState, 'finish'>): boolean {
+  return finish !== undefined && finish !== 'stop';
+}

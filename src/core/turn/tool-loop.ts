@@ -4,7 +4,7 @@ import { type RoundLimits, toolRounds } from '../tools/rounds.ts';
 import type { CallOutcome } from '../tools/run-call.ts';
 import type { ModelRequest, Upstream, UpstreamCall } from '../upstream/upstream.ts';
 import type { ModelEvent, TurnInput } from './events.ts';
-import type { TurnPlan, TurnState, WaitingCall } from './state.ts';
+import { isCutOff, type TurnPlan, type TurnState, type WaitingCall } from './state.ts';
 
 /** What the loop needs of a turn. */
 export interface Loop {
@@ -31,7 +31,7 @@ export async function* turnInputs(loop: Loop, current: () => TurnState): AsyncGe
     const before = current().output.length;
     for await (const batch of loop.upstream.stream(request, loop.call)) yield introduced(batch);
     const { waiting } = current();
-    if (waiting.length === 0) return;
+    if (waiting.length === 0 || isCutOff(current())) return;
 
     const outputs = new Map<number, ToolOutput>();
     for await (const { call, outcome } of rounds.run(waiting)) {

@@ -2,7 +2,7 @@
 import { outputItemId } from '../ids.ts';
 import type { ItemStatus, ListedTool, McpCallItem, OutputItem, ToolOutput } from '../items.ts';
 import type { CallType, TurnInput } from './events.ts';
-import type { Draft, OpenCall, WaitingCall } from './state.ts';
+import { type Draft, isCutOff, type OpenCall, type WaitingCall } from './state.ts';
 import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
 
 type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
@@ -109,7 +109,10 @@ export function writeResult(draft: Draft, index: number, output: ToolOutput, fai
   const call = draft.waiting.find((waiting) => waiting.index === index);
   if (!call) return;
   draft.waiting = draft.waiting.filter((waiting) => waiting !== call);
-  if (draft.plan.ownedAs === 'function_call') return writeOutputItem(draft, call, output);
+  if (draft.plan.ownedAs === 'function_call') {
+    // An item that was cut off must stay the last.
+    return isCutOff(draft) ? undefined : writeOutputItem(draft, call, output);
+  }
   const text = textOf(output);
   const status = failed ? 'failed' : 'completed';
   draft.events.push({ type: 'call-end', sequence: draft.sequence++, index, itemId: call.id, status });
@@ -129,7 +132,12 @@ function textOf(output: ToolOutput): string {
   return output.map((part) => (typeof part.text === 'string' ? part.text : `[${part.type}]`)).join('\n');
 }
 
-/** Closes calls whose results will not come. */
+/** Closes calls that nobody ran, when the turn ends by itself. */
+export function failWaiting(draft: Draft): void {
+  for (const { index } of draft.waiting) writeResult(draft, index, 'Not run: the response had ended.', true);
+}
+
+/** Leaves calls whose results will not come as they are, when the turn fails. */
 export function abandonWaiting(draft: Draft): void {
   const { waiting } = draft;
   draft.waiting = [];

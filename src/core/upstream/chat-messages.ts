@@ -57,6 +57,7 @@ export function toChatMessages(
   };
 
   for (const item of items) {
+    if (SILENT_TYPES.has(item.type)) continue;
     const call = answeredCall(item, outputs);
     const modelCall = modelCallOfItem(String(item.id));
     if (call) {
@@ -71,7 +72,7 @@ export function toChatMessages(
     if (item.type === 'reasoning') draft.reasoning.push(reasoningText(item));
     else if (isAssistants(item)) draft.text.push(assistantText(item));
     else if (item.type === 'message') messages.push(inputMessage(item, options));
-    else if (!answers.has(item) && !SILENT_TYPES.has(item.type)) skipped(item);
+    else if (!answers.has(item)) skipped(item);
   }
   flush();
   return options.systemMessages === 'merge' ? mergeSystem(messages) : messages;
@@ -166,7 +167,7 @@ export function toolMessages(calls: readonly AnsweredCall[]): ChatMessage[] {
 function splitOutput(output: unknown): { text: string; media: readonly unknown[] } {
   if (typeof output === 'string') return { text: output, media: [] };
   if (!Array.isArray(output)) return { text: output === undefined ? '' : JSON.stringify(output), media: [] };
-  const parts = output.map(chatPart);
+  const parts = output.filter(isRecord).map(chatPart);
   const text = parts.filter(isText).map((part) => part.text);
   return { text: text.join('\n'), media: parts.filter((part) => !isText(part)) };
 }
@@ -197,7 +198,7 @@ function inputMessage(item: Item, { developerRole }: MessageOptions): ChatMessag
 /** Text alone is written as a string, since many small servers take nothing else. */
 function inputContent(content: unknown): unknown {
   if (!Array.isArray(content)) return content ?? '';
-  const parts = content.map(chatPart);
+  const parts = content.filter(isRecord).map(chatPart);
   return parts.every(isText) ? parts.map((part) => part.text).join('\n') : parts;
 }
 

@@ -1,0 +1,16 @@
+/** Work that somebody else's code may never finish. */
+
+/** What the work gives, or a rejection with the signal's reason as soon as it is aborted. */
+export async function untilAborted<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work(), aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

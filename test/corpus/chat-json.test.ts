@@ -1,0 +1,63 @@
+/** Every recorded answer that was not streamed, through a real app. */
+import { readChatJson } from '../support/naive-chat.ts';
+import { readingOf } from '../support/recordings.ts';
+import { type Replay, recordedJson, startReplay } from '../support/replay.ts';
+import {
+  accumulatedOutput,
+  askForJson,
+  askForStream,
+  askOpenai,
+  outputOfDeltas,
+  type StreamedResponse,
+  told,
+  withoutIdentity,
+} from '../support/responses-client.ts';
+import { describeShared, listShared } from '../support/shared.ts';
+
+describeShared('a recorded answer in JSON, through an Express app', () => {
+  let replay: Replay;
+
+  beforeAll(async () => {
+    replay = await startReplay();
+  });
+  afterAll(() => replay.close());
+
+  const files = listShared('corpus/chat-json', '.json').filter((file) => !file.endsWith('.request.json'));
+  for (const file of files) {
+    const name = file.replace('.json', '');
+    describe(name, () => {
+      let streamed: StreamedResponse;
+
+      beforeAll(async () => {
+        replay.fake.reply(recordedJson(name));
+        streamed = await askForStream(replay.url);
+      });
+
+      it('[Q-03] [P-01] [P-02] [P-03] [C-16] [C-22] says what the recording says, in its order', () => {
+        expect(readingOf(streamed.response)).toEqual(readChatJson(String(recordedJson(name).body)));
+      });
+
+      it('[Q-03] [C-02] [C-03] [C-04] is rebuilt by the accumulator of openai-node, even from its deltas alone', () => {
+        const { events, response } = streamed;
+        expect(accumulatedOutput(events)).toEqual(response.output);
+        expect(outputOfDeltas(events)).toEqual(response.output.map(told));
+      });
+
+      it('[Q-03] [C-05] [C-06] is the final response of openai-node', async () => {
+        replay.fake.reply(recordedJson(name));
+        const { final, told: last } = await askOpenai(replay.url);
+        expect(final).toEqual(last);
+      });
+
+      it('[Q-03] says the same in JSON', async () => {
+        replay.fake.reply(recordedJson(name));
+        expect(withoutIdentity(await askForJson(replay.url))).toEqual(withoutIdentity(streamed.response));
+      });
+
+      it('[Q-03] says the same when it comes byte by byte', async () => {
+        replay.fake.reply({ ...recordedJson(name), split: 'byte' });
+        expect(withoutIdentity(await askForJson(replay.url))).toEqual(withoutIdentity(streamed.response));
+      });
+    });
+  }
+});

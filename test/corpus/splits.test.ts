@@ -1,0 +1,62 @@
+/** The bytes of every recorded stream, cut anywhere: the decoder must not notice. */
+import { Readable } from 'node:stream';
+import fc from 'fast-check';
+import type { ModelEvent } from '../../src/core/turn/events.ts';
+import { chatDecoder } from '../../src/core/upstream/chat-decoder.ts';
+import { readEvents } from '../../src/core/upstream/sse.ts';
+import { describeShared, listShared, readSharedBytes } from '../support/shared.ts';
+
+const FOLDER = 'corpus/chat-stream';
+const RUNS = 20;
+
+describeShared('a recorded stream, cut anywhere', () => {
+  it.each(listShared(FOLDER, '.sse'))('[Q-03] [P-08] means the same byte by byte: %s', async (name) => {
+    const bytes = readSharedBytes(`${FOLDER}/${name}`);
+    expect(await modelEvents(pieces(bytes, [...bytes.keys()]))).toEqual(await modelEvents([bytes]));
+  });
+
+  it.each(listShared(FOLDER, '.sse'))('[Q-03] [P-08] means the same in any pieces: %s', async (name) => {
+    const bytes = readSharedBytes(`${FOLDER}/${name}`);
+    const whole = await modelEvents([bytes]);
+    const cuts = fc.array(fc.nat(bytes.length), { maxLength: 64 });
+    await fc.assert(
+      fc.asyncProperty(cuts, async (offsets) => {
+        expect(await modelEvents(pieces(bytes, offsets))).toEqual(whole);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});
+
+/** What the model said, and how the stream ended. */
+async function modelEvents(chunks: Iterable<Buffer>): Promise<readonly (ModelEvent | string)[]> {
+  const events: ModelEvent[] = [];
+  const body = Readable.from(chunks, { objectMode: false });
+  try {
+    await decode(body, events);
+  } catch (error) {
+    return [...events, String(error)];
+  }
+  return events;
+}
+
+async function decode(body: Readable, events: ModelEvent[]): Promise<void> {
+  const decoder = chatDecoder();
+  let done = false;
+  for await (const batch of readEvents(body, { eventBytes: 1 << 20, quietMs: 60_000, onBytes: () => {} })) {
+    for (const data of batch) {
+      done ||= data === '[DONE]';
+      if (!done) decoder.take(JSON.parse(data), events);
+    }
+  }
+  decoder.end(events, done);
+}
+
+function* pieces(bytes: Buffer, cuts: readonly number[]): Iterable<Buffer> {
+  let start = 0;
+  for (const end of [...cuts].sort((one, other) => one - other)) {
+    if (end > start) yield bytes.subarray(start, end);
+    start = Math.max(start, end);
+  }
+  yield bytes.subarray(start);
+}

@@ -1,0 +1,85 @@
+/** Clients that read nothing: the model server is held back by its own socket, and memory stays bounded. */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { chatChunk } from '../../src/testing/index.ts';
+import { type MemoryProcess, startMemoryProcess } from '../support/memory-process.ts';
+
+const CLIENTS = 30;
+const MIB = 1024 * 1024;
+const PIECE = chatChunk({ content: 'x'.repeat(16 * 1024) }).repeat(4);
+
+/** A model server that writes for as long as its socket takes more. */
+async function startEndlessServer() {
+  const sockets = new Set<Socket>();
+  const server = createServer((asked, answer) => {
+    sockets.add(asked.socket.once('close', () => sockets.delete(asked.socket)));
+    const more = () => {
+      while (!answer.destroyed && answer.write(PIECE));
+    };
+    answer.writeHead(200, { 'content-type': 'text/event-stream' }).on('drain', more);
+    more();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, sockets, sent: () => [...sockets].reduce((sum, { bytesWritten }) => sum + bytesWritten, 0) };
+}
+
+let upstream: Awaited<ReturnType<typeof startEndlessServer>>;
+let app: MemoryProcess;
+
+beforeAll(async () => {
+  upstream = await startEndlessServer();
+  app = await startMemoryProcess(`http://127.0.0.1:${portOf(upstream.server)}/v1`);
+});
+
+afterAll(async () => {
+  await app.stop();
+  upstream.server.closeAllConnections();
+  upstream.server.close();
+});
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
+
+/** Asks for a stream on a socket that never reads. */
+function startDeafClient(): Socket {
+  const body = '{"model":"m","input":"Hi","stream":true}';
+  const head = `POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+  const socket = connect(Number(new URL(app.url).port), '127.0.0.1').pause();
+  socket.on('error', () => {}).write(`${head}\r\n\r\n${body}`);
+  return socket;
+}
+
+/** What the model server has sent once it has sent nothing more for half a second; undefined where it never stops. */
+async function sentInAll(): Promise<number | undefined> {
+  const deadline = performance.now() + 15_000;
+  for (let quiet = 0, last = -1; performance.now() < deadline; ) {
+    await pause(50);
+    quiet = upstream.sent() === last && upstream.sockets.size > 0 ? quiet + 1 : 0;
+    last = upstream.sent();
+    if (quiet === 10) return last;
+  }
+  return undefined;
+}
+
+describe('30 clients that read nothing', () => {
+  it('[P-10] stop the flow of an endless upstream, keep memory bounded, and can read on later', async () => {
+    const before = await app.report();
+    const clients = Array.from({ length: CLIENTS }, startDeafClient);
+    const sent = await sentInAll();
+    const after = await app.report();
+    const streams = upstream.sockets.size;
+
+    clients[0]?.resume();
+    while (upstream.sent() < (sent ?? 0) + 10 * MIB) await pause(20);
+    for (const client of clients) client.destroy();
+    while (upstream.sockets.size > 0) await pause(20);
+
+    // What the sockets of both sides hold is the kernel's to choose: some megabytes for each.
+    expect([streams, (sent ?? Number.POSITIVE_INFINITY) / CLIENTS < 16 * MIB]).toEqual([CLIENTS, true]);
+    expect((after.rss - before.rss) / CLIENTS / MIB).toBeLessThan(8);
+  }, 60_000);
+});

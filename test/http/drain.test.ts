@@ -1,0 +1,192 @@
+/** `drain()`: new requests are refused, running ones end or are failed at the deadline, and then nothing is left. */
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import type { RouterOptions } from '../../src/index.ts';
+import {
+  chatChunk,
+  type FakeReply,
+  type FakeUpstream,
+  startFakeUpstream,
+  textStream,
+} from '../../src/testing/index.ts';
+import { type App, startApp } from '../support/app.ts';
+import { ask, errorIn, outcomeOf, parsed, parseStream, typesOf } from './client.ts';
+
+let fake: FakeUpstream;
+let app: App;
+
+async function start(reply: FakeReply, options: RouterOptions = {}): Promise<void> {
+  fake = await startFakeUpstream({ reply });
+  app = await startApp({ upstream: fake, options });
+}
+
+afterEach(() => Promise.all([app.close(), fake.close()]));
+
+const SPOKEN: FakeReply = { body: chatChunk({ content: 'word' }), stallAfterBytes: 10_000 };
+const SHUTTING_DOWN = {
+  message: 'This server is shutting down; try again.',
+  type: 'server_error',
+  param: null,
+  code: 'server_draining',
+};
+
+/** Asks and resolves once the model server has the request; the answer is on its way. */
+async function running(body: object): Promise<{ readonly response: Promise<Response> }> {
+  const arrived = fake.nextRequest();
+  const response = ask(app.url, { ...body });
+  response.catch(() => {});
+  await arrived;
+  return { response };
+}
+
+/** A stream that is asked for on a socket that never reads. */
+async function startDeafClient(): Promise<Socket> {
+  const body = '{"model":"m","input":"Hi","stream":true}';
+  const head = `POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+  const arrived = fake.nextRequest();
+  const socket = connect(Number(new URL(app.url).port), '127.0.0.1').pause();
+  socket.on('error', () => {}).write(`${head}\r\n\r\n${body}`);
+  await arrived;
+  return socket;
+}
+
+describe('a router that drains', () => {
+  it.each([true, false])('refuses new requests with 503 and closes their connection (stream: %s)', async (stream) => {
+    await start({ body: textStream('Hi') });
+    await app.router.drain();
+    const response = await ask(app.url, { stream });
+    const seen = [response.status, response.headers.get('connection'), parsed(await response.text())];
+    expect([seen, fake.requests]).toEqual([[503, 'close', { error: SHUTTING_DOWN }], []]);
+  });
+
+  it.each([true, false])('lets what runs come to its end, and waits for it (stream: %s)', async (stream) => {
+    await start({ body: textStream(['Hel', 'lo']), firstByteDelayMs: 200 });
+    const { response } = await running({ stream });
+    let drained = false;
+    const draining = app.router.drain().then(() => {
+      drained = true;
+    });
+    const refused = await ask(app.url);
+    const early = drained;
+    const outcome = await outcomeOf(app.url, await response);
+    await draining;
+    expect([refused.status, outcome, early]).toEqual([
+      503,
+      { status: 200, ending: 'completed', error: null, text: 'Hello', stored: true },
+      false,
+    ]);
+  });
+
+  it('fails at the deadline the streams that still run, ends them, and leaves the model server', async () => {
+    await start(SPOKEN);
+    const response = await ask(app.url, { stream: true });
+    const text = response.text();
+    const began = performance.now();
+    await app.router.drain({ timeoutMs: 200 });
+    const took = performance.now() - began;
+    const stream = parseStream(await text);
+    await fake.closed(0);
+    expect([typesOf(stream.events).slice(-2), stream.events.at(-2)?.error, stream.done]).toEqual([
+      ['error', 'failed'],
+      { type: 'server_error', code: 'server_draining', message: SHUTTING_DOWN.message, param: null },
+      true,
+    ]);
+    expect([took >= 200, took < 700]).toEqual([true, true]);
+  });
+
+  it.each([true, false])('answers 503 at the deadline where nothing was said (stream: %s)', async (stream) => {
+    await start({ hang: true });
+    const { response } = await running({ stream });
+    await app.router.drain({ timeoutMs: 50 });
+    const answer = await response;
+    const seen = [answer.status, answer.headers.get('connection'), errorIn(parsed(await answer.text()))];
+    expect(seen).toEqual([503, 'close', SHUTTING_DOWN]);
+  });
+
+  it('answers a JSON request at the deadline with what was said', async () => {
+    await start(SPOKEN);
+    const { response } = await running({});
+    await app.router.drain({ timeoutMs: 200 });
+    expect(await outcomeOf(app.url, await response)).toEqual({
+      status: 200,
+      ending: 'failed',
+      error: 'server_draining',
+      text: 'word',
+      stored: false,
+    });
+  });
+
+  it('cuts off a client that does not read, once it was failed and had a second more', async () => {
+    await start({ body: chatChunk({ content: 'x'.repeat(65_536) }), endless: true });
+    const client = await startDeafClient();
+    const closed = once(client, 'close');
+    const began = performance.now();
+    await app.router.drain({ timeoutMs: 100 });
+    const took = performance.now() - began;
+    client.resume();
+    await closed;
+    expect([took >= 1000, took < 2500]).toEqual([true, true]);
+  });
+
+  it('closes idle connections of the server that it is given, and only those', async () => {
+    await start({ body: textStream('Hi'), firstByteDelayMs: 300 });
+    const agent = new Agent({ keepAlive: true });
+    const [idle] = (await once(get(`${app.url}/models`, { agent }), 'response')) as [IncomingMessage];
+    const { socket } = idle.resume();
+    await once(idle, 'end');
+    const { response } = await running({ stream: true });
+    const closed = once(socket, 'close');
+    const drained = app.router.drain({ server: app.server });
+    await closed;
+    const outcome = await outcomeOf(app.url, await response);
+    await drained;
+    agent.destroy();
+    expect(outcome.ending).toBe('completed');
+  });
+
+  it('can be told so twice, while it waits and after', async () => {
+    await start({ body: textStream('Hi'), firstByteDelayMs: 200 });
+    const { response } = await running({});
+    await Promise.all([app.router.drain(), app.router.drain()]);
+    const began = performance.now();
+    await app.router.drain();
+    expect([(await response).status, performance.now() - began < 50]).toEqual([200, true]);
+  });
+
+  it('has nothing to wait for where nothing runs', async () => {
+    await start({ hang: true });
+    const began = performance.now();
+    await app.router.drain();
+    expect(performance.now() - began).toBeLessThan(50);
+  });
+
+  it('does not wait for a client that has left', async () => {
+    await start({ hang: true });
+    const client = new AbortController();
+    const arrived = fake.nextRequest();
+    ask(app.url, {}, { signal: client.signal }).catch(() => {});
+    await arrived;
+    const began = performance.now();
+    const drained = app.router.drain();
+    client.abort();
+    await drained;
+    expect(performance.now() - began).toBeLessThan(500);
+  });
+
+  it('still gives out what is stored, so that a client can fetch what it just made', async () => {
+    await start({ body: textStream('Hi') });
+    const { id } = parsed(await (await ask(app.url)).text());
+    await app.router.drain();
+    expect((await fetch(`${app.url}/responses/${id}`)).status).toBe(200);
+  });
+
+  it('[X-01] leaves another router alone', async () => {
+    await start({ body: textStream('Hi') });
+    const other = await startApp({ upstream: fake });
+    await app.router.drain();
+    const { status } = await ask(other.url);
+    await other.close();
+    expect(status).toBe(200);
+  });
+});

@@ -1,0 +1,157 @@
+/** A client that leaves: the model server is left within 50 ms, nothing is kept, and nobody else notices. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { memoryStore, type ResponseStore, type StoredResponse } from '../../src/index.ts';
+import {
+  chatChunk,
+  type FakeReply,
+  type FakeUpstream,
+  startFakeUpstream,
+  textStream,
+} from '../../src/testing/index.ts';
+import { type App, startApp } from '../support/app.ts';
+import { ask, askJson, type Fields, outcomeOf } from './client.ts';
+
+let fake: FakeUpstream;
+let app: App;
+let put: StoredResponse[];
+let told: string[];
+
+beforeEach(async () => {
+  put = [];
+  told = [];
+  fake = await startFakeUpstream();
+  const hooks = { onError: () => void told.push('onError'), onResponse: () => void told.push('onResponse') };
+  app = await startApp({ upstream: fake, options: { store: watchedStore(), hooks } });
+});
+
+afterEach(() => Promise.all([app.close(), fake.close()]));
+
+/** A memory store that notes what is put. */
+function watchedStore(): ResponseStore {
+  const store = memoryStore();
+  return {
+    ...store,
+    put(response) {
+      put.push(response);
+      store.put(response);
+    },
+  };
+}
+
+const ENDLESS: FakeReply = { body: chatChunk({ content: 'word ' }), endless: true, paceMs: 5 };
+const STALLED: FakeReply = { body: textStream('Hi'), stallAfterBytes: 0 };
+const SPOKEN: FakeReply = { body: chatChunk({ content: 'word ' }), stallAfterBytes: 10_000 };
+
+const RUNS = 9;
+
+/** When the client may leave: once the model server has the request, or once the client has read something. */
+type Moment = 'asked' | 'answered';
+
+/** Milliseconds from one client's leaving to the model server's noticing. */
+async function delayOfRun(index: number, body: Fields, moment: Moment): Promise<number> {
+  const client = new AbortController();
+  const arrived = fake.nextRequest();
+  const response = ask(app.url, body, { signal: client.signal });
+  response.catch(() => {});
+  await arrived;
+  if (moment === 'answered') await (await response).body?.getReader().read();
+  const left = performance.now();
+  client.abort();
+  return (await fake.closed(index)) - left;
+}
+
+async function delaysOf(body: Fields, moment: Moment): Promise<readonly number[]> {
+  const delays: number[] = [];
+  for (let index = 0; index < RUNS; index += 1) delays.push(await delayOfRun(index, body, moment));
+  return delays.sort((one, other) => one - other);
+}
+
+describe('a client that hangs up', () => {
+  it.each<[string, FakeReply, Fields, Moment]>([
+    ['in the middle of a stream', ENDLESS, { stream: true }, 'answered'],
+    ['in the middle of a stream that is silent', SPOKEN, { stream: true }, 'answered'],
+    ['before the first token, where the model server has not answered', { hang: true }, { stream: true }, 'asked'],
+    ['before the first token, where the model server has sent its headers', STALLED, { stream: true }, 'asked'],
+    ['on a JSON request, where the model server has not answered', { hang: true }, {}, 'asked'],
+    ['on a JSON request, in the middle of the answer', ENDLESS, {}, 'asked'],
+  ])('[P-10] makes us leave the model server within 50 ms: %s', async (_, reply, body, moment) => {
+    fake.reply(reply);
+    const delays = await delaysOf(body, moment);
+    const median = delays[(RUNS - 1) / 2] ?? Number.NaN;
+    // One run may meet a pause of the machine itself.
+    const worst = delays.at(-2) ?? Number.NaN;
+    expect([median < 50, worst < 100, fake.requests.length]).toEqual([true, true, RUNS]);
+  });
+
+  it.each<[string, FakeReply, Fields, Moment]>([
+    ['a stream', ENDLESS, { stream: true }, 'answered'],
+    ['a stream before its first token', { hang: true }, { stream: true }, 'asked'],
+    ['a JSON request', ENDLESS, {}, 'asked'],
+  ])(
+    '[P-10] leaves nothing stored, no error told, and the next client unharmed: %s',
+    async (_, reply, body, moment) => {
+      fake.reply(reply, { body: textStream('Hi') });
+      await delayOfRun(0, body, moment);
+      const next = await outcomeOf(app.url, await ask(app.url));
+      expect([next.ending, put.length, told]).toEqual(['completed', 1, ['onResponse']]);
+    },
+  );
+
+  it('[P-10] during the store’s put loses the answer but not what was put, and nothing is left running', async () => {
+    const store = memoryStore();
+    const client = new AbortController();
+    const slow: ResponseStore = {
+      ...store,
+      async put(response) {
+        client.abort();
+        await new Promise(setImmediate);
+        store.put(response);
+      },
+    };
+    const other = await startApp({ upstream: fake, options: { store: slow } });
+    const name = await ask(other.url, {}, { signal: client.signal }).catch((error: Error) => error.name);
+    while (store.size === 0) await new Promise(setImmediate);
+    await other.router.drain({ timeoutMs: 1000 });
+    await other.close();
+    expect([name, store.size]).toEqual(['AbortError', 1]);
+  });
+
+  it('[P-10] before its body is whole is not even a request', async () => {
+    const socket = connect(Number(new URL(app.url).port), '127.0.0.1');
+    socket.write(
+      'POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"mo',
+    );
+    await once(app.server, 'request');
+    socket.destroy();
+    const next = await askJson(app.url);
+    expect([next.status, fake.requests.length]).toEqual(['completed', 1]);
+  });
+
+  it.each([true, false])('[P-10] by closing only its half of the connection has left (stream: %s)', async (stream) => {
+    fake.reply(SPOKEN);
+    const body = JSON.stringify({ model: 'm', input: 'Hi', stream });
+    const socket = connect(Number(new URL(app.url).port), '127.0.0.1');
+    const head = `POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+    const arrived = fake.nextRequest();
+    socket.resume().write(`${head}\r\n\r\n${body}`);
+    await arrived;
+    const left = performance.now();
+    socket.end();
+    expect((await fake.closed(0)) - left).toBeLessThan(100);
+  });
+
+  it('[P-10] 50 times at once leaves no connection to the model server', async () => {
+    fake.reply(ENDLESS);
+    const clients = Array.from({ length: 50 }, () => new AbortController());
+    const readers = await Promise.all(
+      clients.map(async ({ signal }) => (await ask(app.url, { stream: true }, { signal })).body?.getReader()),
+    );
+    await Promise.all(readers.map((reader) => reader?.read()));
+    const open = fake.openSockets;
+    for (const client of clients) client.abort();
+    await Promise.all(clients.map((_, index) => fake.closed(index)));
+    while (fake.openSockets > 0) await new Promise(setImmediate);
+    expect([open, put]).toEqual([50, []]);
+  });
+});

@@ -1,0 +1,50 @@
+/** A real Express app with one router on a free port, for tests that speak HTTP. */
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import {
+  chatCompletionsUpstream,
+  memoryStore,
+  type DrainableRouter,
+  type RouterOptions,
+  responsesRouter,
+} from '../../src/index.ts';
+
+/** What the app is made of. */
+export interface AppSetup {
+  /** The model server, such as a fake one; asked through `chatCompletionsUpstream`. */
+  readonly upstream?: { readonly baseURL: string };
+  /** The router's options, over a memory store of its own and `upstream`. */
+  readonly options?: RouterOptions;
+  /** Where the router is mounted; `/v1` by default. */
+  readonly mount?: string;
+}
+
+/** A running app. */
+export interface App {
+  /** Origin and mount path: `http://127.0.0.1:<port>/v1`. */
+  readonly url: string;
+  readonly router: DrainableRouter;
+  readonly server: Server;
+  /** Destroys every connection and stops. */
+  close(): Promise<void>;
+}
+
+/** Starts an app on a free port of 127.0.0.1. */
+export async function startApp({ upstream, options, mount = '/v1' }: AppSetup = {}): Promise<App> {
+  const asked = upstream && chatCompletionsUpstream({ baseURL: upstream.baseURL, apiKey: 'upstream-key' });
+  const router = responsesRouter({ store: memoryStore(), upstream: asked, ...options });
+  const server = express().use(mount, router).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+
+  async function close(): Promise<void> {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await Promise.all([closed, asked?.close?.()]);
+  }
+
+  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${mount}`, router, server, close };
+}

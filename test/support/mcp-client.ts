@@ -1,0 +1,92 @@
+/** Uses `mcpTools` as a turn does, and sees to it that what a test opened is closed. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type McpServerConfig, type McpTools, type McpToolsOptions, mcpTools } from '../../src/mcp/index.ts';
+import { type McpHttpOptions, type McpHttpServer, startMcpServer } from './mcp-http-server.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+
+/** Closes everything that was opened; for `afterEach`. The last opened goes first. */
+export async function closeAll(): Promise<void> {
+  for (const close of closers.splice(0).reverse()) await close();
+}
+
+/** Has `closeAll` close it, too. */
+export function closeLater(close: () => Promise<unknown>): void {
+  closers.push(close);
+}
+
+/** A server over streamable HTTP and SSE. */
+export async function startServer(options?: McpHttpOptions): Promise<McpHttpServer> {
+  const server = await startMcpServer(options);
+  closeLater(server.close);
+  return server;
+}
+
+/** Tools whose warnings are kept. */
+export interface OpenTools extends McpTools {
+  readonly warnings: readonly string[];
+}
+
+/** The tools of these servers. */
+export function openTools(
+  servers: Readonly<Record<string, McpServerConfig>>,
+  options: Omit<McpToolsOptions, 'servers'> = {},
+): OpenTools {
+  const warnings: string[] = [];
+  const tools = mcpTools({ servers, onWarning: (message) => void warnings.push(message), ...options });
+  closeLater(tools.close);
+  return { ...tools, warnings };
+}
+
+/** The test server as a child process. */
+export function stdioServer(...args: readonly string[]): McpServerConfig {
+  const script = new URL('mcp-stdio-server.mjs', import.meta.url).pathname;
+  return { command: process.execPath, args: [script, ...args] };
+}
+
+/** A signal that is never aborted. */
+export const never = new AbortController().signal;
+
+/** Calls a tool. */
+export function callTool(tools: McpTools, tool: string, args: Readonly<Record<string, unknown>> = {}, signal = never) {
+  const [server = '', name = ''] = tool.split('/');
+  return tools.call({ server, name, arguments: args, scope: 'anonymous', requestId: 'req', request: {} }, signal);
+}
+
+/** The names on offer, as `server/tool`. */
+export async function toolNames(tools: McpTools): Promise<readonly string[]> {
+  return (await tools.list(never)).map(({ server, name }) => `${server}/${name}`);
+}
+
+/** The state of each server by label. */
+export function states(tools: McpTools): Readonly<Record<string, string>> {
+  return Object.fromEntries(tools.status().map(({ label, state }) => [label, state]));
+}
+
+/** What a promise rejects with. */
+export async function failureOf(promise: Promise<unknown>): Promise<Error> {
+  const outcome = await promise.then(
+    () => new Error('It did not fail.'),
+    (error: unknown) => error,
+  );
+  return outcome as Error;
+}
+
+/** Waits for something that tells nobody: looks again after each round of the event loop. */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await nextTurn();
+}
+
+/** Whether a process runs. */
+export function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** How many child processes this process has. */
+export function childProcesses(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'ProcessWrap').length;
+}

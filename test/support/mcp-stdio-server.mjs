@@ -1,0 +1,14 @@
+/** The test tools over stdio. `--deaf` never answers, `--quit` fails at once, `--noisy` writes logs where only messages belong. */
+import { EventEmitter } from 'node:events';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { toolServer } from './mcp-tool-set.mjs';
+
+const has = (flag) => process.argv.includes(flag);
+
+if (has('--quit')) {
+  console.error(`cannot start with ${process.env.TEST_TOKEN}`);
+  process.exit(1);
+}
+if (has('--noisy')) console.log('This is no message.');
+if (has('--deaf')) process.stdin.resume();
+else await toolServer(new EventEmitter()).connect(new StdioServerTransport());

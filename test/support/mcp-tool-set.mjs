@@ -1,0 +1,73 @@
+/** The tools of the MCP server that the tests talk to, over whatever transport. */
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { CallToolRequestSchema, ListToolsRequestSchema, McpError } from '@modelcontextprotocol/sdk/types.js';
+
+export const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+export const LARGE = 5 * 1024 * 1024;
+
+const text = (...lines) => ({ content: lines.map((line) => ({ type: 'text', text: line })) });
+const schema = { type: 'object', properties: {} };
+
+/**
+ * A server with tools for every case. `events` is told of calls (`call:<name>`), of cancellations
+ * (`cancelled:<name>`) and of lists (`list`).
+ */
+export function toolServer(events, exit = () => process.exit(3)) {
+  const server = new Server({ name: 'test', version: '1' }, { capabilities: { tools: { listChanged: true } } });
+  let cancelled = 0;
+
+  const untilCancelled = (signal) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => {
+        cancelled += 1;
+        events.emit('cancelled:slow', signal.reason);
+        reject(new Error('cancelled'));
+      });
+    });
+
+  const tools = {
+    echo: ({ text: said }) => text(String(said)),
+    slow: (_args, { signal }) => untilCancelled(signal),
+    cancelled: () => text(String(cancelled)),
+    fail: () => ({ ...text('It went wrong.'), isError: true }),
+    refuse: ({ because }) => {
+      throw new McpError(-32602, `refused: ${because}`);
+    },
+    crash: () => {
+      exit();
+      return new Promise(() => {});
+    },
+    large: () => text('x'.repeat(LARGE)),
+    huge: () => text('x'.repeat(11 * 1024 * 1024)),
+    pid: () => text(String(process.pid)),
+    environment: () => text(JSON.stringify(process.env)),
+    headers: (_args, { requestInfo }) =>
+      text(JSON.stringify({ headers: requestInfo?.headers, url: String(requestInfo?.url) })),
+    add: () => {
+      tools.late = () => text('better than never');
+      void server.sendToolListChanged();
+      return text('added');
+    },
+    remove: () => {
+      delete tools.late;
+      return text('removed');
+    },
+    image: () => ({ content: [{ type: 'image', data: PIXEL, mimeType: 'image/png' }] }),
+    structured: () => ({ content: [], structuredContent: { degrees: 21 } }),
+  };
+
+  server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
+    events.emit('list');
+    const names = Object.keys(tools);
+    // Two pages, so that every list proves that pages are followed.
+    if (params?.cursor === 'rest') return { tools: names.slice(5).map((name) => ({ name, inputSchema: schema })) };
+    return { tools: names.slice(0, 5).map((name) => ({ name, inputSchema: schema })), nextCursor: 'rest' };
+  });
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
+    events.emit(`call:${params.name}`, params.arguments);
+    const run = tools[params.name];
+    if (!run) throw new McpError(-32602, `Unknown tool: ${params.name}`);
+    return run(params.arguments ?? {}, extra);
+  });
+  return server;
+}

@@ -1,0 +1,70 @@
+/** Holds what we send against the published Open Responses schema, where that file is on this machine. */
+import { inspect } from 'node:util';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { hasShared, readShared } from './shared.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** OpenAI's own events and items that Open Responses does not have; each is sent on purpose. */
+const BEYOND_THE_SPEC = /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?mcp_.*)$/;
+
+/** Efforts that OpenAI's models take and the specification's list lacks; they are echoed as they were asked. */
+const BEYOND_THE_EFFORTS: ReadonlySet<unknown> = new Set(['minimal', 'max']);
+
+const schema = hasShared ? openResponses() : undefined;
+
+/** Throws where Open Responses would refuse the resource; says nothing where the schema is not on this machine. */
+export function expectValidResponse(response: unknown): void {
+  schema?.('ResponseResource', conforming(response as Fields));
+}
+
+/** Throws where Open Responses would refuse the event; says nothing where the schema is not on this machine. */
+export function expectValidEvent(event: { readonly type: string }): void {
+  const { response, item } = event as { readonly response?: Fields; readonly item?: { readonly type: string } };
+  if (!schema || BEYOND_THE_SPEC.test(event.type) || (item && BEYOND_THE_SPEC.test(item.type))) return;
+  schema(event.type, response === undefined ? event : { ...event, response: conforming(response) });
+}
+
+/** Validates against a schema named by its component or by the `type` of its event. */
+function openResponses(): (name: string, value: unknown) => void {
+  const document = JSON.parse(readShared('data/openresponses-2026-04-24.openapi.json'));
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+  ajv.addSchema({ $id: 'open-responses', ...document });
+  const components: Readonly<Record<string, Fields>> = document.components.schemas;
+  const names = new Map(Object.entries(components).map(([name, component]) => [eventTypeOf(component) ?? name, name]));
+  const compiled = new Map<string, ValidateFunction>();
+
+  return (name, value) => {
+    const component = names.get(name);
+    if (component === undefined) throw new Error(`Open Responses has nothing named '${name}'`);
+    const validate =
+      compiled.get(component) ?? ajv.compile({ $ref: `open-responses#/components/schemas/${component}` });
+    compiled.set(component, validate);
+    if (validate(value)) return;
+    const faults = ajv.errorsText(validate.errors, { separator: '\n' });
+    throw new Error(`Open Responses refuses this ${component}:\n${faults}\n${inspect(value, { depth: 8 })}`);
+  };
+}
+
+/** Items have a type too; only those of events are numbered. */
+function eventTypeOf(component: Fields): string | undefined {
+  const properties = component.properties as Readonly<Record<string, { enum?: readonly string[] }>> | undefined;
+  return properties?.sequence_number && properties.type?.enum?.[0];
+}
+
+/** The resource without our deliberate deviations: the schema has no room for them, and clients need them. */
+function conforming(response: Fields): Fields {
+  const { text, tools, reasoning, output } = response as {
+    readonly output?: readonly { readonly type: string }[];
+    readonly text?: { readonly format?: Fields };
+    readonly tools?: readonly Fields[];
+    readonly reasoning?: Fields | null;
+  };
+  return {
+    ...response,
+    ...(text?.format && 'schema' in text.format ? { text: { ...text, format: { ...text.format, schema: null } } } : {}),
+    ...(output ? { output: output.filter(({ type }) => !BEYOND_THE_SPEC.test(type)) } : {}),
+    ...(tools ? { tools: tools.filter(({ type }) => type === 'function') } : {}),
+    ...(BEYOND_THE_EFFORTS.has(reasoning?.effort) ? { reasoning: { ...reasoning, effort: null } } : {}),
+  };
+}

@@ -1,0 +1,114 @@
+/** Asks an app for responses as clients do: a bare fetch whose answer is read strictly, and openai-node with its accumulator. */
+import OpenAI from 'openai';
+import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator';
+import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
+import { expectValidResponse } from './open-responses-schema.ts';
+import { expectWireLaws, readWire } from './wire-laws.ts';
+import { expectWireResponse, type WireEvent, type WireItem, type WireResponse } from './wire-schemas.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The question of a test that is only after the answer. */
+const QUESTION = { model: 'recorded-model', input: 'Go.' } as const;
+
+/** A whole stream: its text, its events, and the response in the last one. */
+export interface StreamedResponse {
+  readonly text: string;
+  readonly events: readonly WireEvent[];
+  readonly response: WireResponse;
+}
+
+/** An HTTP answer, read to its end. */
+export interface HttpReply {
+  readonly status: number;
+  readonly contentType: string;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** `POST {url}/responses`; `body` goes over the default question. */
+export async function post(url: string, body: Fields = {}): Promise<HttpReply> {
+  const answer = await fetch(`${url}/responses`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ...QUESTION, ...body }),
+  });
+  const { status, headers } = answer;
+  return { status, contentType: headers.get('content-type') ?? '', headers, text: await answer.text() };
+}
+
+/** Asks for JSON. Throws unless the answer is a 200 that holds a resource. */
+export async function askForJson(url: string, body: Fields = {}): Promise<WireResponse> {
+  const reply = await post(url, body);
+  expectOk(reply, 'application/json');
+  const response = JSON.parse(reply.text);
+  expectValidResponse(response);
+  return expectWireResponse(response);
+}
+
+/** Asks for a stream. Throws unless the answer is a 200 whose stream keeps every law. */
+export async function askForStream(url: string, body: Fields = {}): Promise<StreamedResponse> {
+  const reply = await post(url, { ...body, stream: true });
+  expectOk(reply, 'text/event-stream');
+  const events = readWire(reply.text);
+  return { text: reply.text, events, response: expectWireLaws(events) };
+}
+
+function expectOk({ status, contentType, text }: HttpReply, type: string): void {
+  if (status !== 200 || !contentType.startsWith(type)) throw new Error(`Got ${status} ${contentType}:\n${text}`);
+}
+
+/** openai-node's client on this app, without retries of its own. */
+export function openaiClient(url: string): OpenAI {
+  return new OpenAI({ baseURL: url, apiKey: 'client-key', maxRetries: 0 });
+}
+
+/** What openai-node's `responses.stream` makes of an answer, beside the response that its last event held. */
+export async function askOpenai(url: string, body: Fields = {}): Promise<{ final: unknown; told: unknown }> {
+  const stream = openaiClient(url).responses.stream({ ...QUESTION, ...body });
+  let told: unknown;
+  stream.on('event', (event) => {
+    if ('response' in event) told = structuredClone(event.response);
+  });
+  return { final: withoutHelpers(await stream.finalResponse()), told };
+}
+
+/** The client adds its helpers' results to what came over the wire. */
+function withoutHelpers(response: object): unknown {
+  return JSON.parse(JSON.stringify(response), (key, value) => (HELPERS.has(key) ? undefined : value));
+}
+
+const HELPERS: ReadonlySet<string> = new Set(['output_text', 'output_parsed', 'parsed', 'parsed_arguments']);
+
+/** The output that openai-node's accumulator has built when all but the terminal event has come. */
+export function accumulatedOutput(events: readonly WireEvent[]): unknown {
+  return accumulated(events.slice(0, -1)).output;
+}
+
+/** The same of deltas alone, where the client would learn nothing from the `done` events. */
+export function outputOfDeltas(events: readonly WireEvent[]): readonly unknown[] {
+  const deltas = events.slice(0, -1).filter(({ type }) => !type.endsWith('.done'));
+  return (accumulated(deltas).output as readonly WireItem[]).map(told);
+}
+
+function accumulated(events: readonly WireEvent[]): Fields & { readonly output: unknown } {
+  let snapshot: Parameters<typeof accumulateResponse>[1];
+  // The cast: the schemas have seen the event; the client's types also name what this package never sends.
+  for (const event of events) snapshot = accumulateResponse(event as ResponseStreamEvent, snapshot);
+  if (!snapshot) throw new Error('The client has accumulated nothing.');
+  return snapshot as unknown as Fields & { readonly output: unknown };
+}
+
+/** What deltas tell of an item: neither how it ended nor, to this client, its log probabilities. */
+export function told(item: WireItem): unknown {
+  const { status, ...rest } = { status: undefined, ...item };
+  if (rest.type !== 'message') return rest;
+  return { ...rest, content: rest.content.map((part) => ('text' in part ? { ...part, logprobs: [] } : part)) };
+}
+
+/** The response without what differs from one answer to the next: ids of our own making, and times. */
+export function withoutIdentity(response: WireResponse): unknown {
+  const seed = response.id.slice('resp_'.length);
+  const text = JSON.stringify({ ...response, created_at: 0, completed_at: response.completed_at && 0 });
+  return JSON.parse(text.replaceAll(seed, '<seed>'));
+}

@@ -1,0 +1,259 @@
+/** The Responses wire as PROTOCOL.md tells it, as zod schemas: every key of everything this package sends, and no other. */
+import { inspect } from 'node:util';
+import { z } from 'zod';
+
+const text = z.string();
+const name = z.string().min(1);
+const count = z.int().min(0);
+
+const topLogProb = z.strictObject({ token: text, logprob: z.number(), bytes: z.array(z.int().min(0).max(255)) });
+const logProbs = z.array(topLogProb.extend({ top_logprobs: z.array(topLogProb) }));
+
+const urlCitation = z.strictObject({
+  type: z.literal('url_citation'),
+  url: name,
+  title: text,
+  start_index: count,
+  end_index: count,
+});
+
+const outputText = z.strictObject({
+  type: z.literal('output_text'),
+  text,
+  annotations: z.array(urlCitation),
+  logprobs: logProbs,
+});
+const refusal = z.strictObject({ type: z.literal('refusal'), refusal: text });
+const summaryText = z.strictObject({ type: z.literal('summary_text'), text });
+const reasoningText = z.strictObject({ type: z.literal('reasoning_text'), text });
+
+const itemStatus = z.enum(['in_progress', 'completed', 'incomplete']);
+
+const item = z.discriminatedUnion('type', [
+  z.strictObject({
+    id: z.string().regex(/^msg_/),
+    type: z.literal('message'),
+    status: itemStatus,
+    role: z.literal('assistant'),
+    content: z.array(z.discriminatedUnion('type', [outputText, refusal])),
+  }),
+  z.strictObject({
+    id: z.string().regex(/^rs_/),
+    type: z.literal('reasoning'),
+    status: itemStatus,
+    summary: z.array(summaryText),
+    content: z.array(reasoningText).optional(),
+  }),
+  z.strictObject({
+    id: z.string().regex(/^fc_/),
+    type: z.literal('function_call'),
+    status: itemStatus,
+    call_id: name,
+    name,
+    arguments: text,
+  }),
+  z.strictObject({
+    id: z.string().regex(/^fco_/),
+    type: z.literal('function_call_output'),
+    status: itemStatus,
+    call_id: name,
+    output: z.union([text, z.array(z.looseObject({ type: name }))]),
+  }),
+  z.strictObject({
+    id: z.string().regex(/^mcp_/),
+    type: z.literal('mcp_call'),
+    status: z.enum([...itemStatus.options, 'failed']),
+    approval_request_id: name.nullable(),
+    arguments: text,
+    // OpenAI's types say text, its wire an object.
+    error: z.union([text, z.looseObject({ type: name })]).nullable(),
+    name,
+    output: text.nullable(),
+    server_label: name,
+  }),
+  z.strictObject({
+    id: z.string().regex(/^mcpl_/),
+    type: z.literal('mcp_list_tools'),
+    server_label: name,
+    tools: z.array(
+      z.strictObject({
+        name,
+        description: text.optional(),
+        input_schema: z.record(z.string(), z.unknown()),
+        annotations: z.record(z.string(), z.unknown()).optional(),
+      }),
+    ),
+  }),
+]);
+
+const usage = z.strictObject({
+  input_tokens: count,
+  input_tokens_details: z.strictObject({ cached_tokens: count }),
+  output_tokens: count,
+  output_tokens_details: z.strictObject({ reasoning_tokens: count }),
+  total_tokens: count,
+});
+
+const tool = z.union([
+  z.strictObject({
+    type: z.literal('function'),
+    name,
+    description: text.nullable(),
+    parameters: z.record(z.string(), z.unknown()).nullable(),
+    strict: z.boolean().nullable(),
+  }),
+  z.looseObject({ type: z.string().refine((type) => type !== 'function', 'a function tool has other keys') }),
+]);
+
+const toolChoice = z.union([
+  z.enum(['none', 'auto', 'required']),
+  z.looseObject({ type: z.literal('allowed_tools'), tools: z.array(z.looseObject({ type: name })), mode: name }),
+  z.looseObject({ type: z.string().refine((type) => type !== 'allowed_tools', 'allowed_tools has other keys') }),
+]);
+
+const textFormat = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('text') }),
+  z.strictObject({ type: z.literal('json_object') }),
+  z.strictObject({
+    type: z.literal('json_schema'),
+    name,
+    description: text.nullable(),
+    schema: z.record(z.string(), z.unknown()).nullable(),
+    strict: z.boolean(),
+  }),
+]);
+
+/** OpenAI's two, and what ends the rounds of tools that the server runs. */
+const REASONS = ['max_output_tokens', 'content_filter', 'max_tool_calls', 'max_tool_iterations'] as const;
+
+const STATUSES = ['queued', 'in_progress', 'completed', 'incomplete', 'failed'] as const;
+
+/** All 31 keys, with `status` narrowed to what stands at this place; `user` is OpenAI's own and optional. */
+function resource<const Status extends readonly [string, ...string[]]>(...status: Status) {
+  return z.strictObject({
+    id: z.string().regex(/^resp_/),
+    object: z.literal('response'),
+    created_at: count,
+    completed_at: count.nullable(),
+    status: z.enum(status),
+    incomplete_details: z.strictObject({ reason: z.enum(REASONS) }).nullable(),
+    model: name,
+    previous_response_id: name.nullable(),
+    instructions: text.nullable(),
+    output: z.array(item),
+    error: z.strictObject({ code: name, message: name }).nullable(),
+    tools: z.array(tool),
+    tool_choice: toolChoice,
+    truncation: z.enum(['auto', 'disabled']),
+    parallel_tool_calls: z.boolean(),
+    text: z.strictObject({ format: textFormat, verbosity: name.optional() }),
+    top_p: z.number(),
+    presence_penalty: z.number(),
+    frequency_penalty: z.number(),
+    top_logprobs: count,
+    temperature: z.number(),
+    reasoning: z.strictObject({ effort: name.nullable(), summary: name.nullable() }).nullable(),
+    usage: usage.nullable(),
+    max_output_tokens: z.int().nullable(),
+    max_tool_calls: z.int().nullable(),
+    store: z.boolean(),
+    background: z.boolean(),
+    service_tier: name,
+    metadata: z.record(z.string(), z.string()),
+    safety_identifier: name.nullable(),
+    prompt_cache_key: name.nullable(),
+    user: name.optional(),
+  });
+}
+
+/** An event of this type: its number and its own fields. */
+function event<const Type extends string, Shape extends z.ZodRawShape>(type: Type, shape: Shape) {
+  return z.strictObject({ type: z.literal(type), sequence_number: count, ...shape });
+}
+
+const inItem = { item_id: name, output_index: count };
+const inContent = { ...inItem, content_index: count };
+const inSummary = { ...inItem, summary_index: count };
+const delta = { delta: text };
+const contentPart = z.discriminatedUnion('type', [outputText, refusal, reasoningText]);
+const errorBody = { type: name, code: name, message: name, param: text.nullable() };
+
+const wireEvent = z.discriminatedUnion('type', [
+  event('response.created', { response: resource('in_progress') }),
+  event('response.queued', { response: resource('queued') }),
+  event('response.in_progress', { response: resource('in_progress') }),
+  event('response.completed', { response: resource('completed') }),
+  event('response.incomplete', { response: resource('incomplete') }),
+  event('response.failed', { response: resource('failed') }),
+  event('response.output_item.added', { output_index: count, item }),
+  event('response.output_item.done', { output_index: count, item }),
+  event('response.content_part.added', { ...inContent, part: contentPart }),
+  event('response.content_part.done', { ...inContent, part: contentPart }),
+  event('response.output_text.delta', { ...inContent, ...delta, logprobs: logProbs }),
+  event('response.output_text.done', { ...inContent, text, logprobs: logProbs }),
+  event('response.output_text.annotation.added', { ...inContent, annotation_index: count, annotation: urlCitation }),
+  event('response.refusal.delta', { ...inContent, ...delta }),
+  event('response.refusal.done', { ...inContent, refusal: text }),
+  event('response.reasoning_summary_part.added', { ...inSummary, part: summaryText }),
+  event('response.reasoning_summary_part.done', { ...inSummary, part: summaryText }),
+  event('response.reasoning_summary_text.delta', { ...inSummary, ...delta }),
+  event('response.reasoning_summary_text.done', { ...inSummary, text }),
+  event('response.reasoning_text.delta', { ...inContent, ...delta }),
+  event('response.reasoning_text.done', { ...inContent, text }),
+  event('response.reasoning.delta', { ...inContent, ...delta }),
+  event('response.reasoning.done', { ...inContent, text }),
+  event('response.function_call_arguments.delta', { ...inItem, ...delta }),
+  event('response.function_call_arguments.done', { ...inItem, name, arguments: text }),
+  event('response.mcp_call.in_progress', inItem),
+  event('response.mcp_call_arguments.delta', { ...inItem, ...delta }),
+  event('response.mcp_call_arguments.done', { ...inItem, arguments: text }),
+  event('response.mcp_call.completed', inItem),
+  event('response.mcp_call.failed', inItem),
+  event('response.mcp_list_tools.in_progress', inItem),
+  event('response.mcp_list_tools.completed', inItem),
+  event('response.mcp_list_tools.failed', inItem),
+  event('error', {
+    code: name,
+    message: name,
+    param: text.nullable(),
+    error: z.strictObject(errorBody),
+  }),
+  event('keepalive', {}),
+  event('ping', {}),
+]);
+
+const wireResponse = resource(...STATUSES);
+const wireError = z.strictObject({ error: z.strictObject(errorBody) });
+
+/** One event of a stream. */
+export type WireEvent = z.infer<typeof wireEvent>;
+
+/** The response resource, in whatever state. */
+export type WireResponse = z.infer<typeof wireResponse>;
+
+/** One item of a response's output. */
+export type WireItem = WireResponse['output'][number];
+
+/** The body of an HTTP error. */
+export type WireError = z.infer<typeof wireError>;
+
+/** The event, whose type is now known; throws where a key is missing, wrong or not of the wire. */
+export function expectWire(event: unknown): WireEvent {
+  return parsed(wireEvent, event, 'an event');
+}
+
+/** The resource, whose type is now known; throws where one of its 31 keys is missing or anything is wrong. */
+export function expectWireResponse(response: unknown): WireResponse {
+  return parsed(wireResponse, response, 'a response');
+}
+
+/** The error envelope, whose type is now known; throws where it is anything else. */
+export function expectWireError(body: unknown): WireError {
+  return parsed(wireError, body, 'an error');
+}
+
+function parsed<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new Error(`Not ${what} of the wire:\n${z.prettifyError(result.error)}\n${inspect(value, { depth: 8 })}`);
+}
