@@ -82,14 +82,14 @@ export function answerStreams(fetch: Fetch, onBroken: () => void): Fetch {
     });
   }
 
-  /** An answer in the server's stead; its event id leads to a stream that is over. */
+  /** An answer in the server's stead, after whatever it left half written; its event id leads to a stream that is over. */
   function broken(exchange: Exchange): string {
     if (!exchange.over) onBroken();
     finish(exchange);
     const eventId = randomUUID();
     resumable.set(eventId, exchange);
     const error = { code: -32000, message: 'The connection broke before the answer came.' };
-    return `id: ${eventId}\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: exchange.id, error })}\n\n`;
+    return `\n\nid: ${eventId}\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: exchange.id, error })}\n\n`;
   }
 
   function finish(exchange: Exchange): void {

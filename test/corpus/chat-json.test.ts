@@ -23,6 +23,8 @@ describeShared('a recorded answer in JSON, through an Express app', () => {
   afterAll(() => replay.close());
 
   const files = listShared('corpus/chat-json', '.json').filter((file) => !file.endsWith('.request.json'));
+  it('[Q-03] is one of many', () => expect(files.length).toBeGreaterThan(30));
+
   for (const file of files) {
     const name = file.replace('.json', '');
     describe(name, () => {

@@ -26,7 +26,10 @@ describeShared('a recorded stream, through an Express app', () => {
   });
   afterAll(() => replay.close());
 
-  for (const file of listShared('corpus/chat-stream', '.sse')) {
+  const files = listShared('corpus/chat-stream', '.sse');
+  it('[Q-03] is one of many', () => expect(files.length).toBeGreaterThan(90));
+
+  for (const file of files) {
     const name = file.replace('.sse', '');
     describe(name, () => {
       let streamed: StreamedResponse;

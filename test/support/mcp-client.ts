@@ -72,9 +72,13 @@ export async function failureOf(promise: Promise<unknown>): Promise<Error> {
   return outcome as Error;
 }
 
-/** Waits for something that tells nobody: looks again after each round of the event loop. */
+/** Waits for something that tells nobody: looks again after each round of the event loop, for ten seconds at most. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await nextTurn();
+  const start = process.hrtime()[0];
+  while (!(await isSo())) {
+    if (process.hrtime()[0] - start > 10) throw new Error(`It never came true: ${isSo}`);
+    await nextTurn();
+  }
 }
 
 /** Whether a process runs. */

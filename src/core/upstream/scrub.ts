@@ -1,7 +1,9 @@
 /** Keeps the upstream's key and address out of what a client is told. */
 import { ApiError } from '../errors.ts';
 
-const KEYS = /\b(?:sk|pk|gsk|xai)-[\w*.-]{4,}|\bBearer\s+\S+/gi;
+const KEYS = /\b(?:(?:sk|pk|xai)-|gsk_|hf_|AIza)[\w*.-]{3,}[\w*]|\bBearer\s+\S+/g;
+/** A configured key that is shorter is a placeholder, such as `EMPTY`, and may be any word of a message. */
+const SHORTEST_KEY = 8;
 
 /** Answers an `ApiError` as one that names neither key nor server; other errors pass. */
 export function scrubber({
@@ -11,9 +13,8 @@ export function scrubber({
   baseURL: URL;
   apiKey: string | undefined;
 }): (error: unknown) => unknown {
-  const secrets = [apiKey, baseURL.href, baseURL.origin, baseURL.host].filter(
-    (text) => text !== undefined && text !== '',
-  );
+  const key = apiKey && apiKey.length >= SHORTEST_KEY ? apiKey : undefined;
+  const secrets = [key, baseURL.href, baseURL.origin, baseURL.host].filter((text) => text !== undefined && text !== '');
   const clean = (text: string) =>
     secrets.reduce<string>((rest, secret) => rest.replaceAll(secret as string, '***'), text).replace(KEYS, '***');
   return (error) => {

@@ -24,7 +24,7 @@ interface Entry {
 export interface ToolCalls {
   /** `entries` is the raw `delta.tool_calls`. */
   take(entries: readonly unknown[], events: ModelEvent[]): void;
-  /** Tells on a call that still waits for arguments; to be called before anything else is said, and at the end. */
+  /** Tells on the calls that still wait for arguments; to be called before anything else is said, and at the end. */
   settle(events: ModelEvent[]): void;
 }
 
@@ -48,8 +48,7 @@ export function toolCalls(): ToolCalls {
   }
 
   function settle(events: ModelEvent[], except?: Call): void {
-    const waiting = calls.at(-1);
-    if (waiting && waiting !== except && !waiting.told) tell(waiting, '', events);
+    for (const waiting of calls) if (waiting !== except && !waiting.told) tell(waiting, '', events);
   }
 
   return {

@@ -37,10 +37,19 @@ function detailsOf(body: unknown): Fields {
 }
 
 function messageOf(details: Fields, status: number): string {
-  const said = [details.message, details.detail].find((text) => typeof text === 'string' && text.trim() !== '');
+  const said = [details.message, details.detail, ...listed(details.detail), ...listed(details.errors)].find(isText);
   if (typeof said !== 'string' || /<html|<!doctype/i.test(said))
     return `The model server answered with status ${status}.`;
   return said.slice(0, MESSAGE_CHARACTERS);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value.trim() !== '';
+}
+
+/** The messages of a list of errors, as FastAPI and others have it. */
+function listed(errors: unknown): readonly unknown[] {
+  return Array.isArray(errors) ? errors.filter(isRecord).map(({ msg, message }) => msg ?? message) : [];
 }
 
 const CODE_OF_STATUS: Readonly<Record<number, string>> = {
@@ -50,6 +59,7 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
   404: 'not_found',
   408: 'upstream_timeout',
   413: 'request_too_large',
+  422: 'invalid_request',
   429: 'rate_limit_exceeded',
   503: 'upstream_unavailable',
   504: 'upstream_timeout',
