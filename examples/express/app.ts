@@ -9,18 +9,19 @@ import { requireApiKey } from './require-api-key.ts';
 /** What the app is put together from. */
 export interface AppParts {
   readonly responses: DrainableRouter;
+  readonly chatCompletions: DrainableRouter;
   readonly apiKeys: readonly string[];
   readonly log: Logger;
 }
 
 /** The app. Only the API asks for a key. */
-export function createApp({ responses, apiKeys, log }: AppParts): Express {
+export function createApp({ responses, chatCompletions, apiKeys, log }: AppParts): Express {
   const app = express();
   app.use(pinoHttp({ logger: log, genReqId, serializers }));
   app.get('/health', (_req, res) => {
     res.json({ status: 'ok' });
   });
-  app.use('/v1', requireApiKey(apiKeys), responses);
+  app.use('/v1', requireApiKey(apiKeys), responses, chatCompletions);
   return app;
 }
 

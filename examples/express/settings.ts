@@ -11,6 +11,8 @@ export interface Settings {
   /** The bearer tokens that are let in; none lets everyone in. */
   readonly apiKeys: readonly string[];
   readonly log: boolean;
+  /** A file of MCP servers as every MCP client has it; `off` for none, undefined for the demo's own. */
+  readonly mcpConfig: string | undefined;
 }
 
 /** The environment, as `process.env` has it. */
@@ -29,6 +31,7 @@ export function readSettings(env: Environment): Settings {
       .map((key) => key.trim())
       .filter(Boolean),
     log: oneOf(env, 'LOG', ['on', 'off']) !== 'off',
+    mcpConfig: env.MCP_CONFIG || undefined,
   };
 }
 

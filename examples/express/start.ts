@@ -2,10 +2,17 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chatCompletionsUpstream, type Hooks, memoryStore, responsesRouter } from 'express-open-responses';
+import {
+  chatCompletionsRouter,
+  chatCompletionsUpstream,
+  type Hooks,
+  memoryStore,
+  responsesRouter,
+} from 'express-open-responses';
 import { type Logger, pino } from 'pino';
 import { createApp } from './app.ts';
 import { startDemoModel } from './demo-model.ts';
+import { startTools } from './mcp.ts';
 import { type Environment, readSettings } from './settings.ts';
 
 /** How long running responses have to finish when the example is stopped, in milliseconds. */
@@ -32,18 +39,22 @@ export async function start(env: Environment, say: (line: string) => void = cons
     baseURL: settings.upstreamBaseURL ?? demo?.baseURL,
     apiKey: settings.upstreamApiKey,
   });
-  const responses = responsesRouter({
+  const tools = startTools(settings.mcpConfig, demo !== undefined, say);
+  const options = {
     upstream,
+    tools,
     store: memoryStore(),
     heartbeat: { intervalMs: settings.heartbeatMs },
     hooks: logging(log),
-  });
-  const server = createServer(createApp({ responses, apiKeys: settings.apiKeys, log }));
+  };
+  const responses = responsesRouter(options);
+  const chatCompletions = chatCompletionsRouter(options);
+  const server = createServer(createApp({ responses, chatCompletions, apiKeys: settings.apiKeys, log }));
 
   async function close(): Promise<void> {
-    await responses.drain({ server, timeoutMs: DRAIN_MS });
+    await Promise.all([responses, chatCompletions].map((router) => router.drain({ server, timeoutMs: DRAIN_MS })));
     await closed(server);
-    await Promise.all([upstream.close?.(), demo?.close()]);
+    await Promise.all([upstream.close?.(), tools.close(), demo?.close()]);
   }
 
   try {
@@ -62,6 +73,7 @@ export async function start(env: Environment, say: (line: string) => void = cons
 function logging(log: Logger): Hooks {
   return {
     onResponse: (info) => log.info(info, 'response ended'),
+    onToolCall: (info) => log.info(info, 'tool called'),
     onError: (err, { requestId }) => log.warn({ err, requestId }, 'error answered'),
     onNote: (note, { requestId }) => log.info({ note, requestId }, 'left out of the request'),
   };

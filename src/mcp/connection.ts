@@ -1,9 +1,9 @@
 /** The pooled connection to one MCP server: opened when needed, reopened with backoff, closed when idle. */
+import { isRecord } from '../core/record.ts';
 import { unavailable } from './call-error.ts';
 import type { McpSettings } from './options.ts';
 import type { ServerSettings } from './server-config.ts';
 import { createSession, type Session } from './session.ts';
-import { untilAborted } from './until-aborted.ts';
 
 /** Where a connection stands. `idle`: not connected, and connected when next needed. `failed`: tried again later. */
 export type McpServerState = 'idle' | 'connecting' | 'ready' | 'failed' | 'closed';
@@ -18,7 +18,7 @@ export interface ConnectionStatus {
 /** The connection to one server; at most one session is current, older ones may still finish their requests. */
 export interface Connection {
   /** The current session, opened if there is none; rejects at once while the server is in backoff. */
-  session(signal: AbortSignal): Promise<Session>;
+  session(): Promise<Session>;
   /** Makes a session the last one's successor's business: no new requests go to it. */
   retire(session: Session, error: unknown): void;
   readonly status: ConnectionStatus;
@@ -140,10 +140,10 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
   }
 
   return {
-    async session(signal) {
+    async session() {
       if (status.state === 'closed' || status.state === 'failed') throw unavailable(label);
       keep();
-      return untilAborted(open(), signal);
+      return open();
     },
     retire,
     get status() {
@@ -165,8 +165,7 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
 
 /** An error in words; fetch hides the reason in its cause. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
-  const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
-  return `${error.message}${code}`;
+  if (!isRecord(error)) return String(error);
+  const { message, cause } = error;
+  return isRecord(cause) && cause.code !== undefined ? `${message} (${cause.code})` : String(message);
 }

@@ -4,6 +4,7 @@ import { unavailable } from './call-error.ts';
 import { type McpToolsOptions, mcpSettings } from './options.ts';
 import { serverList } from './server-list.ts';
 import { type McpServerStatus, serverTools } from './server-tools.ts';
+import { untilAborted } from './until-aborted.ts';
 
 /** The tools of all servers; one that is down takes only its own tools away. */
 export interface McpTools extends ToolProvider {
@@ -18,12 +19,12 @@ export function mcpTools(options: McpToolsOptions = {}): McpTools {
   const settings = mcpSettings(options);
   const servers = serverList(options, settings.warn).map((server) => serverTools(server, settings));
   const byLabel = new Map(servers.map((server) => [server.label, server]));
-  if (options.connect === 'eager') for (const server of servers) void server.list(new AbortController().signal);
+  if (options.connect === 'eager') for (const server of servers) void server.list();
 
   return {
     name: 'mcp',
     async list(signal) {
-      return (await Promise.all(servers.map((server) => server.list(signal)))).flat();
+      return (await untilAborted(Promise.all(servers.map((server) => server.list())), signal)).flat();
     },
     async call(call, signal) {
       const server = byLabel.get(call.server);

@@ -21,8 +21,8 @@ export interface McpServerStatus extends ConnectionStatus {
 /** One server's part of `mcpTools`. */
 export interface ServerTools {
   readonly label: string;
-  /** Waits for the first connection; later from the cache. A server that fails offers no tools. */
-  list(signal: AbortSignal): Promise<readonly ProvidedTool[]>;
+  /** Waits for the first connection, never longer than that may take; later from the cache. Never rejects. */
+  list(): Promise<readonly ProvidedTool[]>;
   call(call: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal): Promise<ToolResult>;
   status(): McpServerStatus;
   close(): Promise<void>;
@@ -69,13 +69,12 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
 
   /** Never rejects: what fails leaves the old list, and a connection that does not work is given up. */
   async function reload(): Promise<void> {
-    const signal = AbortSignal.timeout(settings.connectTimeoutMs);
     const before = listedAt;
-    const session = await connection.session(signal).catch(() => undefined);
+    const session = await connection.session().catch(() => undefined);
     // Connecting has listed the tools.
     if (!session || listedAt !== before) return;
     try {
-      await load(session, signal);
+      await load(session, AbortSignal.timeout(settings.connectTimeoutMs));
     } catch (error) {
       listedAt = Date.now();
       // A server may be too busy with calls to answer; one that answers with an error is there.
@@ -85,7 +84,7 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
 
   async function request(params: Readonly<Record<string, unknown>>, signal: AbortSignal) {
     for (let attempt = 0; ; attempt += 1) {
-      const session = await connection.session(signal);
+      const session = await untilAborted(connection.session(), signal);
       try {
         return await session.request('tools/call', params, signal);
       } catch (error) {
@@ -99,19 +98,18 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
   const has = (name: string) => tools.some((tool) => tool.name === name);
 
   async function find(name: string, signal: AbortSignal): Promise<void> {
-    await connection.session(signal);
+    await untilAborted(connection.session(), signal);
     if (!has(name) && server.allows(name)) await untilAborted(refresh(), signal);
     if (!has(name)) throw unknownTool(label, name);
   }
 
   return {
     label,
-    async list(signal) {
+    async list() {
       if (!connection.available) return [];
-      // The first to ask waits; a failure is told by `available`.
-      const first = listedAt === undefined;
-      if (first) await connection.session(signal).catch(() => signal.throwIfAborted());
-      else if (Date.now() - (listedAt ?? 0) > settings.refreshMs) void refresh();
+      // Connecting lists the tools; whether it failed is told by `available`.
+      if (listedAt === undefined) await connection.session().catch(() => {});
+      else if (Date.now() - listedAt > settings.refreshMs) void refresh();
       return connection.available ? tools : [];
     },
     async call({ name, arguments: args }, signal) {

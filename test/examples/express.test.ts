@@ -241,7 +241,7 @@ describe('starting and stopping the example app', () => {
   it('says first that it uses the demo model, then where it listens', async () => {
     const { start } = await import('../../examples/express/start.ts');
     const lines: string[] = [];
-    const { url, close } = await start({ PORT: '0', LOG: 'off' }, (line) => lines.push(line));
+    const { url, close } = await start({ PORT: '0', LOG: 'off', MCP_CONFIG: 'off' }, (line) => lines.push(line));
     await close();
     expect(lines).toEqual([
       expect.stringMatching(/^No UPSTREAM_BASE_URL: using the embedded demo model at http:\/\/127\.0\.0\.1:\d+\/v1$/),

@@ -7,7 +7,7 @@ const itServer = itBuilt(SERVER);
 
 describe('the example as a process', () => {
   itServer('[X-01] answers, and lets a running stream finish when it gets SIGTERM', async () => {
-    const app = await serve([SERVER], 2, { PORT: '0', LOG: 'off' });
+    const app = await serve([SERVER], 2, { PORT: '0', LOG: 'off', MCP_CONFIG: 'off' });
     const url = app.lines[1]?.split(' ').at(-1);
     const answer = await fetch(`${url}/responses`, {
       method: 'POST',
@@ -31,7 +31,7 @@ describe('the example as a process', () => {
   });
 
   itServer('logs requests without their keys', async () => {
-    const app = await serve([SERVER], 2, { PORT: '0', API_KEYS: 'secret-key' });
+    const app = await serve([SERVER], 2, { PORT: '0', MCP_CONFIG: 'off', API_KEYS: 'secret-key' });
     const url = app.lines[1]?.split(' ').at(-1);
     await fetch(`${url}/models?key=1`, { headers: { authorization: 'Bearer secret-key', cookie: 'secret-cookie' } });
     await app.stop();

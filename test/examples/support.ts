@@ -14,7 +14,7 @@ const execute = promisify(execFile);
 
 /** Starts the example in this process, silent and on a free port. */
 export function startExample(env: Variables = {}): Promise<Example> {
-  return start({ PORT: '0', LOG: 'off', ...env }, () => {});
+  return start({ PORT: '0', LOG: 'off', MCP_CONFIG: 'off', ...env }, () => {});
 }
 
 /** The text of a file of the project. */

@@ -5,6 +5,7 @@ import express, { type RequestHandler } from 'express';
 import { coreSettings } from '../../src/core/options.ts';
 import {
   chatCompletionsUpstream,
+  functionTools,
   memoryStore,
   type ResponseStore,
   responsesRouter,
@@ -18,6 +19,7 @@ import {
   textStream,
   toolCallStream,
 } from '../../src/testing/index.ts';
+import { expectValidEvent } from '../support/open-responses-schema.ts';
 import {
   eventsOf,
   type Fields,
@@ -255,7 +257,7 @@ describe('POST /responses as JSON', () => {
   it.each([
     ['length', 'max_output_tokens'],
     ['content_filter', 'content_filter'],
-  ])('[S-11] answers a stop for %s as incomplete, its last item too', async (finish, reason) => {
+  ])('[S-11] [D-06] answers a stop for %s as incomplete, its last item too', async (finish, reason) => {
     app.upstream.reply({
       body: finished(finish, { content: 'Let me see.' }, { tool_calls: [{ index: 0, ...call(PARIS) }] }),
     });
@@ -313,6 +315,29 @@ describe('POST /responses as JSON', () => {
       1,
     ]);
   });
+
+  it('[P-05] [C-04] answers calls that were given no arguments with an empty object, and loses none', async () => {
+    const calls = ['call_1', 'call_2'].map((id) => ({ id, name: 'now', arguments: '' }));
+    app.upstream.reply({ body: toolCallStream(calls) });
+    const { body } = await app.create({ input: 'Hi.', tools: [{ type: 'function', name: 'now' }] });
+    const whole = calls.map((each, index) => callAt(index, { ...each, arguments: '{}' }));
+    expect(maskedValue([body.id, body.output])).toEqual(['resp_SEED', whole]);
+  });
+
+  it.each([
+    ['mcp_call', ['mcp_list_tools', 'mcp_call', 'message']],
+    ['function_call', ['function_call', 'function_call_output', 'message']],
+  ] as const)(
+    '[M-06] [D-16] runs its own tool without asking the client, and shows it as %s',
+    async (mcpItems, types) => {
+      await restart({ mcpItems, tools: functionTools({ look: { execute: () => 'A cat.' } }) });
+      const look = { id: 'call_1', name: 'look', arguments: '{}' };
+      app.upstream.reply({ body: toolCallStream([look]) }, { body: textStream('I see a cat.') });
+      const { body } = await app.create({ input: 'Hi.' });
+      const told = app.asked().messages.at(-1)?.content;
+      expect([body.status, body.output.map(({ type }) => type), told]).toEqual(['completed', types, 'A cat.']);
+    },
+  );
 
   it('[D-13] never shows a call that allowed_tools does not allow, and notes it', async () => {
     app.upstream.reply({ body: toolCallStream([{ ...PARIS, id: 'call_1', name: 'delete_all' }, PARIS]) });
@@ -536,7 +561,7 @@ describe('POST /responses as a stream', () => {
     ]);
   });
 
-  it('[M-14] says queued only where the host asks for it', async () => {
+  it('[M-14] [D-04] says queued only where the host asks for it', async () => {
     const without = eventsOf(await app.streamed({ input: 'Hi.' })).slice(0, 2);
     await restart({ queuedEvent: true });
     const withQueued = eventsOf(await app.streamed({ input: 'Hi.' })).slice(0, 3);
@@ -556,14 +581,14 @@ describe('POST /responses as a stream', () => {
   });
 
   it('[M-08] [M-12] fills silence with comments, which have no number, by default after 15 s', async () => {
-    const beat = Promise.withResolvers<void>();
+    const [beat, resume] = gate();
     const upstream = upstreamOf(async function* () {
       yield [{ type: 'text-delta', text: 'a' }];
-      await beat.promise;
+      await beat;
       yield [{ type: 'finish', reason: 'stop' }];
     });
     await restart({ upstream, heartbeat: { intervalMs: 1 } });
-    const text = await readUntil(': heartbeat\n\n', beat.resolve);
+    const text = await readUntil(': heartbeat\n\n', resume);
     const sequences = eventsOf(text).map(({ sequence_number: sequence }) => sequence);
     const { heartbeat } = coreSettings('test', { store: memoryStore(), upstream });
     expect([text.includes('\n\n: heartbeat\n\n'), sequences, heartbeat]).toEqual([
@@ -600,7 +625,7 @@ describe('POST /responses as a stream', () => {
     ]);
   });
 
-  it('[S-11] [M-10] ends with response.incomplete, its item incomplete and last', async () => {
+  it('[S-11] [D-06] [M-10] ends with response.incomplete, its item incomplete and last', async () => {
     app.upstream.reply({ body: finished('length', { reasoning: 'Hm' }, { content: 'Cut' }) });
     const text = await app.streamed({ input: 'Hi.' });
     const message = { ...messageAt(1, outputText('Cut')), status: 'incomplete' };
@@ -619,6 +644,15 @@ function itemEvents(text: string): readonly unknown[] {
   return eventsOf(masked(text))
     .slice(2, -1)
     .map(({ type, sequence_number: _, ...fields }) => [type, fields]);
+}
+
+/** A promise, and what resolves it. */
+function gate(): readonly [Promise<void>, () => void] {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return [opened, () => open()];
 }
 
 /** A model server of our own making. */
@@ -691,10 +725,12 @@ const KNOWN_EVENTS: ReadonlySet<unknown> = new Set([
 const TERMINAL: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
 describe.each(Object.entries(STREAMS))('every stream: %s', (_, body) => {
-  it('[S-02] [C-05] [C-06] [D-03] [D-08] [M-10] [M-11] [M-12] [M-13] [M-15] [M-22] is numbered from 0, named, known, started once and ended once', async () => {
+  it('[S-02] [C-05] [C-06] [D-03] [D-08] [M-10] [M-11] [M-12] [M-13] [M-15] [M-22] is numbered from 0, named, valid, known, started once and ended once', async () => {
     app.upstream.reply({ body });
     const frames = framesOf(await app.streamed({ input: 'Hi.', tools: [WEATHER] }));
-    const events = frames.slice(0, -1).map(({ data }) => data as Fields);
+    // The cast: only the last frame is not an event, and the schema asks for a type.
+    const events = frames.slice(0, -1).map(({ data }) => data as Fields & { readonly type: string });
+    events.forEach(expectValidEvent);
     const counted = (type: string) => events.filter((event) => event.type === type).length;
     expect({
       done: frames.at(-1),
@@ -824,10 +860,16 @@ describe('previous_response_id', () => {
     const asked: string[] = [];
     const store: ResponseStore = {
       name: 'counting',
-      get: (key) => asked.push('get') && memory.get(key),
+      get(key) {
+        asked.push('get');
+        return memory.get(key);
+      },
       put: (response) => memory.put(response),
       delete: (key) => memory.delete(key),
-      chain: (key, limit) => asked.push('chain') && memory.chain(key, limit),
+      chain(key, limit) {
+        asked.push('chain');
+        return memory.chain(key, limit);
+      },
     };
     await restart({ store });
     let previous: string | null = null;
@@ -1028,12 +1070,17 @@ describe('GET /models', () => {
       { object: 'list', data: [model], models: [{ ...model, slug: 'fake-model' }] },
     ]);
   });
+
+  it('[S-16] lists nothing where the upstream has no list', async () => {
+    await restart({ upstream: upstreamOf(async function* () {}) });
+    const { status, body } = await app.get('/models');
+    expect([status, body]).toEqual([200, { object: 'list', data: [], models: [] }]);
+  });
 });
 
 describe('where it is mounted', () => {
   it.each(['/', '/v1', '/a/b'])('[M-18] [M-19] answers all of its paths below %s', async (mount) => {
     await restart({ mount });
-    app = { ...app, url: app.url.replace(/\/$/, '') };
     const { status, body } = await app.create({ input: 'Hi.' });
     const others = [await app.get(`/responses/${body.id}`), await app.get('/models')];
     expect([status, ...others.map((answer) => answer.status)]).toEqual([200, 200, 200]);

@@ -310,6 +310,33 @@ describe('outputBytes', () => {
     expect([at.status, past.status, (past.error as Fields).code]).toEqual(['completed', 'failed', 'output_too_large']);
   });
 
+  const logprobs = { content: [{ token: 'token', logprob: -1, bytes: null, top_logprobs: [] }] };
+  const citation = { type: 'url_citation', url_citation: { url: '', title: '', start_index: 0, end_index: 0 } };
+  const named = (index: number, name: string) => ({ tool_calls: [{ index, id: `c${index}`, function: { name } }] });
+  const unasked = { index: 0, id: 'c', function: { name: 'g', arguments: 'words ' } };
+  const hundreds = Array.from({ length: 500 }, (_, index) => index);
+
+  it.each<[string, readonly string[]]>([
+    ['words', [chatChunk({ content: 'word ' })]],
+    ['blanks, as a model in a loop', [chatChunk({ content: '\n' })]],
+    ['thoughts', [chatChunk({ content: '<think>' }), chatChunk({ content: 'hm ' })]],
+    ['refusals', [chatChunk({ refusal: 'no ' })]],
+    ['citations of nothing', [chatChunk({ annotations: [citation] })]],
+    ['log probabilities of nothing', [chatChunk({}, { choices: [{ index: 0, delta: { content: '' }, logprobs }] })]],
+    ['calls', hundreds.map((index) => chatChunk(named(index, `f${index}`)))],
+    ['the arguments of a call that is not allowed', [chatChunk({ tool_calls: [unasked] })]],
+    ['the name of one call', hundreds.map((index) => chatChunk(named(0, `f${index}`)))],
+  ])('[P-08][P-10] stops a model that writes %s for ever', async (_, chunks) => {
+    const pieces = chunks.length === 1 ? [chunks[0]?.repeat(50) ?? ''] : chunks;
+    await start({ outputBytes: 2000, durationMs: 3000 }, { body: pieces, endless: true });
+    const tools = [{ type: 'function', name: 'f' }];
+    const allowed = { type: 'allowed_tools', mode: 'auto', tools };
+    const only = chunks[0]?.includes('"g"') ? { tools, tool_choice: allowed } : {};
+    const { status, error } = await outcomeOf(app.url, await ask(app.url, { stream: true, ...only }));
+    expect([status, error]).toEqual([200, 'output_too_large']);
+    await fake.closed(0);
+  });
+
   it('[P-08] holds for an answer that is not streamed', async () => {
     await start({ outputBytes: 1000 }, { body: chatCompletion('x'.repeat(1000)) });
     const at = await both();

@@ -44,18 +44,20 @@ export function stdioServer(...args: readonly string[]): McpServerConfig {
   return { command: process.execPath, args: [script, ...args] };
 }
 
-/** A signal that is never aborted. */
-export const never = new AbortController().signal;
+/** A signal that is never aborted; a new one each time, as each collects listeners. */
+export function never(): AbortSignal {
+  return new AbortController().signal;
+}
 
 /** Calls a tool. */
-export function callTool(tools: McpTools, tool: string, args: Readonly<Record<string, unknown>> = {}, signal = never) {
+export function callTool(tools: McpTools, tool: string, args: Readonly<Record<string, unknown>> = {}, signal = never()) {
   const [server = '', name = ''] = tool.split('/');
   return tools.call({ server, name, arguments: args, scope: 'anonymous', requestId: 'req', request: {} }, signal);
 }
 
 /** The names on offer, as `server/tool`. */
 export async function toolNames(tools: McpTools): Promise<readonly string[]> {
-  return (await tools.list(never)).map(({ server, name }) => `${server}/${name}`);
+  return (await tools.list(never())).map(({ server, name }) => `${server}/${name}`);
 }
 
 /** The state of each server by label. */
@@ -88,6 +90,11 @@ export function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Resolves when this process has no child process. Node forgets a process one round after its end. */
+export function noChildProcesses(): Promise<void> {
+  return until(() => childProcesses() === 0);
 }
 
 /** How many child processes this process has. */

@@ -7,7 +7,7 @@ import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import { toolServer } from './mcp-tool-set.mjs';
+import { type ServerEvents, toolServer } from './mcp-tool-set.mjs';
 
 /** One request as it came in. */
 export interface SeenRequest {
@@ -32,7 +32,7 @@ export interface McpHttpServer {
   readonly sseUrl: string;
   readonly port: number;
   /** `call:<tool>`, `cancelled:<tool>`, `list`, `request`, `socket-closed`. */
-  readonly events: EventEmitter;
+  readonly events: ServerEvents;
   readonly requests: readonly SeenRequest[];
   readonly sessions: ReadonlyMap<string, Transport>;
   /** How many sockets are open, and how many were at most. */
@@ -50,7 +50,7 @@ export interface McpHttpServer {
 
 /** Starts the server. */
 export async function startMcpServer(options: McpHttpOptions = {}): Promise<McpHttpServer> {
-  const events = new EventEmitter();
+  const events: ServerEvents = new EventEmitter();
   const requests: SeenRequest[] = [];
   const sessions = new Map<string, StreamableHTTPServerTransport | SSEServerTransport>();
   const open = new Set<Socket>();

@@ -4,4 +4,6 @@ import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 
 export const PIXEL: string;
 export const LARGE: number;
-export function toolServer(events: EventEmitter, exit?: () => void): Server;
+/** Is told of what the server does, and may hold its lists back. */
+export type ServerEvents = EventEmitter & { hold?: Promise<void> };
+export function toolServer(events: ServerEvents, exit?: () => void): Server;

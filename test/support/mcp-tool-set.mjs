@@ -10,14 +10,16 @@ const schema = { type: 'object', properties: {} };
 
 /**
  * A server with tools for every case. `events` is told of calls (`call:<name>`), of cancellations
- * (`cancelled:<name>`) and of lists (`list`).
+ * (`cancelled:<name>`) and of lists (`list`), which wait for `events.hold`.
  */
 export function toolServer(events, exit = () => process.exit(3)) {
   const server = new Server({ name: 'test', version: '1' }, { capabilities: { tools: { listChanged: true } } });
+  let started = 0;
   let cancelled = 0;
 
   const untilCancelled = (signal) =>
     new Promise((_resolve, reject) => {
+      started += 1;
       signal.addEventListener('abort', () => {
         cancelled += 1;
         events.emit('cancelled:slow', signal.reason);
@@ -28,7 +30,7 @@ export function toolServer(events, exit = () => process.exit(3)) {
   const tools = {
     echo: ({ text: said }) => text(String(said)),
     slow: (_args, { signal }) => untilCancelled(signal),
-    cancelled: () => text(String(cancelled)),
+    progress: () => text(`${started} started, ${cancelled} cancelled`),
     fail: () => ({ ...text('It went wrong.'), isError: true }),
     refuse: ({ because }) => {
       throw new McpError(-32602, `refused: ${because}`);
@@ -43,21 +45,18 @@ export function toolServer(events, exit = () => process.exit(3)) {
     environment: () => text(JSON.stringify(process.env)),
     headers: (_args, { requestInfo }) =>
       text(JSON.stringify({ headers: requestInfo?.headers, url: String(requestInfo?.url) })),
-    add: () => {
+    add: ({ quietly }) => {
       tools.late = () => text('better than never');
-      void server.sendToolListChanged();
+      if (!quietly) void server.sendToolListChanged();
       return text('added');
-    },
-    remove: () => {
-      delete tools.late;
-      return text('removed');
     },
     image: () => ({ content: [{ type: 'image', data: PIXEL, mimeType: 'image/png' }] }),
     structured: () => ({ content: [], structuredContent: { degrees: 21 } }),
   };
 
-  server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
+  server.setRequestHandler(ListToolsRequestSchema, async ({ params }) => {
     events.emit('list');
+    await events.hold;
     const names = Object.keys(tools);
     // Two pages, so that every list proves that pages are followed.
     if (params?.cursor === 'rest') return { tools: names.slice(5).map((name) => ({ name, inputSchema: schema })) };

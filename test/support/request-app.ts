@@ -63,8 +63,9 @@ export async function startRequestApp({ chat, mount, ...options }: RequestAppSet
     options: { upstream: asking, ...options, hooks },
     ...(mount === undefined ? {} : { mount }),
   });
+  const url = app.url.replace(/\/$/, '');
   const post = (body: Fields) =>
-    fetch(`${app.url}/responses`, {
+    fetch(`${url}/responses`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'fake-model', ...body }),
@@ -72,12 +73,13 @@ export async function startRequestApp({ chat, mount, ...options }: RequestAppSet
 
   return {
     ...app,
+    url,
     upstream,
     notes,
     create: async (body) => answerOf(await post(body)),
     streamed: async (body) => (await post({ ...body, stream: true })).text(),
-    get: async (path) => answerOf(await fetch(`${app.url}${path}`)),
-    remove: async (path) => answerOf(await fetch(`${app.url}${path}`, { method: 'DELETE' })),
+    get: async (path) => answerOf(await fetch(`${url}${path}`)),
+    remove: async (path) => answerOf(await fetch(`${url}${path}`, { method: 'DELETE' })),
     // The cast: what these tests send upstream is a chat request.
     asked: () => upstream.requests.at(-1)?.body as ReturnType<RequestApp['asked']>,
     async close() {

@@ -172,6 +172,13 @@ describe('one call of a tool', () => {
   });
 });
 
+describe('a response without calls', () => {
+  it('[T-03] says nothing of tools that the client did not bring', async () => {
+    const { response } = await played(OPTIONS, [says('Hi')]);
+    expect([shape(response), response.tools]).toEqual([['message completed'], []]);
+  });
+});
+
 describe('several rounds', () => {
   it('[T-02, P-04] are one response: one id, one beginning, one end, and a model call for each round', async () => {
     const script = [
@@ -204,6 +211,23 @@ describe('several rounds', () => {
       Array.isArray(called) ? `${role} ${called.map((call) => call.id)}` : [role, id].filter(Boolean).join(' '),
     );
     expect(roles).toEqual(['user', 'assistant a', 'tool a', 'assistant b,c', 'tool b', 'tool c']);
+  });
+
+  it('[T-02, P-06] are told to the model as rounds though the lists of tools stand between parallel calls', async () => {
+    const tools = [providerOf('files', ['read']), providerOf('mail', ['send'])];
+    const script = [calls(['a', 'read'], ['b', 'send'], ['c', 'read', '{"p":2}']), says('Done.')];
+    const { response, asked } = await played({ tools }, script);
+    expect([shape(response), asked[1]?.messages.map(({ role }) => role)]).toEqual([
+      [
+        'mcp_list_tools',
+        'mcp_call read completed',
+        'mcp_list_tools',
+        'mcp_call send completed',
+        'mcp_call read completed',
+        'message completed',
+      ],
+      ['user', 'assistant', 'tool', 'tool', 'tool'],
+    ]);
   });
 
   it('[P-05, C-03] keep calls apart though the model server gives each round the same call ids', async () => {

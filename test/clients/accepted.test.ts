@@ -1,0 +1,71 @@
+/** Everything that real clients send is taken: what cannot be carried is left out with a note, and nothing is a 400. */
+import { memoryStore } from '../../src/index.ts';
+import { type ClientRequest, clientRequests, continuedBy, postedBody } from '../support/client-bodies.ts';
+import { expectValidResponse } from '../support/open-responses-schema.ts';
+import { type Fields, finalOf, type RequestApp, type Resource, startRequestApp } from '../support/request-app.ts';
+import { describeShared } from '../support/shared.ts';
+
+const recorded = clientRequests();
+const isServed = ({ path }: ClientRequest) => path === '/responses';
+const store = memoryStore();
+let app: RequestApp;
+
+beforeEach(async () => {
+  app = await startRequestApp({ store });
+});
+
+afterEach(() => app.close());
+
+/** The response to the body, which is asked for as the client asked. */
+async function answered(body: Fields): Promise<Resource> {
+  const previous = continuedBy(body);
+  if (previous) store.put(previous);
+  if (body.stream === true) return finalOf(await app.streamed(body));
+  const { status, body: response } = await app.create(body);
+  if (status !== 200) throw new Error(`refused with ${status}: ${JSON.stringify(response)}`);
+  return response;
+}
+
+/** The tools that are neither offered to the model nor noted. */
+function lost(tools: unknown): readonly Fields[] {
+  const offered = JSON.stringify(app.asked().tools ?? []);
+  return ((tools ?? []) as readonly Fields[]).filter(({ type, name }) => {
+    const carried = typeof name === 'string' && offered.includes(`"${name}"`);
+    return !carried && !app.notes.some(({ message }) => message.includes(`'${type}'`));
+  });
+}
+
+describeShared('what real clients post to /responses', () => {
+  it('[Q-02] is recorded here', () => {
+    expect(recorded.filter(isServed).length).toBeGreaterThan(60);
+  });
+
+  for (const request of recorded.filter(isServed)) {
+    it(`[S-03] [A-25] [Q-02] is taken, and no tool is lost without a note: ${request.name}`, async () => {
+      const body = postedBody(request);
+      const response = await answered(body);
+      expectValidResponse(response);
+      expect([response.status, response.model, lost(body.tools)]).toEqual(['completed', body.model, []]);
+    });
+  }
+});
+
+describe('tools that come as an item of the input', () => {
+  it('[S-03] [A-25] are offered or noted', async () => {
+    const tools = [{ type: 'namespace', name: 'functions', tools: [{ type: 'function', name: 'exec' }] }];
+    await answered({
+      input: [
+        { type: 'additional_tools', role: 'developer', tools },
+        { role: 'user', content: 'Hi.' },
+      ],
+    });
+    const noted = app.notes.some(({ message }) => message.includes("'additional_tools'"));
+    expect(noted || lost(tools).length === 0).toBe(true);
+  });
+});
+
+describeShared('what real clients post to other paths', () => {
+  for (const { name, path } of recorded.filter((request) => !isServed(request))) {
+    it.skip(`is taken: ${name} (skipped: ${path} is not served yet)`, () => undefined);
+  }
+});

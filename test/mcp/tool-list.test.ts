@@ -1,0 +1,88 @@
+/** A server's tool list: untrusted, so bounded. */
+import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import { serverSettings } from '../../src/mcp/server-config.ts';
+import { type ListPage, readToolList } from '../../src/mcp/tool-list.ts';
+
+const inputSchema = { type: 'object', properties: { a: { type: 'string' } } };
+
+function list(page: ListPage | readonly unknown[], config: object = {}) {
+  const listPage = typeof page === 'function' ? page : async () => ({ tools: page });
+  return readToolList(serverSettings('x', { url: 'http://h/', ...config }), listPage);
+}
+
+async function names(...args: Parameters<typeof list>): Promise<readonly string[]> {
+  return (await list(...args)).tools.map(({ name }) => name);
+}
+
+describe('readToolList', () => {
+  it('[T-01] provides what the core needs, under the label of the server', async () => {
+    const annotations = { readOnlyHint: true };
+    const tools = [
+      { name: 'a', title: 'A', description: 'Does a.', inputSchema, annotations },
+      { name: 'b', inputSchema },
+    ];
+    expect(await list(tools)).toEqual({
+      tools: [
+        { name: 'a', server: 'x', description: 'Does a.', parameters: inputSchema, annotations },
+        { name: 'b', server: 'x', parameters: inputSchema },
+      ],
+      unusable: 0,
+    });
+  });
+
+  it('[T-01] offers only the allowed tools, which is no loss to warn of', async () => {
+    const tools = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
+    const { tools: offered, unusable } = await list(tools, { allowedTools: ['c', 'a', 'z'] });
+    expect([offered.map(({ name }) => name), unusable]).toEqual([['a', 'c'], 0]);
+  });
+
+  it('follows pages, but not for ever', async () => {
+    let page = 0;
+    const endless: ListPage = async ({ cursor }) => ({ tools: [{ name: `t${page++}:${cursor}` }], nextCursor: 'more' });
+    const found = await names(endless);
+    expect([found.slice(0, 2), found.length, page]).toEqual([['t0:undefined', 't1:more'], 64, 64]);
+  });
+
+  it('bounds the number of tools', async () => {
+    const tools = Array.from({ length: 5_000 }, (_value, index) => ({ name: `t${index}` }));
+    const { tools: offered, unusable } = await list(tools);
+    expect([offered.length, unusable]).toEqual([512, 1]);
+  });
+
+  it('bounds descriptions', async () => {
+    const [atLimit, over] = (
+      await list([4096, 4097].map((size) => ({ name: `${size}`, description: 'd'.repeat(size) })))
+    ).tools;
+    expect([atLimit?.description, over?.description]).toEqual(['d'.repeat(4096), `${'d'.repeat(4096)}…`]);
+  });
+
+  it('leaves out what cannot be called or is too large, and keeps the rest', async () => {
+    const huge = { type: 'object', description: 'd'.repeat(128 * 1024) };
+    const needsTask = { execution: { taskSupport: 'required' } };
+    const tools = [
+      null,
+      { name: '' },
+      { name: 7 },
+      { name: 'n'.repeat(257) },
+      { name: 'huge', inputSchema: huge },
+      { name: 'task', ...needsTask },
+      { name: 'good' },
+      { name: 'good', description: 'again' },
+    ];
+    expect(await list(tools)).toEqual({ tools: [{ name: 'good', server: 'x' }], unusable: 7 });
+  });
+
+  it('[A-35] redacts descriptions and schemas', async () => {
+    const secret = 'hunter2-hunter2';
+    const tool = { name: 'a', description: `uses ${secret}`, inputSchema: { description: secret, maximum: 1 } };
+    expect((await list([tool], { headers: { 'x-key': secret } })).tools).toEqual([
+      { name: 'a', server: 'x', description: 'uses ***', parameters: { description: '***', maximum: 1 } },
+    ]);
+  });
+
+  it('takes a server that knows no tools for one that has none, and rejects other errors', async () => {
+    const failing = (code: number) => () => Promise.reject(new McpError(code, 'no'));
+    expect(await list(failing(-32601))).toEqual({ tools: [], unusable: 0 });
+    await expect(list(failing(-32603))).rejects.toThrow('no');
+  });
+});

@@ -1,0 +1,92 @@
+/** The recorded request bodies of real clients, and a summary of what becomes of them that holds none of their long texts. */
+import type { Item, StoredResponse } from '../../src/index.ts';
+import { listShared, readShared } from './shared.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One request that a real client sent. */
+export interface ClientRequest {
+  /** The file, which names the client and the scene. */
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+  readonly body: Fields;
+}
+
+/** Every recording; none where they are absent. */
+export function clientRequests(): readonly ClientRequest[] {
+  return listShared('clients', '.json').map((name) => ({ name, ...JSON.parse(readShared(`clients/${name}`)) }));
+}
+
+/** The body as it would be posted: a WebSocket's frame says a little more. */
+export function postedBody({ body }: ClientRequest): Fields {
+  const { type, generate, ...posted } = body;
+  return posted;
+}
+
+/** A response, kept before, that the body may continue: it made every call that the body answers. */
+export function continuedBy(body: Fields): StoredResponse | undefined {
+  const id = body.previous_response_id;
+  if (typeof id !== 'string') return undefined;
+  const input = Array.isArray(body.input) ? (body.input as readonly Item[]) : [];
+  const calls = input.filter(({ type }) => type === 'function_call_output').map(callOf);
+  return { scope: 'anonymous', id, createdAt: 0, input: [], output: calls, resource: { id, tools: [] } };
+}
+
+function callOf({ call_id: id }: Item): Item {
+  return { type: 'function_call', id: `fc_${id}`, call_id: id, name: 'seeded', arguments: '{}', status: 'completed' };
+}
+
+/** Texts up to this length are told as they are. */
+const SHORT = 32;
+
+/** A chat request with long texts as their lengths, messages as one line each and tools as their names. */
+export function summaryOf({ messages, tools, ...rest }: Fields): Fields {
+  return {
+    ...(abridged(rest) as Fields),
+    ...(tools === undefined ? {} : { tools: (tools as readonly Fields[]).map(toolLine) }),
+    messages: (messages as readonly Fields[]).map(messageLine),
+  };
+}
+
+function abridged(value: unknown): unknown {
+  if (typeof value === 'string') return short(value);
+  if (Array.isArray(value)) return value.map(abridged);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, abridged(inner)]));
+}
+
+function short(text: string): string {
+  return text.length <= SHORT ? text : `(${text.length} characters)`;
+}
+
+function toolLine({ function: called }: Fields): string {
+  // The cast: only function tools are ever offered upstream.
+  const { name, strict } = called as Fields;
+  return strict === undefined ? String(name) : `${name}${strict ? '!' : '?'}`;
+}
+
+function messageLine({
+  role,
+  content,
+  tool_call_id: id,
+  reasoning_content: thought,
+  tool_calls: calls,
+}: Fields): string {
+  return [
+    id === undefined ? role : `${role} ${id}`,
+    contentLine(content),
+    ...(thought === undefined ? [] : [`thought ${short(String(thought))}`]),
+    ...((calls ?? []) as readonly Fields[]).map(callLine),
+  ].join(' | ');
+}
+
+function contentLine(content: unknown): string {
+  if (!Array.isArray(content)) return content === null ? 'null' : short(String(content));
+  return content.map((part: Fields) => `${part.type}: ${JSON.stringify(abridged(part[String(part.type)]))}`).join(', ');
+}
+
+function callLine({ id, function: called }: Fields): string {
+  const { name, arguments: text } = called as Fields;
+  return `${id} ${name}${short(String(text))}`;
+}
