@@ -53,6 +53,7 @@ function stdioLink({ command, args, env, cwd }: StdioServer): Link {
   const exit = new Promise<void>((resolve) => {
     transport.onclose = resolve;
   });
+  sendInTurn(transport);
   const log = lastLines();
   transport.stderr?.on('data', log.add);
   return {
@@ -63,6 +64,17 @@ function stdioLink({ command, args, env, cwd }: StdioServer): Link {
       // The SDK does not wait for the end of what it killed; a grandchild may keep its pipes open for ever.
       await Promise.race([exit, sleep(EXIT_MS, undefined, { ref: false })]);
     },
+  };
+}
+
+/** One message after another: the SDK would have every message that a full pipe holds up wait by a listener of its own. */
+function sendInTurn(transport: StdioClientTransport): void {
+  const send = transport.send.bind(transport);
+  let last: Promise<unknown> = Promise.resolve();
+  transport.send = (message) => {
+    const sent = last.then(() => send(message));
+    last = sent.catch(() => {});
+    return sent;
   };
 }
 

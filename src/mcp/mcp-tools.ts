@@ -6,7 +6,10 @@ import { serverList } from './server-list.ts';
 import { type McpServerStatus, serverTools } from './server-tools.ts';
 import { untilAborted } from './until-aborted.ts';
 
-/** The tools of all servers; one that is down takes only its own tools away. */
+/**
+ * The tools of all servers; one that is down takes only its own tools away. Of each server at most 512 tools are on
+ * offer; descriptions are cut after 4,096 characters, and tools with a schema of over 128 Ki characters are left out.
+ */
 export interface McpTools extends ToolProvider {
   /** How each server is doing, in the order of the config. */
   status(): readonly McpServerStatus[];

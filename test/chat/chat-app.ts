@@ -54,8 +54,12 @@ export async function listen(app: ReturnType<typeof express>) {
   return { url, server, close };
 }
 
-/** The question of a test that is only after the answer. */
-export const QUESTION = { model: 'recorded-model', messages: [{ role: 'user' as const, content: 'Go.' }] };
+/** What the user says in the question of a test that is only after the answer. */
+export const USER = { role: 'user', content: 'Go.' } as const;
+export const QUESTION = { model: 'recorded-model', messages: [USER] };
+
+/** As openai-node authorizes itself here, so that a bare request is of the same scope. */
+export const AS_OPENAI = { headers: { authorization: 'Bearer client-key' } };
 
 /** What a request may have besides its body. */
 export interface Extra {
@@ -134,6 +138,35 @@ export async function streamed(url: string, body: Fields = {}): Promise<Told> {
 /** What openai-node makes of the JSON answer. */
 export async function whole(url: string, body: Fields = {}): Promise<Told> {
   return toldIn(await openaiClient(url).chat.completions.create({ ...QUESTION, ...body, stream: false }));
+}
+
+/** What the simplest of clients makes of the stream: deltas of one number belong together. */
+export async function gathered(url: string, body: Fields = {}): Promise<Told> {
+  const choices = (await askChunks(url, body)).flatMap(({ choices }) => choices as readonly StreamedChoice[]);
+  const calls = new Map<number, Told['calls'][number]>();
+  for (const { index, id, function: called } of choices.flatMap(({ delta }) => delta.tool_calls ?? [])) {
+    const before = calls.get(index) ?? { id: '', name: '', arguments: '' };
+    const { name = '', arguments: json } = called;
+    calls.set(index, {
+      id: before.id || (id ?? ''),
+      name: before.name || name,
+      arguments: before.arguments + (json ?? ''),
+    });
+  }
+  const content = choices.map(({ delta }) => delta.content ?? '').join('') || null;
+  return { content, calls: [...calls.values()], finish: String(choices.at(-1)?.finish_reason) };
+}
+
+interface StreamedChoice {
+  readonly delta: {
+    readonly content?: string | null;
+    readonly tool_calls?: readonly {
+      readonly index: number;
+      readonly id?: string;
+      readonly function: { readonly name?: string; readonly arguments?: string | null };
+    }[];
+  };
+  readonly finish_reason: string | null;
 }
 
 function toldIn({ choices }: OpenAI.Chat.ChatCompletion): Told {

@@ -10,11 +10,11 @@ import {
   QUESTION,
   startChatApp,
   streamed,
+  USER,
   whole,
 } from './chat-app.ts';
 import { calling, gate, result, says, wired } from './script.ts';
 
-const USER = QUESTION.messages[0];
 const ADDED = { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] };
 const FORMS = [
   ['in a stream', streamed],

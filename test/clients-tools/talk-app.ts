@@ -1,4 +1,4 @@
-/** An app with a tool of its own on both endpoints, over a model server that follows a script; and what it saw of a talk. */
+/** An app with a tool of its own on both endpoints, over a model server that follows a script; and what a talk comes to. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
@@ -21,7 +21,7 @@ export interface Script {
   readonly questions: readonly string[];
   /** What the model answers to each request, in order. */
   readonly rounds: readonly FakeAnswer[];
-  /** Whether the client brings a tool of its own. */
+  /** Whether the client brings a tool of its own, `clock`. */
   readonly bringsClock: boolean;
 }
 
@@ -32,7 +32,12 @@ export interface Talk {
   readonly questions: readonly string[];
   readonly bringsClock: boolean;
   /** Runs the client's own tool. */
-  readonly clock: (args: { readonly zone: string }) => string;
+  readonly clock: (args: ClockArguments) => string;
+}
+
+/** The arguments of the client's own tool. */
+export interface ClockArguments {
+  readonly zone: string;
 }
 
 /** How one client holds a talk: resolves with its final text for each question, and rejects on any failure it sees. */
@@ -41,15 +46,15 @@ export type Converse = (talk: Talk) => Promise<readonly string[]>;
 /** Everything that came of a talk. */
 export interface Told {
   readonly answers: readonly string[];
-  /** The runs of tools, the client's own and the server's, as `where what`. */
+  /** The runs of tools, as `whose: which argument`. */
   readonly ran: readonly string[];
-  /** The conversation of each request to the model. */
+  /** The conversation in each request to the model. */
   readonly asked: readonly (readonly string[])[];
   /** The items of each response that was kept, as `type name status`. */
   readonly shown: readonly (readonly string[])[];
 }
 
-/** The client's own tool, as function tools are declared everywhere. */
+/** The client's own tool, as JSON. */
 export const CLOCK = {
   name: 'clock',
   description: 'Tells the time.',
@@ -61,41 +66,44 @@ export const CLOCK = {
   },
 };
 
-/** Lets the client hold the talk. Throws unless the model was asked exactly as often as the script has rounds. */
+/** Lets the client hold the talk with an app of its own. */
 export async function hold(converse: Converse, script: Script, options: CoreOptions = {}): Promise<Told> {
   const { questions, rounds, bringsClock } = script;
   const ran: string[] = [];
   const shown: string[][] = [];
-  const clock = ({ zone }: { readonly zone: string }) => {
-    ran.push(`client: clock ${zone}`);
-    return `Noon in ${zone}.`;
-  };
   const fake = await startFakeUpstream();
   fake.reply(...rounds);
-  const app = await startTalkApp(fake.baseURL, { tools: weatherTools(ran), store: toldStore(shown), ...options });
+  const app = await startTalkApp(fake.baseURL, { tools: weatherTools(ran), store: watchedStore(shown), ...options });
   try {
-    const answers = await converse({ url: app.url, questions, bringsClock, clock });
-    const asked = fake.requests.map(({ body }) => transcript(body));
-    if (asked.length !== rounds.length) throw new Error(`The model was asked ${asked.length} times.`);
-    return { answers, ran, asked, shown };
+    const answers = await converse({ url: app.url, questions, bringsClock, clock: clockTool(ran) });
+    return { answers, ran, asked: fake.requests.map(({ body }) => transcript(body)), shown };
   } finally {
     await Promise.all([app.close(), fake.close()]);
   }
 }
 
-function weatherTools(ran: string[]) {
-  const weather = functionTool({
-    description: 'Tells the weather.',
-    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-    execute: ({ city }) => {
-      ran.push(`server: weather ${city}`);
-      return city === 'Atlantis' ? { content: 'No such city.', isError: true } : `Sunny in ${city}.`;
-    },
-  });
-  return functionTools({ weather });
+function clockTool(ran: string[]): Talk['clock'] {
+  return ({ zone }) => {
+    ran.push(`client: clock ${zone}`);
+    return `Noon in ${zone}.`;
+  };
 }
 
-function toldStore(shown: string[][]): ResponseStore {
+function weatherTools(ran: string[]) {
+  return functionTools({
+    weather: functionTool({
+      description: 'Tells the weather.',
+      parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+      execute: ({ city }) => {
+        ran.push(`server: weather ${city}`);
+        return city === 'Atlantis' ? { content: 'No such city.', isError: true } : `Sunny in ${city}.`;
+      },
+    }),
+  });
+}
+
+/** Notes what clients are shown: a response is kept as it was answered. */
+function watchedStore(shown: string[][]): ResponseStore {
   const store = memoryStore();
   return {
     ...store,
@@ -113,16 +121,14 @@ function shape({ type, name, status }: Item): string {
 async function startTalkApp(baseURL: string, options: CoreOptions) {
   const upstream = chatCompletionsUpstream({ baseURL, apiKey: 'upstream-key', retries: 0 });
   const shared = { upstream, ...options };
-  const app = express().use('/v1', responsesRouter(shared), chatCompletionsRouter(shared));
-  const server = app.listen(0, '127.0.0.1');
+  const server = express().use('/v1', responsesRouter(shared), chatCompletionsRouter(shared)).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   const close = async () => {
     const closed = once(server, 'close');
     server.close();
     server.closeAllConnections();
     await Promise.all([closed, upstream.close?.()]);
   };
-  return { url, close };
+  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, close };
 }

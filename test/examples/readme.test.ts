@@ -5,7 +5,7 @@ import type { Example } from '../../examples/express/start.ts';
 import { codeBlocks, itBuilt, itWith, readProject, run, serve, startExample } from './support.ts';
 
 const [tryIt, curl, tests] = codeBlocks('README.md', 'bash');
-const [client, mount, tools] = codeBlocks('README.md', 'js');
+const [client, mount, tools, mcpServers] = codeBlocks('README.md', 'js');
 const [curlPrinted, clientPrinted] = codeBlocks('README.md', 'text');
 const itCurl = await itWith('curl');
 
@@ -54,8 +54,10 @@ describe('the README', () => {
   });
 
   it('quotes its snippets from the example', () => {
-    const files = ['client', 'mount', 'tools'].map((name) => readProject(`examples/express/${name}.mjs`));
-    expect([client, mount, tools]).toEqual(files);
+    const files = ['client', 'mount', 'tools', 'mcp-servers'].map((name) =>
+      readProject(`examples/express/${name}.mjs`),
+    );
+    expect([client, mount, tools, mcpServers]).toEqual(files);
   });
 });
 
@@ -96,6 +98,26 @@ describe('the README’s servers', () => {
     expect([output.at(-2)?.output, output.at(-1)?.content[0].text]).toEqual([
       'Order 7 is on its way.',
       'The tool answered "Order 7 is on its way.". Before that you wrote "What is the status of order "7"?"',
+    ]);
+  });
+
+  itBuilt('dist/index.js')('[T-01] [S-19] run the tools of MCP servers on the Chat Completions API', async () => {
+    const script = 'node_modules/@modelcontextprotocol/server-everything/dist/index.js';
+    const local = (mcpServers ?? '')
+      .replace("command: 'npx'", `command: '${execPath}'`)
+      .replace("'-y', '@modelcontextprotocol/server-everything'", `'${script}'`)
+      .replace('https://mcp.example.com/mcp', 'http://127.0.0.1:1/mcp');
+    const app = await serveSnippet(local);
+    const messages = [{ role: 'user', content: 'Please call the echo tool.' }];
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ model: 'm', messages });
+    const answer = await fetch(`${app.lines[0]}/v1/chat/completions`, { method: 'POST', headers, body });
+    const { choices } = JSON.parse(await answer.text());
+    const states = JSON.parse(await (await fetch(`${app.lines[0]}/health`)).text());
+    await app.stop();
+    expect([choices[0].message.content, states.map(({ state }: { state: string }) => state)]).toEqual([
+      expect.stringContaining('Echo: '),
+      ['ready', 'failed'],
     ]);
   });
 });

@@ -590,6 +590,12 @@ describe('a hostile model server', () => {
     expect(await outputOf([entry(0, 'f'), entry(1e9, 'g')])).toEqual([done('f'), done('g')]);
   });
 
+  it('[P-05] may leave out the arguments of several calls, none of which is lost', async () => {
+    const none = (index: number, name: string) => [entry(index, name, '')];
+    const empty = (name: string) => done(name, '{}');
+    expect(await outputOf(none(0, 'f'), none(1, 'g'), none(2, 'h'))).toEqual([empty('f'), empty('g'), empty('h')]);
+  });
+
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', '<script>', 'a\nb', 'é🙂', ' '])(
     '[P-14] may call a tool %j',
     async (name) => {

@@ -1,6 +1,6 @@
 /** Every limit: its default, an answer at the limit, and a clean refusal one past it. */
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { DEFAULT_LIMITS } from '../../src/core/limits.ts';
 import { chatSettings } from '../../src/core/upstream/chat-options.ts';
 import { chatCompletionsUpstream, type Limits, memoryStore, type StoredResponse } from '../../src/index.ts';
@@ -243,6 +243,26 @@ describe('durationMs', () => {
   });
 });
 
+describe('durationMs for a client that reads nothing', () => {
+  it('[P-10] ends its turn too, so that nobody holds a place for ever', async () => {
+    await start(
+      { durationMs: 300, concurrentTurns: 1 },
+      { body: chatChunk({ content: 'x'.repeat(65_536) }), endless: true },
+    );
+    const body = '{"model":"m","input":"Hi","stream":true}';
+    const head = `POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+    const client = connect(Number(new URL(app.url).port), '127.0.0.1').pause();
+    client.on('error', () => {}).write(`${head}\r\n\r\n${body}`);
+    await fake.closed(0);
+    fake.reply({ body: textStream('Hi') });
+    const deadline = performance.now() + 3000;
+    let { status } = await ask(app.url);
+    while (status === 429 && performance.now() < deadline) ({ status } = await ask(app.url));
+    client.destroy();
+    expect(status).toBe(200);
+  });
+});
+
 describe('eventBytes', () => {
   /** A stream whose first event has exactly so many bytes of data. */
   function streamOf(bytes: number, letter = 'x'): { readonly body: string; readonly letters: number } {
@@ -327,8 +347,8 @@ describe('outputBytes', () => {
     ['the arguments of a call that is not allowed', [chatChunk({ tool_calls: [unasked] })]],
     ['the name of one call', hundreds.map((index) => chatChunk(named(0, `f${index}`)))],
   ])('[P-08][P-10] stops a model that writes %s for ever', async (_, chunks) => {
-    const pieces = chunks.length === 1 ? [chunks[0]?.repeat(50) ?? ''] : chunks;
-    await start({ outputBytes: 2000, durationMs: 3000 }, { body: pieces, endless: true });
+    const body = chunks.join('').repeat(chunks.length > 100 ? 1 : 50);
+    await start({ outputBytes: 2000, durationMs: 3000 }, { body, endless: true });
     const tools = [{ type: 'function', name: 'f' }];
     const allowed = { type: 'allowed_tools', mode: 'auto', tools };
     const only = chunks[0]?.includes('"g"') ? { tools, tool_choice: allowed } : {};

@@ -50,7 +50,12 @@ export function never(): AbortSignal {
 }
 
 /** Calls a tool. */
-export function callTool(tools: McpTools, tool: string, args: Readonly<Record<string, unknown>> = {}, signal = never()) {
+export function callTool(
+  tools: McpTools,
+  tool: string,
+  args: Readonly<Record<string, unknown>> = {},
+  signal = never(),
+) {
   const [server = '', name = ''] = tool.split('/');
   return tools.call({ server, name, arguments: args, scope: 'anonymous', requestId: 'req', request: {} }, signal);
 }

@@ -54,8 +54,9 @@ export function toolServer(events, exit = () => process.exit(3)) {
     structured: () => ({ content: [], structuredContent: { degrees: 21 } }),
   };
 
-  server.setRequestHandler(ListToolsRequestSchema, async ({ params }) => {
+  server.setRequestHandler(ListToolsRequestSchema, async ({ params }, { signal }) => {
     events.emit('list');
+    signal.addEventListener('abort', () => events.emit('cancelled:list'));
     await events.hold;
     const names = Object.keys(tools);
     // Two pages, so that every list proves that pages are followed.

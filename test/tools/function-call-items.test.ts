@@ -4,11 +4,13 @@ import { describeShared } from '../support/shared.ts';
 import { calls, play, played, providerOf, saying, says, shape, told, typesOf, withTools } from './support.ts';
 
 const IMAGE = 'data:image/png;base64,iVBORw0KGgo=';
-const tools = providerOf('files', ['read', 'fall', 'draw'], ({ name }) => {
+const tools = providerOf('files', ['read', 'fall', 'draw', 'sketch'], ({ name }) => {
   if (name === 'fall') return Promise.reject(new Error('It fell.'));
+  // As MCP has it: an image without a `detail`.
+  if (name === 'sketch') return Promise.resolve(saying([{ type: 'input_image', image_url: IMAGE }]));
   const drawn = [
     { type: 'input_text', text: 'A cat:' },
-    { type: 'input_image', image_url: IMAGE },
+    { type: 'input_image', image_url: IMAGE, detail: 'auto' },
   ];
   return Promise.resolve(saying(name === 'draw' ? drawn : 'Read.'));
 });
@@ -89,7 +91,7 @@ describe('calls that the server ran, shown as function calls', () => {
           tool_calls: [{ id: 'call_a', type: 'function', function: { name: 'draw', arguments: '{}' } }],
         },
         { role: 'tool', tool_call_id: 'call_a', content: 'A cat:' },
-        { role: 'user', content: [{ type: 'image_url', image_url: { url: IMAGE } }] },
+        { role: 'user', content: [{ type: 'image_url', image_url: { url: IMAGE, detail: 'auto' } }] },
       ]);
     });
   });
@@ -100,6 +102,7 @@ describeShared('the published schema of Open Responses', () => {
     ['one call', ['read']],
     ['parallel calls, one of which fails', ['read', 'fall']],
     ['a call whose result is an image', ['draw']],
+    ['a call whose result is an image that does not say how closely to look', ['sketch']],
   ])('[T-03, M-06, S-02] takes every event and the response of %s', async (_, names) => {
     const round = calls(...names.map((name) => [`call_${name}`, name] as const));
     await withTools(OPTIONS, async (app) => {

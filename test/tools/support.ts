@@ -53,6 +53,18 @@ export async function withTools<Result>(
   run: (app: ToolsApp) => Promise<Result>,
 ): Promise<Result> {
   const fake = await startFakeUpstream();
+  try {
+    return await withApp(options, fake, run);
+  } finally {
+    await fake.close();
+  }
+}
+
+async function withApp<Result>(
+  options: RouterOptions,
+  fake: FakeUpstream,
+  run: (app: ToolsApp) => Promise<Result>,
+): Promise<Result> {
   const notes: Note[] = [];
   const toolCalls: ToolCallInfo[] = [];
   const hooks = {
@@ -65,7 +77,7 @@ export async function withTools<Result>(
   try {
     return await run({ ...app, fake, notes, toolCalls });
   } finally {
-    await Promise.all([app.close(), fake.close()]);
+    await app.close();
   }
 }
 
