@@ -45,3 +45,8 @@ export function modelCallOfItem(itemId: string): string | undefined {
   const [, seed, round = '0'] = OWN_ITEM_ID.exec(itemId) ?? [];
   return seed === undefined ? undefined : `${seed}.${round}`;
 }
+
+/** The client's own request id where it is fit for a header, else a new one. */
+export function requestIdFrom(given: unknown): string {
+  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : `req_${randomSeed()}`;
+}

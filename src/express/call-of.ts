@@ -1,16 +1,15 @@
 /** Makes a core call of an Express request. */
-import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
+import { scopeOf } from '../core/api.ts';
 import type { Call } from '../core/call.ts';
-import { randomSeed } from '../core/ids.ts';
+import { requestIdFrom } from '../core/ids.ts';
 
 /** The tenant of a request, as the host knows it. */
 export type Scope = (req: Request) => string;
 
 /** A digest of the `Authorization` header; `anonymous` without one. */
 export function scopeOfAuthorization(req: Request): string {
-  const { authorization } = req.headers;
-  return authorization ? createHash('sha256').update(authorization).digest('base64url') : 'anonymous';
+  return scopeOf({ get: (name) => req.get(name) ?? null });
 }
 
 /** The call, with a signal that is aborted when the client leaves before the answer is finished. */
@@ -25,7 +24,7 @@ export function callOf(req: Request, res: Response, scope: Scope): Call {
     query: req.query,
     headers: headersOf(req),
     scope: scope(req),
-    requestId: requestIdOf(req),
+    requestId: requestIdFrom(req.headers['x-request-id']),
     signal: left.signal,
     request: req,
     disconnect: () => res.destroy(),
@@ -38,10 +37,4 @@ function headersOf(req: Request): Headers {
     if (value !== undefined) headers.set(name, Array.isArray(value) ? value.join(', ') : value);
   }
   return headers;
-}
-
-/** The client's own id where it is fit for a header, else a new one. */
-export function requestIdOf(req: Request): string {
-  const given = req.headers['x-request-id'];
-  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : `req_${randomSeed()}`;
 }

@@ -1,6 +1,6 @@
 /** The Chat Completions API, with tools that the server runs, as an Express router. */
+import { chatSettingsOf } from '../core/api.ts';
 import { chatEndpoints } from '../core/chat-completions/endpoints.ts';
-import type { ChatSettings } from '../core/chat-completions/prepare-chat.ts';
 import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts';
 
 /**
@@ -10,10 +10,7 @@ import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts
  */
 export function chatCompletionsRouter(options: RouterOptions = {}): DrainableRouter {
   const { router, settings, on, body, finish } = routerKit('chatCompletionsRouter', options);
-  if (!settings.upstream.chat) {
-    throw new TypeError(`chatCompletionsRouter: upstream must speak Chat Completions, got '${settings.upstream.name}'`);
-  }
-  const { create, models, drain } = chatEndpoints(settings as ChatSettings);
+  const { create, models, drain } = chatEndpoints(chatSettingsOf('chatCompletionsRouter', settings));
   router.post('/chat/completions', body, on(create));
   router.get('/models', on(models));
   return finish(drain);
