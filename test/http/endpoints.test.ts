@@ -69,6 +69,8 @@ const USAGE = {
   output_tokens_details: { reasoning_tokens: 0 },
   total_tokens: 21,
 };
+/** The sum of two model calls. */
+const TWICE = { ...USAGE, input_tokens: 18, output_tokens: 24, total_tokens: 42 };
 const NO_USAGE = {
   input_tokens: 0,
   input_tokens_details: { cached_tokens: 0 },
@@ -328,14 +330,19 @@ describe('POST /responses as JSON', () => {
     ['mcp_call', ['mcp_list_tools', 'mcp_call', 'message']],
     ['function_call', ['function_call', 'function_call_output', 'message']],
   ] as const)(
-    '[M-06] [D-16] runs its own tool without asking the client, and shows it as %s',
+    '[M-06] [D-16] [B-42] [S-10] runs its own tool without asking the client, and shows it as %s',
     async (mcpItems, types) => {
       await restart({ mcpItems, tools: functionTools({ look: { execute: () => 'A cat.' } }) });
       const look = { id: 'call_1', name: 'look', arguments: '{}' };
       app.upstream.reply({ body: toolCallStream([look]) }, { body: textStream('I see a cat.') });
       const { body } = await app.create({ input: 'Hi.' });
       const told = app.asked().messages.at(-1)?.content;
-      expect([body.status, body.output.map(({ type }) => type), told]).toEqual(['completed', types, 'A cat.']);
+      expect([body.status, body.output.map(({ type }) => type), told, body.usage]).toEqual([
+        'completed',
+        types,
+        'A cat.',
+        TWICE,
+      ]);
     },
   );
 

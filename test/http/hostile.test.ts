@@ -171,8 +171,8 @@ describe('a hostile body', () => {
     ['unsafe tokens', { max_output_tokens: 2 ** 60 }, 'integer_above_max_value', 'max_output_tokens'],
     ['no tool calls', { max_tool_calls: 0 }, 'integer_below_min_value', 'max_tool_calls'],
     ['21 logprobs', { top_logprobs: 21 }, 'integer_above_max_value', 'top_logprobs'],
-    ['a text for include', { include: 'all' }, 'invalid_type', 'include'],
-    ['a number in include', { include: [7] }, 'invalid_type', 'include[0]'],
+    ['a text for include', { include: 'all' }, 'invalid_value', 'include'],
+    ['an object for include', { include: { length: 1 } }, 'invalid_value', 'include'],
     ['an array for metadata', { metadata: [] }, 'invalid_type', 'metadata'],
     ['a number in metadata', { metadata: { a: 7 } }, 'invalid_type', 'metadata.a'],
     ['long metadata', { metadata: { a: 'x'.repeat(513) } }, 'string_above_max_length', 'metadata.a'],
@@ -328,7 +328,7 @@ describe('a hostile body', () => {
 
   it.each([
     ['numbers as tools', '{"model":"m","input":"Hi","tools":[', '1,'],
-    ['arrays as an input', '{"model":"m","input":[', '[],'],
+    ['numbers as an input', '{"model":"m","input":[', '1,'],
   ])('[P-14] of 32 MiB that holds millions of %s neither ends nor stops the process', async (_, head, piece) => {
     const body = `${head}${piece.repeat(Math.floor((32 * 1024 * 1024 - 100) / piece.length))}1]}`;
     const hit = await startMemoryProcess(fake.baseURL, ['--max-old-space-size=2048']);

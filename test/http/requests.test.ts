@@ -136,14 +136,14 @@ describe('input', () => {
   it('[S-03] finds the item that a reference names, in the history and in other stored responses', async () => {
     app.upstream.reply({ body: textStream('Once.') }, { body: textStream('Twice.') });
     const { body: first } = await app.create({ input: 'One?' });
-    const { body: second } = await app.create({ input: 'Two?' });
+    const { body: second } = await app.create({ input: [{ id: 'msg_own', role: 'user', content: 'Two?' }] });
     const reference = (id: unknown) => ({ type: 'item_reference', id });
-    const input = [reference(first.output[0]?.id), reference(second.output[0]?.id), { role: 'user', content: 'Hi.' }];
+    const input = [reference(first.output[0]?.id), reference('msg_own'), { role: 'user', content: 'Hi.' }];
     expect(await messagesOf(input, { previous_response_id: second.id })).toEqual([
       { role: 'user', content: 'Two?' },
       { role: 'assistant', content: 'Twice.' },
       { role: 'assistant', content: 'Once.' },
-      { role: 'assistant', content: 'Twice.' },
+      { role: 'user', content: 'Two?' },
       USER,
     ]);
   });

@@ -13,6 +13,11 @@ export function isCall(item: Item): boolean {
   return OUTPUT_TYPE.has(item.type);
 }
 
+/** A call whose arguments were cut off, which a client need not answer. */
+function isCutOff({ status }: Item): boolean {
+  return status === 'incomplete';
+}
+
 /** Whether the item answers such a call. */
 export function isCallOutput(item: Item): boolean {
   return OUTPUT_TYPES.has(item.type);
@@ -20,7 +25,7 @@ export function isCallOutput(item: Item): boolean {
 
 /**
  * Each call's output, wherever it stands behind its call; a second output of one call is left out. An output that names its tool but follows no call brings
- * its call along: the returned items hold it. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
+ * its call along: the returned items hold it. A call that was cut off and has no output is left out. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
  */
 export function pairCalls(items: readonly Item[]): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
   const open = new Map<unknown, Item[]>();
@@ -33,9 +38,9 @@ export function pairCalls(items: readonly Item[]): { items: readonly Item[]; out
     if (isCall(item)) open.set(item.call_id, [...(open.get(item.call_id) ?? []), item]);
     paired.push(item);
   }
-  const unanswered = [...open.values()].flat()[0];
-  if (unanswered) throw outputMissing(unanswered);
-  return { items: paired, outputs };
+  const unanswered = new Set([...open.values()].flat());
+  for (const call of unanswered) if (!isCutOff(call)) throw outputMissing(call);
+  return { items: paired.filter((item) => !unanswered.has(item)), outputs };
 }
 
 /** The newest unanswered call of this id, since ids come back in later turns; none for a second answer to the same call. */

@@ -21,6 +21,7 @@ export function validateCreate(body: unknown): CreateBody {
   const result = createSchema.safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   refuseUnsupported(result.data);
+  if (isOmitted(body.input) && !result.data.previous_response_id) throw missing(['input']);
   checkInput(body.input);
   checkTools(body.tools);
   refuseDepth(body);
@@ -39,7 +40,7 @@ function unsupported(param: string, message: string): ApiError {
 }
 
 function checkInput(input: unknown): void {
-  if (input === undefined || input === null || typeof input === 'string') return;
+  if (isOmitted(input) || typeof input === 'string') return;
   if (!Array.isArray(input)) throw wrongType(['input'], 'a string or an array of items', input);
   for (const [index, item] of input.entries()) checkItem(item, ['input', index]);
 }
@@ -64,7 +65,7 @@ export function itemType(item: Fields): string {
 
 function checkParts(parts: unknown, path: Path, required: boolean): void {
   if (typeof parts === 'string') return;
-  if (parts === undefined || parts === null) {
+  if (isOmitted(parts)) {
     if (required) throw missing(path);
     return;
   }
@@ -78,7 +79,19 @@ function checkPart(part: unknown, path: Path): void {
   const schema = own(partSchemas, String(part.type));
   if (!schema) throw unknownPart([...path, 'type']);
   checkWith(schema, part, path);
+  refuseEmpty(part, path);
   if (needsFile(part)) throw unsupported(pathText([...path, 'file_id']), NO_FILES);
+}
+
+/** What each of these parts may hold its data in. */
+const SOURCES: Readonly<Record<string, readonly string[]>> = {
+  input_image: ['image_url', 'file_id'],
+  input_file: ['file_data', 'file_url', 'file_id'],
+};
+
+function refuseEmpty(part: Fields, path: Path): void {
+  const sources = own(SOURCES, String(part.type));
+  if (sources && !sources.some((field) => part[field])) throw missing([...path, sources[0] as string]);
 }
 
 const NO_FILES = 'Uploaded files are not supported here; send a URL or a data URL.';
@@ -95,7 +108,7 @@ function unknownPart(path: Path): ApiError {
 }
 
 function checkTools(tools: unknown): void {
-  if (tools === undefined || tools === null) return;
+  if (isOmitted(tools)) return;
   if (!Array.isArray(tools)) throw wrongType(['tools'], 'an array of objects', tools);
   for (const [index, tool] of tools.entries()) checkTool(tool, ['tools', index]);
 }
@@ -114,6 +127,10 @@ function checkWith(schema: (typeof itemSchemas)[string] | undefined, value: Fiel
 
 function own<Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+function isOmitted(value: unknown): boolean {
+  return value === undefined || value === null;
 }
 
 function missing(path: Path): ApiError {

@@ -106,8 +106,8 @@ function settleChoice(
 ): Settled {
   if (typeof choice === 'string') return { toolChoice: wordChoice(choice, offered), allowed: undefined };
   if (!isRecord(choice)) return { toolChoice: undefined, allowed: undefined };
-  if (choice.type === 'allowed_tools') return allowedTools(choice, offer);
-  if (choice.type === 'mcp') return serverChoice(choice, offer);
+  if (choice.type === 'allowed_tools') return allowedTools(choice, offered, offer);
+  if (choice.type === 'mcp') return allowedTools({ tools: [choice], mode: 'required' }, offered, offer);
   if (choice.type === 'function') return { toolChoice: namedChoice(choice, offered), allowed: undefined };
   note({ code: 'tool_choice_dropped', message: `A tool_choice of type '${choice.type}' cannot be met here.` });
   return { toolChoice: undefined, allowed: undefined };
@@ -120,31 +120,34 @@ function wordChoice(choice: string, offered: readonly ToolDefinition[]): ToolCho
 }
 
 function namedChoice(choice: Fields, offered: readonly ToolDefinition[]): ToolChoice {
-  const name = choice.name ?? (isRecord(choice.function) ? choice.function.name : undefined);
+  const name = nameIn(choice);
   if (offered.some((tool) => tool.name === name)) return { name: name as string };
   throw choiceError(`Tool choice '${typeof name === 'string' ? name : 'function'}' not found in 'tools' parameter.`);
 }
 
 /** All tools stay in the prompt; one required tool is the same as naming it, which every server understands. */
-function allowedTools({ tools, mode }: Fields, offer: Offer): Settled {
+function allowedTools({ tools, mode }: Fields, offered: readonly ToolDefinition[], offer: Offer): Settled {
   if (!Array.isArray(tools)) throw choiceError("Missing required parameter: 'tool_choice.tools'.");
   const names = tools.filter(isRecord).flatMap((tool) => namesOf(tool, offer));
-  const only = names.length === 1 && mode === 'required' ? { name: names[0] as string } : undefined;
+  const callable = names.filter((name) => offered.some((tool) => tool.name === name));
+  if (mode === 'required' && callable.length === 0) throw choiceError("No tool of 'tool_choice.tools' is in 'tools'.");
+  const only = callable.length === 1 && mode === 'required' ? { name: callable[0] as string } : undefined;
   return { toolChoice: only ?? (mode === 'required' ? 'required' : 'auto'), allowed: new Set(names) };
 }
 
-function serverChoice(choice: Fields, offer: Offer): Settled {
-  const settled = allowedTools({ tools: [choice], mode: 'required' }, offer);
-  if (settled.allowed?.size === 0) throw choiceError('The tool choice names no tool of a server that is offered here.');
-  return settled;
-}
-
 /** A server's label stands for all of its tools, or for the one that is named. */
-function namesOf({ type, name, server_label: label }: Fields, offer: Offer): readonly string[] {
+function namesOf(tool: Fields, offer: Offer): readonly string[] {
+  const { type, server_label: label } = tool;
+  const name = nameIn(tool);
   if (type !== 'mcp') return typeof name === 'string' ? [name] : [];
   return [...offer]
     .filter(([, { tool }]) => tool.server === label && (name === undefined || name === null || tool.name === name))
     .map(([modelName]) => modelName);
+}
+
+/** Some clients name a function as the Chat wire does. */
+function nameIn({ name, function: called }: Fields): unknown {
+  return name ?? (isRecord(called) ? called.name : undefined);
 }
 
 function choiceError(message: string): ApiError {
@@ -167,7 +170,7 @@ export function modelRequest(body: CreateBody, items: readonly Item[], plan: Too
     topP: body.top_p,
     presencePenalty: body.presence_penalty,
     frequencyPenalty: body.frequency_penalty,
-    topLogprobs: body.top_logprobs ?? (body.include?.includes(LOGPROBS) ? 0 : undefined),
+    topLogprobs: body.top_logprobs || (body.include?.includes(LOGPROBS) ? 0 : undefined),
     metadata: body.metadata,
     serviceTier: body.service_tier,
     safetyIdentifier: body.safety_identifier,

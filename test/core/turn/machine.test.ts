@@ -750,6 +750,38 @@ const SERVER_CALLS: readonly Row[] = [
     ],
   },
   {
+    name: '[D-06, P-08] fails a call that nobody ran, where the turn ends though the upstream never finished',
+    model: [call(0, '{}', { name: 'look_up' })],
+    says: [
+      'item-start 0 mcp_call',
+      'call-progress 0',
+      'arguments-delta 0 {}',
+      'arguments-end 0 look_up {}',
+      'call-end 0 failed',
+      'item-end 0 failed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[S-11, D-06] fails a whole call that nobody ran because the model was cut off after it',
+    model: [call(0, '{}', { name: 'look_up' }), text('Let'), finish('length')],
+    says: [
+      'item-start 0 mcp_call',
+      'call-progress 0',
+      'arguments-delta 0 {}',
+      'item-start 1 message',
+      'part-start 1.0 output_text',
+      'text-delta 1.0 "Let"',
+      'arguments-end 0 look_up {}',
+      'text-end 1.0 "Let"',
+      'part-end 1.0',
+      'item-end 1 incomplete',
+      'call-end 0 failed',
+      'item-end 0 failed',
+      'turn-end max_output_tokens',
+    ],
+  },
+  {
     name: '[D-13, T-04] drops a call that is not allowed though the server could run it',
     plan: { allowedTools: new Set(['mcp__mail__send']) },
     model: [call(0, '{}', { name: 'look_up' }), call(1, '{}', { name: 'mcp__mail__send' }), finish(), result(0)],
@@ -891,6 +923,19 @@ const SERVER_CALLS_AS_FUNCTION_CALLS: readonly Row[] = [
     ],
   },
   {
+    name: '[D-06, P-08] has an output that says so for a call that nobody ran, where the upstream never finished',
+    model: [call(0, '{}', { name: 'look_up' })],
+    says: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {}',
+      'arguments-end 0 look_up {}',
+      'item-end 0 completed',
+      'item-start 1 function_call_output',
+      'item-end 1 completed',
+      'turn-end completed',
+    ],
+  },
+  {
     name: '[S-11, D-06] puts no output behind the item that was cut off, which must stay the last',
     model: [call(0, '{}', { name: 'look_up' }), text('Let'), finish('length'), result(0)],
     says: [
@@ -926,13 +971,6 @@ describe.each([
 ])('%s', (_, rows, owned) => {
   it.each(rows)('$name', ({ model, plan, says }) => {
     expect(said(model, { ...owned, ...plan })).toEqual(says);
-  });
-
-  it.each<[string, readonly TurnInput[]]>([
-    ['after the model finished', [call(0, '{}', { name: 'look_up' }), finish()]],
-    ['before the model said that it finished', [call(0, '{}', { name: 'look_up' })]],
-  ])('[D-06, P-08] keep the laws where the turn ends without their results, %s', (_, model) => {
-    expect(said(model, owned).at(-1)).toMatch(/^turn-end (completed|incomplete)$/);
   });
 });
 
@@ -1171,14 +1209,16 @@ describe('items', () => {
       call(0, '{}', { name: 'ask' }),
       call(1, '{}', { name: 'look_up' }),
       finish(),
+      // Its place depends on the rendering; a result that no call waits for is ignored.
       result(4),
+      result(5),
       text('Hi'),
       finish(),
     ];
     const ids = (plan: Partial<TurnPlan>) => outputOf(model, plan).map(({ id }) => id.replace(SEED, '_'));
     expect([ids(OWNED), ids(OWNED_AS_FUNCTION_CALL)]).toEqual([
       ['rs__0000', 'mcp__0001', 'rs__0002r1', 'fc__0003r1', 'mcp__0004r1', 'msg__0005r2'],
-      ['rs__0000', 'fc__0001', 'fco__0002r1', 'rs__0003r1', 'fc__0004r1', 'fc__0005r1', 'msg__0006r2'],
+      ['rs__0000', 'fc__0001', 'fco__0002r1', 'rs__0003r1', 'fc__0004r1', 'fc__0005r1', 'fco__0006r2', 'msg__0007r2'],
     ]);
   });
 

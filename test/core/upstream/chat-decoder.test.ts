@@ -234,6 +234,14 @@ describe('chatDecoder', () => {
     ]);
   });
 
+  it('[P-05] tells of a call that was given no arguments before the end', () => {
+    const bare = { index: 0, id: 'c0', function: { name: 'now' } };
+    expect(decode([chunk({ tool_calls: [bare] }), chunk({}, { finish_reason: 'tool_calls' })])).toEqual([
+      { type: 'tool-call-delta', call: 0, id: 'c0', name: 'now', arguments: '' },
+      STOP,
+    ]);
+  });
+
   it('[P-05] takes the legacy function_call for a call', () => {
     const chunks = [
       chunk({ function_call: { name: 'get_weather', arguments: '' } }),

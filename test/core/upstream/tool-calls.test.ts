@@ -119,6 +119,14 @@ describe('toolCalls', () => {
       ],
     ],
     [
+      'with neither index nor id nor arguments, in one delta',
+      [[entry(undefined, '', 'now', ''), entry(undefined, '', 'now', '')]],
+      [
+        { id: '', name: 'now', arguments: '' },
+        { id: '', name: 'now', arguments: '' },
+      ],
+    ],
+    [
       'with id and name repeated on each piece',
       [[entry(0, 'a', 'one', '')], [entry(0, 'a', 'one', '{"x"')], [entry(0, 'a', 'one', ':1}')]],
       ONE,
