@@ -11,6 +11,8 @@ export interface AgentsWay {
   readonly endpoint: 'responses' | 'chat';
   readonly stream: boolean;
   readonly memory: AgentsMemory;
+  /** Whether the server may keep what was said; the client leaves that to the server by default. */
+  readonly store?: false;
 }
 
 /** Runs one agent for each question; `seen` is given the items that each run added. */
@@ -45,18 +47,16 @@ interface Options {
 
 type Input = string | AgentInputItem[];
 
-function runOf({ endpoint, stream }: AgentsWay, talk: Talk) {
+function runOf({ endpoint, stream, store }: AgentsWay, talk: Talk) {
   const modelProvider = new OpenAIProvider({
     apiKey: 'client-key',
     baseURL: talk.url,
     useResponses: endpoint === 'responses',
   });
   const runner = new Runner({ modelProvider, tracingDisabled: true });
-  const agent = new Agent({
-    name: 'weatherman',
-    model: 'fake-model',
-    tools: talk.bringsClock ? [clockTool(talk)] : [],
-  });
+  const modelSettings = store === false ? { store } : {};
+  const tools = talk.bringsClock ? [clockTool(talk)] : [];
+  const agent = new Agent({ name: 'weatherman', model: 'fake-model', modelSettings, tools });
   return async (input: Input, options: Options): Promise<Ended> => {
     if (!stream) return runner.run(agent, input, options);
     const result = await runner.run(agent, input, { ...options, stream });

@@ -1,7 +1,7 @@
 /** @openai/agents holds talks in which the server runs tools, on both endpoints. */
 import { type AgentsMemory, agentsTalk } from './agents-talk.ts';
+import { type Asked, apartLater, besideOwnCalls, everything, unrecorded } from './asked.ts';
 import { itHolds } from './it-holds.ts';
-import { type Asked, apartLater, besideOwnCalls, everything } from './scenarios.ts';
 
 // All but the last drop the results of the server's calls, which come back from the store.
 const MEMORIES: readonly (readonly [AgentsMemory, string, Asked])[] = [
@@ -15,6 +15,11 @@ describe.each([false, true])('@openai/agents with stream: %s', (stream) => {
     const way = { title: `responses, with ${memory}`, endpoint: 'responses', rows } as const;
     itHolds(way, agentsTalk({ endpoint: 'responses', stream, memory }), asked);
   }
+  itHolds(
+    { title: 'responses with store: false, where no result is kept', endpoint: 'responses', rows: 'D-17' },
+    agentsTalk({ endpoint: 'responses', stream, memory: 'history', store: false }),
+    unrecorded,
+  );
   itHolds(
     { title: 'chat, with history', endpoint: 'chat' },
     agentsTalk({ endpoint: 'chat', stream, memory: 'history' }),

@@ -43,7 +43,7 @@ export interface AiWay {
 export interface Part {
   readonly type: string;
   readonly toolName?: string;
-  readonly invalid?: boolean | undefined;
+  readonly output?: unknown;
 }
 
 /** What is read of one answer, streamed or not. */

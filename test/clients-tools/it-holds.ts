@@ -1,7 +1,7 @@
 /** Tests that a client can hold every talk. */
-
 import type { CoreOptions } from '../../src/index.ts';
-import { type Asked, scenarios } from './scenarios.ts';
+import type { Asked } from './asked.ts';
+import { scenarios } from './scenarios.ts';
 import { type Converse, hold } from './talk-app.ts';
 
 /** How a client is used: in words, and the requirements that this way proves besides. */

@@ -1,7 +1,8 @@
 /** @langchain/openai holds talks in which the server runs tools, on both endpoints. */
+import { besideOwnCalls, everything, wordsFirst } from './asked.ts';
 import { itHolds } from './it-holds.ts';
 import { langchainTalk } from './langchain-talk.ts';
-import { besideOwnCalls, everything, scenarioOf, wordsFirst } from './scenarios.ts';
+import { scenarioOf } from './scenarios.ts';
 import { hold } from './talk-app.ts';
 
 const RESPONSES = { useResponsesApi: true };
@@ -31,7 +32,7 @@ describe.each([
     wordsFirst,
   );
 
-  // It writes the server's calls as function calls of its own, without outputs. OpenAI refuses that too.
+  // It writes the server's calls as function calls of its own, which have no outputs.
   it('[S-12] in the v1 format cannot continue by history, and is told of it', async () => {
     const converse = langchainTalk({ stream, fields: { ...RESPONSES, outputVersion: 'v1' } });
     await expect(hold(converse, scenarioOf('alone'))).rejects.toThrow(

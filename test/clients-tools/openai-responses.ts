@@ -44,15 +44,11 @@ export function openaiResponses(
 ): Converse {
   return async function converse(talk) {
     const client = clientOf(Client, talk);
-    const tools = talk.bringsClock ? [{ type: 'function' as const, strict: true, ...CLOCK }] : undefined;
+    const tools = talk.bringsClock ? { tools: [{ type: 'function' as const, strict: true, ...CLOCK }] } : {};
     const memory = newMemory(continuing);
 
     async function turn(items: Input): Promise<string> {
-      const response = await asks[ask](client, {
-        model: 'fake-model',
-        ...(tools ? { tools } : {}),
-        ...memory.with(items),
-      });
+      const response = await asks[ask](client, { model: 'fake-model', ...tools, ...memory.with(items) });
       if (response.status !== 'completed') throw new Error(`The response is ${response.status}.`);
       seen(response);
       memory.keep(response);

@@ -1,8 +1,8 @@
 /** openai-node, both versions, holds talks in which the server runs tools, on both endpoints. */
+import { besideOwnCalls, everything } from './asked.ts';
 import { itHolds } from './it-holds.ts';
 import { chatAsks, openaiChat, openaiRunTools } from './openai-chat.ts';
 import { asks, type Continuing, openaiResponses, versions } from './openai-responses.ts';
-import { besideOwnCalls, everything } from './scenarios.ts';
 
 /** The names of an object's own fields, typed. */
 function namesOf<Name extends string>(named: Readonly<Record<Name, unknown>>): readonly Name[] {
@@ -21,6 +21,12 @@ describe.each(versions)('$version', ({ Client }) => {
       const way = { title: `${ask}, with ${continuing}`, endpoint: 'responses', rows } as const;
       itHolds(way, openaiResponses(Client, ask, continuing), everything);
     }
+  }
+
+  for (const [continuing, rows] of CONTINUING) {
+    const way = { title: `with function_call items, with ${continuing}`, endpoint: 'responses', rows } as const;
+    const options = { mcpItems: 'function_call' } as const;
+    itHolds({ ...way, options }, openaiResponses(Client, 'responses.stream', continuing), everything);
   }
 
   for (const ask of namesOf(chatAsks)) {

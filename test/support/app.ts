@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import {
   chatCompletionsUpstream,
-  memoryStore,
   type DrainableRouter,
+  memoryStore,
   type RouterOptions,
   responsesRouter,
 } from '../../src/index.ts';

@@ -3,7 +3,6 @@ import type { FakeAnswer } from '../../src/testing/index.ts';
 import { askForJson } from '../support/responses-client.ts';
 import {
   calls,
-  chatBody,
   type Fields,
   play,
   played,
@@ -165,22 +164,21 @@ describe('a turn with calls of both', () => {
 });
 
 describe('names that meet', () => {
-  const names = (round: FakeAnswer, options: Parameters<typeof played>[0], body: Fields = {}) =>
-    withTools(options, async ({ url, fake, notes, toolCalls }) => {
-      fake.reply(round, says('Done.'));
-      const { output } = await askForJson(url, body);
-      const asked = fake.requests.map(chatBody);
-      return {
-        offered: asked[0]?.tools?.map((tool) => tool.function.name),
-        calls: output.flatMap((item) => ('name' in item ? [[item.type, labelOf(item), item.name]] : [])),
-        // What the model is told of its own calls in the next round.
-        replayed: asked[1]?.messages
-          .flatMap(({ tool_calls: made }) => (made as { function: Fields }[] | undefined) ?? [])
-          .map((call) => call.function.name),
-        notes: notes.map(({ message }) => message),
-        ran: toolCalls.map(({ server, name }) => `${server}/${name}`),
-      };
-    });
+  /** What each side saw of the names in a script of one round; what the host is told is told once for each of three answers. */
+  async function names(round: FakeAnswer, options: Parameters<typeof played>[0], body: Fields = {}, rounds = 2) {
+    const { response, asked, notes, toolCalls } = await played(options, [round, says('Done.')].slice(0, rounds), body);
+    const made = asked[1]?.messages.flatMap(
+      ({ tool_calls: made }) => (made as { function: Fields }[] | undefined) ?? [],
+    );
+    return {
+      offered: asked[0]?.tools?.map((tool) => tool.function.name),
+      calls: response.output.flatMap((item) => ('name' in item ? [[item.type, labelOf(item), item.name]] : [])),
+      // What the model is told of its own calls in the next round.
+      replayed: made?.map((call) => call.function.name),
+      notes: [...new Set(notes.map(({ message }) => message))],
+      ran: [...new Set(toolCalls.map(({ server, name }) => `${server}/${name}`))],
+    };
+  }
 
   it('[T-07, A-34, B-21] of two servers are told apart by the model, and have their own in the items', async () => {
     const tools = [providerOf('files', ['search', 'read']), providerOf('mail', ['search'])];
@@ -201,7 +199,7 @@ describe('names that meet', () => {
   it('[T-04, T-07, A-14] of the client’s tool and the server’s are the client’s: the server’s is noted, not offered, never run', async () => {
     const round = calls(['a', 'read']);
     const own = { type: 'function', name: 'read' };
-    expect(await names(round, OPTIONS, { tools: [own] })).toEqual({
+    expect(await names(round, OPTIONS, { tools: [own] }, 1)).toEqual({
       offered: ['read', 'write'],
       calls: [['function_call', undefined, 'read']],
       replayed: undefined,
@@ -240,7 +238,7 @@ describe('names that meet', () => {
   });
 
   it('[T-04] that nobody has are the client’s to answer, since it may know more tools than it told', async () => {
-    const { calls: shown, ran } = await names(calls(['a', 'unheard_of']), OPTIONS);
+    const { calls: shown, ran } = await names(calls(['a', 'unheard_of']), OPTIONS, {}, 1);
     expect([shown, ran]).toEqual([[['function_call', undefined, 'unheard_of']], []]);
   });
 });

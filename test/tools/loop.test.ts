@@ -1,6 +1,6 @@
 /** Rounds of tools in one response, over HTTP: the model asks, the server runs, the model goes on until it answers. */
 import { functionTool, functionTools, type ToolProvider } from '../../src/index.ts';
-import { chatChunk, chatStream, type FakeAnswer } from '../../src/testing/index.ts';
+import { type ChatFields, chatChunk, chatStream, type FakeAnswer } from '../../src/testing/index.ts';
 import {
   calls,
   chatBody,
@@ -393,6 +393,13 @@ describe('a call that fails', () => {
     expect(rest).toEqual({ status: 'completed', types: FAILED, toldModel: message });
   });
 
+  it('[T-06] because its arguments are no JSON does not bring them back: vLLM answers such a history with 400', async () => {
+    const { asked } = await played(OPTIONS, [calls(['a', 'weather', '{"city":"Ro']), says('I could not.')]);
+    const sent = asked[1]?.messages.flatMap(({ tool_calls: made }) => (made as { function: ChatFields }[]) ?? []);
+    expect(sent).toHaveLength(1);
+    expect(() => JSON.parse(String(sent?.[0]?.function.arguments))).not.toThrow();
+  });
+
   it('[T-06, B-13] because of its arguments never reaches the tool', async () => {
     const before = weatherCalls;
     await failure(calls(['a', 'weather', '{}']));
@@ -459,17 +466,37 @@ describe('a model that is cut off', () => {
     ].join(''),
   });
 
+  const FAILED = ['mcp_list_tools', 'mcp_call now failed', 'message incomplete'];
+
   it.each([
-    ['mcp_call', 'length', 'max_output_tokens'],
-    ['mcp_call', 'content_filter', 'content_filter'],
-    ['function_call', 'length', 'max_output_tokens'],
+    ['mcp_call', 'length', 'max_output_tokens', FAILED],
+    ['mcp_call', 'content_filter', 'content_filter', FAILED],
+    ['function_call', 'length', 'max_output_tokens', ['function_call now completed', 'message incomplete']],
   ] as const)(
-    '[S-11, D-06, T-02] is not asked again, though a call of the server’s was whole (%s, %s)',
-    async (mcpItems, finish, reason) => {
-      const { response } = await played({ ...OPTIONS, mcpItems }, [cutOff(finish)]);
-      expect({ status: response.status, details: response.incomplete_details }).toEqual({
+    '[S-11, D-06, T-02] is not asked again, and no call of the server’s is run though it was whole (%s, %s)',
+    async (mcpItems, finish, reason, items) => {
+      const { response, toolCalls } = await played({ ...OPTIONS, mcpItems }, [cutOff(finish)]);
+      expect({
+        status: response.status,
+        details: response.incomplete_details,
+        items: shape(response),
+        toolCalls,
+      }).toEqual({
         status: 'incomplete',
         details: { reason },
+        items,
+        toolCalls: [],
+      });
+    },
+  );
+
+  it.each(['mcp_call', 'function_call'] as const)(
+    '[S-11, S-12, D-15] can go on in the next response, where calls are shown as %s',
+    async (mcpItems) => {
+      await withTools({ ...OPTIONS, mcpItems }, async (app) => {
+        const { response } = await play(app, [cutOff('length')]);
+        const body = { previous_response_id: response.id, input: 'Go on.' };
+        expect(shape((await play(app, [says('On.')], body)).response)).toEqual(['message completed']);
       });
     },
   );

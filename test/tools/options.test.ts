@@ -116,7 +116,7 @@ describe('hooks.onToolCall', () => {
       }),
     });
     await withTools({ tools, scope: () => 'user-1' }, async ({ url, fake, toolCalls }) => {
-      fake.reply(calls(['a', 'look'], ['b', 'fall']), calls(['c', 'look', '{"q":']), DONE);
+      fake.reply(calls(['a', 'look']), calls(['b', 'fall']), calls(['c', 'look', '{"q":']), DONE);
       await askAs(url, 'ada');
       const info = { requestId: 'req-ada', scope: 'user-1', server: 'functions', durationMs: expect.any(Number) };
       expect(toolCalls).toEqual([

@@ -24,8 +24,9 @@ export function isCallOutput(item: Item): boolean {
 }
 
 /**
- * Each call's output, wherever it stands behind its call; a second output of one call is left out. An output that names its tool but follows no call brings
- * its call along: the returned items hold it. A call that was cut off and has no output is left out. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
+ * Each call's output, wherever it stands behind its call; a second output of one call is left out. An output that names
+ * its tool but follows no call brings its call along: the returned items hold it. A call that was cut off and has no
+ * output is left out. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
  */
 export function pairCalls(items: readonly Item[]): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
   const open = new Map<unknown, Item[]>();
