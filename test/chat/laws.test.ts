@@ -156,16 +156,15 @@ function deltasOf(round: Round, index: number): readonly ChatFields[] {
   const calls = callsOf(round, index);
   const choose = chooser(round.choices);
   const deltas: ChatFields[] = [];
-  let open: ChatFields[][] = [];
+  const open: ChatFields[][] = [];
   let number = 0;
   for (const piece of round.pieces) {
     // The calls before may go on first.
-    while (choose() > 2 && open.length > 0) deltas.push(...takeOne(open, choose()));
-    open = open.filter(({ length }) => length > 0);
+    while (open.some(goesOn) && choose() > 2) deltas.push(...takeOne(open, choose()));
     if ('text' in piece) deltas.push(...cut(piece.text, choose()).map((content) => ({ content })));
     else open.push(deltasOfCall(calls[number] as ReturnType<typeof callsOf>[number], number++, choose(), deltas));
   }
-  while (open.some(({ length }) => length > 0)) deltas.push(...takeOne(open, choose()));
+  while (open.some(goesOn)) deltas.push(...takeOne(open, choose()));
   return deltas;
 }
 
@@ -178,8 +177,12 @@ function deltasOfCall(call: ReturnType<typeof callsOf>[number], index: number, c
 }
 
 function takeOne(open: readonly ChatFields[][], choice: number): readonly ChatFields[] {
-  const some = open.filter(({ length }) => length > 0);
-  return some[choice % (some.length || 1)]?.splice(0, 1) ?? [];
+  const some = open.filter(goesOn);
+  return some[choice % some.length]?.splice(0, 1) ?? [];
+}
+
+function goesOn({ length }: readonly ChatFields[]): boolean {
+  return length > 0;
 }
 
 /** The deltas, some of them two in one. */

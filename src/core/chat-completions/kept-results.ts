@@ -108,10 +108,15 @@ function restored(
   message: Message,
   clients: readonly Fields[],
 ): readonly Message[] {
-  const content = message.content === textOf(before) + text ? text || null : message.content;
+  const content = wordsOf(message.content) === textOf(before) + text ? text || null : message.content;
   // The cast: these are messages of our own making.
   const results = toolMessages(calls) as readonly Message[];
   return [...before, { ...message, content, tool_calls: [...calls.map(callMessage), ...clients] }, ...results];
+}
+
+/** Some clients write text as a list of parts. */
+function wordsOf(content: unknown): unknown {
+  return Array.isArray(content) ? content.map((part) => (isRecord(part) ? part.text : '')).join('') : content;
 }
 
 /** What the model has said in the messages. */

@@ -13,10 +13,16 @@ export interface ExecuteContext extends Pick<ToolCall, 'scope' | 'requestId' | '
   readonly signal: AbortSignal;
 }
 
-/** One function. Its answer is text, a `ToolResult`, or anything else as JSON; what it throws, the model is told. */
-export interface FunctionTool<Arguments = never> {
+/** One function, whatever its arguments. */
+export interface AnyFunctionTool {
   readonly description?: string;
   /** JSON Schema of the arguments, or a zod schema, which also parses them. */
+  readonly parameters?: Fields | z.ZodType;
+  readonly execute: (args: never, context: ExecuteContext) => unknown;
+}
+
+/** One function. Its answer is text, a `ToolResult`, or anything else as JSON; what it throws, the model is told. */
+export interface FunctionTool<Arguments> extends AnyFunctionTool {
   readonly parameters?: Fields | z.ZodType<Arguments>;
   readonly execute: (args: Arguments, context: ExecuteContext) => unknown;
 }
@@ -31,7 +37,7 @@ export function functionTool<Arguments = Fields>(tool: FunctionTool<Arguments>):
  * `TypeError` for a tool without `execute`.
  */
 export function functionTools(
-  tools: Readonly<Record<string, FunctionTool<never>>>,
+  tools: Readonly<Record<string, AnyFunctionTool>>,
   { server = 'functions' }: { readonly server?: string } = {},
 ): ToolProvider {
   checkOptions('functionTools', { server }, { server: (value) => typeof value === 'string' || 'a string' });
@@ -42,13 +48,14 @@ export function functionTools(
     async call({ name, arguments: args, scope, requestId, request }, signal) {
       const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
       if (!tool) throw new Error(`There is no function '${name}'.`);
-      const parsed = isZod(tool.parameters) ? await tool.parameters.parseAsync(args) : (args as never);
-      return resultOf(await tool.execute(parsed, { scope, requestId, request, signal }));
+      const parsed = isZod(tool.parameters) ? await tool.parameters.parseAsync(args) : args;
+      // The cast: what the schema lets through is what the function takes.
+      return resultOf(await tool.execute(parsed as never, { scope, requestId, request, signal }));
     },
   };
 }
 
-function providedTool(server: string, name: string, tool: FunctionTool<never>): ProvidedTool {
+function providedTool(server: string, name: string, tool: AnyFunctionTool): ProvidedTool {
   checkOptions(`functionTools: ${name}`, tool, {
     description: (value) => typeof value === 'string' || 'a string',
     parameters: (value) => isRecord(value) || 'a JSON Schema or a zod schema',
@@ -64,12 +71,12 @@ function providedTool(server: string, name: string, tool: FunctionTool<never>): 
   };
 }
 
-function isZod(parameters: unknown): parameters is z.ZodType<never> {
+function isZod(parameters: unknown): parameters is z.ZodType {
   // Not instanceof: the host may have a zod of its own.
   return isRecord(parameters) && '_zod' in parameters;
 }
 
-function schemaOf(name: string, parameters: Fields | z.ZodType<never>): Fields {
+function schemaOf(name: string, parameters: Fields | z.ZodType): Fields {
   if (!isZod(parameters)) return parameters;
   try {
     return z.toJSONSchema(parameters, { io: 'input' }) as Fields;
