@@ -8,6 +8,7 @@ export type { Note } from './core/note.ts';
 export type { CoreOptions, HeartbeatOptions, ToolsOf } from './core/options.ts';
 export type { MaybePromise, ResponseKey, ResponseStore, StoredResponse } from './core/store.ts';
 export {
+  type AnyFunctionTool,
   type ExecuteContext,
   type FunctionTool,
   functionTool,
@@ -29,3 +30,4 @@ export { chatCompletionsRouter } from './express/chat-completions-router.ts';
 export { responsesRouter } from './express/responses-router.ts';
 export type { DrainableRouter, RouterOptions } from './express/router.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory.ts';
+export { toWebHandler, type WebHandler, type WebHandlerOptions } from './web/to-web-handler.ts';

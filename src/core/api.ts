@@ -1,15 +1,20 @@
 /** Both APIs as one function from a request to a reply, for frameworks that we bring no router for. */
 import { createHash } from 'node:crypto';
 import type { DrainOptions } from './activity.ts';
+import type { Call } from './call.ts';
 import { chatEndpoints } from './chat-completions/endpoints.ts';
 import type { ChatSettings } from './chat-completions/prepare-chat.ts';
 import { type Endpoint, refusal } from './endpoint.ts';
-import { ApiError } from './errors.ts';
+import { ApiError, toApiError } from './errors.ts';
 import { requestIdFrom } from './ids.ts';
+import { bodyErrors, isJsonType, readJson } from './json-body.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';
 import { checkOptions } from './options-check.ts';
 import type { Reply } from './reply.ts';
 import { responsesEndpoints } from './responses/endpoints.ts';
+
+/** Headers by lower-case name, as Node's requests have them. */
+export type NodeHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** A request, as any framework can describe it. */
 export interface ApiRequest {
@@ -17,34 +22,71 @@ export interface ApiRequest {
   /** Below the mount point, such as `/responses/resp_1`, without the query. */
   readonly path: string;
   readonly query?: Readonly<Record<string, unknown>> | undefined;
-  readonly headers: Headers;
-  /** The parsed JSON, where there is any. */
+  readonly headers: Headers | NodeHeaders;
+  /** The JSON, where the host has parsed it already. */
   readonly body?: unknown;
+  /** The body otherwise: read only where the path has one, and within `limits.bodyBytes`. */
+  readonly bytes?: AsyncIterable<Uint8Array> | null | undefined;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
-  /** Whose request it is. Default: a digest of the `Authorization` header. */
+  /** Whose responses the request may see. Default: a digest of the `Authorization` header. */
   readonly scope?: string | undefined;
-  /** The framework's own request, for tools that need it. */
+  /** The framework's own request, for the option `tools`. */
   readonly request?: unknown;
-  /** Cuts the client off, where it does not read its answer. */
+  /** Cuts off a client that does not read its answer, when `drain` has waited long enough. */
   readonly disconnect?: (() => void) | undefined;
 }
 
-/** One API. */
+/** One API, or several as one. */
 export interface Api {
   /** The reply, or undefined where the API has no such path. Rejects only where the client has left. */
   handle(request: ApiRequest): Promise<Reply> | undefined;
-  /** Answers an error of the framework's, such as a body that is no JSON, as the API would. */
+  /** Answers an error of the host's own as the API would: in the envelope, told to `hooks.onError`. */
   refuse(error: ApiError, request: ApiRequest): Promise<Reply>;
-  /** Refuses new requests and resolves when every running answer has ended. */
+  /** Refuses new requests and resolves when every running answer has ended; see `DrainOptions`. */
   drain(options?: DrainOptions): Promise<void>;
-  /** Bytes of a body that a host may read. */
-  readonly bodyBytes: number;
 }
 
 /** The Responses API. Throws a `TypeError` for an unknown option or a bad value. */
 export function createResponses(options: CoreOptions = {}): Api {
-  const settings = settingsOf('createResponses', options);
+  return responsesApi(settingsOf('createResponses', options));
+}
+
+/** The Chat Completions API. Throws a `TypeError` also for an upstream that does not speak it. */
+export function createChatCompletions(options: CoreOptions = {}): Api {
+  return chatApi(chatSettingsOf('createChatCompletions', settingsOf('createChatCompletions', options)));
+}
+
+/** The Responses API, and Chat Completions where the upstream speaks it, as one. */
+export function bothApis(settings: CoreSettings): Api {
+  const responses = responsesApi(settings);
+  if (!speaksChat(settings)) return responses;
+  const chat = chatApi(settings);
+  return {
+    handle: (request) => responses.handle(request) ?? chat.handle(request),
+    refuse: responses.refuse,
+    drain: async (options) => void (await Promise.all([responses.drain(options), chat.drain(options)])),
+  };
+}
+
+/** The settings, where the upstream can serve Chat Completions. */
+export function chatSettingsOf(owner: string, settings: CoreSettings): ChatSettings {
+  if (speaksChat(settings)) return settings;
+  throw new TypeError(`${owner}: upstream must speak Chat Completions, got '${settings.upstream.name}'`);
+}
+
+function speaksChat(settings: CoreSettings): settings is ChatSettings {
+  return settings.upstream.chat !== undefined;
+}
+
+function settingsOf(owner: string, options: CoreOptions): CoreSettings {
+  checkOptions(owner, options, coreChecks);
+  return coreSettings(owner, options);
+}
+
+type Route = readonly [method: string, path: RegExp, endpoint: Endpoint];
+
+function responsesApi(settings: CoreSettings): Api {
   const { create, retrieve, remove, inputItems, models, drain } = responsesEndpoints(settings);
   const routes: readonly Route[] = [
     ['POST', /^\/responses\/?$/, create],
@@ -56,9 +98,7 @@ export function createResponses(options: CoreOptions = {}): Api {
   return apiOf(settings, routes, drain);
 }
 
-/** The Chat Completions API. Throws a `TypeError` also for an upstream that does not speak it. */
-export function createChatCompletions(options: CoreOptions = {}): Api {
-  const settings = chatSettingsOf('createChatCompletions', settingsOf('createChatCompletions', options));
+function chatApi(settings: ChatSettings): Api {
   const { create, models, drain } = chatEndpoints(settings);
   const routes: readonly Route[] = [
     ['POST', /^\/chat\/completions\/?$/, create],
@@ -67,49 +107,65 @@ export function createChatCompletions(options: CoreOptions = {}): Api {
   return apiOf(settings, routes, drain);
 }
 
-/** The settings, where the upstream can serve them. */
-export function chatSettingsOf(owner: string, settings: CoreSettings): ChatSettings {
-  if (settings.upstream.chat) return settings as ChatSettings;
-  throw new TypeError(`${owner}: upstream must speak Chat Completions, got '${settings.upstream.name}'`);
-}
-
-type Route = readonly [method: string, path: RegExp, endpoint: Endpoint];
-
-function settingsOf(owner: string, options: CoreOptions): CoreSettings {
-  checkOptions(owner, options, coreChecks);
-  return coreSettings(owner, options);
-}
-
 function apiOf(settings: CoreSettings, routes: readonly Route[], drain: Api['drain']): Api {
+  const { bodyBytes } = settings.limits;
+
+  async function answer(endpoint: Endpoint, request: ApiRequest, part: string): Promise<Reply> {
+    const call = callOf(request);
+    const read = await readRest(request, call.headers, part, bodyBytes).catch(toApiError);
+    if (read instanceof ApiError) return refusal(read, settings)(call);
+    return endpoint({ ...call, ...read });
+  }
+
   return {
     handle(request) {
-      const route = routes.find(([method, path]) => method === request.method && path.test(request.path));
-      if (!route) return undefined;
-      const [, path, endpoint] = route;
-      return call(endpoint, request, decoded(path.exec(request.path)?.[1]));
+      // As every router does: a HEAD is a GET whose body the server leaves out.
+      const asked = request.method === 'HEAD' ? 'GET' : request.method;
+      const route = routes.find(([method, path]) => method === asked && path.test(request.path));
+      return route && answer(route[2], request, route[1].exec(request.path)?.[1] ?? '');
     },
-    refuse: (error, request) => call(refusal(error, settings), request, ''),
+    refuse: (error, request) => refusal(error, settings)(callOf(request)),
     drain,
-    bodyBytes: settings.limits.bodyBytes,
   };
-
-  function call(endpoint: Endpoint, request: ApiRequest, id: string | undefined): Promise<Reply> {
-    const { headers, query = {}, body, signal, scope = scopeOf(headers), disconnect } = request;
-    const params = { id };
-    const requestId = requestIdFrom(headers.get('x-request-id'));
-    const asked =
-      id === undefined ? refusal(new ApiError('invalid_value', 'The path is not valid.'), settings) : endpoint;
-    const optional = disconnect ? { disconnect } : {};
-    return asked({ body, params, query, headers, scope, requestId, signal, request: request.request, ...optional });
-  }
 }
 
-/** Undefined where the path is not valid; empty where it names nothing. */
-function decoded(part = ''): string | undefined {
+/** The call, but for what may be wrong with a request. */
+function callOf({ query = {}, scope, signal, request, disconnect, ...asked }: ApiRequest): Call {
+  const headers = isHeaders(asked.headers) ? asked.headers : headersOf(asked.headers);
+  const requestId = requestIdFrom(headers.get('x-request-id'));
+  const call = { body: undefined, params: {}, query, headers, scope: scope ?? scopeOf(headers), requestId };
+  return { ...call, signal, request, ...(disconnect ? { disconnect } : {}) };
+}
+
+/** Not `instanceof`: polyfills and other realms have a `Headers` of their own. */
+function isHeaders(headers: ApiRequest['headers']): headers is Headers {
+  return typeof headers.get === 'function';
+}
+
+function headersOf(given: NodeHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(given)) {
+    // HTTP/2 has pseudo-headers such as `:path`, which are no headers to the Web.
+    if (value !== undefined && !name.startsWith(':'))
+      headers.set(name, typeof value === 'string' ? value : value.join(', '));
+  }
+  return headers;
+}
+
+/** What the path names, and the body where there is one. Throws `ApiError`. */
+async function readRest(request: ApiRequest, headers: Headers, part: string, limit: number) {
+  const params = { id: decoded(part) };
+  if (request.method !== 'POST') return { params };
+  const { body, bytes } = request;
+  if (!isJsonType(headers.get('content-type'))) throw bodyErrors.otherType();
+  return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limit) : body };
+}
+
+function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
-  } catch {
-    return undefined;
+  } catch (cause) {
+    throw new ApiError('invalid_value', 'The path is not valid.', { cause });
   }
 }
 

@@ -67,7 +67,7 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
     return refreshing;
   }
 
-  /** Never rejects: what fails leaves the old list, and a connection that does not work is given up. */
+  /** Never rejects; a connection that does not work is replaced. */
   async function reload(): Promise<void> {
     const before = listedAt;
     const session = await connection.session().catch(() => undefined);
@@ -76,10 +76,16 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
     try {
       await load(session, AbortSignal.timeout(settings.connectTimeoutMs));
     } catch (error) {
-      listedAt = Date.now();
-      // A server may be too busy with calls to answer; one that answers with an error is there.
-      if (!(error instanceof McpError) && !session.busy) connection.retire(session, error);
+      await doubt(session, error);
     }
+  }
+
+  /** The server may answer with an error, or be too busy with calls to answer: then the old list serves on. */
+  async function doubt(session: Session, error: unknown): Promise<void> {
+    listedAt = Date.now();
+    if (error instanceof McpError || session.busy) return;
+    connection.retire(session, error);
+    await connection.session().catch(() => {});
   }
 
   async function request(params: Readonly<Record<string, unknown>>, signal: AbortSignal) {

@@ -7,12 +7,15 @@ import { join } from 'node:path';
 const root = join(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'express-open-responses-'));
 const bin = (name) => join(root, 'node_modules/.bin', name);
-const run = (command, args, cwd) => execFileSync(command, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' });
+const run = (command, args, cwd) =>
+  execFileSync(command, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' });
 
 const esm = `import express from 'express';
-import { memoryStore, responsesRouter } from 'express-open-responses';
+import { chatCompletionsRouter, functionTools, memoryStore, responsesRouter } from 'express-open-responses';
+import { mcpTools } from 'express-open-responses/mcp';
 import { startFakeUpstream, storeContract } from 'express-open-responses/testing';
-express().use('/v1', responsesRouter({ store: memoryStore() }));
+const tools = [functionTools({}), mcpTools()];
+express().use('/v1', responsesRouter({ store: memoryStore(), tools }), chatCompletionsRouter({ tools }));
 if (typeof startFakeUpstream !== 'function' || typeof storeContract !== 'function') throw new Error('./testing is not whole');
 `;
 const commonJs = `const express = require('express');
@@ -20,7 +23,8 @@ const { responsesRouter } = require('express-open-responses');
 express().use('/v1', responsesRouter());
 `;
 const typed = `import express from 'express';
-import { ApiError, responsesRouter, type ResponseStore, type StoredResponse } from 'express-open-responses';
+import { ApiError, functionTool, functionTools, responsesRouter, type ResponseStore, type StoredResponse } from 'express-open-responses';
+import { mcpTools } from 'express-open-responses/mcp';
 const kept = new Map<string, StoredResponse>();
 const store: ResponseStore = {
   name: 'map',
@@ -28,7 +32,9 @@ const store: ResponseStore = {
   put: (response) => void kept.set(JSON.stringify([response.scope, response.id]), response),
   delete: ({ scope, id }) => kept.delete(JSON.stringify([scope, id])),
 };
-const router = responsesRouter({ store, scope: (req) => req.get('x-user') ?? 'nobody', limits: { bodyBytes: 1024 } });
+const double = functionTool<{ n: number }>({ execute: ({ n }) => n * 2 });
+const tools = [functionTools({ double }), mcpTools({ servers: {} })];
+const router = responsesRouter({ store, tools, scope: (req) => req.get('x-user') ?? 'nobody', limits: { bodyBytes: 1024 } });
 express().use('/v1', router);
 export const drained: Promise<void> = router.drain({ timeoutMs: 1 });
 export const refused = new ApiError('invalid_value', 'No.', { param: 'input' });
@@ -42,7 +48,7 @@ function consume(express, tarball) {
   const cwd = mkdtempSync(join(folder, 'consumer-'));
   writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
   const types = express === 'express@4' ? '@types/express@4' : '@types/express@5';
-  run('npm', ['install', '--no-audit', '--no-fund', '--silent', tarball, express, types, '@types/node@20'], cwd);
+  run('npm', ['install', '--no-audit', '--no-fund', '--silent', tarball, express, types, '@types/node@20', '@modelcontextprotocol/sdk@1'], cwd);
   writeFileSync(join(cwd, 'esm.js'), esm);
   writeFileSync(join(cwd, 'common.cjs'), commonJs);
   writeFileSync(join(cwd, 'typed.ts'), typed);
@@ -54,7 +60,10 @@ function consume(express, tarball) {
 }
 
 try {
-  const tarball = join(folder, JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], root))[0].filename);
+  const tarball = join(
+    folder,
+    JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], root))[0].filename,
+  );
   run(bin('publint'), ['run', tarball, '--strict'], root);
   console.log('ok: publint');
   // CommonJS consumers load the ES module by require(), which Node 20.19 and later can: that resolution is meant.

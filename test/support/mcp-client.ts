@@ -1,12 +1,19 @@
 /** Uses `mcpTools` as a turn does, and sees to it that what a test opened is closed. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { jest } from '@jest/globals';
 import { type McpServerConfig, type McpTools, type McpToolsOptions, mcpTools } from '../../src/mcp/index.ts';
 import { type McpHttpOptions, type McpHttpServer, startMcpServer } from './mcp-http-server.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 
+/** Fakes only the timers of this package; sockets and processes go on. `closeAll` brings the real ones back. */
+export function useFakeTimers(): void {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'hrtime', 'performance'] });
+}
+
 /** Closes everything that was opened; for `afterEach`. The last opened goes first. */
 export async function closeAll(): Promise<void> {
+  jest.useRealTimers();
   for (const close of closers.splice(0).reverse()) await close();
 }
 
@@ -44,6 +51,13 @@ export function stdioServer(...args: readonly string[]): McpServerConfig {
   return { command: process.execPath, args: [script, ...args] };
 }
 
+/** The test server over the named transport; `json` and `resumable` are streamable HTTP, too. */
+export async function serverOver(transport: string): Promise<{ server: McpHttpServer; config: McpServerConfig }> {
+  const server = await startServer({ json: transport === 'json', resumable: transport === 'resumable' });
+  if (transport === 'stdio') return { server, config: stdioServer() };
+  return { server, config: transport === 'sse' ? { url: server.sseUrl, type: 'sse' } : { url: server.url } };
+}
+
 /** A signal that is never aborted; a new one each time, as each collects listeners. */
 export function never(): AbortSignal {
   return new AbortController().signal;
@@ -58,6 +72,21 @@ export function callTool(
 ) {
   const [server = '', name = ''] = tool.split('/');
   return tools.call({ server, name, arguments: args, scope: 'anonymous', requestId: 'req', request: {} }, signal);
+}
+
+/** The process that answers. */
+export async function pidOf(tools: McpTools): Promise<number> {
+  return Number((await callTool(tools, 'a/pid')).content);
+}
+
+/** How far the slow calls are. */
+export async function progressOf(tools: McpTools): Promise<unknown> {
+  return (await callTool(tools, 'a/progress')).content;
+}
+
+/** How often a client has introduced itself. */
+export function sessionsOpened({ requests }: McpHttpServer): number {
+  return requests.filter(({ method, headers }) => method === 'POST' && !headers['mcp-session-id']).length;
 }
 
 /** The names on offer, as `server/tool`. */

@@ -99,6 +99,8 @@ export async function startMcpServer(options: McpHttpOptions = {}): Promise<McpH
     if (result.refuseWith) return void response.writeHead(result.refuseWith.status).end(result.refuseWith.body);
     void (url.startsWith('/sse') ? sse(request, response) : streamable(request, response));
   });
+  // Sockets that a client forgets to close stay open for as long as a test runs.
+  server.keepAliveTimeout = 60_000;
   server.on('connection', (socket) => {
     open.add(socket);
     most = Math.max(most, open.size);

@@ -1,4 +1,4 @@
-/** The test tools over stdio. `--deaf` never answers, `--quit` fails at once, `--noisy` writes logs where only messages belong. */
+/** The test tools over stdio. `--deaf` never answers, `--quit` fails at once, `--noisy` writes logs where only messages belong, `--stubborn` does not end when it is asked to. */
 import { EventEmitter } from 'node:events';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { toolServer } from './mcp-tool-set.mjs';
@@ -8,6 +8,10 @@ const has = (flag) => process.argv.includes(flag);
 if (has('--quit')) {
   console.error(`cannot start with ${process.env.TEST_TOKEN}`);
   process.exit(1);
+}
+if (has('--stubborn')) {
+  setInterval(() => {}, 1_000);
+  process.on('SIGTERM', () => {});
 }
 if (has('--noisy')) console.log('This is no message.');
 if (has('--deaf')) process.stdin.resume();

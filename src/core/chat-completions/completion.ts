@@ -96,7 +96,6 @@ function nextNumber({ clientCalls }: Completion): number {
 
 /** Notes that the client has been told of the call in the model server's own words, by this number if by any. */
 export function noteTold(completion: Completion, call: ChatCall, index: unknown): void {
-  if (completion.clientCalls.has(call)) return;
   completion.clientCalls.set(call, typeof index === 'number' ? index : nextNumber(completion));
 }
 

@@ -6,9 +6,9 @@ import type { ModelEvent } from '../turn/events.ts';
 import { type ChatDecoder, chatDecoder } from '../upstream/chat-decoder.ts';
 import { callPieces, mayBeginCall } from './chunk.ts';
 import { begin, type ChatCall, type Completion, noteTold, passedFrame, toldFrame } from './completion.ts';
+import { note } from './note-chunk.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
 
 /** A chunk that waits until it is known whose call it begins. */
 interface Held {
@@ -123,59 +123,6 @@ function parse(data: string): Fields {
   throw new ApiError('upstream_error', 'The model server sent something that is not a JSON object.');
 }
 
-/** Remembers what the chunk says. Throws `output_too_large`. */
-function note(round: Round, chunk: Fields, events: readonly ModelEvent[]): void {
-  const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
-  if (isRecord(chunk.usage)) round.usage = chunk.usage;
-  if (typeof choice?.finish_reason === 'string') round.finishReason = choice.finish_reason;
-  if ((choice?.delta ?? choice?.message)?.reasoning_content) round.reasoningContent = true;
-  for (const event of events) noteEvent(round, event);
-  if (round.completion.bytes > round.rules.limits.outputBytes) throw tooLarge('a response');
-}
-
-function noteEvent(round: Round, event: ModelEvent): void {
-  if ('text' in event) round.completion.bytes += Buffer.byteLength(event.text);
-  if (event.type === 'text-delta') {
-    round.text += event.text;
-    round.completion.text += event.text;
-  }
-  if (event.type === 'reasoning-delta') round.reasoning += event.text;
-  if (event.type === 'tool-call-delta') noteCall(round, event);
-  if (event.type === 'finish') round.cutOff = event.reason !== 'stop';
-}
-
-function noteCall(round: Round, event: CallDelta): void {
-  const call = callOf(round, event);
-  const { argumentBytes } = round.rules.limits;
-  call.arguments += event.arguments;
-  round.completion.bytes += Buffer.byteLength(event.arguments);
-  // UTF-8 takes at most three bytes for a UTF-16 unit, so short texts need no counting.
-  const { length } = call.arguments;
-  if (length * 3 > argumentBytes && Buffer.byteLength(call.arguments) > argumentBytes) {
-    throw tooLarge('the arguments of a tool call');
-  }
-}
-
-function tooLarge(what: string): ApiError {
-  return new ApiError('output_too_large', `The model wrote more than this server's limit for ${what}.`);
-}
-
-function callOf(round: Round, event: CallDelta): ChatCall {
-  const known = round.callNumbers.get(event.call);
-  if (known) return known;
-  const name = event.name ?? '';
-  const call = { id: unusedId(round, event.id), name, owned: round.rules.isOwned(name), arguments: '' };
-  round.calls.push(call);
-  round.callNumbers.set(event.call, call);
-  round.rewriting ||= call.owned;
-  return call;
-}
-
-/** The model server's own, or one of ours where it sent none or sends the same for several calls. */
-function unusedId({ calls, rules }: Round, id: string | undefined): string {
-  return id && !calls.some((call) => call.id === id) ? id : rules.newCallId();
-}
-
 function release(round: Round, latest: Held): string {
   if (round.rewriting) return rewritten(round, latest);
   round.held.push(latest);
@@ -196,7 +143,8 @@ function flush(round: Round): string {
   const { held, completion } = round;
   round.held = [];
   // The client keeps the model server's own numbering for as long as its chunks are passed on.
-  for (const call of round.calls) noteTold(completion, call, numberIn(held, call));
+  const untold = round.calls.filter((call) => !completion.clientCalls.has(call));
+  for (const call of untold) noteTold(completion, call, numberIn(held, call));
   return held.map(({ data, chunk }) => passedFrame(completion, data, chunk)).join('');
 }
 

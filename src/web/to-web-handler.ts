@@ -1,0 +1,74 @@
+/** Both APIs as one Web handler, for Hono, Next, Bun, Deno and whatever else speaks `Request` and `Response`. */
+import type { DrainOptions } from '../core/activity.ts';
+import { bothApis } from '../core/api.ts';
+import { ApiError } from '../core/errors.ts';
+import { type CoreOptions, coreChecks, coreSettings } from '../core/options.ts';
+import { checkOptions, type OptionCheck } from '../core/options-check.ts';
+import { responseOf } from './response-of.ts';
+
+/** The shared options, and what only a host knows. */
+export interface WebHandlerOptions extends CoreOptions {
+  /** What stands in front of the API's paths, such as `/v1`. Default: nothing. */
+  readonly basePath?: string | undefined;
+  /** Whose responses a request may see, such as the user's id. Default: a digest of the `Authorization` header. */
+  readonly scope?: ((request: Request) => string) | undefined;
+}
+
+/** Answers every request; a path that neither API has gets a 404 in the envelope. Rejects only where `scope` throws. */
+export interface WebHandler {
+  (request: Request): Promise<Response>;
+  /** Refuses new requests with 503 and resolves when every running answer has ended; see `DrainOptions`. */
+  drain(options?: DrainOptions): Promise<void>;
+}
+
+/**
+ * The Responses API, and Chat Completions where the upstream speaks it. Throws a `TypeError` for an unknown option or a
+ * bad value.
+ */
+export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
+  checkOptions('toWebHandler', options, { ...coreChecks, basePath: isBasePath, scope: isFunction });
+  const { basePath = '', scope, ...core } = options;
+  const api = bothApis(coreSettings('toWebHandler', core));
+
+  async function webHandler(request: Request): Promise<Response> {
+    const { method, headers, body: bytes } = request;
+    const { pathname, searchParams } = new URL(request.url);
+    const path = pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '';
+    const query = Object.fromEntries(searchParams);
+    const left = leavingOf(request);
+    const { signal } = left;
+    const cutOff = new AbortController();
+    const disconnect = () => {
+      cutOff.abort(new Error('The client was cut off: it does not read.'));
+      left.abort(cutOff.signal.reason);
+    };
+    const asked = { method, path, query, headers, bytes, signal, scope: scope?.(request), request, disconnect };
+    const reply = api.handle(asked) ?? api.refuse(unknownPath(method, pathname), asked);
+    return reply.then(
+      (told) => responseOf(told, { left, cutOff: cutOff.signal }),
+      // Nobody is there to read it, and a host would take a rejection for a fault.
+      (error) => (signal.aborted ? new Response(null, { status: 499 }) : Promise.reject(error)),
+    );
+  }
+
+  return Object.assign(webHandler, { drain: api.drain });
+}
+
+const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
+
+const isBasePath: OptionCheck = (value) =>
+  (typeof value === 'string' && /^(\/[^/]+)*$/.test(value)) || "a path such as '/v1', without a slash at its end";
+
+/** Aborted when the client leaves. Not the request's own signal: some hosts tell it only to the body that they read. */
+function leavingOf({ signal }: Request): AbortController {
+  const left = new AbortController();
+  const hangUp = () => left.abort(new Error('The client left.'));
+  if (signal.aborted) hangUp();
+  signal.addEventListener('abort', hangUp, { once: true });
+  return left;
+}
+
+/** OpenAI's words for it. */
+function unknownPath(method: string, path: string): ApiError {
+  return new ApiError('not_found', `Invalid URL (${method} ${path})`, { status: 404, type: 'invalid_request_error' });
+}
