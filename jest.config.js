@@ -14,6 +14,7 @@ export default {
   moduleNameMapper: {
     '^express$': express,
     '^express-open-responses$': '<rootDir>/src/index.ts',
+    '^express-open-responses/core$': '<rootDir>/src/core/index.ts',
     '^express-open-responses/mcp$': '<rootDir>/src/mcp/index.ts',
     '^express-open-responses/testing$': '<rootDir>/src/testing/index.ts',
   },

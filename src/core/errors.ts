@@ -16,6 +16,7 @@ const CODES = {
   history_too_long: [400, 'invalid_request_error'],
   tool_call_not_found: [400, 'invalid_request_error'],
   tool_output_missing: [400, 'invalid_request_error'],
+  not_found: [404, 'invalid_request_error'],
   response_not_found: [404, 'invalid_request_error'],
   item_not_found: [404, 'invalid_request_error'],
   request_too_large: [413, 'invalid_request_error'],

@@ -40,6 +40,11 @@ export function responseIdOfItem(itemId: string): string | undefined {
   return seed === undefined ? undefined : responseId(seed);
 }
 
+/** A call id for a call that came without one; some servers take no more than 40 characters. */
+export function callIdOf(seed: string, index: number): string {
+  return `call_${seed}${index.toString(16).padStart(3, '0')}`;
+}
+
 /** Names the model call that wrote the item, the same for all items of that call; undefined where the id is not ours. */
 export function modelCallOfItem(itemId: string): string | undefined {
   const [, seed, round = '0'] = OWN_ITEM_ID.exec(itemId) ?? [];

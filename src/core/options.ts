@@ -20,6 +20,9 @@ export interface HeartbeatOptions {
   readonly style?: 'comment' | 'keepalive' | 'ping' | undefined;
 }
 
+/** Some of the limits; the others keep their defaults. */
+export type SomeLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
+
 /** What every router and adapter understands; `undefined` means omitted. */
 export interface CoreOptions {
   /** The model server. Default: `chatCompletionsUpstream()`, configured by the environment. */
@@ -33,7 +36,7 @@ export interface CoreOptions {
   /** Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` Open Responses'. */
   readonly reasoning?: 'summary' | 'text' | 'spec' | undefined;
   readonly heartbeat?: HeartbeatOptions | false | undefined;
-  readonly limits?: Partial<Limits> | undefined;
+  readonly limits?: SomeLimits | undefined;
   /** Whether a response that could not be kept fails, or is answered all the same. Default: `fail`. */
   readonly onStoreError?: 'fail' | 'continue' | undefined;
   /** Whether `response.queued` is sent. Default: false. */
@@ -139,6 +142,6 @@ function toolsOf(tools: CoreOptions['tools']): ToolsOf {
   return () => providers;
 }
 
-function given(limits: Partial<Limits>): Partial<Limits> {
+function given(limits: SomeLimits): Partial<Limits> {
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
 }

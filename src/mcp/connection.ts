@@ -19,7 +19,7 @@ export interface ConnectionStatus {
 export interface Connection {
   /** The current session, opened if there is none; rejects at once while the server is in backoff. */
   session(): Promise<Session>;
-  /** Makes a session the last one's successor's business: no new requests go to it. */
+  /** Sends no new requests to this session; the next one that is needed is opened. */
   retire(session: Session, error: unknown): void;
   readonly status: ConnectionStatus;
   /** Whether the server is believed to be there: it was not tried yet, or did not fail last. */
@@ -105,14 +105,12 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
     failures += 1;
     retryTimer = setTimeout(() => void open().catch(() => {}), pause).unref();
     if (failures > 1) return;
-    const itsLog = log === '' ? '' : ` Its log ends: ${redact.error(log)}`;
-    settings.warn(`mcpTools: server '${label}' is unavailable and is tried again: ${message}${itsLog}`);
+    warn(`is unavailable and is tried again: ${message}`, log);
   }
 
   function lost(session: Session): void {
     if (session !== current) return;
-    const log = session.log() === '' ? '' : ` Its log ends: ${redact.error(session.log())}`;
-    settings.warn(`mcpTools: server '${label}' broke its connection, which is reopened when it is needed.${log}`);
+    warn('broke its connection, which is reopened when it is needed.', session.log());
     retire(session, new Error('The connection was lost.'));
   }
 
@@ -122,6 +120,11 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
       become('idle', error === undefined ? undefined : told(error));
     }
     session.retire();
+  }
+
+  function warn(what: string, log: string): void {
+    const itsLog = log === '' ? '' : ` Its log ends: ${redact.error(log)}`;
+    settings.warn(`mcpTools: server '${label}' ${what}${itsLog}`);
   }
 
   function told(error: unknown): string {

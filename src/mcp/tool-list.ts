@@ -53,7 +53,7 @@ function providedTool({ label, redact }: ServerSettings, json: unknown): Provide
   if (!isRecord(json) || needsTask(json)) return undefined;
   const text = JSON.stringify({ schema: json.inputSchema, annotations: json.annotations });
   if (text.length > SCHEMA_CHARACTERS) return undefined;
-  const { schema, annotations } = JSON.parse(text, (_key, value: unknown) =>
+  const { schema, annotations }: Readonly<Record<string, unknown>> = JSON.parse(text, (_key, value: unknown) =>
     typeof value === 'string' ? redact.content(value) : value,
   );
   const { name, description } = json;

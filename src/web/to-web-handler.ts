@@ -70,5 +70,5 @@ function leavingOf({ signal }: Request): AbortController {
 
 /** OpenAI's words for it. */
 function unknownPath(method: string, path: string): ApiError {
-  return new ApiError('not_found', `Invalid URL (${method} ${path})`, { status: 404, type: 'invalid_request_error' });
+  return new ApiError('not_found', `Invalid URL (${method} ${path})`);
 }

@@ -13,6 +13,7 @@ import {
 } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 
+/** A parsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** The key that the app sends to its model server, and that no client may ever see. */
@@ -56,6 +57,7 @@ export async function listen(app: ReturnType<typeof express>) {
 
 /** What the user says in the question of a test that is only after the answer. */
 export const USER = { role: 'user', content: 'Go.' } as const;
+/** That question as a whole request. */
 export const QUESTION = { model: 'recorded-model', messages: [USER] };
 
 /** As openai-node authorizes itself here, so that a bare request is of the same scope. */

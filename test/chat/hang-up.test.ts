@@ -1,17 +1,23 @@
 /** Clients that leave: the model server and the tools are left at once, whatever the turn is at, and its place is free. */
 import type { Response as ExpressResponse, NextFunction, Request } from 'express';
 import express from 'express';
+import { chatEndpoints } from '../../src/core/chat-completions/endpoints.ts';
+import { coreSettings } from '../../src/core/options.ts';
 import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, type Upstream } from '../../src/index.ts';
 import { chatChunk, type FakeReply, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { ask, askJson, type ChatApp, type Fields, listen, QUESTION, startChatApp } from './chat-app.ts';
-import { calling, gate, says } from './script.ts';
+import { calling, type Gate, gate, says } from './script.ts';
 
 const SAID = chatChunk({ role: 'assistant', content: 'Hello' });
 const CALL = chatChunk({ tool_calls: [{ index: 0, id: 'a', function: { name: 'ours', arguments: '{"a":' } }] });
 
+/** The requests that only see whether the server is free. */
+const LATER = 'later';
+
 let app: ChatApp;
-let running: ReturnType<typeof gate>;
-let aborted: ReturnType<typeof gate<string>>;
+let running: Gate;
+let aborted: Gate<string>;
+/** The requests that the host heard of, but for those. */
 let told: string[];
 
 beforeEach(async () => {
@@ -21,8 +27,9 @@ beforeEach(async () => {
     signal.addEventListener('abort', () => aborted.open((signal.reason as Error).message));
     return new Promise(() => {});
   };
-  const note = (name: string) => () => void told.push(name);
-  const hooks = { onError: note('onError'), onResponse: note('onResponse'), onToolCall: note('onToolCall') };
+  const note = (_told: unknown, { requestId }: { requestId: string }) =>
+    void (requestId !== LATER && told.push(requestId));
+  const hooks = { onError: note, onResponse: (info: { requestId: string }) => note(info, info) };
   const tools = functionTools({ ours: { execute }, quick: { execute: () => 'ok' } });
   app = await startChatApp({ tools, hooks, limits: { concurrentTurns: 1 } });
 });
@@ -40,8 +47,9 @@ function client(body: Fields) {
 async function isFree(): Promise<boolean> {
   app.fake.reply({ body: textStream('Hi') });
   for (let attempt = 0; attempt < 100; attempt += 1) {
-    const { status } = await ask(app.url, { stream: true });
-    if (status === 200) return true;
+    const answer = await ask(app.url, { stream: true }, { headers: { 'x-request-id': LATER } });
+    await answer.text();
+    if (answer.status === 200) return true;
   }
   return false;
 }
@@ -65,7 +73,7 @@ describe.each(FORMS)('a client that leaves %s', (_form, body) => {
     await asked;
     leave();
     await app.fake.closed(0);
-    expect({ free: await isFree(), told: told.slice(0, -1) }).toEqual({ free: true, told: [] });
+    expect({ free: await isFree(), told }).toEqual({ free: true, told: [] });
   });
 
   it('[P-10] [T-05] aborts a tool that runs, and the model is not asked again', async () => {
@@ -94,7 +102,7 @@ it('[P-10] a client that leaves once it has read something leaves the model serv
   await (await answer).body?.getReader().read();
   leave();
   await app.fake.closed(0);
-  expect(await isFree()).toBe(true);
+  expect({ free: await isFree(), told }).toEqual({ free: true, told: [] });
 });
 
 it('[P-10] a host that answers in our place frees the model server and the turn', async () => {
@@ -118,6 +126,13 @@ it('[P-10] a host that answers in our place frees the model server and the turn'
   await Promise.all([close(), upstream.close?.(), fake.close()]);
 });
 
+it('[P-10] [P-14] no more turns run at once than the host allows', async () => {
+  app.fake.reply({ body: SAID, stallAfterBytes: SAID.length });
+  await ask(app.url, { stream: true });
+  const { status, body } = await askJson(app.url);
+  expect([status, body.error]).toEqual([429, expect.objectContaining({ code: 'too_many_streams' })]);
+});
+
 it('[P-10] a host that shuts down ends running answers with an error, and their tools', async () => {
   app.fake.reply(says({ text: 'Wait. ', calls: [calling('ours')] }));
   const answer = await ask(app.url, { stream: true });
@@ -138,8 +153,6 @@ it('[P-10] a client that reads slowly holds the model server back', async () => 
     }
   }
   const upstream: Upstream = { name: 'endless', stream: () => ({ async *[Symbol.asyncIterator]() {} }), chat };
-  const { chatEndpoints } = await import('../../src/core/chat-completions/endpoints.ts');
-  const { coreSettings } = await import('../../src/core/options.ts');
   const settings = { ...coreSettings('test', { upstream }), upstream: { ...upstream, chat } };
   const call = { body: { ...QUESTION, stream: true }, params: {}, query: {}, headers: new Headers() };
   const leaving = new AbortController();

@@ -39,6 +39,13 @@ it('[S-19] are comments while a tool runs, whatever style the responses of this 
   expect({ beats: text.startsWith(BEAT), data: dataIn(text).at(-1) }).toEqual({ beats: true, data: '[DONE]' });
 });
 
+it('[S-19] [P-09] do not come before the model server has answered, so that its refusal has its own status', async () => {
+  gated = await startGatedUpstream();
+  app = await startChatApp({ heartbeat: { intervalMs: 5 } });
+  app.fake.reply({ status: 400, body: '{"message":"Too long."}', delayMs: 50 });
+  expect((await ask(app.url, { stream: true })).status).toBe(400);
+});
+
 it('[S-19] come in the middle of a call that the client is not shown, however fast the model writes it', async () => {
   let beaten = false;
   function* writing() {

@@ -3,11 +3,11 @@ import { chatCompletionsUpstream, functionTools } from '../../src/index.ts';
 import { chatChunk, textStream } from '../../src/testing/index.ts';
 import { ask, type ChatApp, startChatApp } from './chat-app.ts';
 import { type GatedUpstream, type Script, startGatedUpstream } from './gated-upstream.ts';
-import { gate } from './script.ts';
+import { type Gate, gate } from './script.ts';
 
 let app: ChatApp;
 let gated: GatedUpstream;
-let tool: ReturnType<typeof gate<string>>;
+let tool: Gate<string>;
 
 /** The server owns `ours`, which answers when the test says so. */
 async function start(...scripts: readonly Script[]): Promise<void> {

@@ -15,7 +15,7 @@ const KINDS: readonly Fields[] = [
   { model: 'good', stream: true },
   { model: 'good' },
   { model: 'good', stream: true, store: false },
-  { model: 'good', input: null },
+  { model: 'good', input: [{ role: 'user', content: 'Hi' }] },
   { model: 7 },
   { model: 'good', previous_response_id: 'resp_missing' },
   { model: 'refused' },

@@ -48,7 +48,21 @@ function consume(express, tarball) {
   const cwd = mkdtempSync(join(folder, 'consumer-'));
   writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
   const types = express === 'express@4' ? '@types/express@4' : '@types/express@5';
-  run('npm', ['install', '--no-audit', '--no-fund', '--silent', tarball, express, types, '@types/node@20', '@modelcontextprotocol/sdk@1'], cwd);
+  run(
+    'npm',
+    [
+      'install',
+      '--no-audit',
+      '--no-fund',
+      '--silent',
+      tarball,
+      express,
+      types,
+      '@types/node@20',
+      '@modelcontextprotocol/sdk@1',
+    ],
+    cwd,
+  );
   writeFileSync(join(cwd, 'esm.js'), esm);
   writeFileSync(join(cwd, 'common.cjs'), commonJs);
   writeFileSync(join(cwd, 'typed.ts'), typed);

@@ -236,7 +236,7 @@ describe('several rounds', () => {
       app.fake.reply(...script);
       return { ...(await streamOf(app.url)), asked: app.fake.requests.map(chatBody) };
     });
-    const ours = `call_${response.id.slice('resp_'.length)}0002`;
+    const ours = `call_${response.id.slice('resp_'.length)}002`;
     expect(asked.map(toolTexts)).toEqual([{}, { call_0: 'noon' }, { call_0: 'noon', [ours]: 'Sunny in Rome.' }]);
   });
 

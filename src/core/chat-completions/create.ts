@@ -27,8 +27,13 @@ export async function createChatCompletion(call: Call, settings: ChatSettings, t
     return streamReply(withFirst(await frames.next(), frames, (text) => text));
   } catch (error) {
     life.leave();
-    throw error;
+    throw redacted(error, settings);
   }
+}
+
+/** What the model server's own answer carries may hold its secrets. */
+function redacted(error: unknown, { upstream }: ChatSettings): unknown {
+  return upstream.redact?.(error) ?? error;
 }
 
 async function wholeReply(turn: ChatTurn, told: TellEnd, life: Lifetime): Promise<Reply> {
@@ -69,7 +74,7 @@ async function* guarded(turn: ChatTurn, told: TellEnd, life: Lifetime, settings:
     told('completed');
   } catch (error) {
     if (!started || hasLeft(life.signal)) throw error;
-    const shown = toApiError(error);
+    const shown = toApiError(redacted(error, settings));
     tell(hooks, 'onError', shown, { requestId: turn.call.headers.get('x-request-id') ?? '' });
     told('failed');
     yield chunkFrame({ error: shown.body }) + DONE_FRAME;

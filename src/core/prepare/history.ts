@@ -26,6 +26,8 @@ export async function loadHistory(
   limit: number,
 ): Promise<History> {
   if (!previousId) return NO_HISTORY;
+  // The store also holds what is not a response, under ids of another kind.
+  if (!previousId.startsWith('resp_')) throw notFound(previousId);
   // One more than allowed tells a chain at the limit from one past it.
   const chain = await fromStore(() => chainOf(store, { scope, id: previousId }, limit + 1));
   const [previous] = chain;

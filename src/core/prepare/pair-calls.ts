@@ -36,12 +36,18 @@ export function pairCalls(items: readonly Item[]): { items: readonly Item[]; out
   for (const item of items) {
     const call = isCallOutput(item) ? takeCall(open, answered, item, paired) : undefined;
     if (call) outputs.set(call, item);
-    if (isCall(item)) open.set(item.call_id, [...(open.get(item.call_id) ?? []), item]);
+    if (isCall(item)) addTo(open, item);
     paired.push(item);
   }
   const unanswered = new Set([...open.values()].flat());
   for (const call of unanswered) if (!isCutOff(call)) throw outputMissing(call);
   return { items: paired.filter((item) => !unanswered.has(item)), outputs };
+}
+
+function addTo(open: Map<unknown, Item[]>, call: Item): void {
+  const waiting = open.get(call.call_id);
+  if (waiting) waiting.push(call);
+  else open.set(call.call_id, [call]);
 }
 
 /** The newest unanswered call of this id, since ids come back in later turns; none for a second answer to the same call. */

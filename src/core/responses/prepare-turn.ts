@@ -7,7 +7,7 @@ import type { Note } from '../note.ts';
 import type { CoreSettings } from '../options.ts';
 import { loadHistory, resolveReferences } from '../prepare/history.ts';
 import { validateCreate } from '../prepare/validate.ts';
-import { newLists, type Offer, offerTools, ownersOf, withModelNames } from '../tools/offer.ts';
+import { forModel, newLists, type Offer, offerTools, ownersOf } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
 import { keepTurn } from '../turn/keep.ts';
 import type { Turn } from '../turn/run-turn.ts';
@@ -49,7 +49,7 @@ export async function prepareTurn(call: Call, settings: CoreSettings, signal: Ab
     plan: planOf(seed, tools, offer, settings),
     // Strict Open Responses knows no item for them.
     lists: settings.mcpItems === 'mcp_call' ? newLists(offer, conversation) : new Map(),
-    request: modelRequest(body, withModelNames(conversation, offer), tools),
+    request: modelRequest(body, forModel(conversation, offer), tools),
     upstream,
     call: { signal, headers: passedHeaders(call), limits, note },
     limits: { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) },

@@ -58,7 +58,7 @@ export function functionTools(
 function providedTool(server: string, name: string, tool: AnyFunctionTool): ProvidedTool {
   checkOptions(`functionTools: ${name}`, tool, {
     description: (value) => typeof value === 'string' || 'a string',
-    parameters: (value) => isRecord(value) || 'a JSON Schema or a zod schema',
+    parameters: (value) => (isRecord(value) && !isZod3(value)) || 'a JSON Schema or a schema of zod 4',
     execute: (value) => typeof value === 'function' || 'a function',
   });
   if (!tool.execute) throw new TypeError(`functionTools: ${name}: execute must be a function, got undefined`);
@@ -74,6 +74,10 @@ function providedTool(server: string, name: string, tool: AnyFunctionTool): Prov
 function isZod(parameters: unknown): parameters is z.ZodType {
   // Not instanceof: the host may have a zod of its own.
   return isRecord(parameters) && '_zod' in parameters;
+}
+
+function isZod3(parameters: Fields): boolean {
+  return '_def' in parameters && !isZod(parameters);
 }
 
 function schemaOf(name: string, parameters: Fields | z.ZodType): Fields {

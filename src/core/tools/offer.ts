@@ -62,7 +62,10 @@ function repeated(names: readonly string[]): ReadonlySet<string> {
 
 function modelName({ server, name }: ProvidedTool, shared: ReadonlySet<string>, taken: Offer): string {
   const plain = modelSafe(shared.has(name) ? `mcp__${server}__${name}` : name);
-  return taken.has(plain) ? cut(plain, `${server}\0${name}`) : plain;
+  let distinct = plain;
+  for (let copy = 0; taken.has(distinct); copy += 1)
+    distinct = cut(plain, `${server}\0${name}${copy === 0 ? '' : `\0${copy}`}`);
+  return distinct;
 }
 
 /** A name of the letters and the length that model servers take; one that had to change stays distinct by a digest. */
@@ -114,8 +117,23 @@ function listedTool({ name, description, parameters, annotations }: ProvidedTool
   };
 }
 
-/** The conversation with the calls of the server's tools under the names that the model knows now. */
-export function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
+/**
+ * The conversation as the model is told it: the calls of the server's tools under the names that it knows now, and
+ * without those that nobody answered, since the client cannot.
+ */
+export function forModel(items: readonly Item[], offer: Offer): readonly Item[] {
+  return withModelNames(withoutUnanswered(items, offer), offer);
+}
+
+function withoutUnanswered(items: readonly Item[], offer: Offer): readonly Item[] {
+  if (offer.size === 0) return items;
+  const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
+  return items.filter(
+    ({ type, name, call_id: id }) => type !== 'function_call' || !offer.has(String(name)) || answered.has(id),
+  );
+}
+
+function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
   if (!items.some(({ type }) => type === 'mcp_call')) return items;
   const names = new Map([...offer].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
   return items.map((item) => {

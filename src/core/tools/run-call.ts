@@ -95,7 +95,12 @@ function outcome({ content, isError = false }: ToolResult, maxBytes: number): Ca
   const bytes = Buffer.byteLength(typeof content === 'string' ? content : JSON.stringify(content));
   if (bytes > maxBytes)
     return failure(`The tool answered with ${bytes} bytes, more than the ${maxBytes} that are allowed.`);
-  return { output: content, failed: isError };
+  return { output: typeof content === 'string' ? content : content.map(wholePart), failed: isError };
+}
+
+/** Open Responses wants the detail of an image. */
+function wholePart(part: Fields): Fields {
+  return part.type === 'input_image' ? { detail: 'auto', ...part } : part;
 }
 
 /** Whether the value is a list of parts, each of some type. */

@@ -17,7 +17,9 @@ export function toolRunner(
     const began = Date.now();
     const offered = offer.get(name);
     const outcome = await runCall(offered, text, { scope, requestId, request, limits, signal });
-    const error = outcome.failed ? JSON.stringify(outcome.output) : undefined;
+    const { failed, output } = outcome;
+    const said = typeof output === 'string' ? output : JSON.stringify(output);
+    const error = failed ? said : undefined;
     const { server = '', name: own = name } = offered?.tool ?? {};
     tell(hooks, 'onToolCall', { requestId, scope, server, name: own, durationMs: Date.now() - began, error });
     return outcome;

@@ -3,6 +3,9 @@ import type { Activity } from '../activity.ts';
 import type { Call } from '../call.ts';
 import { ApiError } from '../errors.ts';
 
+/** How long a client has to read that its time is up, in milliseconds. */
+const GRACE_MS = 1000;
+
 /** The end of a turn, wherever it comes from. */
 export interface Lifetime {
   /** Aborted with an `ApiError` where the server ends the turn, with the client's own reason where it left. */
@@ -16,13 +19,18 @@ export function beginTurn(call: Call, durationMs: number, turns: Activity): Life
   const stop = new AbortController();
   const release = turns.begin({ abort: (reason) => stop.abort(reason), disconnect: call.disconnect });
   const hangUp = () => stop.abort(call.signal.reason);
-  const expire = () =>
+  let cut: NodeJS.Timeout | undefined;
+  const expire = () => {
     stop.abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
+    // A client that does not read is not told, and would hold its place for ever.
+    cut = setTimeout(() => call.disconnect?.(), GRACE_MS).unref();
+  };
   if (call.signal.aborted) hangUp();
   call.signal.addEventListener('abort', hangUp, { once: true });
   const timer = setTimeout(expire, durationMs).unref();
   const leave = () => {
     clearTimeout(timer);
+    clearTimeout(cut);
     call.signal.removeEventListener('abort', hangUp);
     release();
   };

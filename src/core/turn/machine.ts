@@ -16,8 +16,8 @@ export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [
     take(draft, input);
     if (draft.bytes > draft.plan.outputBytes && !draft.ended) fail(draft, tooLarge('a response'));
   }
-  const { events, ...next } = draft;
-  return [next, events];
+  const { events, newCallIds, ...next } = draft;
+  return [newCallIds.size === 0 ? next : { ...next, callIds: new Set([...next.callIds, ...newCallIds]) }, events];
 }
 
 /** What a model that was cut off can no longer say: its last item is incomplete, and must stay the last. */

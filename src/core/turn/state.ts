@@ -33,8 +33,8 @@ export interface OpenPart {
   readonly type: PartType;
   readonly index: number;
   text: string;
-  annotations: readonly UrlCitation[];
-  logprobs: LogProbList | undefined;
+  annotations: List<UrlCitation> | undefined;
+  logprobs: List<LogProb> | undefined;
 }
 
 /** The message or reasoning item that is being written; at most one at a time. */
@@ -55,16 +55,18 @@ export interface OpenCall {
   /** As the model knows it. */
   readonly name: string;
   readonly owner: ToolOwner | undefined;
-  arguments: string;
+  readonly arguments: string;
 }
 
 /** A call of ours whose result is awaited. */
-export type WaitingCall = Readonly<OpenCall> & { readonly owner: ToolOwner };
+export type WaitingCall = OpenCall & { readonly owner: ToolOwner };
 
 /** A linked list, newest first: appending to an array copied at every step would cost the square of its length. */
-export interface LogProbList {
-  readonly logprobs: readonly LogProb[];
-  readonly before: LogProbList | undefined;
+export interface List<Member> {
+  readonly members: readonly Member[];
+  readonly before: List<Member> | undefined;
+  /** Members in all. */
+  readonly size: number;
 }
 
 /** Everything a turn knows between two steps. Treat it as a value: `step` never changes the one it was given. */
@@ -77,10 +79,10 @@ export interface TurnState {
   readonly round: number;
   readonly output: readonly OutputItem[];
   readonly writing: Readonly<Writing> | undefined;
-  readonly calls: readonly Readonly<OpenCall>[];
+  readonly calls: readonly OpenCall[];
   readonly waiting: readonly WaitingCall[];
   readonly dropped: readonly number[];
-  readonly callIds: readonly string[];
+  readonly callIds: ReadonlySet<string>;
   readonly usage: Usage;
   readonly callUsage: Usage | undefined;
   readonly finish: FinishReason | undefined;
@@ -93,6 +95,8 @@ export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'output' | 'wri
   output: OutputItem[];
   writing: Writing | undefined;
   calls: OpenCall[];
+  /** The ids of this step's own calls, which the next state takes in. */
+  newCallIds: Set<string>;
   events: TurnEvent[];
 };
 
@@ -117,7 +121,7 @@ export function startState(plan: TurnPlan): TurnState {
     calls: [],
     waiting: [],
     dropped: [],
-    callIds: [],
+    callIds: new Set(),
     usage: NO_USAGE,
     callUsage: undefined,
     finish: undefined,
@@ -133,7 +137,8 @@ export function draftOf(state: TurnState): Draft {
     ...state,
     output: [...state.output],
     writing: writing && { ...writing, part: writing.part && { ...writing.part } },
-    calls: state.calls.map((call) => ({ ...call })),
+    calls: [...state.calls],
+    newCallIds: new Set(),
     events: [],
   };
 }

@@ -1,5 +1,5 @@
 /** The machine's hand for tool calls: their arguments, and for the server's own tools their results. */
-import { outputItemId } from '../ids.ts';
+import { callIdOf } from '../ids.ts';
 import type { ItemStatus, ListedTool, McpCallItem, OutputItem, ToolOutput } from '../items.ts';
 import type { CallType, TurnInput } from './events.ts';
 import { type Draft, isCutOff, type OpenCall, type WaitingCall } from './state.ts';
@@ -9,12 +9,20 @@ type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
 
 /** Adds arguments to the call, opening it where it is new; answers it where there is one to show. */
 export function writeCall(draft: Draft, delta: CallDelta): OpenCall | undefined {
-  if (draft.dropped.includes(delta.call)) return undefined;
-  const open = draft.calls.find(({ call }) => call === delta.call) ?? openCall(draft, delta);
+  if (draft.dropped.includes(delta.call)) {
+    draft.bytes += Buffer.byteLength(delta.arguments);
+    return undefined;
+  }
+  const open = openCallOf(draft, delta.call) ?? openCall(draft, delta);
   if (!open || delta.arguments === '') return open;
-  writeArguments(draft, open, delta.arguments);
   draft.bytes += Buffer.byteLength(delta.arguments);
-  return open;
+  return writeArguments(draft, open, delta.arguments);
+}
+
+/** Most deltas are of the newest call. */
+function openCallOf({ calls }: Draft, number: number): OpenCall | undefined {
+  const newest = calls.at(-1);
+  return newest?.call === number ? newest : calls.find(({ call }) => call === number);
 }
 
 function openCall(draft: Draft, delta: CallDelta): OpenCall | undefined {
@@ -27,7 +35,7 @@ function openCall(draft: Draft, delta: CallDelta): OpenCall | undefined {
   const id = nextItemId(draft, owner && draft.plan.ownedAs === 'mcp_call' ? 'mcp' : 'fc');
   const call: OpenCall = { call: delta.call, index, id, callId, name, owner, arguments: '' };
   draft.calls.push(call);
-  draft.callIds = [...draft.callIds, callId];
+  draft.newCallIds.add(callId);
   announce(draft, callItem(draft, call, 'in_progress'));
   if (shownAs(draft, call) === 'mcp_call') {
     draft.events.push({ type: 'call-progress', sequence: draft.sequence++, index, itemId: id });
@@ -44,15 +52,15 @@ function dropCall(draft: Draft, call: number, name: string): undefined {
 
 /** The upstream's id, or one of ours where it sent none or sends the same for several calls. */
 function unusedCallId(draft: Draft, id: string | undefined, index: number): string {
-  if (id && !draft.callIds.includes(id)) return id;
-  return outputItemId('call', draft.plan.seed, index);
+  if (id && !draft.callIds.has(id) && !draft.newCallIds.has(id)) return id;
+  return callIdOf(draft.plan.seed, index);
 }
 
 function shownAs({ plan }: Draft, { owner }: Pick<OpenCall, 'owner'>): CallType {
   return owner ? plan.ownedAs : 'function_call';
 }
 
-function callItem(draft: Draft, call: Readonly<OpenCall>, status: ItemStatus): OutputItem {
+function callItem(draft: Draft, call: OpenCall, status: ItemStatus): OutputItem {
   if (call.owner && shownAs(draft, call) === 'mcp_call') return mcpCall(call as WaitingCall, status, null, null);
   const { id, callId, name, arguments: text } = call;
   return { id, type: 'function_call', status, call_id: callId, name, arguments: text };
@@ -78,24 +86,23 @@ function mcpCall(
   };
 }
 
-function writeArguments(draft: Draft, call: OpenCall, text: string): void {
-  call.arguments += text;
-  const place = { index: call.index, itemId: call.id };
-  draft.events.push({
-    type: 'arguments-delta',
-    sequence: draft.sequence++,
-    ...place,
-    call: shownAs(draft, call),
-    text,
-  });
+function writeArguments(draft: Draft, call: OpenCall, text: string): OpenCall {
+  const written = { ...call, arguments: call.arguments + text };
+  const place = draft.calls.lastIndexOf(call);
+  if (place >= 0) draft.calls[place] = written;
+  const { index, id: itemId } = call;
+  const delta = { index, itemId, call: shownAs(draft, call), text };
+  draft.events.push({ type: 'arguments-delta', sequence: draft.sequence++, ...delta });
+  return written;
 }
 
 /**
  * Ends the arguments. A call that was never given any has none: `{}`, as a delta too, since some clients read only
  * deltas. A whole call of the server's own then waits for its result.
  */
-export function closeCall(draft: Draft, call: OpenCall, status: ItemStatus): void {
-  if (status === 'completed' && call.arguments.trim() === '') writeArguments(draft, call, '{}');
+export function closeCall(draft: Draft, open: OpenCall, status: ItemStatus): void {
+  const bare = status === 'completed' && open.arguments.trim() === '';
+  const call = bare ? writeArguments(draft, open, '{}') : open;
   const { index, id: itemId, name, arguments: text } = call;
   const ended = { index, itemId, call: shownAs(draft, call), name, arguments: text };
   draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });

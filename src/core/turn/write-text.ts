@@ -1,9 +1,11 @@
 /** The machine's hand for words: messages and reasoning, their parts and deltas. */
 import { outputItemId } from '../ids.ts';
 import type { ItemStatus, LogProb, OutputItem, Part, PartType, UrlCitation } from '../items.ts';
-import type { Draft, LogProbList, OpenPart, Writing } from './state.ts';
+import type { Draft, List, OpenPart, Writing } from './state.ts';
 
 const NO_LOGPROBS: readonly LogProb[] = [];
+/** What a log probability or a citation without text counts, since even an empty one takes room. */
+const EMPTY_BYTES = 64;
 
 /** Adds text to the part of this type, opening what is not open. */
 export function writeText(draft: Draft, type: PartType, text: string, logprobs = NO_LOGPROBS): void {
@@ -11,7 +13,7 @@ export function writeText(draft: Draft, type: PartType, text: string, logprobs =
   const writing = openPart(draft, type);
   const { part } = writing;
   part.text += text;
-  if (logprobs.length > 0) part.logprobs = { logprobs, before: part.logprobs };
+  if (logprobs.length > 0) part.logprobs = added(part.logprobs, logprobs);
   draft.events.push({
     type: 'text-delta',
     sequence: draft.sequence++,
@@ -22,7 +24,7 @@ export function writeText(draft: Draft, type: PartType, text: string, logprobs =
     text,
     logprobs,
   });
-  draft.bytes += Buffer.byteLength(text);
+  draft.bytes += Buffer.byteLength(text) || logprobs.length * EMPTY_BYTES;
 }
 
 /** Adds a source to the text. */
@@ -34,11 +36,11 @@ export function annotate(draft: Draft, annotation: UrlCitation): void {
     index,
     itemId: id,
     partIndex: part.index,
-    annotationIndex: part.annotations.length,
+    annotationIndex: part.annotations?.size ?? 0,
     annotation,
   });
-  part.annotations = [...part.annotations, annotation];
-  draft.bytes += Buffer.byteLength(annotation.url) + Buffer.byteLength(annotation.title);
+  part.annotations = added(part.annotations, [annotation]);
+  draft.bytes += Buffer.byteLength(annotation.url) + Buffer.byteLength(annotation.title) || EMPTY_BYTES;
 }
 
 /** Closes the message or reasoning item that is being written, if one is. */
@@ -73,7 +75,7 @@ function openPart(draft: Draft, type: PartType): Writing & { part: OpenPart } {
   const writing = openItem(draft, type === 'output_text' || type === 'refusal' ? 'message' : 'reasoning');
   if (writing.part?.type === type) return writing as Writing & { part: OpenPart };
   closePart(draft, writing);
-  const part: OpenPart = { type, index: writing.parts.length, text: '', annotations: [], logprobs: undefined };
+  const part: OpenPart = { type, index: writing.parts.length, text: '', annotations: undefined, logprobs: undefined };
   draft.events.push({
     type: 'part-start',
     sequence: draft.sequence++,
@@ -104,14 +106,18 @@ function writtenItem(draft: Draft, writing: Writing, status: ItemStatus): Output
 function wholePart(part: OpenPart): Part {
   const { type, text, annotations } = part;
   if (type === 'refusal') return { type, refusal: text };
-  if (type === 'output_text') return { type, text, annotations, logprobs: listed(part.logprobs) };
+  if (type === 'output_text') return { type, text, annotations: listed(annotations), logprobs: listed(part.logprobs) };
   return { type, text };
 }
 
-function listed(list: LogProbList | undefined): readonly LogProb[] {
-  const groups: (readonly LogProb[])[] = [];
-  for (let node = list; node; node = node.before) groups.push(node.logprobs);
-  return groups.length === 0 ? NO_LOGPROBS : groups.reverse().flat();
+function added<Member>(before: List<Member> | undefined, members: readonly Member[]): List<Member> {
+  return { members, before, size: (before?.size ?? 0) + members.length };
+}
+
+function listed<Member>(list: List<Member> | undefined): readonly Member[] {
+  const groups: (readonly Member[])[] = [];
+  for (let node = list; node; node = node.before) groups.push(node.members);
+  return groups.reverse().flat();
 }
 
 function closePart(draft: Draft, writing: Writing): void {

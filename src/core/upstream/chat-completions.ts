@@ -74,7 +74,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
     }
   }
 
-  return { name: 'chat-completions', stream, chat, models, close: () => client.close() };
+  return { name: 'chat-completions', stream, chat, redact: scrub, models, close: () => client.close() };
 }
 
 function skipped(type: string) {

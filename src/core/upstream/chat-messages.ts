@@ -102,12 +102,12 @@ function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredCal
       };
     case 'mcp_call':
       return {
-        ...callHead(item.call_id ?? item.id, item.name, item.arguments),
+        ...callHead(item.call_id ?? shortId(item.id), item.name, item.arguments),
         output: item.output ?? errorText(item.error),
       };
     case 'code_interpreter_call':
       return {
-        ...callHead(item.id, 'code_interpreter', JSON.stringify({ code: item.code })),
+        ...callHead(shortId(item.id), 'code_interpreter', JSON.stringify({ code: item.code })),
         output: codeOutput(item.outputs),
       };
     default:
@@ -115,9 +115,22 @@ function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredCal
   }
 }
 
+/** An item's id in place of a call's: some servers take no more than 40 characters, and the last ones differ. */
+function shortId(id: unknown): string {
+  return String(id).slice(-40);
+}
+
 function callHead(id: unknown, name: unknown, text: unknown): Omit<AnsweredCall, 'output'> {
-  const written = typeof text === 'string' && text.trim() !== '' ? text : '{}';
-  return { id: String(id), name: String(name), arguments: written };
+  // Some servers refuse a whole conversation for a call in it that is no JSON; what was wrong stands in its output.
+  return { id: String(id), name: String(name), arguments: isObjectText(text) ? text : '{}' };
+}
+
+function isObjectText(text: unknown): text is string {
+  try {
+    return typeof text === 'string' && isRecord(JSON.parse(text));
+  } catch {
+    return false;
+  }
 }
 
 function errorText(error: unknown): string {

@@ -4,6 +4,8 @@ import type { ModelEvent } from '../turn/events.ts';
 
 const OPEN = '<think>';
 const CLOSE = '</think>';
+/** Characters of blanks before which a tag may stand. */
+const LONGEST_BLANK = 1024;
 
 /** Takes text piece by piece; what could still be a tag is held back until the next piece. */
 export interface ThinkTags {
@@ -22,7 +24,8 @@ export function thinkTags(): ThinkTags {
 
   function start(events: ModelEvent[]): void {
     const text = held.trimStart();
-    if (text !== OPEN && OPEN.startsWith(text)) return;
+    const waiting = held.length + heldLogprobs.length;
+    if (text !== OPEN && OPEN.startsWith(text) && waiting < LONGEST_BLANK) return;
     if (!text.startsWith(OPEN)) return answer(held, events);
     mode = 'thinking';
     heldLogprobs = [];

@@ -1,4 +1,5 @@
 /** Puts together the tool calls of one model call from however the upstream chose to cut them. */
+import { ApiError } from '../errors.ts';
 import { isRecord } from '../record.ts';
 import type { ModelEvent } from '../turn/events.ts';
 
@@ -20,6 +21,11 @@ interface Entry {
   readonly arguments: string;
 }
 
+/** Characters of a tool's name; no server lets tools have longer ones. */
+const LONGEST_NAME = 256;
+/** Characters of arguments that wait for a name. */
+const LONGEST_NAMELESS = 1024 * 1024;
+
 /** Takes the `tool_calls` of one chunk after another and adds what they mean to `events`. */
 export interface ToolCalls {
   /** `entries` is the raw `delta.tool_calls`. */
@@ -30,25 +36,30 @@ export interface ToolCalls {
 
 /** The calls of one model call. */
 export function toolCalls(): ToolCalls {
-  const calls: Call[] = [];
+  const waiting = new Set<Call>();
   const atIndex = new Map<number, Call>();
+  const withId = new Map<string, Call>();
+  let last: Call | undefined;
+  let count = 0;
   let chunk = 0;
 
   function callOf(entry: Entry): Call {
-    const known = entry.index === undefined ? (withId(entry.id) ?? calls.at(-1)) : atIndex.get(entry.index);
+    const known = entry.index === undefined ? (withId.get(entry.id) ?? last) : atIndex.get(entry.index);
     if (known && !startsAnother(known, entry, chunk)) return known;
-    const call = { call: calls.length, id: '', name: '', arguments: '', told: false, chunk };
-    calls.push(call);
+    const call = { call: count++, id: '', name: '', arguments: '', told: false, chunk };
+    waiting.add(call);
+    last = call;
     if (entry.index !== undefined) atIndex.set(entry.index, call);
     return call;
   }
 
-  function withId(id: string): Call | undefined {
-    return id === '' ? undefined : calls.find((call) => call.id === id);
+  function settle(events: ModelEvent[], except?: Call): void {
+    for (const call of waiting) if (call !== except) tell(call, '', events);
+    forgetTold();
   }
 
-  function settle(events: ModelEvent[], except?: Call): void {
-    for (const waiting of calls) if (waiting !== except && !waiting.told) tell(waiting, '', events);
+  function forgetTold(): void {
+    for (const call of waiting) if (call.told) waiting.delete(call);
   }
 
   return {
@@ -59,6 +70,8 @@ export function toolCalls(): ToolCalls {
         const call = callOf(entry);
         settle(events, call);
         extend(call, entry, chunk, events);
+        if (call.id !== '') withId.set(call.id, call);
+        forgetTold();
       }
     },
     settle,
@@ -90,6 +103,7 @@ function extend(call: Call, entry: Entry, chunk: number, events: ModelEvent[]): 
     // The same name again is a repetition, anything else the next piece of a split name.
     if (entry.name !== call.name) call.name += entry.name;
   }
+  if (call.name.length > LONGEST_NAME) throw tooLarge('a tool by an endless name');
   if (entry.arguments !== '') tell(call, entry.arguments, events);
 }
 
@@ -100,9 +114,17 @@ function tell(call: Call, text: string, events: ModelEvent[]): void {
     return;
   }
   // A call without a name can be neither run nor answered.
-  if (call.name === '') return;
+  if (call.name === '') return refuseEndless(call);
   call.told = true;
   events.push({ type: 'tool-call-delta', call: call.call, id: call.id, name: call.name, arguments: call.arguments });
+}
+
+function refuseEndless({ arguments: text }: Call): void {
+  if (text.length > LONGEST_NAMELESS) throw tooLarge('a tool without naming it');
+}
+
+function tooLarge(what: string): ApiError {
+  return new ApiError('output_too_large', `The model called ${what}.`);
 }
 
 function readEntry(raw: unknown): Entry {

@@ -77,10 +77,20 @@ function typeOf({ type }: Fields, status: number): string {
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 
+/** Of an error in an answer whose own status is good. */
+const STATUS_OF_TYPE: ReadonlyMap<string, number> = new Map([
+  ['invalid_request_error', 400],
+  ['authentication_error', 401],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['rate_limit_error', 429],
+  ['overloaded_error', 503],
+]);
+
 function statusInBody(body: Fields): number {
   const details = detailsOf(body);
   const status = [details.status, details.status_code, details.code, body.status].map(Number).find(isErrorStatus);
-  return status ?? 502;
+  return status ?? STATUS_OF_TYPE.get(String(details.type)) ?? 502;
 }
 
 function isErrorStatus(status: number): boolean {

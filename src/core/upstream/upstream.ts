@@ -77,10 +77,12 @@ export interface Upstream {
   readonly name: string;
   stream(request: ModelRequest, call: UpstreamCall): AsyncIterable<readonly ModelEvent[]>;
   /**
-   * Posts a Chat Completions body as it is and yields the answer as it is, `[DONE]` included; errors in it are thrown as
-   * `ApiError`. Upstreams of another kind have none.
+   * Posts a Chat Completions body as it is and yields the answer as it is, `[DONE]` and errors in it included. Upstreams
+   * of another kind have none.
    */
   chat?(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
+  /** Takes the upstream's secrets out of an error that was read from such an answer. */
+  redact?(error: unknown): unknown;
   /** The models on offer, in OpenAI's list shape. */
   models?(call: UpstreamCall): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Closes pooled connections. May be called twice. */

@@ -1,15 +1,15 @@
 /** Functions of the host: how they are listed, what they are given, and what their answers become. */
 import { z } from 'zod';
 import {
+  type AnyFunctionTool,
   type ExecuteContext,
-  type FunctionTool,
   functionTool,
   functionTools,
 } from '../../../src/core/tools/function-tools.ts';
 import type { ToolCall, ToolResult } from '../../../src/core/tools/provider.ts';
 import { runCall } from '../../../src/core/tools/run-call.ts';
 
-type Tools = Readonly<Record<string, FunctionTool<never>>>;
+type Tools = Readonly<Record<string, AnyFunctionTool>>;
 
 const SIGNAL = new AbortController().signal;
 const REQUEST = { headers: { authorization: 'Bearer user' } };
@@ -26,11 +26,6 @@ function listed(tools: Tools, options?: { readonly server?: string }) {
 /** What a function that returns `value` gives. */
 function answered(value: unknown): Promise<ToolResult> {
   return functionTools({ answer: { execute: () => value } }).call(callOf('answer'), SIGNAL);
-}
-
-/** The cast: `functionTools` does not yet take what `functionTool` makes of a zod schema. */
-function withoutType(tool: unknown): FunctionTool<never> {
-  return tool as FunctionTool<never>;
 }
 
 /** A function that tells its arguments. */
@@ -66,7 +61,7 @@ describe('the list of functions', () => {
       since: z.string().transform((text) => new Date(text)),
     });
     const [tool] = listed({
-      weather: withoutType(functionTool({ parameters, execute: tell })),
+      weather: functionTool({ parameters, execute: tell }),
     }) as readonly ToolDefinitionLike[];
     expect(tool?.parameters).toEqual({
       $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -117,7 +112,7 @@ describe('a function', () => {
       },
     });
     const args = { city: 'Rome', since: '2026-11-01', ticket: 'ab', more: 1 };
-    const result = await functionTools({ weather: withoutType(weather) }).call(callOf('weather', args), SIGNAL);
+    const result = await functionTools({ weather }).call(callOf('weather', args), SIGNAL);
     expect({ result, seen }).toEqual({
       result: { content: 'Sunny.' },
       seen: [{ city: 'ROME', days: 1, year: 2026, ticket: 'ab' }],
@@ -132,7 +127,7 @@ describe('a function', () => {
         calls += 1;
       },
     });
-    const provider = functionTools({ even: withoutType(even) });
+    const provider = functionTools({ even });
     const [tool] = await provider.list(SIGNAL);
     if (!tool) throw new Error('the function is listed');
     const limits = { toolTimeoutMs: 10_000, toolOutputBytes: 1_000 };
@@ -231,7 +226,7 @@ describe('functionTools', () => {
     [
       'parameters of another type',
       { now: { execute, parameters: 'city' } },
-      "functionTools: now: parameters must be a JSON Schema or a zod schema, got 'city'",
+      "functionTools: now: parameters must be a JSON Schema or a schema of zod 4, got 'city'",
     ],
     [
       'an unknown option',

@@ -2,14 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Item } from '../../../src/core/items.ts';
 import type { Note } from '../../../src/core/note.ts';
-import {
-  definitions,
-  newLists,
-  type Offer,
-  offerTools,
-  ownersOf,
-  withModelNames,
-} from '../../../src/core/tools/offer.ts';
+import { definitions, forModel, newLists, type Offer, offerTools, ownersOf } from '../../../src/core/tools/offer.ts';
 import type { ProvidedTool, ToolProvider } from '../../../src/core/tools/provider.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -292,7 +285,7 @@ describe('calls of earlier turns', () => {
       callOf('gone', 'look up'),
       callOf('gone', `${LONG}!`),
     ];
-    expect(withModelNames(items, offer).map(({ name }) => name)).toEqual([
+    expect(forModel(items, offer).map(({ name }) => name)).toEqual([
       'look_up',
       'mcp__files__read',
       'mcp__mail__read',
@@ -305,8 +298,8 @@ describe('calls of earlier turns', () => {
     const { offer } = await offeredBy([provider('files', 'look.up')]);
     const message: Item = { type: 'message', role: 'user', content: 'Hi', name: 'look.up' };
     const call = { ...callOf('files', 'look.up'), output: 'Found.', status: 'completed' };
-    expect(withModelNames([message, call], offer)).toEqual([message, { ...call, name: 'look_up' }]);
-    expect(withModelNames([message], offer)).toEqual([message]);
+    expect(forModel([message, call], offer)).toEqual([message, { ...call, name: 'look_up' }]);
+    expect(forModel([message], offer)).toEqual([message]);
   });
 });
 

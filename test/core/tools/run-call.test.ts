@@ -313,4 +313,15 @@ describe('a turn that ends during a call', () => {
     await runCall(offered(run), text, contextOf({ signal, limits }));
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
+
+  it('[P-10] has no timer left of a call that answers long before its time is up', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+    const before = timers();
+    await runCall(
+      offered(() => Promise.resolve({ content: 'ran' })),
+      '{}',
+      contextOf(),
+    );
+    expect(timers()).toBe(before);
+  });
 });

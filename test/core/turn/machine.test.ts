@@ -1264,10 +1264,10 @@ describe('items', () => {
     ];
     expect(callIdsOf(model)).toEqual([
       'call_a',
-      `call_${SEED}0001`,
-      `call_${SEED}0002`,
-      `call_${SEED}0003`,
-      `call_${SEED}0004`,
+      `call_${SEED}001`,
+      `call_${SEED}002`,
+      `call_${SEED}003`,
+      `call_${SEED}004`,
       'call_b',
     ]);
   });

@@ -1,0 +1,38 @@
+/** Serves an API in a Koa app: the reply is assigned to the context, and Koa writes it as it writes every answer. */
+import { Readable } from 'node:stream';
+import type { Api } from 'express-open-responses/core';
+import type { Context, Middleware } from 'koa';
+
+/** Where the API is, and whose responses a request may see. */
+export interface KoaAdapterOptions {
+  /** What stands in front of the API's paths, such as `/v1`. Default: nothing. */
+  readonly basePath?: string;
+  /** Default: a digest of the `Authorization` header. */
+  readonly scope?: (ctx: Context) => string;
+}
+
+/** The middleware. What is not the API's goes to the next one. */
+export function koaAdapter(api: Api, { basePath = '', scope }: KoaAdapterOptions = {}): Middleware {
+  return async function openResponses(ctx, next) {
+    if (!ctx.path.startsWith(`${basePath}/`)) return next();
+    const left = new AbortController();
+    ctx.res.once('close', () => left.abort());
+    const answer = api.handle({
+      method: ctx.method,
+      path: ctx.path.slice(basePath.length),
+      query: ctx.query,
+      headers: ctx.headers,
+      body: 'body' in ctx.request ? ctx.request.body : undefined, // as a body parser leaves it
+      bytes: ctx.req,
+      signal: left.signal,
+      scope: scope?.(ctx),
+      request: ctx,
+      disconnect: () => ctx.res.destroy(),
+    });
+    if (!answer) return next();
+    const { status, headers, body } = await answer;
+    ctx.status = status;
+    ctx.set(headers);
+    ctx.body = typeof body === 'string' ? body : Readable.from(body);
+  };
+}

@@ -1,0 +1,74 @@
+/** A client that asks for a stream and reads nothing of it, and a model that notices. */
+import { connect, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Upstream } from 'express-open-responses/core';
+
+const PIECE = 'x'.repeat(64 * 1024);
+const DEADLINE_MS = 5000;
+
+/** A model that never stops, and how much of it was taken. */
+export interface EndlessModel {
+  readonly upstream: Upstream;
+  readonly taken: number;
+  readonly isOpen: boolean;
+}
+
+/** The model: 64 KiB of text in each batch, for as long as somebody asks for the next. */
+export function endlessModel(): EndlessModel {
+  let taken = 0;
+  let isOpen = false;
+
+  async function* stream() {
+    isOpen = true;
+    try {
+      for (;;) {
+        yield [{ type: 'text-delta' as const, text: PIECE }];
+        taken += 1;
+        // A network would come between two batches.
+        await new Promise(setImmediate);
+      }
+    } finally {
+      isOpen = false;
+    }
+  }
+
+  return {
+    upstream: { name: 'endless', stream, async *chat() {} },
+    get taken() {
+      return taken;
+    },
+    get isOpen() {
+      return isOpen;
+    },
+  };
+}
+
+/** Posts for a stream on a socket that reads nothing until it is told to. */
+export function deafClient(url: string): Socket {
+  const body = '{"model":"m","input":"Hi","stream":true}';
+  const head = `POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').pause();
+  socket.on('error', () => {}).write(`${head}\r\n\r\n${body}`);
+  return socket;
+}
+
+/** How many batches were taken when none had been for a quarter of a second. Throws where that never happens. */
+export async function takenInAll(model: EndlessModel): Promise<number> {
+  const deadline = performance.now() + DEADLINE_MS;
+  for (let quiet = 0, last = -1; performance.now() < deadline; ) {
+    await pause(25);
+    quiet = model.taken === last && model.isOpen ? quiet + 1 : 0;
+    last = model.taken;
+    if (quiet === 10) return last;
+  }
+  throw new Error(`The model still wrote after ${DEADLINE_MS} ms: ${model.taken} batches.`);
+}
+
+/** Resolves when the condition holds. Throws where it never does. */
+export async function until(condition: () => boolean): Promise<void> {
+  const deadline = performance.now() + DEADLINE_MS;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error(`It did not come true in ${DEADLINE_MS} ms: ${condition}`);
+    await pause(5);
+  }
+}

@@ -1,0 +1,27 @@
+/** The suite of the hosts on the Web handler, in Hono on Node's HTTP server. */
+import type { Server } from 'node:http';
+import { createAdaptorServer } from '@hono/node-server';
+import { toWebHandler } from 'express-open-responses/core';
+import { Hono } from 'hono';
+import { type Host, TENANT } from './host.ts';
+import { hostSuite } from './host-suite.ts';
+
+const host: Host = {
+  name: 'Web handler',
+  mount({ options, byTenant }) {
+    const scope = byTenant ? ({ headers }: Request) => String(headers.get(TENANT)) : undefined;
+    const openai = toWebHandler({ ...options, scope, basePath: '/v1' });
+    const app = new Hono().all('/v1/*', ({ req }) => openai(req.raw));
+    // The cast: without further options it makes a server of HTTP/1.
+    return { server: createAdaptorServer({ fetch: app.fetch }) as Server, drain: openai.drain };
+  },
+  // The cast: what the handler hands on is the Web's own request.
+  headerOf: (request, name) => (request as Request).headers.get(name),
+  unknownPath: {
+    status: 404,
+    text: '{"error":{"message":"Invalid URL (GET /v1/unknown)","type":"invalid_request_error","param":null,"code":"not_found"}}',
+  },
+  printsOfCutOff: ['Error: The client was cut off: it does not read.'],
+};
+
+hostSuite(host);

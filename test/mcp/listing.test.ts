@@ -1,0 +1,222 @@
+/** Listing tools: every transport, what fails, and the cache. */
+import { once } from 'node:events';
+import { jest } from '@jest/globals';
+import {
+  callTool,
+  closeAll,
+  failureOf,
+  never,
+  noChildProcesses,
+  openTools,
+  sessionsOpened,
+  startServer,
+  states,
+  stdioServer,
+  toolNames,
+  until,
+  useFakeTimers,
+} from '../support/mcp-client.ts';
+
+const SECRET = 'hunter2-hunter2';
+
+afterEach(closeAll);
+
+describe('listing tools', () => {
+  it('[T-01] connects to all servers over stdio, streamable HTTP and SSE, in the order of the config', async () => {
+    const server = await startServer();
+    const tools = openTools({
+      c: { ...stdioServer(), allowedTools: ['echo', 'fail'] },
+      a: { url: server.url, allowedTools: ['image'] },
+      b: { url: server.sseUrl, type: 'sse', allowedTools: ['pid'] },
+    });
+    expect(await tools.list(never())).toEqual(
+      [
+        { name: 'echo', server: 'c' },
+        { name: 'fail', server: 'c' },
+        { name: 'image', server: 'a' },
+        { name: 'pid', server: 'b' },
+      ].map((tool) => ({ ...tool, parameters: { type: 'object', properties: {} } })),
+    );
+  });
+
+  it('[T-01] does nothing before it is asked, unless the host wants to connect at the start', async () => {
+    const server = await startServer();
+    const lazy = openTools({ a: { url: server.url } });
+    expect([server.requests.length, states(lazy)]).toEqual([0, { a: 'idle' }]);
+    const eager = openTools({ a: { url: server.url } }, { connect: 'eager' });
+    expect(states(eager)).toEqual({ a: 'connecting' });
+    await until(() => states(eager).a === 'ready');
+    expect(eager.status()).toMatchObject([{ label: 'a', transport: 'streamable-http', state: 'ready', tools: 14 }]);
+  });
+
+  it('[T-01] asks a server once, however many requests list at the same time', async () => {
+    const server = await startServer();
+    const lists: unknown[] = [];
+    server.events.on('list', () => lists.push(1));
+    const tools = openTools({ a: { url: server.url } });
+    await Promise.all(Array.from({ length: 20 }, () => tools.list(never())));
+    await tools.list(never());
+    // Two pages.
+    expect([lists.length, sessionsOpened(server)]).toEqual([2, 1]);
+  });
+
+  it('[T-01] [A-31] [B-16] leaves out a server that fails, with one warning, and keeps the others', async () => {
+    const server = await startServer();
+    const { port, close } = await startServer();
+    await close();
+    const tools = openTools({
+      down: { url: `http://127.0.0.1:${port}/mcp` },
+      downSse: { url: `http://127.0.0.1:${port}/sse`, type: 'sse' },
+      none: { command: '/no/such/command' },
+      quits: { ...stdioServer('--quit'), env: { TEST_TOKEN: SECRET } },
+      good: { url: server.url, allowedTools: ['echo'] },
+    });
+    expect(await toolNames(tools)).toEqual(['good/echo']);
+    expect([...tools.warnings].sort()).toEqual([
+      "mcpTools: server 'down' is unavailable and is tried again: fetch failed (ECONNREFUSED)",
+      expect.stringMatching(/^mcpTools: server 'downSse' is unavailable and is tried again: SSE error: .*fetch failed/),
+      "mcpTools: server 'none' is unavailable and is tried again: spawn /no/such/command ENOENT",
+      "mcpTools: server 'quits' is unavailable and is tried again: MCP error -32000: Connection closed Its log ends: cannot start with ***",
+    ]);
+    expect(tools.status().map(({ label, state, tools: count, error }) => [label, state, count, error])).toEqual([
+      ['down', 'failed', 0, 'fetch failed (ECONNREFUSED)'],
+      ['downSse', 'failed', 0, expect.stringContaining('fetch failed')],
+      ['none', 'failed', 0, 'spawn /no/such/command ENOENT'],
+      ['quits', 'failed', 0, 'MCP error -32000: Connection closed'],
+      ['good', 'ready', 1, undefined],
+    ]);
+  });
+
+  it('[T-01] waits no longer than connectTimeoutMs for a server that says nothing, and ends its process', async () => {
+    const tools = openTools({ deaf: stdioServer('--deaf') }, { connectTimeoutMs: 300 });
+    expect([await tools.list(never()), tools.status()]).toMatchObject([
+      [],
+      [{ state: 'failed', error: 'It did not answer within 300 ms.' }],
+    ]);
+    await tools.close();
+    await noChildProcesses();
+  });
+
+  it('lets a request that is given up leave while the server connects', async () => {
+    const tools = openTools({ deaf: stdioServer('--deaf') });
+    const turn = new AbortController();
+    const listing = tools.list(turn.signal);
+    turn.abort(new Error('hung up'));
+    await expect(listing).rejects.toThrow('hung up');
+  });
+
+  it('understands a server that writes logs where only messages belong', async () => {
+    const tools = openTools({ noisy: { ...stdioServer('--noisy'), allowedTools: ['echo'] } });
+    expect(await toolNames(tools)).toEqual(['noisy/echo']);
+  });
+});
+
+describe('the list of tools', () => {
+  it('[T-01] [A-33] is refreshed when the server says that it changed', async () => {
+    const server = await startServer();
+    const tools = openTools({ a: { url: server.url, allowedTools: ['add', 'late'] } });
+    const before = await toolNames(tools);
+    const relisted = once(server.events, 'list');
+    await callTool(tools, 'a/add');
+    await relisted;
+    await until(async () => (await tools.list(never())).length > 1);
+    expect([before, await toolNames(tools)]).toEqual([['a/add'], ['a/add', 'a/late']]);
+  });
+
+  it('[T-01] [A-33] is refreshed in the background when it is older than refreshMs', async () => {
+    useFakeTimers();
+    const server = await startServer();
+    const tools = openTools({ a: { url: server.url, allowedTools: ['add', 'late'] } }, { refreshMs: 5_000 });
+    await tools.list(never());
+    await callTool(tools, 'a/add', { quietly: true });
+    const lists: unknown[] = [];
+    server.events.on('list', () => lists.push(1));
+    jest.advanceTimersByTime(5_000);
+    const fresh = await toolNames(tools);
+    jest.advanceTimersByTime(1);
+    const stale = await toolNames(tools);
+    await until(async () => (await tools.list(never())).length > 1);
+    expect([fresh, stale, await toolNames(tools), lists.length]).toEqual([
+      ['a/add'],
+      ['a/add'],
+      ['a/add', 'a/late'],
+      2,
+    ]);
+  });
+
+  it('[B-17] is refreshed once for a tool that is not on it', async () => {
+    const server = await startServer();
+    const tools = openTools({ a: { url: server.url } });
+    await tools.list(never());
+    const lists: unknown[] = [];
+    server.events.on('list', () => lists.push(1));
+    const error = await failureOf(callTool(tools, 'a/none'));
+    expect([error, lists.length]).toEqual([
+      expect.objectContaining({
+        type: 'mcp_protocol_error',
+        code: -32602,
+        message: "The MCP server 'a' has no tool 'none'.",
+      }),
+      2,
+    ]);
+  });
+
+  it('[B-17] has a tool that was added unannounced when it is called', async () => {
+    const server = await startServer();
+    const tools = openTools({ a: { url: server.url } });
+    await callTool(tools, 'a/add', { quietly: true });
+    expect(await callTool(tools, 'a/late')).toEqual({ content: 'better than never' });
+  });
+
+  it('[T-01] keeps tools that are not allowed from being called, without asking the server', async () => {
+    const server = await startServer();
+    const tools = openTools({ a: { url: server.url, allowedTools: ['echo'] } });
+    await tools.list(never());
+    const before = server.requests.length;
+    await expect(callTool(tools, 'a/fail')).rejects.toThrow("The MCP server 'a' has no tool 'fail'.");
+    expect(server.requests.length).toBe(before);
+  });
+
+  it('[T-01] is given up with a connection that no longer answers, but not while calls are in flight', async () => {
+    useFakeTimers();
+    const server = await startServer();
+    const tools = openTools({ a: { url: server.url } }, { refreshMs: 1_000, connectTimeoutMs: 200 });
+    await tools.list(never());
+    server.events.hold = new Promise(() => {});
+    const turn = new AbortController();
+    const slow = failureOf(callTool(tools, 'a/slow', {}, turn.signal));
+    await once(server.events, 'call:slow');
+    const refreshed = async () => {
+      const givenUp = once(server.events, 'cancelled:list');
+      jest.advanceTimersByTime(1_001);
+      await tools.list(never());
+      await givenUp;
+    };
+    await refreshed();
+    const busy = states(tools);
+    turn.abort();
+    await slow;
+    await refreshed();
+    expect([busy, states(tools)]).toEqual([{ a: 'ready' }, { a: 'connecting' }]);
+  });
+
+  it('stays as it is while the server answers with errors', async () => {
+    useFakeTimers();
+    const server = await startServer();
+    const options = { refreshMs: 1_000, idleMs: 3_600_000 };
+    const tools = openTools({ a: { url: server.url, allowedTools: ['echo'] } }, options);
+    await tools.list(never());
+    const notNow = Promise.reject(new Error('not now'));
+    notNow.catch(() => {});
+    server.events.hold = notNow;
+    const lists: unknown[] = [];
+    server.events.on('list', () => lists.push(1));
+    // The second refresh begins only after the first has ended.
+    await until(async () => {
+      jest.advanceTimersByTime(1_001);
+      await tools.list(never());
+      return lists.length === 2;
+    });
+    expect([await toolNames(tools), states(tools), sessionsOpened(server)]).toEqual([['a/echo'], { a: 'ready' }, 1]);
+  });
+});
