@@ -1,7 +1,7 @@
 /** Both APIs as one function from a request to a reply, for frameworks that we bring no router for. */
 import { createHash } from 'node:crypto';
 import type { DrainOptions } from './activity.ts';
-import type { Call } from './call.ts';
+import { type Call, headersFrom, type NodeHeaders } from './call.ts';
 import { chatEndpoints } from './chat-completions/endpoints.ts';
 import type { ChatSettings } from './chat-completions/prepare-chat.ts';
 import { type Endpoint, refusal } from './endpoint.ts';
@@ -12,9 +12,6 @@ import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '.
 import { checkOptions } from './options-check.ts';
 import type { Reply } from './reply.ts';
 import { responsesEndpoints } from './responses/endpoints.ts';
-
-/** Headers by lower-case name, as Node's requests have them. */
-export type NodeHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** A request, as any framework can describe it. */
 export interface ApiRequest {
@@ -131,7 +128,7 @@ function apiOf(settings: CoreSettings, routes: readonly Route[], drain: Api['dra
 
 /** The call, but for what may be wrong with a request. */
 function callOf({ query = {}, scope, signal, request, disconnect, ...asked }: ApiRequest): Call {
-  const headers = isHeaders(asked.headers) ? asked.headers : headersOf(asked.headers);
+  const headers = isHeaders(asked.headers) ? asked.headers : headersFrom(asked.headers);
   const requestId = requestIdFrom(headers.get('x-request-id'));
   const call = { body: undefined, params: {}, query, headers, scope: scope ?? scopeOf(headers), requestId };
   return { ...call, signal, request, ...(disconnect ? { disconnect } : {}) };
@@ -140,16 +137,6 @@ function callOf({ query = {}, scope, signal, request, disconnect, ...asked }: Ap
 /** Not `instanceof`: polyfills and other realms have a `Headers` of their own. */
 function isHeaders(headers: ApiRequest['headers']): headers is Headers {
   return typeof headers.get === 'function';
-}
-
-function headersOf(given: NodeHeaders): Headers {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(given)) {
-    // HTTP/2 has pseudo-headers such as `:path`, which are no headers to the Web.
-    if (value !== undefined && !name.startsWith(':'))
-      headers.set(name, typeof value === 'string' ? value : value.join(', '));
-  }
-  return headers;
 }
 
 /** What the path names, and the body where there is one. Throws `ApiError`. */

@@ -18,3 +18,17 @@ export interface Call {
   /** Cuts the client off, where it does not read its answer. */
   readonly disconnect?: () => void;
 }
+
+/** Headers as Node has them. */
+export type NodeHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** The same headers as the Web has them. */
+export function headersFrom(given: NodeHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(given)) {
+    // HTTP/2 has pseudo-headers such as `:path`, which are no headers to the Web.
+    if (value === undefined || name.startsWith(':')) continue;
+    headers.set(name, typeof value === 'string' ? value : value.join(', '));
+  }
+  return headers;
+}

@@ -3,7 +3,8 @@
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from '../stores/memory.ts';
 export { toWebHandler, type WebHandler, type WebHandlerOptions } from '../web/to-web-handler.ts';
 export type { DrainOptions } from './activity.ts';
-export { type Api, type ApiRequest, createChatCompletions, createResponses, type NodeHeaders } from './api.ts';
+export { type Api, type ApiRequest, createChatCompletions, createResponses } from './api.ts';
+export type { NodeHeaders } from './call.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './errors.ts';
 export type { Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './hooks.ts';
 export type { Limits } from './limits.ts';

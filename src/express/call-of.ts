@@ -1,7 +1,7 @@
 /** Makes a core call of an Express request. */
 import type { Request, Response } from 'express';
 import { scopeOf } from '../core/api.ts';
-import type { Call } from '../core/call.ts';
+import { type Call, headersFrom } from '../core/call.ts';
 import { requestIdFrom } from '../core/ids.ts';
 
 /** The tenant of a request, as the host knows it. */
@@ -22,19 +22,11 @@ export function callOf(req: Request, res: Response, scope: Scope): Call {
     body: req.body,
     params: req.params,
     query: req.query,
-    headers: headersOf(req),
+    headers: headersFrom(req.headers),
     scope: scope(req),
     requestId: requestIdFrom(req.headers['x-request-id']),
     signal: left.signal,
     request: req,
     disconnect: () => res.destroy(),
   };
-}
-
-function headersOf(req: Request): Headers {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(req.headers)) {
-    if (value !== undefined) headers.set(name, Array.isArray(value) ? value.join(', ') : value);
-  }
-  return headers;
 }

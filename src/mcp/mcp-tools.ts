@@ -1,10 +1,10 @@
 /** Tools of MCP servers that the host has chosen, run by this server. */
 import type { ToolProvider } from '../core/tools/provider.ts';
+import { untilAborted } from '../core/until-aborted.ts';
 import { unavailable } from './call-error.ts';
 import { type McpToolsOptions, mcpSettings } from './options.ts';
 import { serverList } from './server-list.ts';
 import { type McpServerStatus, serverTools } from './server-tools.ts';
-import { untilAborted } from './until-aborted.ts';
 
 /**
  * The tools of all servers; one that is down takes only its own tools away. Of each server at most 512 tools are on
@@ -27,7 +27,7 @@ export function mcpTools(options: McpToolsOptions = {}): McpTools {
   return {
     name: 'mcp',
     async list(signal) {
-      return (await untilAborted(Promise.all(servers.map((server) => server.list())), signal)).flat();
+      return (await untilAborted(signal, () => Promise.all(servers.map((server) => server.list())))).flat();
     },
     async call(call, signal) {
       const server = byLabel.get(call.server);

@@ -1,6 +1,7 @@
 /** The tools of one MCP server: listed from a cache, called over the pooled connection. */
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { ProvidedTool, ToolCall, ToolResult } from '../core/tools/provider.ts';
+import { untilAborted } from '../core/until-aborted.ts';
 import { isForgottenSession, toCallError, unknownTool } from './call-error.ts';
 import { type ConnectionStatus, createConnection } from './connection.ts';
 import type { McpSettings } from './options.ts';
@@ -8,7 +9,6 @@ import type { McpTransport, ServerSettings } from './server-config.ts';
 import type { Session } from './session.ts';
 import { readToolList } from './tool-list.ts';
 import { toToolResult } from './tool-result.ts';
-import { untilAborted } from './until-aborted.ts';
 
 /** How one server is doing, for a health route; free of secrets. */
 export interface McpServerStatus extends ConnectionStatus {
@@ -90,7 +90,7 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
 
   async function request(params: Readonly<Record<string, unknown>>, signal: AbortSignal) {
     for (let attempt = 0; ; attempt += 1) {
-      const session = await untilAborted(connection.session(), signal);
+      const session = await untilAborted(signal, () => connection.session());
       try {
         return await session.request('tools/call', params, signal);
       } catch (error) {
@@ -104,8 +104,8 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
   const has = (name: string) => tools.some((tool) => tool.name === name);
 
   async function find(name: string, signal: AbortSignal): Promise<void> {
-    await untilAborted(connection.session(), signal);
-    if (!has(name) && server.allows(name)) await untilAborted(refresh(), signal);
+    await untilAborted(signal, () => connection.session());
+    if (!has(name) && server.allows(name)) await untilAborted(signal, refresh);
     if (!has(name)) throw unknownTool(label, name);
   }
 

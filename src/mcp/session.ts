@@ -1,10 +1,10 @@
 /** One session with an MCP server: requests, each with its own end, and what the server says unasked. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { ResultSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { untilAborted } from '../core/until-aborted.ts';
 import { openLink } from './link.ts';
 import { LONGEST_MS } from './options.ts';
 import type { ServerSettings } from './server-config.ts';
-import { untilAborted } from './until-aborted.ts';
 
 /** A session that is opened once and closed once. */
 export interface Session {
@@ -69,7 +69,7 @@ export function createSession(server: ServerSettings, connectTimeoutMs: number, 
     async open(signal) {
       client.setNotificationHandler(ToolListChangedNotificationSchema, () => events.onListChanged());
       // The signal alone is not enough: it reaches only the first request, not the start of the transport.
-      await untilAborted(client.connect(link.transport, { signal, timeout: LONGEST_MS }), signal);
+      await untilAborted(signal, () => client.connect(link.transport, { signal, timeout: LONGEST_MS }));
       client.onclose = () => events.onLost();
     },
     async request(method, params, signal) {
