@@ -80,6 +80,9 @@ describe('30 clients that read nothing', () => {
 
     // What the sockets of both sides hold is the kernel's to choose: some megabytes for each.
     expect([streams, (sent ?? Number.POSITIVE_INFINITY) / CLIENTS < 16 * MIB]).toEqual([CLIENTS, true]);
-    expect((after.rss - before.rss) / CLIENTS / MIB).toBeLessThan(8);
+    // Held for each: what the model has written so far. How much garbage V8 keeps besides is its own choice.
+    const perClient = (bytes: (report: typeof after) => number) => (bytes(after) - bytes(before)) / CLIENTS / MIB;
+    expect(perClient(({ heap }) => heap)).toBeLessThan(8);
+    expect(perClient(({ rss }) => rss)).toBeLessThan(16);
   }, 60_000);
 });

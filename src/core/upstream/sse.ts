@@ -5,7 +5,7 @@ import { createParser } from 'eventsource-parser';
 import { ApiError } from '../errors.ts';
 
 /** Characters of unread events above which the socket is paused. */
-const HIGH_WATER = 256 * 1024;
+const HIGH_WATER = 64 * 1024;
 /** What the framing of an event may add to its data before the parser gives up on it. */
 const FRAMING = 1024;
 /** How long a stream that said it was done may take to end before its socket is given up, in milliseconds. */
