@@ -1,10 +1,8 @@
 /** What a client cannot bring along, our calls and their results: kept until it answers its own calls of the same turn. */
-import type { ApiError } from '../errors.ts';
-import { tell } from '../hooks.ts';
 import type { Item } from '../items.ts';
-import type { CoreSettings } from '../options.ts';
 import { isRecord } from '../record.ts';
 import { fromStore, type ResponseStore } from '../store.ts';
+import { type KeepSettings, keep } from '../turn/keep.ts';
 import { toolMessages } from '../upstream/chat-messages.ts';
 import type { ChatCall } from './completion.ts';
 import { type AnsweredChatCall, callMessage } from './next-body.ts';
@@ -36,7 +34,7 @@ const TYPE = 'chat_round';
 
 /** Keeps the round under the first of the client's calls. Throws `store_error`, or only tells of it, as the host chose. */
 export async function keepResults(
-  { store, onStoreError, hooks }: Pick<CoreSettings, 'store' | 'onStoreError' | 'hooks'>,
+  settings: KeepSettings,
   { scope, requestId }: { readonly scope: string; readonly requestId: string },
   { before, text, clients, answered }: ChatRound,
 ): Promise<void> {
@@ -48,12 +46,8 @@ export async function keepResults(
   }));
   const round: KeptRound = { type: TYPE, before, text, clients: clients.map(identity), calls };
   const id = keyOf(String(clients[0]?.id));
-  try {
-    await fromStore(() => store.put({ scope, id, createdAt: Date.now(), input: [], output: [round], resource: {} }));
-  } catch (error) {
-    if (onStoreError === 'fail') throw error;
-    tell(hooks, 'onError', error as ApiError, { requestId });
-  }
+  const stored = { scope, id, createdAt: Date.now(), input: [], output: [round], resource: {} };
+  await keep(stored, settings, requestId);
 }
 
 function keyOf(callId: string): string {

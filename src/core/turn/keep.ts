@@ -6,7 +6,9 @@ import type { CoreSettings } from '../options.ts';
 import { fromStore, type StoredResponse } from '../store.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-type Settings = Pick<CoreSettings, 'store' | 'onStoreError' | 'hooks'>;
+
+/** Where things are kept, and what becomes of a failure. */
+export type KeepSettings = Pick<CoreSettings, 'store' | 'onStoreError' | 'hooks'>;
 
 /**
  * Puts the turn with its final resource; resolves when it can be continued. A store that fails throws `store_error`, or
@@ -15,12 +17,21 @@ type Settings = Pick<CoreSettings, 'store' | 'onStoreError' | 'hooks'>;
 export async function keepTurn(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
   ended: Fields,
-  { store, onStoreError, hooks }: Settings,
+  settings: KeepSettings,
   requestId: string,
 ): Promise<void> {
   const { output, ...resource } = ended;
+  await keep({ ...turn, output: output as readonly Item[], resource }, settings, requestId);
+}
+
+/** Puts anything that a later request needs; the one place that knows what a failing store means to the host. */
+export async function keep(
+  stored: StoredResponse,
+  { store, onStoreError, hooks }: KeepSettings,
+  requestId: string,
+): Promise<void> {
   try {
-    await fromStore(() => store.put({ ...turn, output: output as readonly Item[], resource }));
+    await fromStore(() => store.put(stored));
   } catch (error) {
     if (onStoreError === 'fail') throw error;
     tell(hooks, 'onError', error as ApiError, { requestId });
