@@ -16,7 +16,10 @@ export default {
     '^express-open-responses$': '<rootDir>/src/index.ts',
     '^express-open-responses/core$': '<rootDir>/src/core/index.ts',
     '^express-open-responses/mcp$': '<rootDir>/src/mcp/index.ts',
+    '^express-open-responses/stores/(.*)$': '<rootDir>/src/stores/$1.ts',
     '^express-open-responses/testing$': '<rootDir>/src/testing/index.ts',
+    '^express-open-responses/upstreams/(.*)$': '<rootDir>/src/upstreams/$1.ts',
+    '^express-open-responses/websocket$': '<rootDir>/src/websocket/index.ts',
   },
   testTimeout: 20_000,
 };

@@ -43,8 +43,35 @@ export interface ResponseStore {
    * ancestor is missing. Without it the core walks with `get`.
    */
   chain?(key: ResponseKey, limit: number): MaybePromise<readonly StoredResponse[]>;
+  /** Conversations; a store without them serves everything but those. */
+  readonly conversations?: ConversationStore;
   /** Releases what the store holds. May be called twice. */
   close?(): MaybePromise<void>;
+}
+
+/** A conversation at rest, without its items. */
+export interface StoredConversation extends ResponseKey {
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** Where conversations are kept: lists of items that turns are added to. The rules of `ResponseStore` hold. */
+export interface ConversationStore {
+  get(key: ResponseKey): MaybePromise<StoredConversation | undefined>;
+  /** Makes the conversation, or replaces its metadata and leaves its items as they are. */
+  put(conversation: StoredConversation): MaybePromise<void>;
+  /** Deletes the conversation and its items. Whether there was one. */
+  delete(key: ResponseKey): MaybePromise<boolean>;
+  /**
+   * Adds the items behind all others, in this order and with nobody else's between them, however many processes do so
+   * at once. Whether there is such a conversation.
+   */
+  append(key: ResponseKey, items: readonly Item[]): MaybePromise<boolean>;
+  /** All items, oldest first; none where there is no such conversation. */
+  items(key: ResponseKey): MaybePromise<readonly Item[]>;
+  /** Removes the items with this id. Whether there were any. */
+  removeItem(key: ResponseKey, itemId: string): MaybePromise<boolean>;
 }
 
 /** The chain of `key`, newest first, by the store's own query or by walking. */
