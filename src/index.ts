@@ -6,7 +6,15 @@ export type { Item, LogProb, TopLogProb, UrlCitation } from './core/items.ts';
 export type { Limits } from './core/limits.ts';
 export type { Note } from './core/note.ts';
 export type { CoreOptions, HeartbeatOptions, ToolsOf } from './core/options.ts';
-export type { MaybePromise, ResponseKey, ResponseStore, StoredResponse } from './core/store.ts';
+export type { Repair, RepairCode } from './core/prepare/repair.ts';
+export type {
+  ConversationStore,
+  MaybePromise,
+  ResponseKey,
+  ResponseStore,
+  StoredConversation,
+  StoredResponse,
+} from './core/store.ts';
 export {
   type AnyFunctionTool,
   type ExecuteContext,
@@ -29,5 +37,16 @@ export type { Scope } from './express/call-of.ts';
 export { chatCompletionsRouter } from './express/chat-completions-router.ts';
 export { responsesRouter } from './express/responses-router.ts';
 export type { DrainableRouter, RouterOptions } from './express/router.ts';
+export type { NodeMiddleware } from './middleware/as-middleware.ts';
+export type { Dialect } from './middleware/dialect.ts';
+export { heartbeat } from './middleware/heartbeat.ts';
+export { injectTools } from './middleware/inject-tools.ts';
+export { loadHistory } from './middleware/load-history.ts';
+export type { MiddlewareOptions } from './middleware/options.ts';
+export { recordTurn } from './middleware/record-turn.ts';
+export { type RunToolsOptions, runTools } from './middleware/run-tools.ts';
+export { type ValidateMessagesOptions, validateMessages } from './middleware/validate-messages.ts';
+export type { NodeHandler } from './node/handler-answer.ts';
+export type { NodeRequest } from './node/node-call.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory.ts';
 export { toWebHandler, type WebHandler, type WebHandlerOptions } from './web/to-web-handler.ts';

@@ -1,4 +1,5 @@
 /** One request as the core sees it, free of any framework. */
+import type { TurnContext } from './prepare/context.ts';
 
 /** What a handler is given. Header names are lower case. */
 export interface Call {
@@ -15,6 +16,8 @@ export interface Call {
   readonly signal: AbortSignal;
   /** The host framework's own request, for its auth. */
   readonly request?: unknown;
+  /** What has been done to the body already. */
+  readonly context?: TurnContext | undefined;
   /** Cuts the client off, where it does not read its answer. */
   readonly disconnect?: () => void;
 }

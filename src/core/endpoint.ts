@@ -10,17 +10,28 @@ import { errorReply, jsonReply, type Reply } from './reply.ts';
 export type Endpoint = (call: Call) => Promise<Reply>;
 
 /** The endpoint with all of that around it. */
-export function answered(endpoint: Endpoint, { hooks }: CoreSettings): Endpoint {
+export function answered(endpoint: Endpoint, settings: CoreSettings): Endpoint {
   return async (call) => {
-    const reply = await endpoint(call).catch((error: unknown) => {
+    try {
+      return withRequestId(await endpoint(call), call);
+    } catch (error) {
       if (call.signal.aborted) throw error;
-      const shown = toApiError(error);
-      if (shown !== error && !hooks.onError) process.emitWarning(inspect(error));
-      tell(hooks, 'onError', shown, call);
-      return errorReply(shown);
-    });
-    return { ...reply, headers: { ...reply.headers, 'x-request-id': call.requestId } };
+      return errorReplyTo(error, call, settings);
+    }
   };
+}
+
+/** Answers an error and tells the host of it. */
+export function errorReplyTo(error: unknown, call: Call, { hooks }: Pick<CoreSettings, 'hooks'>): Reply {
+  const shown = toApiError(error);
+  if (shown !== error && !hooks.onError) process.emitWarning(inspect(error));
+  tell(hooks, 'onError', shown, call);
+  return withRequestId(errorReply(shown), call);
+}
+
+/** Every answer names its request. */
+export function withRequestId(reply: Reply, { requestId }: Call): Reply {
+  return { ...reply, headers: { ...reply.headers, 'x-request-id': requestId } };
 }
 
 /** Answers a request that no other endpoint may see. */

@@ -21,6 +21,18 @@ export function responseId(seed: string): string {
   return `resp_${seed}`;
 }
 
+/** Where the calls that the server ran for a chat client are kept, by the client's first call of that answer. */
+export function chatRoundId(callId: string): string {
+  return `${CHAT_ROUND}${callId}`;
+}
+
+const CHAT_ROUND = 'chat_';
+
+/** Whether a response may be kept under this id, foreign ones included: the store also holds what is no response. */
+export function isResponseId(id: string): boolean {
+  return !id.startsWith(CHAT_ROUND);
+}
+
 /** The id of an output item: the response's seed, the item's place in `output`, and from the second model call on its round. */
 export function outputItemId(prefix: string, seed: string, index: number, round = 0): string {
   const place = index.toString(16).padStart(4, '0');

@@ -11,7 +11,14 @@ export type { Limits } from './limits.ts';
 export type { Note } from './note.ts';
 export type { CoreOptions, HeartbeatOptions, ToolsOf } from './options.ts';
 export type { Reply } from './reply.ts';
-export type { MaybePromise, ResponseKey, ResponseStore, StoredResponse } from './store.ts';
+export type {
+  ConversationStore,
+  MaybePromise,
+  ResponseKey,
+  ResponseStore,
+  StoredConversation,
+  StoredResponse,
+} from './store.ts';
 export { type ExecuteContext, type FunctionTool, functionTool, functionTools } from './tools/function-tools.ts';
 export type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from './tools/provider.ts';
 export { type ChatCompletionsOptions, chatCompletionsUpstream } from './upstream/chat-completions.ts';

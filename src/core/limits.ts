@@ -6,6 +6,8 @@ export interface Limits {
   readonly bodyBytes: number;
   /** Stored responses that one request may continue. */
   readonly historyTurns: number;
+  /** One answer of the store. */
+  readonly storeTimeoutMs: number;
   /** From the request to the model server's first byte. */
   readonly firstByteTimeoutMs: number;
   /** Silence of the model server afterwards. */
@@ -39,6 +41,7 @@ const MIB = 1024 * 1024;
 export const DEFAULT_LIMITS: Limits = {
   bodyBytes: 32 * MIB,
   historyTurns: 1000,
+  storeTimeoutMs: 10_000,
   firstByteTimeoutMs: 120_000,
   idleTimeoutMs: 60_000,
   durationMs: 30 * 60_000,

@@ -3,8 +3,9 @@ import { memoryStore } from '../stores/memory.ts';
 import type { Hooks } from './hooks.ts';
 import { DEFAULT_LIMITS, type Limits } from './limits.ts';
 import { checkOptions, type OptionCheck } from './options-check.ts';
+import type { WantedHeartbeat } from './prepare/context.ts';
 import { isRecord } from './record.ts';
-import type { ResponseStore } from './store.ts';
+import { boundedStore, type ResponseStore } from './store.ts';
 import type { ToolProvider } from './tools/provider.ts';
 import { chatCompletionsUpstream } from './upstream/chat-completions.ts';
 import type { Upstream } from './upstream/upstream.ts';
@@ -54,7 +55,7 @@ export interface CoreSettings {
   readonly upstream: Upstream;
   readonly store: ResponseStore;
   readonly reasoning: 'summary' | 'text' | 'spec';
-  readonly heartbeat: { readonly intervalMs: number | undefined; readonly style: 'comment' | 'keepalive' | 'ping' };
+  readonly heartbeat: WantedHeartbeat;
   readonly limits: Limits;
   readonly onStoreError: 'fail' | 'continue';
   readonly queuedEvent: boolean;
@@ -69,7 +70,8 @@ export function sharedStore(): ResponseStore {
   return shared;
 }
 
-const oneOf =
+/** One of these texts. */
+export const oneOf =
   (...values: readonly string[]): OptionCheck =>
   (value) =>
     values.includes(value as string) || `one of ${values.map((known) => `'${known}'`).join(', ')}`;
@@ -104,6 +106,11 @@ const hook: OptionCheck = (value) => typeof value === 'function' || 'a function'
 
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
 export function coreSettings(owner: string, options: CoreOptions): CoreSettings {
+  return { ...preparationSettings(owner, options), upstream: options.upstream ?? chatCompletionsUpstream() };
+}
+
+/** The same for what asks no model server itself. */
+export function preparationSettings(owner: string, options: CoreOptions): Omit<CoreSettings, 'upstream'> {
   const { heartbeat = {}, limits = {}, hooks = {} } = options;
   checkOptions(
     `${owner}: limits`,
@@ -117,23 +124,28 @@ export function coreSettings(owner: string, options: CoreOptions): CoreSettings 
     onError: hook,
     onNote: hook,
   });
-  const beat = heartbeat || {};
-  checkOptions(`${owner}: heartbeat`, beat, { intervalMs: limit, style: oneOf('comment', 'keepalive', 'ping') });
+  const beat = heartbeatSettings(`${owner}: heartbeat`, heartbeat || {});
+  const settledLimits = { ...DEFAULT_LIMITS, ...given(limits) };
   return {
-    upstream: options.upstream ?? chatCompletionsUpstream(),
-    store: options.store ?? sharedStore(),
+    store: boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs),
     toolsOf: toolsOf(options.tools),
     mcpItems: options.mcpItems ?? 'mcp_call',
     reasoning: options.reasoning ?? 'summary',
     heartbeat: {
-      intervalMs: heartbeat === false ? undefined : (beat.intervalMs ?? 15_000),
-      style: beat.style ?? 'comment',
+      ...beat,
+      intervalMs: heartbeat === false ? undefined : beat.intervalMs,
     },
-    limits: { ...DEFAULT_LIMITS, ...given(limits) },
+    limits: settledLimits,
     onStoreError: options.onStoreError ?? 'fail',
     queuedEvent: options.queuedEvent ?? false,
     hooks,
   };
+}
+
+/** The heartbeat with its defaults; throws a `TypeError` for a bad option. */
+export function heartbeatSettings(owner: string, options: HeartbeatOptions): Required<WantedHeartbeat> {
+  checkOptions(owner, options, { intervalMs: limit, style: oneOf('comment', 'keepalive', 'ping') });
+  return { intervalMs: options.intervalMs ?? 15_000, style: options.style ?? 'comment' };
 }
 
 function toolsOf(tools: CoreOptions['tools']): ToolsOf {

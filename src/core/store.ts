@@ -1,6 +1,7 @@
 /** The port through which finished responses are kept and found again. */
 import { ApiError } from './errors.ts';
 import type { Item } from './items.ts';
+import { isRecord } from './record.ts';
 
 /** A value now or later; memory answers now, a database later. */
 export type MaybePromise<T> = T | Promise<T>;
@@ -88,6 +89,50 @@ export async function chainOf(
     id = stored?.previousId;
   }
   return chain;
+}
+
+/** The store, each of whose answers takes `timeoutMs` at most: a dead database must not hold requests up. */
+export function boundedStore(store: ResponseStore, timeoutMs: number): ResponseStore {
+  const { name, chain, close, conversations } = store;
+  const within = <Value>(answer: MaybePromise<Value>) => bounded(answer, name, timeoutMs);
+  return {
+    name,
+    get: (key) => within(store.get(key)),
+    put: (response) => within(store.put(response)),
+    delete: (key) => within(store.delete(key)),
+    ...(chain ? { chain: (key, limit) => within(chain.call(store, key, limit)) } : {}),
+    ...(conversations ? { conversations: boundedConversations(conversations, within) } : {}),
+    ...(close ? { close: () => close.call(store) } : {}),
+  };
+}
+
+function boundedConversations(
+  store: ConversationStore,
+  within: <Value>(answer: MaybePromise<Value>) => MaybePromise<Value>,
+): ConversationStore {
+  return {
+    get: (key) => within(store.get(key)),
+    put: (conversation) => within(store.put(conversation)),
+    delete: (key) => within(store.delete(key)),
+    append: (key, items) => within(store.append(key, items)),
+    items: (key) => within(store.items(key)),
+    removeItem: (key, itemId) => within(store.removeItem(key, itemId)),
+  };
+}
+
+/** What is answered at once costs no timer. */
+function bounded<Value>(answer: MaybePromise<Value>, name: string, timeoutMs: number): MaybePromise<Value> {
+  if (!isPromise(answer)) return answer;
+  return new Promise((resolve, reject) => {
+    const late = () => reject(new Error(`The store '${name}' did not answer within ${timeoutMs} ms.`));
+    const timer = setTimeout(late, timeoutMs);
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+/** Not by `instanceof`: promises of other realms and libraries count. */
+function isPromise<Value>(answer: MaybePromise<Value>): answer is Promise<Value> {
+  return isRecord(answer) && typeof answer.then === 'function';
 }
 
 /** Asks the store; whatever it fails with becomes a `store_error`. */

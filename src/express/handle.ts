@@ -1,19 +1,21 @@
 /** Runs an endpoint as an Express handler. */
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Endpoint } from '../core/endpoint.ts';
+import { keepContext } from '../node/node-call.ts';
+import { respond } from '../node/respond.ts';
 import { callOf, type Scope } from './call-of.ts';
-import { respond } from './respond.ts';
 
 /** A handler for the endpoint. What the endpoint may not answer goes to the host's error handler. */
-export function handle(endpoint: Endpoint, scope: Scope): RequestHandler {
+export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {
   return function endpointHandler(req, res, next) {
     run(endpoint, req, res, next, scope);
   };
 }
 
 /** Answers the request with the endpoint. */
-export function run(endpoint: Endpoint, req: Request, res: Response, next: NextFunction, scope: Scope): void {
+export function run(endpoint: Endpoint, req: Request, res: Response, next: NextFunction, scope?: Scope): void {
   const call = callOf(req, res, scope);
+  keepContext(res, { ...call.context, handled: true });
   endpoint(call)
     .then((reply) => respond(res, reply))
     // Express 4 does not see rejections. Nobody is left to tell where the client has gone.

@@ -5,7 +5,7 @@ import { type Endpoint, refusal } from '../core/endpoint.ts';
 import { ApiError } from '../core/errors.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../core/options.ts';
 import { checkOptions } from '../core/options-check.ts';
-import { type Scope, scopeOfAuthorization } from './call-of.ts';
+import type { Scope } from './call-of.ts';
 import { handle, run } from './handle.ts';
 import { readBody } from './read-body.ts';
 
@@ -36,7 +36,7 @@ export interface RouterKit {
 /** Checks the options of the factory `owner`; throws a `TypeError` that names the option at fault. */
 export function routerKit(owner: string, options: RouterOptions): RouterKit {
   checkOptions(owner, options, { ...coreChecks, scope: isFunction });
-  const { scope = scopeOfAuthorization, ...core } = options;
+  const { scope, ...core } = options;
   const settings = coreSettings(owner, core);
   const router = Router();
   return {

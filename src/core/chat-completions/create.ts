@@ -3,6 +3,7 @@ import type { Activity } from '../activity.ts';
 import type { Call } from '../call.ts';
 import { toApiError } from '../errors.ts';
 import { type Hooks, type RequestInfo, tell } from '../hooks.ts';
+import { heartbeatOf } from '../prepare/prepare.ts';
 import { type Reply, streamReply } from '../reply.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME } from '../sse.ts';
 import { withBeats } from '../turn/beats.ts';
@@ -22,7 +23,7 @@ export async function createChatCompletion(call: Call, settings: ChatSettings, t
     const turn = await prepareChat(call, settings, life.signal);
     const told = tellEnd(turn, call, hooks);
     if (!turn.body.stream) return await wholeReply(turn, told, life);
-    const frames = guarded(turn, told, life, settings);
+    const frames = guarded(turn, told, life, { ...settings, heartbeat: heartbeatOf(call, settings) });
     // The first piece is waited for, so that a refusal still has its own status.
     return streamReply(withFirst(await frames.next(), frames, (text) => text));
   } catch (error) {

@@ -15,17 +15,18 @@ function list(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
-/**
- * The body with the tools behind the client's own, in the legacy field where the client uses that; and asking for the
- * usage, which has to be summed. A body without such tools is left as it is.
- */
-export function withTools(body: ChatBody, offer: Offer): ChatBody {
+/** The body with the tools behind the client's own, in the legacy field where the client uses that. */
+export function withTools(body: Fields, offer: Offer): Fields {
   if (offer.size === 0) return body;
   const functions = definitions(offer).map((tool) => ({ parameters: { type: 'object', properties: {} }, ...tool }));
-  const counted = body.stream ? { stream_options: { ...Object(body.stream_options), include_usage: true } } : {};
-  if (isLegacy(body)) return { ...body, ...counted, functions: [...list(body.functions), ...functions] };
+  if (isLegacy(body)) return { ...body, functions: [...list(body.functions), ...functions] };
   const tools = functions.map((each) => ({ type: 'function', function: each }));
-  return { ...body, ...counted, tools: [...list(body.tools), ...tools] };
+  return { ...body, tools: [...list(body.tools), ...tools] };
+}
+
+/** The body asking for the usage, which has to be summed over the rounds. */
+export function countingUsage(body: ChatBody): ChatBody {
+  return body.stream ? { ...body, stream_options: { ...Object(body.stream_options), include_usage: true } } : body;
 }
 
 /** Whether the client uses the fields that `tools` took the place of. */

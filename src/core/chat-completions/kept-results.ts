@@ -1,4 +1,5 @@
 /** What a client cannot bring along, our calls and their results: kept until it answers its own calls of the same turn. */
+import { chatRoundId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { isRecord } from '../record.ts';
 import { fromStore, type ResponseStore } from '../store.ts';
@@ -45,13 +46,9 @@ export async function keepResults(
     output,
   }));
   const round: KeptRound = { type: TYPE, before, text, clients: clients.map(identity), calls };
-  const id = keyOf(String(clients[0]?.id));
+  const id = chatRoundId(String(clients[0]?.id));
   const stored = { scope, id, createdAt: Date.now(), input: [], output: [round], resource: {} };
   await keep(stored, settings, requestId);
-}
-
-function keyOf(callId: string): string {
-  return `chat_${callId}`;
 }
 
 /** The messages with our calls and their results back beside the client's. Throws `store_error`. */
@@ -68,7 +65,7 @@ async function withKept(store: ResponseStore, scope: string, message: Message): 
   const clients = callsOf(message);
   const [first] = clients;
   if (typeof first?.id !== 'string') return [message];
-  const kept = await fromStore(() => store.get({ scope, id: keyOf(first.id as string) }));
+  const kept = await fromStore(() => store.get({ scope, id: chatRoundId(first.id as string) }));
   const [round] = kept?.output ?? [];
   return isKept(round) && isSame(round.clients, clients) ? restored(round, message, clients) : [message];
 }

@@ -1,37 +1,37 @@
 /** Everything that happens to a chat completion before the model is asked: check, settle tools, bring back kept results. */
 import type { Call } from '../call.ts';
 import { passedHeaders } from '../endpoint.ts';
-import { tell } from '../hooks.ts';
 import { randomSeed } from '../ids.ts';
-import type { Note } from '../note.ts';
 import type { CoreSettings } from '../options.ts';
-import { offerTools } from '../tools/offer.ts';
+import { noteOf } from '../prepare/prepare.ts';
+import type { Offer } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { newCompletion } from './completion.ts';
-import { chatToolNames, isLegacy, wantsUsage, withTools } from './inject.ts';
-import { keepResults, restoreResults } from './kept-results.ts';
+import { countingUsage, isLegacy, wantsUsage } from './inject.ts';
+import { keepResults } from './kept-results.ts';
+import { prepareChatHistory } from './prepare-history.ts';
+import { prepareChatTools } from './prepare-tools.ts';
 import type { ChatTurn } from './run-chat.ts';
-import { validateChat } from './schema.ts';
+import { type ChatBody, validateChat } from './schema.ts';
 
 /** The settings of a router whose upstream speaks Chat Completions itself. */
 export type ChatSettings = CoreSettings & { readonly upstream: Upstream & Required<Pick<Upstream, 'chat'>> };
 
 /** Throws `ApiError` for what is wrong with the request; `signal` ends the turn. */
-export async function prepareChat(call: Call, settings: ChatSettings, signal: AbortSignal): Promise<ChatTurn> {
-  const { upstream, store, limits, hooks, toolsOf } = settings;
-  const { scope, requestId } = call;
-  const note = (told: Note) => tell(hooks, 'onNote', told, { requestId });
-  const body = validateChat(call.body);
-  // Several answers at once cannot each call tools of ours.
-  const providers = Number(body.n ?? 1) > 1 ? [] : toolsOf(call.request);
-  const offer = await offerTools(providers, chatToolNames(body), signal, note);
-  const messages = offer.size === 0 ? body.messages : await restoreResults(store, scope, body.messages);
+export async function prepareChat(given: Call, settings: ChatSettings, signal: AbortSignal): Promise<ChatTurn> {
+  const { upstream, limits } = settings;
+  const checked = validateChat(given.body);
+  const withTools = await prepareChatTools({ ...given, body: checked, signal }, settings);
+  const offer = withTools.context?.tools?.offer ?? new Map();
+  const call = needsStore(checked, offer) ? await prepareChatHistory(withTools, settings) : withTools;
+  // The cast: the steps only added to the body that was checked.
+  const body = call.body as ChatBody;
   return {
-    body: offer.size === 0 ? body : withTools({ ...body, messages } as typeof body, offer),
-    completion: newCompletion({ wantsUsage: wantsUsage(body) || offer.size === 0, legacy: isLegacy(body) }),
+    body: offer.size === 0 ? body : countingUsage(body),
+    completion: newCompletion({ wantsUsage: wantsUsage(checked) || offer.size === 0, legacy: isLegacy(checked) }),
     chat: (next, upstreamCall) => upstream.chat(next, upstreamCall),
-    call: { signal, headers: passedHeaders(call), limits, note },
+    call: { signal, headers: passedHeaders(call), limits, note: noteOf(call, settings) },
     limits,
     offersTools: offer.size > 0,
     isOwned: (name) => offer.has(name),
@@ -39,4 +39,9 @@ export async function prepareChat(call: Call, settings: ChatSettings, signal: Ab
     runCall: toolRunner(offer, call, settings, signal),
     keepResults: (round) => keepResults(settings, call, round),
   };
+}
+
+/** A router without tools of its own passes everything on and asks nobody. */
+function needsStore({ previous_response_id: id }: ChatBody, offer: Offer): boolean {
+  return offer.size > 0 || typeof id === 'string';
 }

@@ -1,6 +1,6 @@
 /** Finds what a request refers to: the turns that it continues, and single items by their id. */
 import { ApiError } from '../errors.ts';
-import { responseIdOfItem } from '../ids.ts';
+import { isResponseId, responseIdOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { Note } from '../note.ts';
 import { chainOf, fromStore, type ResponseStore, type StoredResponse } from '../store.ts';
@@ -26,8 +26,7 @@ export async function loadHistory(
   limit: number,
 ): Promise<History> {
   if (!previousId) return NO_HISTORY;
-  // The store also holds what is not a response, under ids of another kind.
-  if (!previousId.startsWith('resp_')) throw notFound(previousId);
+  if (!isResponseId(previousId)) throw notFound(previousId);
   // One more than allowed tells a chain at the limit from one past it.
   const chain = await fromStore(() => chainOf(store, { scope, id: previousId }, limit + 1));
   const [previous] = chain;

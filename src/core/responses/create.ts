@@ -4,6 +4,7 @@ import type { Call } from '../call.ts';
 import { ApiError } from '../errors.ts';
 import { tell } from '../hooks.ts';
 import type { CoreSettings } from '../options.ts';
+import { heartbeatOf } from '../prepare/prepare.ts';
 import { jsonReply, type Reply, streamReply } from '../reply.ts';
 import type { TurnEnd, TurnEvent } from '../turn/events.ts';
 import { beginTurn } from '../turn/lifetime.ts';
@@ -16,14 +17,14 @@ import { endedResource } from './resource.ts';
 
 /** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
 export async function createResponse(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
-  const { hooks, reasoning, heartbeat, limits } = settings;
+  const { hooks, reasoning, limits } = settings;
   const { signal, leave } = beginTurn(call, limits.durationMs, turns);
   try {
     const { info, started, turn } = await prepareTurn(call, settings, signal);
     tell(hooks, 'onRequest', info);
     const batches = observed(runTurn(turn), info, hooks, leave);
     if (!info.stream) return jsonReply(endedResource(started, await lastEvent(batches)));
-    const keepalive = heartbeat.style === 'ping' ? 'ping' : 'keepalive';
+    const keepalive = heartbeatOf(call, settings).style === 'ping' ? 'ping' : 'keepalive';
     return streamReply(await frames(batches, { started, reasoning, keepalive }));
   } catch (error) {
     leave();

@@ -3,6 +3,7 @@ import { type Activity, activity } from '../activity.ts';
 import type { Call } from '../call.ts';
 import { answered, type Endpoint, modelsEndpoint } from '../endpoint.ts';
 import { ApiError } from '../errors.ts';
+import { isResponseId } from '../ids.ts';
 import type { CoreSettings } from '../options.ts';
 import { jsonReply } from '../reply.ts';
 import { fromStore, type StoredResponse } from '../store.ts';
@@ -51,10 +52,9 @@ export function responsesEndpoints(settings: CoreSettings): ResponsesEndpoints {
   };
 }
 
-/** The store also holds what is not a response, under ids of another kind. */
 function responseIdIn({ params }: Call): string {
   const id = String(params.id);
-  if (!id.startsWith('resp_')) throw notFound(id);
+  if (!isResponseId(id)) throw notFound(id);
   return id;
 }
 

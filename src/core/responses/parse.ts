@@ -45,7 +45,7 @@ function partsOf({ role, content }: Item): unknown {
 
 /** Which tools the model is offered and what it may do with them. */
 export interface ToolPlan {
-  /** The request's tools as they are echoed, or those of the response it continues. */
+  /** The client's tools as they are echoed. */
   readonly tools: readonly Fields[];
   readonly choice: unknown;
   readonly offered: readonly ToolDefinition[];
@@ -54,24 +54,10 @@ export interface ToolPlan {
   readonly allowed: ReadonlySet<string> | undefined;
 }
 
-/** The client's tools and choice; what is omitted is inherited from the resource of the response that is continued. */
+/** The client's tools and its choice. */
 export interface ClientTools {
   readonly tools: readonly Fields[];
   readonly choice: unknown;
-}
-
-/** Reads them from the body. */
-export function clientTools(body: Fields, inherited: Fields | undefined): ClientTools {
-  const omitted = body.tools === undefined || body.tools === null;
-  return {
-    tools: ((omitted ? inherited?.tools : body.tools) ?? []) as readonly Fields[],
-    choice: body.tool_choice ?? (omitted ? inherited?.tool_choice : undefined),
-  };
-}
-
-/** The names of the tools that the client runs. */
-export function clientToolNames({ tools }: ClientTools): ReadonlySet<string> {
-  return new Set(tools.filter(isFunction).map(({ name }) => name as string));
 }
 
 /** Settles what the model is offered: the client's tools and the server's. Tools nobody here can run are noted. */

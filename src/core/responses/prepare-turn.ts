@@ -1,18 +1,21 @@
 /** Everything that happens to a request before the model is asked: check, find history, settle tools, translate. */
 import type { Call } from '../call.ts';
 import { passedHeaders } from '../endpoint.ts';
-import { type RequestInfo, tell } from '../hooks.ts';
+import type { RequestInfo } from '../hooks.ts';
 import { randomSeed, responseId } from '../ids.ts';
-import type { Note } from '../note.ts';
+import type { Item } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
-import { loadHistory, resolveReferences } from '../prepare/history.ts';
+import { ownInput } from '../prepare/own-input.ts';
+import { heartbeatOf, noteOf } from '../prepare/prepare.ts';
 import { validateCreate } from '../prepare/validate.ts';
-import { forModel, newLists, type Offer, offerTools, ownersOf } from '../tools/offer.ts';
+import { forModel, newLists, type Offer, ownersOf } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
 import { keepTurn } from '../turn/keep.ts';
 import type { Turn } from '../turn/run-turn.ts';
 import type { TurnPlan } from '../turn/state.ts';
-import { clientToolNames, clientTools, inputItems, modelRequest, planTools, type ToolPlan } from './parse.ts';
+import { inputItems, modelRequest, planTools, type ToolPlan } from './parse.ts';
+import { prepareHistory } from './prepare-history.ts';
+import { prepareTools } from './prepare-tools.ts';
 import { endedResource, startedResource } from './resource.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -26,24 +29,28 @@ export interface PreparedTurn {
 }
 
 /** Throws `ApiError` for what is wrong with the request; `signal` ends the turn. */
-export async function prepareTurn(call: Call, settings: CoreSettings, signal: AbortSignal): Promise<PreparedTurn> {
-  const { store, limits, hooks, heartbeat, upstream } = settings;
-  const { scope, requestId } = call;
-  const note = (told: Note) => tell(hooks, 'onNote', told, { requestId });
-  const body = validateCreate(call.body);
-  const raw = call.body as Fields;
+export async function prepareTurn(given: Call, settings: CoreSettings, signal: AbortSignal): Promise<PreparedTurn> {
+  const { limits, upstream } = settings;
+  const heartbeat = heartbeatOf(given, settings);
+  const { scope, requestId } = given;
+  const note = noteOf(given, settings);
+  const checked = validateCreate(given.body);
+  const call = await prepareTools(await prepareHistory({ ...given, signal }, settings), settings);
+  // The casts: both steps have left their part in the context, and the body is the one that was checked.
+  const { history, tools: injected } = call.context as Required<NonNullable<Call['context']>>;
+  const ready = call.body as Fields;
+  const { offer } = injected;
+  const { previous } = history;
+  const body = previous ? { ...checked, previous_response_id: previous.id } : checked;
   const seed = randomSeed();
   const id = responseId(seed);
   const createdAt = Date.now();
 
-  const history = await loadHistory(store, scope, body.previous_response_id, limits.historyTurns);
-  const input = await resolveReferences(store, scope, inputItems(raw.input, seed), history.items, note);
-  const conversation = [...history.items, ...input];
-  const given = clientTools(raw, history.previous?.resource);
-  const offer = await offerTools(settings.toolsOf(call.request), clientToolNames(given), signal, note);
-  const tools = planTools(given, offer, note);
+  const input = inputItems(ownInput(ready.input, history), seed);
+  const conversation = [...(history.loaded as readonly Item[]), ...input];
+  const tools = planTools({ tools: injected.client ?? [], choice: ready.tool_choice }, offer, note);
   const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
-  const previous = history.previous ? { previousId: history.previous.id } : {};
+  const continued = previous ? { previousId: previous.id } : {};
 
   const turn: Turn = {
     plan: planOf(seed, tools, offer, settings),
@@ -59,7 +66,7 @@ export async function prepareTurn(call: Call, settings: CoreSettings, signal: Ab
     now: () => Math.floor(Date.now() / 1000),
     keep: async (end) => {
       if (body.store === false) return;
-      await keepTurn({ scope, id, ...previous, createdAt, input }, endedResource(started, end), settings, requestId);
+      await keepTurn({ scope, id, ...continued, createdAt, input }, endedResource(started, end), settings, requestId);
     },
   };
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true };

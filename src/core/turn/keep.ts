@@ -20,8 +20,13 @@ export async function keepTurn(
   settings: KeepSettings,
   requestId: string,
 ): Promise<void> {
+  await keep(keptTurn(turn, ended), settings, requestId);
+}
+
+/** The turn as it is kept, with its final resource. */
+export function keptTurn(turn: Omit<StoredResponse, 'output' | 'resource'>, ended: Fields): StoredResponse {
   const { output, ...resource } = ended;
-  await keep({ ...turn, output: output as readonly Item[], resource }, settings, requestId);
+  return { ...turn, output: output as readonly Item[], resource };
 }
 
 /** Puts anything that a later request needs; the one place that knows what a failing store means to the host. */

@@ -1,5 +1,11 @@
 /** The server's tools in a client's body. */
-import { chatToolNames, isLegacy, wantsUsage, withTools } from '../../../src/core/chat-completions/inject.ts';
+import {
+  chatToolNames,
+  countingUsage,
+  isLegacy,
+  wantsUsage,
+  withTools,
+} from '../../../src/core/chat-completions/inject.ts';
 import type { ChatBody } from '../../../src/core/chat-completions/schema.ts';
 import { offerTools } from '../../../src/core/tools/offer.ts';
 import { functionTools } from '../../../src/index.ts';
@@ -34,7 +40,7 @@ it('[S-19] leaves a body alone where nothing is offered', async () => {
 it('[A-14] [S-10] puts the tools behind those of the client, and asks a stream for its usage', async () => {
   const mine = { type: 'function', function: { name: 'mine' } };
   const body = { ...BODY, stream: true, tools: [mine], stream_options: { include_obfuscation: true } };
-  expect(withTools(body, await offered('ours'))).toEqual({
+  expect(countingUsage(withTools(body, await offered('ours')) as ChatBody)).toEqual({
     ...body,
     stream_options: { include_obfuscation: true, include_usage: true },
     tools: [mine, { type: 'function', function: { name: 'ours', parameters: NO_PARAMETERS } }],

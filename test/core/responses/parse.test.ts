@@ -1,12 +1,15 @@
 /** A checked body as items, as a plan for its tools, and as a request to a model. */
 import type { Note } from '../../../src/core/note.ts';
-import { clientTools, inputItems, modelRequest, planTools, type ToolPlan } from '../../../src/core/responses/parse.ts';
+import { inputItems, modelRequest, planTools, type ToolPlan } from '../../../src/core/responses/parse.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function plan(body: Fields, inherited?: Fields): ToolPlan & { notes: readonly Note['code'][] } {
+function plan({ tools = [], tool_choice: choice }: Fields): ToolPlan & { notes: readonly Note['code'][] } {
   const notes: Note['code'][] = [];
-  return { ...planTools(clientTools(body, inherited), new Map(), ({ code }) => notes.push(code)), notes };
+  return {
+    ...planTools({ tools: tools as readonly Fields[], choice }, new Map(), ({ code }) => notes.push(code)),
+    notes,
+  };
 }
 
 const ADD = { type: 'function', name: 'add', description: 'Adds.', parameters: { type: 'object' }, strict: true };
@@ -82,24 +85,6 @@ describe('planTools', () => {
       allowed: undefined,
       notes: [],
     });
-  });
-
-  it('[S-12] [B-31] inherits tools and choice where tools are omitted, or null, and neither where they are given', () => {
-    const inherited = { tools: [NOW], tool_choice: 'required' };
-    const brief = ({ offered, choice, toolChoice }: ToolPlan) => ({ offered, choice, toolChoice });
-    expect([
-      brief(plan({}, inherited)),
-      brief(plan({ tools: null, tool_choice: null }, inherited)),
-      brief(plan({ tool_choice: 'none' }, inherited)),
-      brief(plan({ tools: [ADD] }, inherited)),
-      brief(plan({ tools: [] }, inherited)),
-    ]).toEqual([
-      { offered: [OFFERED_NOW], choice: 'required', toolChoice: 'required' },
-      { offered: [OFFERED_NOW], choice: 'required', toolChoice: 'required' },
-      { offered: [OFFERED_NOW], choice: 'none', toolChoice: 'none' },
-      { offered: [OFFERED_ADD], choice: 'auto', toolChoice: undefined },
-      { offered: [], choice: 'auto', toolChoice: undefined },
-    ]);
   });
 
   it('[A-25] notes each tool that nobody here can run', () => {

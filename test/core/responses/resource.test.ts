@@ -1,5 +1,5 @@
 /** The response resource, before and after its turn. */
-import { clientTools, planTools } from '../../../src/core/responses/parse.ts';
+import { planTools } from '../../../src/core/responses/parse.ts';
 import { endedResource, startedResource } from '../../../src/core/responses/resource.ts';
 import type { CreateBody } from '../../../src/core/responses/schema.ts';
 import type { TurnEnd } from '../../../src/core/turn/events.ts';
@@ -7,7 +7,7 @@ import type { TurnEnd } from '../../../src/core/turn/events.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 function started(body: Partial<CreateBody> = {}, sent: readonly Fields[] = []): Fields {
-  const tools = planTools(clientTools({ tools: sent }, undefined), new Map(), () => {});
+  const tools = planTools({ tools: sent, choice: undefined }, new Map(), () => {});
   return startedResource({ id: 'resp_1', createdAt: 7, body: { model: 'm', ...body }, tools });
 }
 

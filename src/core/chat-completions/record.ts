@@ -1,0 +1,89 @@
+/** Reads the turn out of somebody else's chat completion, by the decoder and the machine that our own turns go through. */
+import type { AnswerReader } from '../answer-reader.ts';
+import type { Call } from '../call.ts';
+import { randomSeed } from '../ids.ts';
+import type { CoreSettings } from '../options.ts';
+import { ownInput } from '../prepare/own-input.ts';
+import { isRecord } from '../record.ts';
+import { inputItems, planTools } from '../responses/parse.ts';
+import { endedResource, startedResource } from '../responses/resource.ts';
+import type { StoredResponse } from '../store.ts';
+import type { ModelEvent, TurnEnd } from '../turn/events.ts';
+import { keptTurn } from '../turn/keep.ts';
+import { step } from '../turn/machine.ts';
+import { startState } from '../turn/state.ts';
+import { chatDecoder } from '../upstream/chat-decoder.ts';
+import { isMessageList, itemsOf } from './items.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Reads an answer to the call. */
+export function completionReader(
+  call: Call,
+  { limits, reasoning }: Pick<CoreSettings, 'limits' | 'reasoning'>,
+): AnswerReader {
+  const decoder = chatDecoder();
+  const events: ModelEvent[] = [];
+  let head: Fields | undefined;
+  let failed = false;
+  let done = false;
+
+  function take(text: string): void {
+    try {
+      const chunk: unknown = JSON.parse(text);
+      if (isRecord(chunk) && chunk.id) head ??= chunk;
+      decoder.take(chunk, events);
+    } catch {
+      failed = true;
+    }
+  }
+
+  function end(seed: string): TurnEnd | undefined {
+    try {
+      decoder.end(events, done);
+    } catch {
+      return undefined;
+    }
+    const { outputBytes, argumentBytes } = limits;
+    const shown = reasoning === 'summary' ? 'summary_text' : 'reasoning_text';
+    const rules = { owners: new Map(), ownedAs: 'mcp_call', queuedEvent: false, outputBytes, argumentBytes } as const;
+    const state = startState({ seed, reasoning: shown, ...rules });
+    const [, told] = step(state, [...events, { type: 'end', at: Math.floor(Date.now() / 1000) }]);
+    const last = told.at(-1);
+    return last?.type === 'turn-end' && !last.error ? last : undefined;
+  }
+
+  return {
+    event(data) {
+      if (data.trim() === '[DONE]') done = true;
+      else if (data !== '') take(data);
+      return done;
+    },
+    whole(text) {
+      done = true;
+      take(text);
+    },
+    turn() {
+      const seed = randomSeed();
+      const ended = failed || !head ? undefined : end(seed);
+      return ended && head ? storedTurn(ended, head, call, seed) : undefined;
+    },
+  };
+}
+
+function storedTurn(end: TurnEnd, { id, created, model }: Fields, call: Call, seed: string): StoredResponse {
+  const { body, context, scope } = call;
+  // The cast: only a body of this API is recorded.
+  const own = ownInput((body as Fields).messages, context?.history);
+  const previousId = context?.history?.previous?.id;
+  const createdAt = typeof created === 'number' ? created : Math.floor(Date.now() / 1000);
+  const resource = startedResource({
+    id: String(id),
+    createdAt,
+    body: { model: String(model), previous_response_id: previousId ?? null },
+    tools: planTools({ tools: [], choice: undefined }, new Map(), () => {}),
+  });
+  const input = inputItems(isMessageList(own) ? itemsOf(own) : [], seed);
+  const turn = { scope, id: String(id), createdAt: Date.now(), input, ...(previousId ? { previousId } : {}) };
+  return keptTurn(turn, endedResource(resource, end));
+}

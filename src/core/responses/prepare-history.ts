@@ -1,0 +1,60 @@
+/** Puts what a Responses body refers to into it: the turns that it continues, and single items by their id. */
+import type { Call } from '../call.ts';
+import type { Item } from '../items.ts';
+import type { InjectedTools, TurnContext } from '../prepare/context.ts';
+import { type History, loadHistory, resolveReferences } from '../prepare/history.ts';
+import { noteOf, type PrepareSettings } from '../prepare/prepare.ts';
+import { isRecord } from '../record.ts';
+import type { StoredResponse } from '../store.ts';
+import { functionNames, toolList, withTools } from './prepare-tools.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Puts the earlier items in front of the input, and takes over the tools of the response that is continued where the
+ * request says nothing of tools. Throws as `loadHistory` does.
+ */
+export async function prepareHistory(call: Call, settings: PrepareSettings): Promise<Call> {
+  const { body, context = {}, scope } = call;
+  if (context.history || !isRecord(body)) return call;
+  const { store, limits } = settings;
+  const history = await loadHistory(store, scope, idIn(body), limits.historyTurns);
+  const own = ownItems(body.input);
+  const input = await resolveReferences(store, scope, own, history.items, noteOf(call, settings));
+  const next = { ...context, history: { previous: history.previous, loaded: history.items } };
+  if (!history.previous) return { ...call, body: input === own ? body : { ...body, input }, context: next };
+  return inherit({ ...call, body: continued(body, history, input) }, history.previous, next);
+}
+
+function idIn({ previous_response_id: id }: Fields): string | undefined {
+  return typeof id === 'string' ? id : undefined;
+}
+
+/** A text is one message of the user's. The cast: what is no item of any kind is left to whoever checks the body. */
+function ownItems(input: unknown): readonly Item[] {
+  if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }];
+  return (Array.isArray(input) ? input : []) as readonly Item[];
+}
+
+function continued({ previous_response_id: _, ...body }: Fields, { items }: History, own: readonly Item[]): Fields {
+  return { ...body, input: [...items, ...own] };
+}
+
+function inherit(call: Call, { resource }: StoredResponse, context: TurnContext): Call {
+  // The cast: the caller has made this body.
+  const body = call.body as Fields;
+  const given = context.tools ? context.tools.client : toolList(body.tools);
+  if (given || !Array.isArray(resource.tools)) return { ...call, context };
+  const choice = body.tool_choice ?? resource.tool_choice;
+  const chosen = choice === undefined ? body : { ...body, tool_choice: choice };
+  const client = resource.tools.filter(isRecord);
+  if (!context.tools) return { ...call, body: client.length === 0 ? chosen : { ...chosen, tools: client }, context };
+  const tools = joined(context.tools, client);
+  return { ...call, body: withTools({ ...chosen, tools: client }, tools), context: { ...context, tools } };
+}
+
+/** A client's tool wins over the server's of the same name, inherited or not. */
+function joined({ offer }: InjectedTools, client: readonly Fields[]): InjectedTools {
+  const names = functionNames(client);
+  return { offer: new Map([...offer].filter(([name]) => !names.has(name))), client };
+}

@@ -1,0 +1,44 @@
+/** Puts the server's own tools into a Responses body. */
+import type { Call } from '../call.ts';
+import { noteOf, type PrepareSettings } from '../prepare/prepare.ts';
+import { isRecord } from '../record.ts';
+import { definitions, type Offer, offerTools } from '../tools/offer.ts';
+import type { ToolDefinition } from '../upstream/upstream.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Adds the tools behind the client's own; a client's tool of the same name wins. */
+export async function prepareTools(call: Call, settings: PrepareSettings): Promise<Call> {
+  const { body, context = {}, signal } = call;
+  if (context.tools || !isRecord(body)) return call;
+  const client = toolList(body.tools);
+  const providers = settings.toolsOf(call.request);
+  const offer = await offerTools(providers, functionNames(client ?? []), signal, noteOf(call, settings));
+  const tools = { offer, client };
+  return { ...call, body: withTools(body, tools), context: { ...context, tools } };
+}
+
+/** The body with the client's tools and the server's; as it is where the server has none. */
+export function withTools(
+  body: Fields,
+  { offer, client = [] }: { readonly offer: Offer; readonly client: readonly Fields[] | undefined },
+): Fields {
+  return offer.size === 0 ? body : { ...body, tools: [...client, ...definitions(offer).map(functionTool)] };
+}
+
+/** Null as `strict` lets every server take the schema as it is. */
+function functionTool({ name, description, parameters = EMPTY }: ToolDefinition): Fields {
+  return { type: 'function', name, description: description ?? null, parameters, strict: null };
+}
+
+const EMPTY = { type: 'object', properties: {} };
+
+/** The list, or undefined where there is none. */
+export function toolList(tools: unknown): readonly Fields[] | undefined {
+  return Array.isArray(tools) ? tools.filter(isRecord) : undefined;
+}
+
+/** The names of the functions among the tools. */
+export function functionNames(tools: readonly Fields[]): ReadonlySet<string> {
+  return new Set(tools.filter(({ type }) => type === 'function').map(({ name }) => String(name)));
+}

@@ -1,0 +1,61 @@
+/** Reads the turn out of somebody else's answer in the Responses API. */
+import type { AnswerReader } from '../answer-reader.ts';
+import type { Call } from '../call.ts';
+import { randomSeed } from '../ids.ts';
+import type { Item } from '../items.ts';
+import { ownInput } from '../prepare/own-input.ts';
+import { isRecord } from '../record.ts';
+import type { StoredResponse } from '../store.ts';
+import { inputItems } from './parse.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The events with which a turn ends that can be continued, and the states of such a response. */
+const LAST_EVENT = /"response\.(completed|incomplete)"/;
+const KEPT: ReadonlySet<unknown> = new Set(['completed', 'incomplete']);
+
+/** Reads an answer to the call. */
+export function responseReader(call: Call): AnswerReader {
+  let response: unknown;
+  return {
+    event(data) {
+      const event = LAST_EVENT.test(data) ? parsed(data) : undefined;
+      if (!isRecord(event) || !/^response\.(completed|incomplete)$/.test(String(event.type))) return false;
+      response = event.response;
+      return true;
+    },
+    whole(text) {
+      response = parsed(text);
+    },
+    turn: () => (isKept(response) ? storedTurn(response, call) : undefined),
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isKept(response: unknown): response is Fields & { readonly id: string } {
+  return isRecord(response) && typeof response.id === 'string' && KEPT.has(response.status ?? 'completed');
+}
+
+function storedTurn({ output, ...resource }: Fields & { readonly id: string }, call: Call): StoredResponse {
+  const { body, context, scope } = call;
+  // The cast: only a body of this API is recorded.
+  const { input, previous_response_id: asked } = body as Fields;
+  const previousId = context?.history?.previous?.id ?? asked;
+  return {
+    scope,
+    id: resource.id,
+    ...(typeof previousId === 'string' ? { previousId } : {}),
+    createdAt: Date.now(),
+    input: inputItems(ownInput(input, context?.history), randomSeed()),
+    // The cast: what another server calls its output are items.
+    output: (Array.isArray(output) ? output : []) as readonly Item[],
+    resource,
+  };
+}

@@ -1,0 +1,72 @@
+/** Shows a preparation as a middleware that works in any framework on Node's requests. */
+import type { ServerResponse } from 'node:http';
+import { errorReplyTo } from '../core/endpoint.ts';
+import { ApiError } from '../core/errors.ts';
+import type { Prepare } from '../core/prepare/prepare.ts';
+import { bodyOf, replaceBody } from '../node/node-body.ts';
+import { keepContext, type NodeRequest, nodeCall } from '../node/node-call.ts';
+import { respond } from '../node/respond.ts';
+import { type Dialect, dialectOf } from './dialect.ts';
+import type { MiddlewareSettings } from './options.ts';
+
+/** A middleware for Express 4 and 5, Connect, and bare Node; Koa hands it `ctx.req` and `ctx.res`. */
+export type NodeMiddleware<Req extends NodeRequest = NodeRequest> = (
+  req: Req,
+  res: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
+
+/**
+ * A middleware that rewrites the body by the step of its dialect, and leaves the context in `res.locals.turn`. Errors
+ * that a client may see are answered in the envelope, the host's own go to `next`; other requests pass untouched.
+ */
+export function asMiddleware<Req extends NodeRequest>(
+  steps: Readonly<Record<Dialect, Prepare>>,
+  settings: MiddlewareSettings<Req>,
+): NodeMiddleware<Req> {
+  return function preparationMiddleware(req, res, next) {
+    prepared(req, res, steps, settings).then(
+      () => next(),
+      (error) => refuse(error, req, res, next, settings),
+    );
+  };
+}
+
+async function prepared<Req extends NodeRequest>(
+  req: Req,
+  res: ServerResponse,
+  steps: Readonly<Record<Dialect, Prepare>>,
+  settings: MiddlewareSettings<Req>,
+): Promise<void> {
+  const body = await bodyOf(req, settings.limits.bodyBytes);
+  const dialect = dialectFor(req, body, settings);
+  if (!dialect) return;
+  const call = nodeCall(req, res, settings.scope);
+  const { context, body: next } = await steps[dialect](call, settings);
+  if (next !== body) replaceBody(req, next);
+  keepContext(res, { ...context, requestId: call.requestId, ...(settings.scope ? { scope: call.scope } : {}) });
+}
+
+/** The dialect of this request, as the host says or as it looks. */
+export function dialectFor(
+  req: NodeRequest & { originalUrl?: string },
+  body: unknown,
+  { dialect }: Pick<MiddlewareSettings<NodeRequest>, 'dialect'>,
+): Dialect | undefined {
+  const seen = dialectOf(req.originalUrl ?? req.url, body);
+  return seen && (dialect ?? seen);
+}
+
+/** Answers an error of the client's in the envelope; the rest is the host's. */
+export function refuse<Req extends NodeRequest>(
+  error: unknown,
+  req: Req,
+  res: ServerResponse,
+  next: (error?: unknown) => void,
+  settings: MiddlewareSettings<Req>,
+): void {
+  if (!(error instanceof ApiError)) return next(error);
+  // The scope may be what failed, and no error needs it.
+  const call = nodeCall(req, res, () => '');
+  respond(res, errorReplyTo(error, call, settings)).catch(next);
+}

@@ -1,0 +1,25 @@
+/** Tells in which of the two APIs' words a request is written. */
+import { isRecord } from '../core/record.ts';
+
+/** The two APIs. */
+export type Dialect = 'responses' | 'chat-completions';
+
+const BY_PATH: readonly (readonly [RegExp, Dialect | undefined])[] = [
+  [/\/responses\/?$/, 'responses'],
+  [/\/chat\/completions\/?$/, 'chat-completions'],
+  // They have an `input` too.
+  [/\/(embeddings|moderations|audio\/\w+)\/?$/, undefined],
+];
+
+/** By the path where it is OpenAI's, else by the body; undefined for what is neither. */
+export function dialectOf(url: string | undefined, body: unknown): Dialect | undefined {
+  if (!isRecord(body)) return undefined;
+  const path = (url ?? '').split('?', 1)[0] ?? '';
+  const known = BY_PATH.find(([pattern]) => pattern.test(path));
+  return known ? known[1] : dialectOfBody(body);
+}
+
+function dialectOfBody(body: Readonly<Record<string, unknown>>): Dialect | undefined {
+  if (Array.isArray(body.messages)) return 'chat-completions';
+  return 'input' in body || 'previous_response_id' in body ? 'responses' : undefined;
+}

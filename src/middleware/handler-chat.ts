@@ -1,0 +1,79 @@
+/** A handler of the host's as the model server of one request: each model call is one call of the handler. */
+import type { ServerResponse } from 'node:http';
+import type { Reply } from '../core/reply.ts';
+import { isDone } from '../core/upstream/chat-completions.ts';
+import { exchange } from '../core/upstream/exchange.ts';
+import { type HttpClient, readWhole } from '../core/upstream/http.ts';
+import type { ChatBatch, UpstreamCall } from '../core/upstream/upstream.ts';
+import { upstreamError } from '../core/upstream/upstream-error.ts';
+import { answerOf, type HandlerAnswer, HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
+import { replaceBody } from '../node/node-body.ts';
+import type { NodeRequest } from '../node/node-call.ts';
+
+/** One request's conversation with the handler. */
+export interface HandlerChat {
+  chat(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
+  /** The headers of its first answer, but for those that speak of its bytes. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** What it threw, or passed to `next`. */
+  readonly failure: HandlerFailed | undefined;
+  /** Its own words, where the first thing that it answered was a refusal. */
+  readonly refusal: Reply | undefined;
+}
+
+/** What another body, or another connection, makes untrue. */
+const OF_THE_BYTES = /^(content-(length|encoding|type)|transfer-encoding|connection|keep-alive|etag|date)$/;
+
+/** The handler is called with the client's own request, whose body is that of the model call. */
+export function handlerChat(handler: NodeHandler, req: NodeRequest, res: ServerResponse): HandlerChat {
+  let headers: Readonly<Record<string, string>> | undefined;
+  let refusal: Reply | undefined;
+  let failure: HandlerFailed | undefined;
+
+  const client: HttpClient = {
+    async send({ signal }) {
+      const answer = await answerOf(handler, req, res, signal).catch((error: unknown) => {
+        if (error instanceof HandlerFailed) failure = error;
+        throw error;
+      });
+      const contentType = String(answer.headers['content-type'] ?? '');
+      const isFirst = headers === undefined;
+      headers ??= passedHeaders(answer);
+      if (answer.status >= 200 && answer.status < 300) return { contentType, body: answer.body };
+      const text = await readWhole(answer.body);
+      if (isFirst)
+        refusal = { status: answer.status, headers: { ...headers, 'content-type': contentType }, body: text };
+      throw upstreamError(answer.status, parsed(text));
+    },
+    close: async () => {},
+  };
+
+  return {
+    chat(body, call) {
+      replaceBody(req, body);
+      return exchange(client, { path: '', headers: {}, body: '', isLast: isDone }, call);
+    },
+    get headers() {
+      return headers ?? {};
+    },
+    get failure() {
+      return failure;
+    },
+    get refusal() {
+      return refusal;
+    },
+  };
+}
+
+function passedHeaders({ headers }: HandlerAnswer): Readonly<Record<string, string>> {
+  const passed = Object.entries(headers).filter(([name, value]) => value !== undefined && !OF_THE_BYTES.test(name));
+  return Object.fromEntries(passed.map(([name, value]) => [name, [value].flat().join(', ')]));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,57 @@
+/** Fills the silences of somebody else's event stream, so that proxies and clients do not take it for dead. */
+import type { ServerResponse } from 'node:http';
+import { type HeartbeatOptions, heartbeatSettings } from '../core/options.ts';
+import type { WantedHeartbeat } from '../core/prepare/context.ts';
+import { HEARTBEAT_FRAME } from '../core/sse.ts';
+import { isEventStream, onHead } from '../node/event-stream.ts';
+import { type EventTail, eventTail } from '../node/event-tail.ts';
+import { contextOf, keepContext } from '../node/node-call.ts';
+import type { NodeMiddleware } from './as-middleware.ts';
+
+const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n';
+
+/**
+ * Writes `: heartbeat` after each silence of `intervalMs` (15,000), between whole events of a plain event stream and
+ * nowhere else. Only our own routers can number an event, so in a foreign stream `comment` and `keepalive` are both
+ * comments, and `ping` is a `ping` event without a number. A router of ours behind it takes the options for its own.
+ * Throws a `TypeError` for a bad option.
+ */
+export function heartbeat(options: HeartbeatOptions = {}): NodeMiddleware {
+  const wanted = heartbeatSettings('heartbeat', options);
+  return function heartbeatMiddleware(_req, res, next) {
+    keepContext(res, { ...contextOf(res), heartbeat: wanted });
+    onHead(res, (head) => {
+      if (isEventStream(head) && !contextOf(res).handled) beat(res, wanted);
+    });
+    next();
+  };
+}
+
+/** Beats until the answer ends; every write puts the next beat off. */
+function beat(res: ServerResponse, { intervalMs, style }: WantedHeartbeat): void {
+  const tail = eventTail();
+  const { write, end } = res;
+  const timer = setInterval(() => {
+    if (mayBeat(res, tail)) write.call(res, style === 'ping' ? PING_FRAME : HEARTBEAT_FRAME, 'utf8');
+  }, intervalMs);
+  timer.unref();
+
+  const heard = (chunk: unknown) => {
+    timer.refresh();
+    if (typeof chunk === 'string' || chunk instanceof Uint8Array) tail.take(chunk);
+  };
+  res.write = function watchedWrite(this: ServerResponse, ...given: unknown[]) {
+    heard(given[0]);
+    return write.apply(this, given as Parameters<typeof write>);
+  } as typeof write;
+  res.end = function watchedEnd(this: ServerResponse, ...given: unknown[]) {
+    clearInterval(timer);
+    return end.apply(this, given as unknown as Parameters<typeof end>);
+  } as typeof end;
+  res.once('close', () => clearInterval(timer));
+}
+
+/** A client that does not read gets no more to read. */
+function mayBeat(res: ServerResponse, { between }: EventTail): boolean {
+  return between && !res.writableEnded && !res.destroyed && !res.writableNeedDrain;
+}

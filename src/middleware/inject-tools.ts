@@ -1,0 +1,17 @@
+/** Puts the server's own tools into requests for somebody else's handler. */
+import { prepareChatTools } from '../core/chat-completions/prepare-tools.ts';
+import { prepareTools } from '../core/responses/prepare-tools.ts';
+import type { NodeRequest } from '../node/node-call.ts';
+import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
+import { type MiddlewareOptions, middlewareSettings } from './options.ts';
+
+/**
+ * Adds the definitions of the `tools` behind those that the client brings. Calls of them come back in the answer:
+ * `runTools` or one of our routers behind it runs them. Throws a `TypeError` for a bad option.
+ */
+export function injectTools<Req extends NodeRequest = NodeRequest>(
+  options: MiddlewareOptions<Req> = {},
+): NodeMiddleware<Req> {
+  const settings = middlewareSettings('injectTools', options);
+  return asMiddleware({ responses: prepareTools, 'chat-completions': prepareChatTools }, settings);
+}

@@ -1,0 +1,117 @@
+/** Keeps what somebody else's handler answers, so that `loadHistory` has something to load. */
+import type { ServerResponse } from 'node:http';
+import { StringDecoder } from 'node:string_decoder';
+import { createParser } from 'eventsource-parser';
+import type { AnswerReader } from '../core/answer-reader.ts';
+import { completionReader } from '../core/chat-completions/record.ts';
+import { ApiError } from '../core/errors.ts';
+import { tell } from '../core/hooks.ts';
+import { isRecord } from '../core/record.ts';
+import { responseReader } from '../core/responses/record.ts';
+import { fromStore } from '../core/store.ts';
+import { type AnswerHead, isEventStream, onHead } from '../node/event-stream.ts';
+import { type AnswerWatch, holdEnd } from '../node/held-answer.ts';
+import { bodyOf } from '../node/node-body.ts';
+import { contextOf, type NodeRequest, nodeCall } from '../node/node-call.ts';
+import { dialectFor, type NodeMiddleware, refuse } from './as-middleware.ts';
+import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
+
+/**
+ * Keeps each completed or incomplete turn of the handler behind it, streamed or not, under the id of its own answer,
+ * before the answer's end goes out. `store: false` in the body, failures and compressed answers are not kept. A store
+ * that fails is told to `hooks.onError` and harms no answer. Throws a `TypeError` for a bad option.
+ */
+export function recordTurn<Req extends NodeRequest = NodeRequest>(
+  options: MiddlewareOptions<Req> = {},
+): NodeMiddleware<Req> {
+  const settings = middlewareSettings('recordTurn', options);
+  return function recordTurnMiddleware(req, res, next) {
+    bodyOf(req, settings.limits.bodyBytes).then(
+      () => {
+        onHead(res, (head) => watch(head, req, res, settings));
+        next();
+      },
+      (error) => refuse(error, req, res, next, settings),
+    );
+  };
+}
+
+/** By now the body is as the handler has seen it. */
+function watch<Req extends NodeRequest>(
+  head: AnswerHead,
+  req: Req,
+  res: ServerResponse,
+  settings: MiddlewareSettings<Req>,
+): void {
+  const isJson = head.plain && /[/+]json\b/i.test(head.type);
+  const isStream = isEventStream(head);
+  if (head.status !== 200 || !(isJson || isStream)) return;
+  const reader = readerFor(req, res, settings);
+  if (!reader) return;
+  const settle = () => keep(reader, res, settings);
+  holdEnd(res, isJson ? wholeWatch(reader, settings.limits.outputBytes, settle) : eventWatch(reader, settle));
+}
+
+function readerFor<Req extends NodeRequest>(
+  req: Req,
+  res: ServerResponse,
+  settings: MiddlewareSettings<Req>,
+): AnswerReader | undefined {
+  const dialect = dialectFor(req, req.body, settings);
+  if (!dialect || (isRecord(req.body) && req.body.store === false)) return undefined;
+  // Our Responses router keeps its turns itself.
+  if (dialect === 'responses' && contextOf(res).handled) return undefined;
+  const call = nodeCall(req, res, settings.scope);
+  return dialect === 'responses' ? responseReader(call) : completionReader(call, settings);
+}
+
+function eventWatch(reader: AnswerReader, settle: AnswerWatch['settle']): AnswerWatch {
+  const decoder = new StringDecoder('utf8');
+  let last = false;
+  const parser = createParser({
+    onEvent({ data }) {
+      last = last || reader.event(data);
+    },
+  });
+  return {
+    whole: false,
+    take(bytes) {
+      parser.feed(decoder.write(Buffer.from(bytes)));
+      return last;
+    },
+    settle,
+  };
+}
+
+/** An answer past the limit goes out as it is. */
+function wholeWatch(reader: AnswerReader, limit: number, settle: AnswerWatch['settle']): AnswerWatch {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  return {
+    whole: true,
+    take(bytes) {
+      size += bytes.byteLength;
+      if (size <= limit) pieces.push(bytes);
+      return size > limit;
+    },
+    settle() {
+      if (size <= limit) reader.whole(Buffer.concat(pieces).toString('utf8'));
+      return settle();
+    },
+  };
+}
+
+async function keep<Req extends NodeRequest>(
+  reader: AnswerReader,
+  res: ServerResponse,
+  { store, hooks }: MiddlewareSettings<Req>,
+): Promise<void> {
+  try {
+    const turn = reader.turn();
+    if (turn) await fromStore(() => store.put(turn));
+  } catch (error) {
+    const shown =
+      error instanceof ApiError ? error : new ApiError('server_error', 'The turn could not be read.', { cause: error });
+    tell(hooks, 'onError', shown, { requestId: contextOf(res).requestId ?? '' });
+  }
+}

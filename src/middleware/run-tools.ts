@@ -1,0 +1,87 @@
+/** Runs the server's own tools behind somebody else's Chat Completions handler. */
+import type { ServerResponse } from 'node:http';
+import { type Activity, activity } from '../core/activity.ts';
+import type { Call } from '../core/call.ts';
+import { createChatCompletion } from '../core/chat-completions/create.ts';
+import type { ChatSettings } from '../core/chat-completions/prepare-chat.ts';
+import { prepareChatTools } from '../core/chat-completions/prepare-tools.ts';
+import { errorReplyTo, withRequestId } from '../core/endpoint.ts';
+import { ApiError } from '../core/errors.ts';
+import type { Reply } from '../core/reply.ts';
+import type { Upstream } from '../core/upstream/upstream.ts';
+import { HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
+import { bodyOf, replaceBody } from '../node/node-body.ts';
+import { keepContext, type NodeRequest, nodeCall } from '../node/node-call.ts';
+import { respond } from '../node/respond.ts';
+import { dialectFor, type NodeMiddleware, refuse } from './as-middleware.ts';
+import { type HandlerChat, handlerChat } from './handler-chat.ts';
+import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
+
+/** What answers as the model: a handler of the host's, or an upstream. */
+export interface RunToolsOptions<Req extends NodeRequest = NodeRequest> extends MiddlewareOptions<Req> {
+  /** The host's own Chat Completions handler: called once for each model call, with the client's request. */
+  readonly handler?: NodeHandler | undefined;
+}
+
+/**
+ * Answers chat completions: calls of the `tools` are run here and the model is asked again, everything else is the
+ * handler's own answer. A request without such tools goes to the handler as if nothing stood before it, as do other
+ * requests. Throws a `TypeError` for a bad option, or without `handler` and `upstream`.
+ */
+export function runTools<Req extends NodeRequest = NodeRequest>(options: RunToolsOptions<Req>): NodeMiddleware<Req> {
+  const handlerCheck = (value: unknown) => typeof value === 'function' || 'a function';
+  const settings = middlewareSettings('runTools', options, { handler: handlerCheck });
+  const { handler, upstream } = options;
+  if (!handler && !upstream?.chat)
+    throw new TypeError('runTools: one of handler and upstream must answer as the model, got neither');
+  const turns = activity(settings.limits.concurrentTurns);
+
+  return function runToolsMiddleware(req, res, next) {
+    // The cast: the handler takes what the framework gives it.
+    const pass = () => (handler ? handler(req as never, res as never, next) : next());
+    run(req, res, { handler, upstream, settings, turns, pass }).catch((error: unknown) => {
+      if (res.destroyed) return;
+      if (error instanceof HandlerFailed) return next(error.cause);
+      refuse(error, req, res, next, settings);
+    });
+  };
+}
+
+interface Run<Req extends NodeRequest> {
+  readonly handler: NodeHandler | undefined;
+  readonly upstream: Upstream | undefined;
+  readonly settings: MiddlewareSettings<Req>;
+  readonly turns: Activity;
+  readonly pass: () => unknown;
+}
+
+async function run<Req extends NodeRequest>(req: Req, res: ServerResponse, given: Run<Req>): Promise<void> {
+  const { handler, settings, pass } = given;
+  const body = await bodyOf(req, settings.limits.bodyBytes);
+  if (dialectFor(req, body, settings) !== 'chat-completions') return void pass();
+  const call = await prepareChatTools(nodeCall(req, res, settings.scope), settings);
+  if (call.context?.tools?.offer.size === 0) return void pass();
+  keepContext(res, { ...call.context, handled: true });
+  const chat = handler && handlerChat(handler, req, res);
+  const reply = await answer(call, given, chat);
+  replaceBody(req, call.body);
+  await respond(res, withRequestId({ ...reply, headers: { ...chat?.headers, ...reply.headers } }, call));
+}
+
+/** What the handler refuses is answered in its own words. */
+async function answer<Req extends NodeRequest>(
+  call: Call,
+  { settings, turns, upstream }: Run<Req>,
+  chat: HandlerChat | undefined,
+): Promise<Reply> {
+  // The cast: one of both can chat, which was checked at the start.
+  const model = (chat ? { name: 'handler', chat: chat.chat } : upstream) as ChatSettings['upstream'];
+  try {
+    return await createChatCompletion(call, { ...settings, upstream: model }, turns);
+  } catch (error) {
+    if (chat?.failure) throw chat.failure;
+    if (chat?.refusal) return chat.refusal;
+    if (error instanceof ApiError) return errorReplyTo(error, call, settings);
+    throw error;
+  }
+}

@@ -1,0 +1,58 @@
+/** Checks conversations before a model server refuses them, and repairs what can be repaired. */
+
+import type { Call } from '../core/call.ts';
+import { repairMessages } from '../core/chat-completions/repair.ts';
+import { oneOf } from '../core/options.ts';
+import type { Prepare } from '../core/prepare/prepare.ts';
+import { type Repair, type Repaired, rejectFirst } from '../core/prepare/repair.ts';
+import { isRecord } from '../core/record.ts';
+import { repairInput } from '../core/responses/repair.ts';
+import type { NodeRequest } from '../node/node-call.ts';
+import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
+import { type MiddlewareOptions, middlewareSettings } from './options.ts';
+
+/** Repair or reject, and who is told. */
+export interface ValidateMessagesOptions<Req extends NodeRequest = NodeRequest> extends MiddlewareOptions<Req> {
+  /** `reject` answers 400 naming the message at fault; `repair` passes the repaired conversation on. Default: `repair`. */
+  readonly mode?: 'repair' | 'reject' | undefined;
+  /** Is told what was repaired in a request, where anything was. What it throws is a process warning. */
+  readonly onRepair?: ((repairs: readonly Repair[], info: { readonly requestId: string }) => void) | undefined;
+}
+
+/**
+ * Puts tool results in their place: duplicates and those without a call go, missing ones are filled in, each follows
+ * its call; arguments that are no JSON become `{}`, nameless calls and empty messages go, neighbouring assistant
+ * messages become one. Throws a `TypeError` for a bad option.
+ */
+export function validateMessages<Req extends NodeRequest = NodeRequest>(
+  options: ValidateMessagesOptions<Req> = {},
+): NodeMiddleware<Req> {
+  const checks = {
+    mode: oneOf('repair', 'reject'),
+    onRepair: (value: unknown) => typeof value === 'function' || 'a function',
+  };
+  const settings = middlewareSettings('validateMessages', options, checks);
+  const { mode = 'repair', onRepair } = options;
+  const step = (field: string, repair: (list: readonly unknown[]) => Repaired<unknown>): Prepare =>
+    function repairStep(call) {
+      const { body } = call;
+      if (!isRecord(body) || !Array.isArray(body[field])) return call;
+      const { list, repairs } = repair(body[field]);
+      if (mode === 'reject') rejectFirst(repairs);
+      if (mode === 'reject' || repairs.length === 0) return call;
+      report(onRepair, repairs, call);
+      return { ...call, body: { ...body, [field]: list } };
+    };
+  return asMiddleware(
+    { responses: step('input', repairInput), 'chat-completions': step('messages', repairMessages) },
+    settings,
+  );
+}
+
+function report(onRepair: ValidateMessagesOptions['onRepair'], repairs: readonly Repair[], { requestId }: Call): void {
+  try {
+    onRepair?.(repairs, { requestId });
+  } catch (error) {
+    process.emitWarning(`onRepair threw: ${error}`, 'ExpressOpenResponsesWarning');
+  }
+}

@@ -1,0 +1,29 @@
+/** Follows the bytes of an event stream as far as is needed to know whether they end between two events. */
+
+const CR = 13;
+const LF = 10;
+
+/** Whether what was written so far ends with a whole event. */
+export interface EventTail {
+  take(chunk: string | Uint8Array): void;
+  readonly between: boolean;
+}
+
+/** Before the first byte is between two events too. */
+export function eventTail(): EventTail {
+  let tail = '\n\n';
+  return {
+    take(chunk) {
+      const last = typeof chunk === 'string' ? chunk.slice(-4) : lastBytes(chunk);
+      if (last !== '') tail = (tail + last).slice(-4);
+    },
+    get between() {
+      return /(\n\n|\r\r|\r\n\r\n)$/.test(tail);
+    },
+  };
+}
+
+/** Only line ends matter. */
+function lastBytes(chunk: Uint8Array): string {
+  return [...chunk.subarray(-4)].map((byte) => (byte === CR ? '\r' : byte === LF ? '\n' : '.')).join('');
+}

@@ -1,0 +1,112 @@
+/** Calls a handler of the host's with a response of ours in the place of the client's, and answers what it says there. */
+import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { PassThrough, type Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+
+/** A handler of Express, Connect or bare Node. */
+export type NodeHandler = (req: never, res: never, next: (error?: unknown) => void) => unknown;
+
+/** What the handler answered. */
+export interface HandlerAnswer {
+  readonly status: number;
+  /** Names are lower case. */
+  readonly headers: OutgoingHttpHeaders;
+  /** Plain bytes, whatever the handler wrote. */
+  readonly body: Readable;
+}
+
+/** A failure that the handler passed to `next`. */
+export class HandlerFailed extends Error {
+  override readonly name = 'HandlerFailed';
+}
+
+/**
+ * Resolves when the head of the handler's answer is written. Rejects with `HandlerFailed`, whose cause is what the
+ * handler threw or passed to `next`, and with the signal's reason. Aborting closes the response, as a client would.
+ */
+export function answerOf(
+  handler: NodeHandler,
+  req: IncomingMessage,
+  res: ServerResponse,
+  signal: AbortSignal,
+): Promise<HandlerAnswer> {
+  const body = new PassThrough();
+  const { response, head } = capturing(req, res, body);
+  const failed = new Promise<never>((_, reject) => {
+    const fail = (error: unknown) => reject(new HandlerFailed('The handler failed.', { cause: error }));
+    const passed = (error?: unknown) => fail(error ?? new Error('The handler did not answer.'));
+    // The casts: the handler takes what its framework gives it, and this is what the framework gave.
+    Promise.resolve(handler(req as never, response as never, passed)).catch(fail);
+    const leave = () => {
+      reject(signal.reason);
+      response.destroy();
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    body.once('close', () => signal.removeEventListener('abort', leave));
+  });
+  return Promise.race([head, failed]);
+}
+
+/** A response like the client's own, with whatever the framework put on it, that writes into `body`. */
+function capturing(req: IncomingMessage, res: ServerResponse, body: PassThrough) {
+  const response: ServerResponse = Object.setPrototypeOf(new ServerResponse(req), Object.getPrototypeOf(res));
+  Object.assign(response, { req, locals: (res as { locals?: unknown }).locals });
+  const { writeHead } = response;
+  body.on('drain', () => response.emit('drain'));
+  body.once('finish', () => response.emit('finish'));
+  body.once('close', () => response.emit('close'));
+
+  const head = new Promise<HandlerAnswer>((resolve) => {
+    // The casts here and below: the overloads are passed on as they come.
+    response.writeHead = ((...given: unknown[]) => {
+      writeHead.apply(response, given as Parameters<typeof writeHead>);
+      const headers = { ...response.getHeaders(), ...lowerCased(given.at(-1)) };
+      resolve({ status: response.statusCode, headers, body: plain(body, headers) });
+      return response;
+    }) as typeof writeHead;
+  });
+  const openHead = () => response.headersSent || response.writeHead(response.statusCode);
+  response.write = ((...given: unknown[]) => {
+    openHead();
+    return body.write(...(given as Parameters<typeof body.write>));
+  }) as typeof response.write;
+  response.end = ((...given: unknown[]) => {
+    openHead();
+    response.finished = true;
+    body.end(...(given as Parameters<typeof body.end>));
+    return response;
+  }) as typeof response.end;
+  response.destroy = (error?: Error) => {
+    body.destroy(error ?? new Error('The handler broke off its answer.'));
+    return response;
+  };
+  return { response, head };
+}
+
+function lowerCased(headers: unknown): OutgoingHttpHeaders {
+  if (typeof headers !== 'object' || headers === null) return {};
+  const pairs = Array.isArray(headers) ? inPairs(headers) : Object.entries(headers);
+  return Object.fromEntries(pairs.map(([name, value]) => [String(name).toLowerCase(), value]));
+}
+
+/** `writeHead` also takes names and values in turn. */
+function inPairs(list: readonly unknown[]): readonly [unknown, unknown][] {
+  const flat = list.flat();
+  return flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]] as [unknown, unknown]] : []));
+}
+
+/** A proxy passes on what its server compressed. */
+function plain(body: Readable, headers: OutgoingHttpHeaders): Readable {
+  const inflate = INFLATES.get(String(headers['content-encoding'] ?? 'identity').toLowerCase());
+  if (!inflate) return body;
+  const inflated = inflate();
+  body.once('error', (error) => inflated.destroy(error));
+  inflated.once('close', () => body.destroy());
+  return body.pipe(inflated);
+}
+
+const INFLATES: ReadonlyMap<string, () => PassThrough | ReturnType<typeof createGunzip>> = new Map([
+  ['gzip', () => createGunzip()],
+  ['deflate', () => createInflate()],
+  ['br', () => createBrotliDecompress()],
+]);

@@ -1,0 +1,48 @@
+/** Reads and replaces the body of a Node request as its framework would. */
+import type { ServerResponse } from 'node:http';
+import { headersFrom } from '../core/call.ts';
+import { isJsonType, readJson } from '../core/json-body.ts';
+import type { NodeRequest } from './node-call.ts';
+
+/**
+ * The parsed body; read here, within the limit, where nobody has. Undefined for a request without a JSON body, which is
+ * left as it is. Throws `ApiError`.
+ */
+export async function bodyOf(req: NodeRequest, limit: number): Promise<unknown> {
+  if (req.body !== undefined || req.method !== 'POST' || !isJsonType(req.headers['content-type'])) return req.body;
+  if (req.readableEnded) return undefined;
+  const body = await readJson(req, headersFrom(req.headers), limit);
+  replaceBody(req, body);
+  // It is decoded now. Proxies that write the body anew ask for its type.
+  delete req.headers['content-encoding'];
+  req.headers['content-type'] ??= 'application/json';
+  return body;
+}
+
+/** Puts another body in the place of the request's: the length in its headers is no longer true. */
+export function replaceBody(req: NodeRequest & { _body?: boolean }, body: unknown): void {
+  req.body = body;
+  delete req.headers['content-length'];
+  // What body-parser 1 asks for before it reads the stream.
+  req._body = true;
+}
+
+/** The value of a header, wherever it was given: `writeHead` hides its own from `getHeader` (nodejs/node#10354). */
+export function headerIn(res: ServerResponse, given: readonly unknown[], name: string): string | undefined {
+  const headers = given.at(-1);
+  const found = Array.isArray(headers) ? inList(headers, name) : inObject(headers, name);
+  const value = found ?? res.getHeader(name);
+  return value === undefined || value === null ? undefined : String(value);
+}
+
+/** As pairs, or names and values in turn. */
+function inList(list: readonly unknown[], name: string): unknown {
+  const flat = list.flat();
+  const index = flat.findIndex((each, at) => at % 2 === 0 && String(each).toLowerCase() === name);
+  return index < 0 ? undefined : flat[index + 1];
+}
+
+function inObject(headers: unknown, name: string): unknown {
+  if (typeof headers !== 'object' || headers === null) return undefined;
+  return Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+}

@@ -1,0 +1,65 @@
+/** Makes a core call of a Node request, whatever framework it came through. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { inspect } from 'node:util';
+import { scopeOf } from '../core/api.ts';
+import { type Call, headersFrom } from '../core/call.ts';
+import { requestIdFrom } from '../core/ids.ts';
+import type { TurnContext } from '../core/prepare/context.ts';
+
+/** A request whose body a parser of the host's may have read. */
+export type NodeRequest = IncomingMessage & { body?: unknown };
+
+/** The tenant of a request, as the host knows it. */
+export type ScopeOf<Req> = (req: Req) => string;
+
+/** The call, with a signal that is aborted when the client leaves before the answer is finished. */
+export function nodeCall<Req extends NodeRequest>(req: Req, res: ServerResponse, scope?: ScopeOf<Req>): Call {
+  const context = contextOf(res);
+  const headers = headersFrom(req.headers);
+  return {
+    body: req.body,
+    params: {},
+    query: {},
+    headers,
+    scope: scope ? checkedScope(scope(req)) : (context.scope ?? scopeOf(headers)),
+    requestId: context.requestId ?? requestIdFrom(req.headers['x-request-id']),
+    signal: leavingOf(res),
+    request: req,
+    context,
+    disconnect: () => res.destroy(),
+  };
+}
+
+const leaving = new WeakMap<ServerResponse, AbortSignal>();
+
+/** Aborted when the client leaves before the answer is finished; one listener for all who ask. */
+function leavingOf(res: ServerResponse): AbortSignal {
+  const known = leaving.get(res);
+  if (known) return known;
+  const left = new AbortController();
+  leaving.set(res, left.signal);
+  res.once('close', () => {
+    if (!res.writableFinished) left.abort(new Error('The client left.'));
+  });
+  return left.signal;
+}
+
+/** A host that knows no user must say so: with one scope for all who have none, each would see the others' responses. */
+function checkedScope(scope: unknown): string {
+  if (typeof scope === 'string') return scope;
+  throw new TypeError(`scope: must return a string, got ${inspect(scope, { depth: 1 })}`);
+}
+
+type WithLocals = ServerResponse & { locals?: Record<string, unknown> };
+
+/** What earlier middlewares have left in `res.locals.turn`. */
+export function contextOf(res: WithLocals): TurnContext {
+  // The cast: only `keepContext` writes it.
+  return (res.locals?.turn ?? {}) as TurnContext;
+}
+
+/** Leaves it for what comes after. Connect, Koa and bare Node have no `locals`. */
+export function keepContext(res: WithLocals, context: TurnContext): void {
+  res.locals ??= {};
+  res.locals.turn = context;
+}
