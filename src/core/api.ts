@@ -2,16 +2,17 @@
 import { createHash } from 'node:crypto';
 import type { DrainOptions } from './activity.ts';
 import { type Call, headersFrom, type NodeHeaders } from './call.ts';
-import { chatEndpoints } from './chat-completions/endpoints.ts';
+import { chatRoutes } from './chat-completions/endpoints.ts';
 import type { ChatSettings } from './chat-completions/prepare-chat.ts';
-import { type Endpoint, refusal } from './endpoint.ts';
+import { refusal } from './endpoint.ts';
 import { ApiError, toApiError } from './errors.ts';
 import { requestIdFrom } from './ids.ts';
 import { bodyErrors, isJsonType, readJson } from './json-body.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';
 import { checkOptions } from './options-check.ts';
 import type { Reply } from './reply.ts';
-import { responsesEndpoints } from './responses/endpoints.ts';
+import { type ApiRoutes, responsesRoutes } from './responses/endpoints.ts';
+import { matchPath, type Route } from './routes.ts';
 
 /** A request, as any framework can describe it. */
 export interface ApiRequest {
@@ -81,35 +82,20 @@ function settingsOf(owner: string, options: CoreOptions): CoreSettings {
   return coreSettings(owner, options);
 }
 
-type Route = readonly [method: string, path: RegExp, endpoint: Endpoint];
-
 function responsesApi(settings: CoreSettings): Api {
-  const { create, retrieve, remove, inputItems, models, drain } = responsesEndpoints(settings);
-  const routes: readonly Route[] = [
-    ['POST', /^\/responses\/?$/, create],
-    ['GET', /^\/responses\/([^/]+)\/?$/, retrieve],
-    ['DELETE', /^\/responses\/([^/]+)\/?$/, remove],
-    ['GET', /^\/responses\/([^/]+)\/input_items\/?$/, inputItems],
-    ['GET', /^\/models\/?$/, models],
-  ];
-  return apiOf(settings, routes, drain);
+  return apiOf(settings, responsesRoutes(settings));
 }
 
 function chatApi(settings: ChatSettings): Api {
-  const { create, models, drain } = chatEndpoints(settings);
-  const routes: readonly Route[] = [
-    ['POST', /^\/chat\/completions\/?$/, create],
-    ['GET', /^\/models\/?$/, models],
-  ];
-  return apiOf(settings, routes, drain);
+  return apiOf(settings, chatRoutes(settings));
 }
 
-function apiOf(settings: CoreSettings, routes: readonly Route[], drain: Api['drain']): Api {
+function apiOf(settings: CoreSettings, { routes, drain }: ApiRoutes): Api {
   const { bodyBytes } = settings.limits;
 
-  async function answer(endpoint: Endpoint, request: ApiRequest, part: string): Promise<Reply> {
+  async function answer({ endpoint }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
     const call = callOf(request);
-    const read = await readRest(request, call.headers, part, bodyBytes).catch(toApiError);
+    const read = await readRest(request, call.headers, params, bodyBytes).catch(toApiError);
     if (read instanceof ApiError) return refusal(read, settings)(call);
     return endpoint({ ...call, ...read });
   }
@@ -118,13 +104,18 @@ function apiOf(settings: CoreSettings, routes: readonly Route[], drain: Api['dra
     handle(request) {
       // As every router does: a HEAD is a GET whose body the server leaves out.
       const asked = request.method === 'HEAD' ? 'GET' : request.method;
-      const route = routes.find(([method, path]) => method === asked && path.test(request.path));
-      return route && answer(route[2], request, route[1].exec(request.path)?.[1] ?? '');
+      for (const route of routes) {
+        const params = route.method === asked ? matchPath(route.path, request.path) : undefined;
+        if (params) return answer(route, request, params);
+      }
+      return undefined;
     },
     refuse: (error, request) => refusal(error, settings)(callOf(request)),
     drain,
   };
 }
+
+type RawParams = Readonly<Record<string, string>>;
 
 /** The call, but for what may be wrong with a request. */
 function callOf({ query = {}, scope, signal, request, disconnect, ...asked }: ApiRequest): Call {
@@ -140,8 +131,8 @@ function isHeaders(headers: ApiRequest['headers']): headers is Headers {
 }
 
 /** What the path names, and the body where there is one. Throws `ApiError`. */
-async function readRest(request: ApiRequest, headers: Headers, part: string, limit: number) {
-  const params = { id: decoded(part) };
+async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, limit: number) {
+  const params = Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decoded(value)]));
   if (request.method !== 'POST') return { params };
   const { body, bytes } = request;
   if (!isJsonType(headers.get('content-type'))) throw bodyErrors.otherType();

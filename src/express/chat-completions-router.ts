@@ -1,6 +1,6 @@
 /** The Chat Completions API, with tools that the server runs, as an Express router. */
 import { chatSettingsOf } from '../core/api.ts';
-import { chatEndpoints } from '../core/chat-completions/endpoints.ts';
+import { chatRoutes } from '../core/chat-completions/endpoints.ts';
 import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts';
 
 /**
@@ -9,9 +9,6 @@ import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts
  * bad value, or an upstream that does not speak Chat Completions.
  */
 export function chatCompletionsRouter(options: RouterOptions = {}): DrainableRouter {
-  const { router, settings, on, body, finish } = routerKit('chatCompletionsRouter', options);
-  const { create, models, drain } = chatEndpoints(chatSettingsOf('chatCompletionsRouter', settings));
-  router.post('/chat/completions', body, on(create));
-  router.get('/models', on(models));
-  return finish(drain);
+  const { settings, serve } = routerKit('chatCompletionsRouter', options);
+  return serve(chatRoutes(chatSettingsOf('chatCompletionsRouter', settings)));
 }

@@ -1,10 +1,11 @@
 /** What both routers are made of: options, error handling and shutting down. */
-import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
+import { type ErrorRequestHandler, Router } from 'express';
 import type { DrainOptions } from '../core/activity.ts';
-import { type Endpoint, refusal } from '../core/endpoint.ts';
+import { refusal } from '../core/endpoint.ts';
 import { ApiError } from '../core/errors.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../core/options.ts';
 import { checkOptions } from '../core/options-check.ts';
+import type { ApiRoutes } from '../core/responses/endpoints.ts';
 import type { Scope } from './call-of.ts';
 import { handle, run } from './handle.ts';
 import { readBody } from './read-body.ts';
@@ -21,16 +22,10 @@ export interface DrainableRouter extends Router {
   drain(options?: DrainOptions): Promise<void>;
 }
 
-/** An empty router, and how to give it endpoints. */
+/** The settings of a router, and how to serve routes by them. */
 export interface RouterKit {
-  readonly router: Router;
   readonly settings: CoreSettings;
-  /** A handler for the endpoint. */
-  readonly on: (endpoint: Endpoint) => RequestHandler;
-  /** Reads a JSON body within the limit. */
-  readonly body: RequestHandler;
-  /** Ends the set-up. */
-  readonly finish: (drain: (options?: DrainOptions) => Promise<void>) => DrainableRouter;
+  serve(api: ApiRoutes): DrainableRouter;
 }
 
 /** Checks the options of the factory `owner`; throws a `TypeError` that names the option at fault. */
@@ -38,14 +33,19 @@ export function routerKit(owner: string, options: RouterOptions): RouterKit {
   checkOptions(owner, options, { ...coreChecks, scope: isFunction });
   const { scope, ...core } = options;
   const settings = coreSettings(owner, core);
-  const router = Router();
-  return {
-    router,
-    settings,
-    on: (endpoint) => handle(endpoint, scope),
-    body: readBody(settings.limits.bodyBytes),
-    finish: (drain) => Object.assign(router.use(answerErrors(settings)), { drain }),
-  };
+  const body = readBody(settings.limits.bodyBytes);
+
+  function serve({ routes, drain }: ApiRoutes): DrainableRouter {
+    const router = Router();
+    for (const { method, path, endpoint } of routes) {
+      if (method === 'POST') router.post(path, body, handle(endpoint, scope));
+      else if (method === 'GET') router.get(path, handle(endpoint, scope));
+      else router.delete(path, handle(endpoint, scope));
+    }
+    return Object.assign(router.use(answerErrors(settings)), { drain });
+  }
+
+  return { settings, serve };
 }
 
 const isFunction = (value: unknown) => typeof value === 'function' || 'a function';

@@ -1,7 +1,8 @@
 /** Clients that leave: the model server and the tools are left at once, whatever the turn is at, and its place is free. */
 import type { Response as ExpressResponse, NextFunction, Request } from 'express';
 import express from 'express';
-import { chatEndpoints } from '../../src/core/chat-completions/endpoints.ts';
+import { activity } from '../../src/core/activity.ts';
+import { createChatCompletion } from '../../src/core/chat-completions/create.ts';
 import { coreSettings } from '../../src/core/options.ts';
 import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, type Upstream } from '../../src/index.ts';
 import { chatChunk, type FakeReply, startFakeUpstream, textStream } from '../../src/testing/index.ts';
@@ -156,7 +157,8 @@ it('[P-10] a client that reads slowly holds the model server back', async () => 
   const settings = { ...coreSettings('test', { upstream }), upstream: { ...upstream, chat } };
   const call = { body: { ...QUESTION, stream: true }, params: {}, query: {}, headers: new Headers() };
   const leaving = new AbortController();
-  const reply = await chatEndpoints(settings).create({ ...call, scope: '', requestId: 'r', signal: leaving.signal });
+  const whole = { ...call, scope: '', requestId: 'r', signal: leaving.signal };
+  const reply = await createChatCompletion(whole, settings, activity(1));
   const frames = (reply.body as AsyncIterable<string>)[Symbol.asyncIterator]();
   for (let read = 0; read < 5; read += 1) await frames.next();
   await new Promise(setImmediate);

@@ -208,7 +208,7 @@ describe('a hostile body', () => {
       'previous_response_id',
     ],
     ['background', { background: true }, 'unsupported_parameter', 'background'],
-    ['a conversation', { conversation: 'conv_1' }, 'unsupported_parameter', 'conversation'],
+    ['a conversation without an id', { conversation: {} }, 'invalid_type', 'conversation'],
     ['a prompt template', { prompt: { id: 'p' } }, 'unsupported_parameter', 'prompt'],
     ['a long safety_identifier', { safety_identifier: 'x'.repeat(65) }, 'string_above_max_length', 'safety_identifier'],
   ])('[P-11][P-14] is a 400 that names the field: %s', async (_, body, code, param) => {

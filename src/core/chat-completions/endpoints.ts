@@ -1,22 +1,19 @@
-/** The endpoints of the Chat Completions API as functions from a call to a reply, for any framework. */
-import { type Activity, activity } from '../activity.ts';
-import { answered, type Endpoint, modelsEndpoint } from '../endpoint.ts';
+/** The routes of the Chat Completions API, for any framework. */
+import { activity } from '../activity.ts';
+import { answered, modelsEndpoint } from '../endpoint.ts';
+import type { ApiRoutes } from '../responses/endpoints.ts';
 import { createChatCompletion } from './create.ts';
 import type { ChatSettings } from './prepare-chat.ts';
 
-/** Every endpoint, and what shuts them down. */
-export interface ChatEndpoints {
-  readonly create: Endpoint;
-  readonly models: Endpoint;
-  readonly drain: Activity['drain'];
-}
-
-/** The endpoints over these settings. */
-export function chatEndpoints(settings: ChatSettings): ChatEndpoints {
+/** The routes over these settings. */
+export function chatRoutes(settings: ChatSettings): ApiRoutes {
   const turns = activity(settings.limits.concurrentTurns);
+  const create = answered((call) => createChatCompletion(call, settings, turns), settings);
   return {
-    create: answered((call) => createChatCompletion(call, settings, turns), settings),
-    models: modelsEndpoint(settings),
+    routes: [
+      { method: 'POST', path: '/chat/completions', endpoint: create },
+      { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
+    ],
     drain: turns.drain,
   };
 }

@@ -15,6 +15,8 @@ export interface InjectedTools {
 export interface LoadedHistory {
   /** The response that is continued. */
   readonly previous: StoredResponse | undefined;
+  /** The id of the conversation that the turn belongs to. */
+  readonly conversation?: string | undefined;
   /** The very objects that stand in the body, so that they are told from the client's own wherever they stand now. */
   readonly loaded: readonly unknown[];
 }

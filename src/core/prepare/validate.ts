@@ -21,17 +21,17 @@ export function validateCreate(body: unknown): CreateBody {
   const result = createSchema.safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   refuseUnsupported(result.data);
-  if (isOmitted(body.input) && !result.data.previous_response_id) throw missing(['input']);
+  const { previous_response_id: previousId, conversation } = result.data;
+  if (previousId && conversation) throw twoPasts();
+  if (isOmitted(body.input) && !previousId && !conversation) throw missing(['input']);
   checkInput(body.input);
   checkTools(body.tools);
   refuseDepth(body);
   return result.data;
 }
 
-function refuseUnsupported({ background, conversation, prompt }: CreateBody): void {
+function refuseUnsupported({ background, prompt }: CreateBody): void {
   if (background) throw unsupported('background', 'Background responses are not supported here.');
-  if (conversation)
-    throw unsupported('conversation', 'Conversations are not supported here; use previous_response_id.');
   if (prompt) throw unsupported('prompt', 'Prompt templates are not supported here; send the text itself.');
 }
 
@@ -39,10 +39,22 @@ function unsupported(param: string, message: string): ApiError {
   return new ApiError('unsupported_parameter', message, { param });
 }
 
+/** OpenAI's words for it. */
+function twoPasts(): ApiError {
+  const message =
+    "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only providing one of them.";
+  return new ApiError('mutually_exclusive_parameters', message, { param: 'conversation' });
+}
+
 function checkInput(input: unknown): void {
   if (isOmitted(input) || typeof input === 'string') return;
   if (!Array.isArray(input)) throw wrongType(['input'], 'a string or an array of items', input);
-  for (const [index, item] of input.entries()) checkItem(item, ['input', index]);
+  checkItems(input, 'input');
+}
+
+/** Checks each item of the list in this field. Throws `ApiError` naming what is at fault. */
+export function checkItems(items: readonly unknown[], field: string): void {
+  for (const [index, item] of items.entries()) checkItem(item, [field, index]);
 }
 
 function checkItem(item: unknown, path: Path): void {

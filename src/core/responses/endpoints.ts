@@ -1,28 +1,26 @@
 /** The endpoints of the Responses API as functions from a call to a reply, for any framework. */
 import { type Activity, activity } from '../activity.ts';
 import type { Call } from '../call.ts';
+import { conversationRoutes } from '../conversations/endpoints.ts';
 import { answered, type Endpoint, modelsEndpoint } from '../endpoint.ts';
 import { ApiError } from '../errors.ts';
 import { isResponseId } from '../ids.ts';
 import type { CoreSettings } from '../options.ts';
 import { jsonReply } from '../reply.ts';
+import type { Route } from '../routes.ts';
 import { fromStore, type StoredResponse } from '../store.ts';
 import { wholeResource } from '../turn/keep.ts';
 import { createResponse } from './create.ts';
 import { page } from './list.ts';
 
-/** Every endpoint, and what shuts them down. */
-export interface ResponsesEndpoints {
-  readonly create: Endpoint;
-  readonly retrieve: Endpoint;
-  readonly remove: Endpoint;
-  readonly inputItems: Endpoint;
-  readonly models: Endpoint;
+/** Every route, and what shuts them down. */
+export interface ApiRoutes {
+  readonly routes: readonly Route[];
   readonly drain: Activity['drain'];
 }
 
-/** The endpoints over these settings. */
-export function responsesEndpoints(settings: CoreSettings): ResponsesEndpoints {
+/** The routes over these settings. */
+export function responsesRoutes(settings: CoreSettings): ApiRoutes {
   const { store, limits } = settings;
   const turns = activity(limits.concurrentTurns);
 
@@ -39,17 +37,22 @@ export function responsesEndpoints(settings: CoreSettings): ResponsesEndpoints {
     return jsonReply({ id, object: 'response', deleted: true });
   }
 
-  return {
-    create: answered((call) => createResponse(call, settings, turns), settings),
-    retrieve: answered(async (call) => {
-      refuseReplay(call);
-      return jsonReply(wholeResource(await stored(call)));
-    }, settings),
-    remove: answered(remove, settings),
-    inputItems: answered(async (call) => jsonReply(page((await stored(call)).input, call.query)), settings),
-    models: modelsEndpoint(settings),
-    drain: turns.drain,
-  };
+  async function retrieve(call: Call) {
+    refuseReplay(call);
+    return jsonReply(wholeResource(await stored(call)));
+  }
+
+  const on = (endpoint: Endpoint) => answered(endpoint, settings);
+  const inputItems = on(async (call) => jsonReply(page((await stored(call)).input, call.query)));
+  const routes: readonly Route[] = [
+    { method: 'POST', path: '/responses', endpoint: on((call) => createResponse(call, settings, turns)) },
+    { method: 'GET', path: '/responses/:id', endpoint: on(retrieve) },
+    { method: 'DELETE', path: '/responses/:id', endpoint: on(remove) },
+    { method: 'GET', path: '/responses/:id/input_items', endpoint: inputItems },
+    ...conversationRoutes(settings),
+    { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
+  ];
+  return { routes, drain: turns.drain };
 }
 
 function responseIdIn({ params }: Call): string {

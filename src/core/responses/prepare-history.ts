@@ -1,5 +1,6 @@
 /** Puts what a Responses body refers to into it: the turns that it continues, and single items by their id. */
 import type { Call } from '../call.ts';
+import { conversationId, conversationItems } from '../conversations/conversation.ts';
 import type { Item } from '../items.ts';
 import type { InjectedTools, TurnContext } from '../prepare/context.ts';
 import { type History, loadHistory, resolveReferences } from '../prepare/history.ts';
@@ -18,11 +19,15 @@ export async function prepareHistory(call: Call, settings: PrepareSettings): Pro
   const { body, context = {}, scope } = call;
   if (context.history || !isRecord(body)) return call;
   const { store, limits } = settings;
-  const history = await loadHistory(store, scope, idIn(body), limits.historyTurns);
+  const conversation = conversationId(body.conversation);
+  const history = conversation
+    ? { items: await conversationItems(store, { scope, id: conversation }), previous: undefined }
+    : await loadHistory(store, scope, idIn(body), limits.historyTurns);
   const own = ownItems(body.input);
   const input = await resolveReferences(store, scope, own, history.items, noteOf(call, settings));
-  const next = { ...context, history: { previous: history.previous, loaded: history.items } };
-  if (!history.previous) return { ...call, body: input === own ? body : { ...body, input }, context: next };
+  const next = { ...context, history: { previous: history.previous, loaded: history.items, conversation } };
+  if (!history.previous && !conversation)
+    return { ...call, body: input === own ? body : { ...body, input }, context: next };
   return inherit({ ...call, body: continued(body, history, input) }, history.previous, next);
 }
 
@@ -36,14 +41,16 @@ function ownItems(input: unknown): readonly Item[] {
   return (Array.isArray(input) ? input : []) as readonly Item[];
 }
 
-function continued({ previous_response_id: _, ...body }: Fields, { items }: History, own: readonly Item[]): Fields {
-  return { ...body, input: [...items, ...own] };
+function continued(body: Fields, { items }: History, own: readonly Item[]): Fields {
+  const { previous_response_id: _, conversation: __, ...rest } = body;
+  return { ...rest, input: [...items, ...own] };
 }
 
-function inherit(call: Call, { resource }: StoredResponse, context: TurnContext): Call {
+function inherit(call: Call, previous: StoredResponse | undefined, context: TurnContext): Call {
   // The cast: the caller has made this body.
   const body = call.body as Fields;
   const given = context.tools ? context.tools.client : toolList(body.tools);
+  const { resource = {} } = previous ?? {};
   if (given || !Array.isArray(resource.tools)) return { ...call, context };
   const choice = body.tool_choice ?? resource.tool_choice;
   const chosen = choice === undefined ? body : { ...body, tool_choice: choice };

@@ -5,12 +5,13 @@ import type { RequestInfo } from '../hooks.ts';
 import { randomSeed, responseId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
+import type { LoadedHistory } from '../prepare/context.ts';
 import { ownInput } from '../prepare/own-input.ts';
 import { heartbeatOf, noteOf } from '../prepare/prepare.ts';
 import { validateCreate } from '../prepare/validate.ts';
 import { forModel, newLists, type Offer, ownersOf } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
-import { keepTurn } from '../turn/keep.ts';
+import { extend, keepTurn } from '../turn/keep.ts';
 import type { Turn } from '../turn/run-turn.ts';
 import type { TurnPlan } from '../turn/state.ts';
 import { inputItems, modelRequest, planTools, type ToolPlan } from './parse.ts';
@@ -40,8 +41,9 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
   const { history, tools: injected } = call.context as Required<NonNullable<Call['context']>>;
   const ready = call.body as Fields;
   const { offer } = injected;
-  const { previous } = history;
-  const body = previous ? { ...checked, previous_response_id: previous.id } : checked;
+  const { previous, conversation: talk } = history;
+  const past = { ...(previous ? { previous_response_id: previous.id } : {}), ...(talk ? { conversation: talk } : {}) };
+  const body = { ...checked, ...past };
   const seed = randomSeed();
   const id = responseId(seed);
   const createdAt = Date.now();
@@ -65,12 +67,19 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
     beatComments: heartbeat.style === 'comment',
     now: () => Math.floor(Date.now() / 1000),
     keep: async (end) => {
-      if (body.store === false) return;
-      await keepTurn({ scope, id, ...continued, createdAt, input }, endedResource(started, end), settings, requestId);
+      const turn = { scope, id, ...continued, createdAt, input };
+      if (body.store !== false) await keepTurn(turn, endedResource(started, end), settings, requestId);
+      if (talk) await extend(settings, { scope, id: talk }, newItems(history, [...input, ...end.output]), requestId);
     },
   };
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true };
   return { info, started, turn };
+}
+
+/** What stands in the conversation already was only referred to. */
+function newItems({ loaded }: LoadedHistory, items: readonly Item[]): readonly Item[] {
+  const known = new Set((loaded as readonly Item[]).map(({ id }) => id));
+  return items.filter(({ id }) => !known.has(id));
 }
 
 function planOf(seed: string, { allowed }: ToolPlan, offer: Offer, settings: CoreSettings): TurnPlan {

@@ -1,4 +1,5 @@
 /** The response resource: all of its keys, always, with the values that the request gave or that OpenAI fills in. */
+import { conversationId } from '../conversations/conversation.ts';
 import type { TurnEnd } from '../turn/events.ts';
 import type { ToolPlan } from './parse.ts';
 import type { CreateBody } from './schema.ts';
@@ -48,6 +49,7 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
     truncation: body.truncation ?? 'disabled',
     usage: null,
     ...(body.user ? { user: body.user } : {}),
+    ...(body.conversation ? { conversation: { id: conversationId(body.conversation) } } : {}),
     metadata: body.metadata ?? {},
   };
 }

@@ -84,7 +84,8 @@ const textFormat = z.discriminatedUnion('type', [
   }),
 ]);
 
-const metadata = z
+/** Up to 16 pairs of short texts. */
+export const metadataSchema = z
   .record(z.string().max(64), z.string().max(512))
   .refine((pairs) => Object.keys(pairs).length <= MAX_METADATA, `it must hold at most ${MAX_METADATA} pairs`);
 
@@ -109,12 +110,12 @@ export const createSchema = z.object({
   text: z.looseObject({ format: textFormat.nullish(), verbosity: optionalText }).nullish(),
   reasoning: z.looseObject({ effort: optionalText, summary: optionalText, generate_summary: optionalText }).nullish(),
   truncation: z.enum(['auto', 'disabled']).nullish(),
-  metadata: metadata.nullish(),
+  metadata: metadataSchema.nullish(),
   service_tier: optionalText,
   safety_identifier: z.string().max(64).nullish(),
   prompt_cache_key: optionalText,
   user: optionalText,
-  conversation: z.unknown().optional(),
+  conversation: either('a conversation id or an object with one', text, z.looseObject({ id: text })).nullish(),
   prompt: z.unknown().optional(),
 });
 

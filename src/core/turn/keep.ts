@@ -1,9 +1,10 @@
 /** Keeps a finished turn, and gives it back as the client knows it. */
+import { appendItems } from '../conversations/conversation.ts';
 import type { ApiError } from '../errors.ts';
 import { tell } from '../hooks.ts';
 import type { Item } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
-import { fromStore, type StoredResponse } from '../store.ts';
+import { fromStore, type MaybePromise, type ResponseKey, type StoredResponse } from '../store.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -35,10 +36,29 @@ export async function keep(
   { store, onStoreError, hooks }: KeepSettings,
   requestId: string,
 ): Promise<void> {
+  await kept(() => fromStore(() => store.put(stored)), { onStoreError, hooks }, requestId);
+}
+
+/** Adds a turn's items to its conversation; throws `conversation_not_found` where that was deleted in the meantime. */
+export async function extend(
+  { store, ...settings }: KeepSettings,
+  conversation: ResponseKey,
+  items: readonly Item[],
+  requestId: string,
+): Promise<void> {
+  await kept(() => appendItems(store, conversation, items), settings, requestId);
+}
+
+async function kept(
+  keeping: () => MaybePromise<void>,
+  { onStoreError, hooks }: Omit<KeepSettings, 'store'>,
+  requestId: string,
+): Promise<void> {
   try {
-    await fromStore(() => store.put(stored));
+    await keeping();
   } catch (error) {
     if (onStoreError === 'fail') throw error;
+    // The cast: both throw nothing else.
     tell(hooks, 'onError', error as ApiError, { requestId });
   }
 }

@@ -118,11 +118,19 @@ describe('validateCreate', () => {
       refused('unsupported_parameter', 'background', 'Background responses are not supported here.'),
     ],
     [
-      asked({ conversation: 'conv_1' }),
+      asked({ conversation: 'conv_1', previous_response_id: 'resp_1' }),
       refused(
-        'unsupported_parameter',
+        'mutually_exclusive_parameters',
         'conversation',
-        'Conversations are not supported here; use previous_response_id.',
+        "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only providing one of them.",
+      ),
+    ],
+    [
+      asked({ conversation: 7 }),
+      refused(
+        'invalid_type',
+        'conversation',
+        "Invalid type for 'conversation': expected a conversation id or an object with one, but got an integer instead.",
       ),
     ],
     [

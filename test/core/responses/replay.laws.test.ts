@@ -1,7 +1,9 @@
 /** The law that a client may send our output back as it came: nothing is refused, and the model sees all of it again. */
 import fc from 'fast-check';
+import type { Call } from '../../../src/core/call.ts';
 import { type CoreOptions, coreSettings } from '../../../src/core/options.ts';
-import { type ResponsesEndpoints, responsesEndpoints } from '../../../src/core/responses/endpoints.ts';
+import type { Reply } from '../../../src/core/reply.ts';
+import { type ApiRoutes, responsesRoutes } from '../../../src/core/responses/endpoints.ts';
 import { chatCompletionsUpstream, functionTools, type Item, memoryStore, type Upstream } from '../../../src/index.ts';
 import { chatChunk, chatStream, type FakeUpstream, startFakeUpstream, textStream } from '../../../src/testing/index.ts';
 
@@ -24,7 +26,7 @@ afterAll(async () => {
 const tools = functionTools({ look: { execute: () => 'seen' } });
 
 /** The response to the body. Throws where it is refused. */
-async function create(endpoints: ResponsesEndpoints, body: Fields): Promise<{ id: string; output: readonly Item[] }> {
+async function create({ routes }: ApiRoutes, body: Fields): Promise<{ id: string; output: readonly Item[] }> {
   const call = {
     body: { model: 'm', ...body },
     params: {},
@@ -34,10 +36,16 @@ async function create(endpoints: ResponsesEndpoints, body: Fields): Promise<{ id
     requestId: 'req_1',
     signal: new AbortController().signal,
   };
-  const reply = await endpoints.create(call);
+  const reply = await answerOf(routes, call);
   if (reply.status !== 200) throw new Error(`refused with ${reply.status}: ${reply.body}`);
   // The cast: without `stream` the answer is one JSON text.
   return JSON.parse(reply.body as string);
+}
+
+/** The answer of the first route, which is `POST /responses`. */
+function answerOf([create]: ApiRoutes['routes'], call: Call): Promise<Reply> {
+  if (!create) throw new Error('there are no routes');
+  return create.endpoint(call);
 }
 
 function asked(): readonly Fields[] {
@@ -146,7 +154,7 @@ describe('our output as the next input', () => {
     '[S-03] [S-08] [S-12] [P-06] [D-14] [D-15] [D-17] is taken as it came, and reaches the model without loss: %j',
     async (options) => {
       const settings = coreSettings('test', { upstream: asking, store: memoryStore(), tools, ...options });
-      const endpoints = responsesEndpoints(settings);
+      const endpoints = responsesRoutes(settings);
       await fc.assert(
         fc.asyncProperty(deltas, fc.constantFrom(...FINISHES), async (said, finish) => {
           upstream.reply({ body: streamOf(said, finish) }, { body: textStream('Next.') });

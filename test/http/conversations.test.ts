@@ -1,0 +1,252 @@
+/** The Conversations API over HTTP, asked by OpenAI's own SDK. */
+import OpenAI from 'openai';
+import { memoryStore, type ResponseStore } from '../../src/index.ts';
+import {
+  chatStream,
+  type FakeUpstream,
+  startFakeUpstream,
+  textStream,
+  toolCallStream,
+} from '../../src/testing/index.ts';
+import { type App, startApp } from '../support/app.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+let fake: FakeUpstream;
+let app: App;
+let client: OpenAI;
+let store: ResponseStore;
+
+beforeEach(async () => {
+  fake = await startFakeUpstream();
+  store = memoryStore();
+  app = await startApp({ upstream: fake, options: { store } });
+  client = clientOf('sk-mine');
+});
+
+afterEach(async () => {
+  await app.close();
+  await fake.close();
+});
+
+function clientOf(apiKey: string): OpenAI {
+  return new OpenAI({ baseURL: app.url, apiKey, maxRetries: 0 });
+}
+
+function says(role: 'user' | 'assistant', text: string) {
+  return { type: 'message', role, content: text } as const;
+}
+
+/** The words of the items, oldest first. */
+async function wordsIn(id: string): Promise<readonly string[]> {
+  const words: string[] = [];
+  for await (const item of client.conversations.items.list(id, { order: 'asc', limit: 2 })) {
+    // The cast: the test looks at messages and calls alike.
+    const { type, content } = item as unknown as Fields & { content?: readonly { text: string }[] };
+    words.push(content ? content.map(({ text }) => text).join('') : String(type));
+  }
+  return words;
+}
+
+function sentMessages(index: number): unknown {
+  // The cast: the test looks at one field.
+  const { body } = (fake.requests[index] as { readonly body: Fields } | undefined) ?? { body: {} };
+  return body.messages;
+}
+
+/** What the SDK says of a refusal. */
+async function refusal(asking: Promise<unknown>): Promise<Fields> {
+  return asking.then(
+    () => ({ status: 200 }),
+    ({ status, code, param }) => ({ status, code, param }),
+  );
+}
+
+describe('conversations', () => {
+  it('[S-17] are made, read, changed and deleted', async () => {
+    const made = await client.conversations.create({ metadata: { topic: 'a' } });
+    const read = await client.conversations.retrieve(made.id);
+    const changed = await client.conversations.update(made.id, { metadata: { topic: 'b' } });
+    const deleted = await client.conversations.delete(made.id);
+    const resource = { id: made.id, object: 'conversation', created_at: made.created_at };
+    expect([made, read, changed, deleted, await refusal(client.conversations.retrieve(made.id))]).toEqual([
+      { ...resource, metadata: { topic: 'a' } },
+      { ...resource, metadata: { topic: 'a' } },
+      { ...resource, metadata: { topic: 'b' } },
+      { id: made.id, object: 'conversation.deleted', deleted: true },
+      { status: 404, code: 'conversation_not_found', param: 'conversation' },
+    ]);
+    expect(made.id).toMatch(/^conv_[0-9a-f]{32}$/);
+  });
+
+  it('[S-17] keep items, which come back whole: an id, a status and a list of parts', async () => {
+    const { id } = await client.conversations.create({ items: [says('user', 'a')] });
+    const added = await client.conversations.items.create(id, { items: [says('assistant', 'b'), says('user', 'c')] });
+    expect(added.data).toEqual([
+      {
+        type: 'message',
+        role: 'assistant',
+        id: expect.stringMatching(/^msg_/),
+        status: 'completed',
+        content: [{ type: 'output_text', text: 'b', annotations: [], logprobs: [] }],
+      },
+      {
+        type: 'message',
+        role: 'user',
+        id: expect.stringMatching(/^msg_/),
+        status: 'completed',
+        content: [{ type: 'input_text', text: 'c' }],
+      },
+    ]);
+    expect(await wordsIn(id)).toEqual(['a', 'b', 'c']);
+  });
+
+  it('[S-17] give single items, and forget them', async () => {
+    const { id } = await client.conversations.create({ items: [says('user', 'a'), says('user', 'b')] });
+    const [first] = (await client.conversations.items.list(id, { order: 'asc' })).data;
+    const itemId = String(first?.id);
+    const found = await client.conversations.items.retrieve(itemId, { conversation_id: id });
+    const left = await client.conversations.items.delete(itemId, { conversation_id: id });
+    const again = await refusal(client.conversations.items.retrieve(itemId, { conversation_id: id }));
+    expect([found, left.id, await wordsIn(id), again]).toEqual([
+      first,
+      id,
+      ['b'],
+      { status: 404, code: 'item_not_found', param: 'item_id' },
+    ]);
+  });
+
+  it.each([
+    [
+      'an item that is there',
+      { items: [{ ...says('user', 'x'), id: 'msg_a' }] },
+      'item_already_in_conversation',
+      'items',
+    ],
+    ['more than 20 items', { items: Array(21).fill(says('user', 'x')) }, 'array_above_max_length', 'items'],
+    ['no items', {}, 'missing_required_parameter', 'items'],
+    ['an item without a type', { items: [{}] }, 'missing_required_parameter', 'items[0].type'],
+    ['an item of a wrong role', { items: [{ role: 'tool', content: '' }] }, 'invalid_value', 'items[0].role'],
+    ['items that are none', { items: 'x' }, 'invalid_type', 'items'],
+  ])('[S-17] [P-11] refuse %s', async (_, body, code, param) => {
+    const { id } = await client.conversations.create({ items: [{ ...says('user', 'a'), id: 'msg_a' }] });
+    expect(await refusal(client.conversations.items.create(id, body as never))).toEqual({ status: 400, code, param });
+    expect(await wordsIn(id)).toEqual(['a']);
+  });
+
+  it('[S-17] [P-13] are invisible to another scope on every path', async () => {
+    const { id } = await client.conversations.create({ items: [{ ...says('user', 'a'), id: 'msg_a' }] });
+    const other = clientOf('sk-other');
+    const { conversations } = other;
+    const asked = [
+      conversations.retrieve(id),
+      conversations.update(id, { metadata: {} }),
+      conversations.delete(id),
+      conversations.items.list(id),
+      conversations.items.create(id, { items: [says('user', 'b')] }),
+      conversations.items.retrieve('msg_a', { conversation_id: id }),
+      conversations.items.delete('msg_a', { conversation_id: id }),
+      other.responses.create({ model: 'm', input: 'Hi', conversation: id }),
+    ];
+    const missing = { status: 404, code: 'conversation_not_found', param: 'conversation' };
+    expect(await Promise.all(asked.map((each) => refusal(each)))).toEqual(asked.map(() => missing));
+    expect(await wordsIn(id)).toEqual(['a']);
+  });
+});
+
+describe('a response in a conversation', () => {
+  it('[S-17] is told all items, and adds its input and output once it is complete', async () => {
+    const { id } = await client.conversations.create({
+      items: [says('user', 'I am Ada.'), says('assistant', 'Hello, Ada!')],
+    });
+    fake.reply({ body: textStream('You are Ada.') });
+    const response = await client.responses.create({ model: 'm', input: 'Who am I?', conversation: { id } });
+    expect([response.conversation, response.previous_response_id, sentMessages(0), await wordsIn(id)]).toEqual([
+      { id },
+      null,
+      [
+        { role: 'user', content: 'I am Ada.' },
+        { role: 'assistant', content: 'Hello, Ada!' },
+        { role: 'user', content: 'Who am I?' },
+      ],
+      ['I am Ada.', 'Hello, Ada!', 'Who am I?', 'You are Ada.'],
+    ]);
+  });
+
+  it('[S-17] takes a tool call and its output over two turns, and what it only refers to is not added again', async () => {
+    const { id } = await client.conversations.create({ items: [{ ...says('user', 'Add.'), id: 'msg_a' }] });
+    const tools = [{ type: 'function', name: 'add', parameters: {}, strict: false } as const];
+    fake.reply({ body: toolCallStream([{ id: 'c1', name: 'add', arguments: '{}' }]) }, { body: textStream('3') });
+    const input = [{ type: 'item_reference', id: 'msg_a' } as const];
+    await client.responses.create({ model: 'm', input, conversation: id, tools });
+    await client.responses.create({
+      model: 'm',
+      input: [{ type: 'function_call_output', call_id: 'c1', output: '3' }],
+      conversation: id,
+      tools,
+    });
+    expect(await wordsIn(id)).toEqual(['Add.', 'function_call', 'function_call_output', '3']);
+  });
+
+  it('[S-17] [P-12] is added before its last event is sent, and not at all where it failed', async () => {
+    const { id } = await client.conversations.create();
+    fake.reply({ body: textStream('Done.') }, { body: chatChunk({ content: 'Half' }), cutAfterBytes: 1e6 });
+    const seen: (readonly string[])[] = [];
+    for (const input of ['First', 'Second']) {
+      const stream = await client.responses.create({ model: 'm', input, conversation: id, stream: true });
+      for await (const { type } of stream) {
+        if (/response\.(completed|failed)/.test(type)) seen.push(await wordsIn(id));
+      }
+    }
+    expect(seen).toEqual([
+      ['First', 'Done.'],
+      ['First', 'Done.'],
+    ]);
+  });
+
+  it('[S-17] never loses or mixes the items of turns that run at once', async () => {
+    const { id } = await client.conversations.create();
+    fake.reply(...Array.from({ length: 20 }, (_, turn) => ({ body: textStream(`answer`), paceMs: turn % 3 })));
+    const asked = Array.from({ length: 20 }, (_, turn) =>
+      client.responses.create({ model: 'm', input: `question ${turn}`, conversation: id }),
+    );
+    await Promise.all(asked);
+    const words = await wordsIn(id);
+    const questions = words.filter((_, index) => index % 2 === 0);
+    const answers = words.filter((_, index) => index % 2 === 1);
+    expect([questions.toSorted(), answers]).toEqual([
+      Array.from({ length: 20 }, (_, turn) => `question ${turn}`).toSorted(),
+      Array(20).fill('answer'),
+    ]);
+  });
+
+  it('[S-17] fails where the conversation was deleted in the meantime', async () => {
+    const { id } = await client.conversations.create();
+    fake.reply(async () => {
+      await client.conversations.delete(id);
+      return { body: textStream('Too late.') };
+    });
+    const response = await client.responses.create({ model: 'm', input: 'Hi', conversation: id });
+    expect([response.status, response.error]).toEqual([
+      'failed',
+      { code: 'conversation_not_found', message: `Conversation with id '${id}' not found.` },
+    ]);
+  });
+
+  it('[S-17] is refused where the store keeps none, or two pasts are named', async () => {
+    const { name, get, put, delete: remove } = memoryStore();
+    const plain = await startApp({ upstream: fake, options: { store: { name, get, put, delete: remove } } });
+    const asking = new OpenAI({ baseURL: plain.url, apiKey: 'k', maxRetries: 0 });
+    const two = { model: 'm', input: 'Hi', conversation: 'conv_1', previous_response_id: 'resp_1' };
+    expect([
+      await refusal(asking.conversations.create()),
+      await refusal(asking.responses.create({ model: 'm', input: 'Hi', conversation: 'conv_1' })),
+      await refusal(client.responses.create(two)),
+    ]).toEqual([
+      { status: 400, code: 'unsupported_parameter', param: 'conversation' },
+      { status: 400, code: 'unsupported_parameter', param: 'conversation' },
+      { status: 400, code: 'mutually_exclusive_parameters', param: 'conversation' },
+    ]);
+    await plain.close();
+  });
+});
