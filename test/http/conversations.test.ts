@@ -2,7 +2,7 @@
 import OpenAI from 'openai';
 import { memoryStore, type ResponseStore } from '../../src/index.ts';
 import {
-  chatStream,
+  chatChunk,
   type FakeUpstream,
   startFakeUpstream,
   textStream,
@@ -190,14 +190,16 @@ describe('a response in a conversation', () => {
 
   it('[S-17] [P-12] is added before its last event is sent, and not at all where it failed', async () => {
     const { id } = await client.conversations.create();
-    fake.reply({ body: textStream('Done.') }, { body: chatChunk({ content: 'Half' }), cutAfterBytes: 1e6 });
+    fake.reply(
+      { body: textStream('Done.') },
+      { body: [chatChunk({ content: 'Half' }), ' '], paceMs: 20, cutAfterBytes: 1e6 },
+    );
     const seen: (readonly string[])[] = [];
-    for (const input of ['First', 'Second']) {
-      const stream = await client.responses.create({ model: 'm', input, conversation: id, stream: true });
-      for await (const { type } of stream) {
-        if (/response\.(completed|failed)/.test(type)) seen.push(await wordsIn(id));
-      }
-    }
+    const first = await client.responses.create({ model: 'm', input: 'First', conversation: id, stream: true });
+    for await (const { type } of first) if (type === 'response.completed') seen.push(await wordsIn(id));
+    const second = await client.responses.create({ model: 'm', input: 'Second', conversation: id, stream: true });
+    await expect(second.toReadableStream().pipeTo(new WritableStream())).rejects.toThrow('broke');
+    seen.push(await wordsIn(id));
     expect(seen).toEqual([
       ['First', 'Done.'],
       ['First', 'Done.'],
