@@ -60,6 +60,8 @@ export interface CoreSettings {
   readonly onStoreError: 'fail' | 'continue';
   readonly queuedEvent: boolean;
   readonly hooks: Hooks;
+  /** Whether the store is given what the client asked not to store: a connection remembers it for itself. */
+  readonly keepsUnstored?: boolean;
 }
 
 let shared: ResponseStore | undefined;

@@ -68,7 +68,7 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
     now: () => Math.floor(Date.now() / 1000),
     keep: async (end) => {
       const turn = { scope, id, ...continued, createdAt, input };
-      if (body.store !== false) await keepTurn(turn, endedResource(started, end), settings, requestId);
+      if (body.store !== false || settings.keepsUnstored) await keepTurn(turn, endedResource(started, end), settings, requestId);
       if (talk) await extend(settings, { scope, id: talk }, newItems(history, [...input, ...end.output]), requestId);
     },
   };
