@@ -32,17 +32,19 @@ export type RepairCode = keyof typeof CODES;
 /** A conversation and what was repaired in it; the very list that was given where there was nothing. */
 export interface Repaired<Entry> {
   readonly list: readonly Entry[];
+  /** Which of the given ones each entry is, or is made of; -1 for one that was filled in. */
+  readonly places: readonly number[];
   readonly repairs: readonly Repair[];
 }
 
 /** Notes a repair at a place of the list. */
 export type Found = (code: RepairCode, index: number, message: string) => void;
 
-/** A list of repairs in the making; `field` is the body's, such as `messages`. */
-export function repairLog(field: string): { readonly repairs: readonly Repair[]; readonly found: Found } {
+/** A list of repairs in the making, told in the order of the list; `field` is the body's, such as `messages`. */
+export function repairLog(field: string): { readonly repairs: () => readonly Repair[]; readonly found: Found } {
   const repairs: Repair[] = [];
   const found: Found = (code, index, message) => repairs.push({ code, index, param: `${field}[${index}]`, message });
-  return { repairs, found };
+  return { repairs: () => repairs.toSorted((one, other) => one.index - other.index), found };
 }
 
 /** Throws `ApiError` for the first thing that a model server would refuse. */

@@ -5,10 +5,10 @@ import { expectedInstead, invalid, pathText } from '../responses/invalid.ts';
 import {
   type CreateBody,
   createSchema,
-  functionToolSchema,
   itemSchemas,
   partFields,
   partSchemas,
+  toolSchemas,
 } from '../responses/schema.ts';
 import { refuseDepth } from './depth.ts';
 
@@ -129,7 +129,12 @@ function checkTool(tool: unknown, path: Path): void {
   if (!isRecord(tool)) throw wrongType(path, 'an object', tool);
   if (tool.type === undefined) throw missing([...path, 'type']);
   if (typeof tool.type !== 'string') throw wrongType([...path, 'type'], 'a string', tool.type);
-  if (tool.type === 'function') checkWith(functionToolSchema, tool, path);
+  checkWith(own(toolSchemas, tool.type), tool, path);
+  if (tool.type !== 'namespace') return;
+  // The cast: the schema has seen it.
+  for (const [index, inner] of (tool.tools as readonly unknown[]).entries()) {
+    checkTool(inner, [...path, 'tools', index]);
+  }
 }
 
 function checkWith(schema: (typeof itemSchemas)[string] | undefined, value: Fields, path: Path): void {

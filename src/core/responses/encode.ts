@@ -1,7 +1,7 @@
 /** Writes turn events as the frames of a Responses stream: a switch without memory. */
 import type { PartType } from '../items.ts';
 import { DONE_FRAME, frame, HEARTBEAT_FRAME } from '../sse.ts';
-import type { TurnEnd, TurnEvent } from '../turn/events.ts';
+import type { CallType, TurnEnd, TurnEvent } from '../turn/events.ts';
 import { unreachable } from '../unreachable.ts';
 import { endedResource } from './resource.ts';
 
@@ -144,15 +144,22 @@ function annotationFrame(event: Of<'annotation'>): string {
   });
 }
 
+const ARGUMENTS: Readonly<Record<CallType, string>> = {
+  function_call: 'function_call_arguments',
+  custom_tool_call: 'custom_tool_call_input',
+  mcp_call: 'mcp_call_arguments',
+};
+
 function argumentsDelta({ call, sequence, itemId, index, text }: Of<'arguments-delta'>): string {
-  const type = `response.${call}_arguments.delta`;
+  const type = `response.${ARGUMENTS[call]}.delta`;
   return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},"item_id":"${itemId}","output_index":${index},"delta":${JSON.stringify(text)}}\n\n`;
 }
 
 function argumentsEnd({ call, sequence, itemId, index, name, arguments: text }: Of<'arguments-end'>): string {
   const named = call === 'function_call' ? { name } : {};
-  const fields = { sequence_number: sequence, item_id: itemId, output_index: index, ...named, arguments: text };
-  return written(`response.${call}_arguments.done`, fields);
+  const whole = call === 'custom_tool_call' ? { input: text } : { ...named, arguments: text };
+  const fields = { sequence_number: sequence, item_id: itemId, output_index: index, ...whole };
+  return written(`response.${ARGUMENTS[call]}.done`, fields);
 }
 
 /** Nothing but where and what: with an error in it, every SDK takes the whole stream for failed. */

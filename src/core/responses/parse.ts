@@ -6,7 +6,9 @@ import type { Note } from '../note.ts';
 import { itemType } from '../prepare/validate.ts';
 import { isRecord } from '../record.ts';
 import { definitions, type Offer } from '../tools/offer.ts';
+import type { ToolForm } from '../turn/state.ts';
 import type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from '../upstream/upstream.ts';
+import { modelNameOf, readClientTools } from './client-tools.ts';
 import type { CreateBody } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -48,38 +50,33 @@ export interface ToolPlan {
   /** The client's tools as they are echoed. */
   readonly tools: readonly Fields[];
   readonly choice: unknown;
+  /** How the client knows its tools, by the names that the model knows. */
+  readonly forms: ReadonlyMap<string, ToolForm>;
   readonly offered: readonly ToolDefinition[];
   readonly toolChoice: ToolChoice | undefined;
   /** Set where `allowed_tools` limits the calls. */
   readonly allowed: ReadonlySet<string> | undefined;
 }
 
-/** The client's tools and its choice. */
-export interface ClientTools {
+/** The client's tools, those in its input, and its choice. */
+export interface GivenTools {
   readonly tools: readonly Fields[];
+  readonly additional?: readonly Fields[];
   readonly choice: unknown;
 }
 
 /** Settles what the model is offered: the client's tools and the server's. Tools nobody here can run are noted. */
-export function planTools({ tools, choice }: ClientTools, offer: Offer, note: (note: Note) => void): ToolPlan {
-  const offered = [...tools.filter(isFunction).map(definition), ...definitions(offer)];
-  for (const { type } of tools.filter((tool) => !isFunction(tool))) {
-    note({ code: 'tool_dropped', message: `Tools of type '${type}' cannot be run here; the model is not offered it.` });
-  }
-  return { tools, choice: choice ?? 'auto', offered, ...settleChoice(choice, offered, offer, note) };
+export function planTools(given: GivenTools, offer: Offer, note: (note: Note) => void): ToolPlan {
+  const { tools, additional = [], choice } = given;
+  const { known, unknown } = readClientTools([...tools, ...additional]);
+  for (const type of unknown) note(droppedTool(type));
+  const offered = [...[...known.values()].map(({ definition }) => definition), ...definitions(offer)];
+  const forms = new Map([...known].map(([name, { form }]) => [name, form]));
+  return { tools, forms, choice: choice ?? 'auto', offered, ...settleChoice(choice, offered, offer, note) };
 }
 
-function isFunction(tool: Fields): boolean {
-  return tool.type === 'function';
-}
-
-function definition({ name, description, parameters, strict }: Fields): ToolDefinition {
-  return {
-    name: name as string,
-    ...(description ? { description: description as string } : {}),
-    ...(parameters ? { parameters: parameters as Fields } : {}),
-    ...(typeof strict === 'boolean' ? { strict } : {}),
-  };
+function droppedTool(type: string): Note {
+  return { code: 'tool_dropped', message: `Tools of type '${type}' cannot be run here; the model is not offered it.` };
 }
 
 type Settled = Pick<ToolPlan, 'toolChoice' | 'allowed'>;
@@ -94,7 +91,8 @@ function settleChoice(
   if (!isRecord(choice)) return { toolChoice: undefined, allowed: undefined };
   if (choice.type === 'allowed_tools') return allowedTools(choice, offered, offer);
   if (choice.type === 'mcp') return allowedTools({ tools: [choice], mode: 'required' }, offered, offer);
-  if (choice.type === 'function') return { toolChoice: namedChoice(choice, offered), allowed: undefined };
+  if (choice.type === 'function' || choice.type === 'custom')
+    return { toolChoice: namedChoice(choice, offered), allowed: undefined };
   note({ code: 'tool_choice_dropped', message: `A tool_choice of type '${choice.type}' cannot be met here.` });
   return { toolChoice: undefined, allowed: undefined };
 }
@@ -107,7 +105,8 @@ function wordChoice(choice: string, offered: readonly ToolDefinition[]): ToolCho
 
 function namedChoice(choice: Fields, offered: readonly ToolDefinition[]): ToolChoice {
   const name = nameIn(choice);
-  if (offered.some((tool) => tool.name === name)) return { name: name as string };
+  const known = modelNameIn(choice);
+  if (known !== undefined && offered.some((tool) => tool.name === known)) return { name: known };
   throw choiceError(`Tool choice '${typeof name === 'string' ? name : 'function'}' not found in 'tools' parameter.`);
 }
 
@@ -125,7 +124,7 @@ function allowedTools({ tools, mode }: Fields, offered: readonly ToolDefinition[
 function namesOf(tool: Fields, offer: Offer): readonly string[] {
   const { type, server_label: label } = tool;
   const name = nameIn(tool);
-  if (type !== 'mcp') return typeof name === 'string' ? [name] : [];
+  if (type !== 'mcp') return [modelNameIn(tool)].filter((known) => known !== undefined);
   return [...offer]
     .filter(([, { tool }]) => tool.server === label && (name === undefined || name === null || tool.name === name))
     .map(([modelName]) => modelName);
@@ -134,6 +133,15 @@ function namesOf(tool: Fields, offer: Offer): readonly string[] {
 /** Some clients name a function as the Chat wire does. */
 function nameIn({ name, function: called }: Fields): unknown {
   return name ?? (isRecord(called) ? called.name : undefined);
+}
+
+/** The name under which the model knows the tool. */
+function modelNameIn(tool: Fields): string | undefined {
+  const name = nameIn(tool);
+  if (typeof name !== 'string') return undefined;
+  const { namespace } = tool;
+  const kind = tool.type === 'custom' ? 'custom' : 'function';
+  return modelNameOf({ kind, name, ...(typeof namespace === 'string' ? { namespace } : {}) });
 }
 
 function choiceError(message: string): ApiError {

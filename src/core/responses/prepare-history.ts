@@ -7,7 +7,8 @@ import { type History, loadHistory, resolveReferences } from '../prepare/history
 import { noteOf, type PrepareSettings } from '../prepare/prepare.ts';
 import { isRecord } from '../record.ts';
 import type { StoredResponse } from '../store.ts';
-import { functionNames, toolList, withTools } from './prepare-tools.ts';
+import { readClientTools } from './client-tools.ts';
+import { toolList, withTools } from './prepare-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -62,6 +63,6 @@ function inherit(call: Call, previous: StoredResponse | undefined, context: Turn
 
 /** A client's tool wins over the server's of the same name, inherited or not. */
 function joined({ offer }: InjectedTools, client: readonly Fields[]): InjectedTools {
-  const names = functionNames(client);
+  const names = readClientTools(client).known;
   return { offer: new Map([...offer].filter(([name]) => !names.has(name))), client };
 }

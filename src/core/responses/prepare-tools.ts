@@ -1,9 +1,11 @@
 /** Puts the server's own tools into a Responses body. */
 import type { Call } from '../call.ts';
+import type { Item } from '../items.ts';
 import { noteOf, type PrepareSettings } from '../prepare/prepare.ts';
 import { isRecord } from '../record.ts';
 import { definitions, type Offer, offerTools } from '../tools/offer.ts';
 import type { ToolDefinition } from '../upstream/upstream.ts';
+import { additionalTools, readClientTools } from './client-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -13,7 +15,8 @@ export async function prepareTools(call: Call, settings: PrepareSettings): Promi
   if (context.tools || !isRecord(body)) return call;
   const client = toolList(body.tools);
   const providers = settings.toolsOf(call.request);
-  const offer = await offerTools(providers, functionNames(client ?? []), signal, noteOf(call, settings));
+  const names = new Set(readClientTools([...(client ?? []), ...additionalTools(itemsIn(body.input))]).known.keys());
+  const offer = await offerTools(providers, names, signal, noteOf(call, settings));
   const tools = { offer, client };
   return { ...call, body: withTools(body, tools), context: { ...context, tools } };
 }
@@ -33,12 +36,12 @@ function functionTool({ name, description, parameters = EMPTY }: ToolDefinition)
 
 const EMPTY = { type: 'object', properties: {} };
 
+/** What of the input is items. */
+export function itemsIn(input: unknown): readonly Item[] {
+  return (Array.isArray(input) ? input : []).filter((item): item is Item => isRecord(item));
+}
+
 /** The list, or undefined where there is none. */
 export function toolList(tools: unknown): readonly Fields[] | undefined {
   return Array.isArray(tools) ? tools.filter(isRecord) : undefined;
-}
-
-/** The names of the functions among the tools. */
-export function functionNames(tools: readonly Fields[]): ReadonlySet<string> {
-  return new Set(tools.filter(({ type }) => type === 'function').map(({ name }) => String(name)));
 }

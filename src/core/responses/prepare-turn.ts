@@ -14,6 +14,7 @@ import { toolRunner } from '../tools/tool-runner.ts';
 import { extend, keepTurn } from '../turn/keep.ts';
 import type { Turn } from '../turn/run-turn.ts';
 import type { TurnPlan } from '../turn/state.ts';
+import { additionalTools } from './client-tools.ts';
 import { inputItems, modelRequest, planTools, type ToolPlan } from './parse.ts';
 import { prepareHistory } from './prepare-history.ts';
 import { prepareTools } from './prepare-tools.ts';
@@ -50,7 +51,8 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
 
   const input = inputItems(ownInput(ready.input, history), seed);
   const conversation = [...(history.loaded as readonly Item[]), ...input];
-  const tools = planTools({ tools: injected.client ?? [], choice: ready.tool_choice }, offer, note);
+  const additional = additionalTools(conversation);
+  const tools = planTools({ tools: injected.client ?? [], additional, choice: ready.tool_choice }, offer, note);
   const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
   const continued = previous ? { previousId: previous.id } : {};
 
@@ -68,7 +70,8 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
     now: () => Math.floor(Date.now() / 1000),
     keep: async (end) => {
       const turn = { scope, id, ...continued, createdAt, input };
-      if (body.store !== false || settings.keepsUnstored) await keepTurn(turn, endedResource(started, end), settings, requestId);
+      if (body.store !== false || settings.keepsUnstored)
+        await keepTurn(turn, endedResource(started, end), settings, requestId);
       if (talk) await extend(settings, { scope, id: talk }, newItems(history, [...input, ...end.output]), requestId);
     },
   };
@@ -82,13 +85,14 @@ function newItems({ loaded }: LoadedHistory, items: readonly Item[]): readonly I
   return items.filter(({ id }) => !known.has(id));
 }
 
-function planOf(seed: string, { allowed }: ToolPlan, offer: Offer, settings: CoreSettings): TurnPlan {
+function planOf(seed: string, { allowed, forms }: ToolPlan, offer: Offer, settings: CoreSettings): TurnPlan {
   const { reasoning, mcpItems, queuedEvent, limits } = settings;
   return {
     seed,
     reasoning: reasoning === 'summary' ? 'summary_text' : 'reasoning_text',
     ...(allowed ? { allowedTools: allowed } : {}),
     owners: ownersOf(offer),
+    forms,
     ownedAs: mcpItems,
     queuedEvent,
     outputBytes: limits.outputBytes,

@@ -14,10 +14,12 @@ interface Entry {
 
 /** The items as model servers take them, and what had to be done. */
 export function repairInput(items: readonly unknown[]): Repaired<unknown> {
-  const { repairs, found } = repairLog('input');
+  const { repairs: all, found } = repairLog('input');
   const entries = items.flatMap((item, index) => wholeEntry(item, index, found));
-  const list = answered(entries, found);
-  return { list: repairs.length === 0 ? items : list, repairs };
+  const placed = answered(entries, found);
+  const repairs = all();
+  const list = repairs.length === 0 ? items : placed.map(({ item }) => item);
+  return { list, places: placed.map(({ index }) => index), repairs };
 }
 
 function wholeEntry(item: unknown, index: number, found: Found): readonly Entry[] {
@@ -36,13 +38,20 @@ function wholeCall(item: Fields, index: number, found: Found): readonly Entry[] 
     found('empty_name', index, 'a call must name its function.');
     return [];
   }
-  if (item.type !== 'function_call') return [{ item, index }];
+  const isKnown = isId(item.call_id);
+  if (!isKnown) found('missing_id', index, `the call of '${name}' has no call_id.`);
+  const identified = isKnown ? item : { ...item, call_id: `call_${index}` };
+  if (item.type !== 'function_call') return [{ item: identified, index }];
   const bad = () => found('bad_arguments', index, `the arguments of '${name}' are not a JSON object.`);
   const whole = argumentText(text, bad);
-  return [{ item: whole === text ? item : { ...item, arguments: whole }, index }];
+  return [{ item: whole === text ? identified : { ...identified, arguments: whole }, index }];
 }
 
-function answered(entries: readonly Entry[], found: Found): readonly unknown[] {
+function isId(id: unknown): boolean {
+  return typeof id === 'string' && id !== '';
+}
+
+function answered(entries: readonly Entry[], found: Found): readonly Entry[] {
   const calls = entries.filter(({ item }) => isCall(item));
   const moved = new Set<Entry>();
   const gone = new Set<Entry>();
@@ -82,21 +91,21 @@ function isUsable({ item, index }: Entry, calls: readonly Entry[], found: Found)
 }
 
 /** What a call still needs comes behind it and its neighbours, so that parallel calls stay together. */
-function inOrder(entries: readonly Entry[], moved: ReadonlySet<Entry>, found: Found): readonly unknown[] {
-  const list: unknown[] = [];
-  let owed: unknown[] = [];
+function inOrder(entries: readonly Entry[], moved: ReadonlySet<Entry>, found: Found): readonly Entry[] {
+  const list: Entry[] = [];
+  let owed: Entry[] = [];
   for (const entry of entries) {
     if (!isCall(entry.item)) list.push(...owed.splice(0));
-    list.push(entry.item);
+    list.push(entry);
     if (isCall(entry.item)) owed = [...owed, ...owedTo(entry, moved, found)];
   }
   return [...list, ...owed];
 }
 
-function owedTo({ item, index, output }: Entry, moved: ReadonlySet<Entry>, found: Found): readonly unknown[] {
-  if (output) return moved.has(output) ? [output.item] : [];
+function owedTo({ item, index, output }: Entry, moved: ReadonlySet<Entry>, found: Found): readonly Entry[] {
+  if (output) return moved.has(output) ? [output] : [];
   // A call that was cut off is left out by whoever writes the conversation for a model.
   if (item.status === 'incomplete') return [];
   found('missing_output', index, `the call '${item.call_id}' of '${item.name}' has no output.`);
-  return [{ type: `${item.type}_output`, call_id: item.call_id, output: NO_OUTPUT }];
+  return [{ item: { type: `${item.type}_output`, call_id: item.call_id, output: NO_OUTPUT }, index: -1 }];
 }

@@ -59,16 +59,18 @@ export const partFields: Readonly<Record<string, { readonly field: string; reado
 /** A list whose members are only looked for: checking each of millions would take longer than the rest. */
 const list = z.custom<readonly unknown[]>(Array.isArray, 'it must be an array');
 
-const functionTool = z.looseObject({
-  type: z.literal('function'),
-  name: z.string().min(1).max(64),
-  description: optionalText,
-  parameters: z.record(z.string(), z.unknown()).nullish(),
-  strict: flag,
-});
-
-/** A function tool; tools of other types are kept as they are. */
-export const functionToolSchema = functionTool;
+/** The tools that are looked into; others are kept as they are. */
+export const toolSchemas: Readonly<Record<string, z.ZodType>> = {
+  function: z.looseObject({
+    type: z.literal('function'),
+    name: z.string().min(1).max(64),
+    description: optionalText,
+    parameters: z.record(z.string(), z.unknown()).nullish(),
+    strict: flag,
+  }),
+  custom: z.looseObject({ name: z.string().min(1), description: optionalText }),
+  namespace: z.looseObject({ name: z.string().min(1), tools: list }),
+};
 
 const toolChoice = either('a string or an object', z.enum(['auto', 'none', 'required']), z.looseObject({ type: text }));
 

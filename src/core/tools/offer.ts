@@ -1,10 +1,10 @@
 /** Which of the server's own tools the model is offered in one turn, and under which names. */
-import { createHash } from 'node:crypto';
 import type { Item, ListedTool } from '../items.ts';
 import type { Note } from '../note.ts';
 import type { ToolOwner } from '../turn/state.ts';
 import { untilAborted } from '../until-aborted.ts';
 import type { ToolDefinition } from '../upstream/upstream.ts';
+import { modelSafe, namespacedName, shortened } from './names.ts';
 import type { ProvidedTool, ToolProvider } from './provider.ts';
 
 /** A tool with the provider that runs it. */
@@ -15,10 +15,6 @@ export interface OfferedTool {
 
 /** The server's own tools, by the name that the model knows. */
 export type Offer = ReadonlyMap<string, OfferedTool>;
-
-/** The names that model servers take. */
-const MAX_NAME = 64;
-const HASH = 10;
 
 /** Asks every provider; one that fails is noted and left out. A client's tool of the same name wins. */
 export async function offerTools(
@@ -64,19 +60,8 @@ function modelName({ server, name }: ProvidedTool, shared: ReadonlySet<string>, 
   const plain = modelSafe(shared.has(name) ? `mcp__${server}__${name}` : name);
   let distinct = plain;
   for (let copy = 0; taken.has(distinct); copy += 1)
-    distinct = cut(plain, `${server}\0${name}${copy === 0 ? '' : `\0${copy}`}`);
+    distinct = shortened(plain, `${server}\0${name}${copy === 0 ? '' : `\0${copy}`}`);
   return distinct;
-}
-
-/** A name of the letters and the length that model servers take; one that had to change stays distinct by a digest. */
-function modelSafe(name: string): string {
-  const plain = name.replace(/[^\w-]/g, '_');
-  return plain.length > MAX_NAME ? cut(plain, name) : plain;
-}
-
-function cut(name: string, whole: string): string {
-  const digest = createHash('sha1').update(whole).digest('hex').slice(0, HASH);
-  return `${name.slice(0, MAX_NAME - HASH - 1)}_${digest}`;
 }
 
 function shadowed(name: string): Note {
@@ -134,10 +119,12 @@ function withoutUnanswered(items: readonly Item[], offer: Offer): readonly Item[
 }
 
 function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
-  if (!items.some(({ type }) => type === 'mcp_call')) return items;
+  if (!items.some(({ type, namespace }) => type === 'mcp_call' || namespace !== undefined)) return items;
   const names = new Map([...offer].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
   return items.map((item) => {
-    if (item.type !== 'mcp_call') return item;
-    return { ...item, name: names.get(`${item.server_label}\0${item.name}`) ?? modelSafe(String(item.name)) };
+    const { type, name, namespace } = item;
+    if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, String(name)) };
+    if (type !== 'mcp_call') return item;
+    return { ...item, name: names.get(`${item.server_label}\0${name}`) ?? modelSafe(String(name)) };
   });
 }

@@ -1,11 +1,20 @@
 /** What a turn knows between two steps, and the copy of it that one step may change. */
 import type { LogProb, OutputItem, Part, PartType, UrlCitation } from '../items.ts';
 import type { FinishReason, IncompleteReason, TurnEvent, Usage } from './events.ts';
+import type { TextField } from './text-field.ts';
 
 /** Who runs a tool: the server's own group of tools, and the tool's name there. */
 export interface ToolOwner {
   readonly server: string;
   readonly name: string;
+}
+
+/** How the client knows a tool of its own; models know only functions without namespaces. */
+export interface ToolForm {
+  /** A custom tool takes free text. */
+  readonly kind: 'function' | 'custom';
+  readonly name: string;
+  readonly namespace?: string;
 }
 
 /** What is settled before a turn begins. */
@@ -20,6 +29,8 @@ export interface TurnPlan {
   readonly owners: ReadonlyMap<string, ToolOwner>;
   /** Whether their calls are shown as `mcp_call`, or as `function_call` and `function_call_output`. */
   readonly ownedAs: 'mcp_call' | 'function_call';
+  /** How the client knows its own tools, by the name that the model knows; plain functions need none. */
+  readonly forms?: ReadonlyMap<string, ToolForm>;
   /** Whether a `queued` event stands between `created` and `in_progress`. */
   readonly queuedEvent: boolean;
   /** UTF-8 bytes of everything the model may write in one turn. */
@@ -55,7 +66,11 @@ export interface OpenCall {
   /** As the model knows it. */
   readonly name: string;
   readonly owner: ToolOwner | undefined;
+  readonly form: ToolForm | undefined;
   readonly arguments: string;
+  /** The free text of a custom tool, as far as it can be told, and where the reading of it stands. */
+  readonly input: string;
+  readonly reading: TextField;
 }
 
 /** A call of ours whose result is awaited. */

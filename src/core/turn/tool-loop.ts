@@ -70,7 +70,8 @@ function beginsCall(event: ModelEvent): event is ModelEvent & { readonly name: s
 
 /** Whether the item is a call that the client must run. */
 function isClients(item: OutputItem, ours: readonly WaitingCall[]): boolean {
-  return item.type === 'function_call' && !ours.some(({ id }) => id === item.id);
+  const isCall = item.type === 'function_call' || item.type === 'custom_tool_call';
+  return isCall && !ours.some(({ id }) => id === item.id);
 }
 
 /** What was written as the model must see it: its own call ids, and results with their images. */

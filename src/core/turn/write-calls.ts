@@ -3,6 +3,7 @@ import { callIdOf } from '../ids.ts';
 import type { ItemStatus, ListedTool, McpCallItem, OutputItem, ToolOutput } from '../items.ts';
 import type { CallType, TurnInput } from './events.ts';
 import { type Draft, isCutOff, type OpenCall, type WaitingCall } from './state.ts';
+import { FIELD_START, readField } from './text-field.ts';
 import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
 
 type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
@@ -32,8 +33,10 @@ function openCall(draft: Draft, delta: CallDelta): OpenCall | undefined {
   const index = draft.output.length;
   const callId = unusedCallId(draft, delta.id, index);
   const owner = draft.plan.owners.get(name);
-  const id = nextItemId(draft, owner && draft.plan.ownedAs === 'mcp_call' ? 'mcp' : 'fc');
-  const call: OpenCall = { call: delta.call, index, id, callId, name, owner, arguments: '' };
+  const form = draft.plan.forms?.get(name);
+  const id = nextItemId(draft, ID_PREFIX[shownAs(draft, { owner, form })]);
+  const nothing = { arguments: '', input: '', reading: FIELD_START };
+  const call: OpenCall = { call: delta.call, index, id, callId, name, owner, form, ...nothing };
   draft.calls.push(call);
   draft.newCallIds.add(callId);
   announce(draft, callItem(draft, call, 'in_progress'));
@@ -43,6 +46,12 @@ function openCall(draft: Draft, delta: CallDelta): OpenCall | undefined {
   draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(callId);
   return call;
 }
+
+const ID_PREFIX: Readonly<Record<CallType, string>> = {
+  function_call: 'fc',
+  custom_tool_call: 'ctc',
+  mcp_call: 'mcp',
+};
 
 /** `allowed_tools` is a hard limit: a call outside it is never shown, however the model came to make it. */
 function dropCall(draft: Draft, call: number, name: string): undefined {
@@ -56,14 +65,24 @@ function unusedCallId(draft: Draft, id: string | undefined, index: number): stri
   return callIdOf(draft.plan.seed, index);
 }
 
-function shownAs({ plan }: Draft, { owner }: Pick<OpenCall, 'owner'>): CallType {
-  return owner ? plan.ownedAs : 'function_call';
+function shownAs({ plan }: Draft, { owner, form }: Pick<OpenCall, 'owner' | 'form'>): CallType {
+  if (owner) return plan.ownedAs;
+  return form?.kind === 'custom' ? 'custom_tool_call' : 'function_call';
 }
 
 function callItem(draft: Draft, call: OpenCall, status: ItemStatus): OutputItem {
   if (call.owner && shownAs(draft, call) === 'mcp_call') return mcpCall(call as WaitingCall, status, null, null);
-  const { id, callId, name, arguments: text } = call;
-  return { id, type: 'function_call', status, call_id: callId, name, arguments: text };
+  const { id, callId, input, arguments: text } = call;
+  const head = { id, status, call_id: callId, ...clientsName(call) };
+  return shownAs(draft, call) === 'custom_tool_call'
+    ? { ...head, type: 'custom_tool_call', input }
+    : { ...head, type: 'function_call', arguments: text };
+}
+
+/** What the client calls the tool. */
+function clientsName({ name, form }: OpenCall): { readonly name: string; readonly namespace?: string } {
+  if (form?.namespace === undefined) return { name: form?.name ?? name };
+  return { name: form.name, namespace: form.namespace };
 }
 
 function mcpCall(
@@ -88,12 +107,30 @@ function mcpCall(
 
 function writeArguments(draft: Draft, call: OpenCall, text: string): OpenCall {
   const written = { ...call, arguments: call.arguments + text };
-  const place = draft.calls.lastIndexOf(call);
-  if (place >= 0) draft.calls[place] = written;
+  if (shownAs(draft, call) === 'custom_tool_call') return writeInput(draft, call, written, text);
+  replace(draft, call, written);
+  tellArguments(draft, call, text);
+  return written;
+}
+
+/** The free text comes as the one string in the arguments, and is told as it can be read there. */
+function writeInput(draft: Draft, call: OpenCall, written: OpenCall, text: string): OpenCall {
+  const [reading, read] = readField(call.reading, 'input', text);
+  const next = { ...written, reading, input: call.input + read };
+  replace(draft, call, next);
+  if (read !== '') tellArguments(draft, call, read);
+  return next;
+}
+
+function replace({ calls }: Draft, call: OpenCall, written: OpenCall): void {
+  const place = calls.lastIndexOf(call);
+  if (place >= 0) calls[place] = written;
+}
+
+function tellArguments(draft: Draft, call: OpenCall, text: string): void {
   const { index, id: itemId } = call;
   const delta = { index, itemId, call: shownAs(draft, call), text };
   draft.events.push({ type: 'arguments-delta', sequence: draft.sequence++, ...delta });
-  return written;
 }
 
 /**
@@ -101,14 +138,39 @@ function writeArguments(draft: Draft, call: OpenCall, text: string): OpenCall {
  * deltas. A whole call of the server's own then waits for its result.
  */
 export function closeCall(draft: Draft, open: OpenCall, status: ItemStatus): void {
-  const bare = status === 'completed' && open.arguments.trim() === '';
-  const call = bare ? writeArguments(draft, open, '{}') : open;
-  const { index, id: itemId, name, arguments: text } = call;
-  const ended = { index, itemId, call: shownAs(draft, call), name, arguments: text };
+  const call = wholeCall(draft, open, status);
+  const { index, id: itemId, input } = call;
+  const shown = shownAs(draft, call);
+  const text = shown === 'custom_tool_call' ? input : call.arguments;
+  const ended = { index, itemId, call: shown, name: clientsName(call).name, arguments: text };
   draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
   const waits = call.owner !== undefined && status === 'completed';
   if (waits) draft.waiting = [...draft.waiting, call as WaitingCall];
   if (!waits || ended.call === 'function_call') closeItem(draft, index, callItem(draft, call, status));
+}
+
+function wholeCall(draft: Draft, call: OpenCall, status: ItemStatus): OpenCall {
+  if (shownAs(draft, call) === 'custom_tool_call') return wholeInput(draft, call);
+  const bare = status === 'completed' && call.arguments.trim() === '';
+  return bare ? writeArguments(draft, call, '{}') : call;
+}
+
+/** What a model wrote in another form than it was asked for is the text all the same. */
+function wholeInput(draft: Draft, call: OpenCall): OpenCall {
+  const { phase } = call.reading;
+  const input = phase === 'text' || phase === 'done' ? call.input : otherInput(call.arguments);
+  if (input !== call.input) tellArguments(draft, call, input);
+  return { ...call, input };
+}
+
+function otherInput(text: string): string {
+  try {
+    const values = Object.values(JSON.parse(text));
+    const [only] = values;
+    return values.length === 1 && typeof only === 'string' ? only : text;
+  } catch {
+    return text;
+  }
 }
 
 /** Shows the result of a waiting call; one that no call waits for is ignored. */

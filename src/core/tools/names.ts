@@ -1,0 +1,22 @@
+/** The names under which models know tools: of the letters and the length that model servers take. */
+import { createHash } from 'node:crypto';
+
+const MAX_NAME = 64;
+const HASH = 10;
+
+/** The name as servers take it; one that had to change stays distinct by a digest. */
+export function modelSafe(name: string): string {
+  const plain = name.replace(/[^\w-]/g, '_');
+  return plain.length > MAX_NAME ? shortened(plain, name) : plain;
+}
+
+/** The name cut to leave room for a digest of `whole`. */
+export function shortened(name: string, whole: string): string {
+  const digest = createHash('sha1').update(whole).digest('hex').slice(0, HASH);
+  return `${name.slice(0, MAX_NAME - HASH - 1)}_${digest}`;
+}
+
+/** A tool of a client's namespace, which models do not know. */
+export function namespacedName(namespace: string, name: string): string {
+  return modelSafe(`${namespace}__${name}`);
+}
