@@ -61,6 +61,8 @@ export type ReasoningItem = {
   readonly status: ItemStatus;
   readonly summary: readonly Part[];
   readonly content?: readonly Part[];
+  /** What the model server that wrote it needs to be given it back. */
+  readonly encrypted_content?: string;
 };
 
 /** A call of a tool that the client runs. */
@@ -70,7 +72,19 @@ export type FunctionCallItem = {
   readonly status: ItemStatus;
   readonly call_id: string;
   readonly name: string;
+  readonly namespace?: string;
   readonly arguments: string;
+};
+
+/** A call of a client's tool that takes free text. */
+export type CustomToolCallItem = {
+  readonly id: string;
+  readonly type: 'custom_tool_call';
+  readonly status: ItemStatus;
+  readonly call_id: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly input: string;
 };
 
 /** What the server's own run of a function call gave, where calls are shown that way. */
@@ -119,6 +133,7 @@ export type OutputItem =
   | MessageItem
   | ReasoningItem
   | FunctionCallItem
+  | CustomToolCallItem
   | FunctionCallOutputItem
   | McpCallItem
   | McpListToolsItem;

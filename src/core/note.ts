@@ -2,6 +2,12 @@
 
 /** One thing that was left out. */
 export interface Note {
-  readonly code: 'tool_dropped' | 'item_skipped' | 'reference_skipped' | 'call_dropped' | 'tool_choice_dropped';
+  readonly code:
+    | 'tool_dropped'
+    | 'item_skipped'
+    | 'reference_skipped'
+    | 'call_dropped'
+    | 'tool_choice_dropped'
+    | 'setting_dropped';
   readonly message: string;
 }

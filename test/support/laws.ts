@@ -1,6 +1,14 @@
 /** The laws of a turn, checked by replaying its events as a strict client would. */
 import { inspect, isDeepStrictEqual } from 'node:util';
-import type { LogProb, McpCallItem, OutputItem, Part, PartType, UrlCitation } from '../../src/core/items.ts';
+import type {
+  LogProb,
+  McpCallItem,
+  OutputItem,
+  Part,
+  PartType,
+  ReasoningItem,
+  UrlCitation,
+} from '../../src/core/items.ts';
 import type { TurnEnd, TurnEvent } from '../../src/core/turn/events.ts';
 import { unreachable } from '../../src/core/unreachable.ts';
 
@@ -128,9 +136,12 @@ function emptied(item: OutputItem): OutputItem {
     case 'message':
       return { ...item, status, content: [] };
     case 'reasoning':
+      law(item.encrypted_content === undefined, 'what leads back to a thought is told at its end', item);
       return item.content ? { ...item, status, summary: [], content: [] } : { ...item, status, summary: [] };
     case 'function_call':
       return { ...item, status, arguments: '' };
+    case 'custom_tool_call':
+      return { ...item, status, input: '' };
     case 'function_call_output':
       return { ...item, status, output: '' };
     case 'mcp_call':
@@ -148,7 +159,7 @@ type WithCallId = Extract<OutputItem, { call_id: string }>;
 function expectCallId(items: readonly SeenItem[], item: WithCallId, event: TurnEvent): void {
   law(item.call_id !== '', 'a call_id is not empty', event);
   const [call, ...others] = items.filter(({ start }) => 'call_id' in start && start.call_id === item.call_id);
-  if (item.type === 'function_call') return law(!call, 'a call_id is new', event);
+  if (item.type !== 'function_call_output') return law(!call, 'a call_id is new', event);
   law(call?.end && statusOf(call.end) === 'completed', 'an output follows a call that is complete', event);
   law(others.length === 0, 'a call has one output', event);
 }
@@ -283,10 +294,15 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
       return { ...start, status: sameType(start, end).status, content: parts };
     case 'reasoning': {
       const { status } = sameType(start, end);
-      return start.content ? { ...start, status, content: parts } : { ...start, status, summary: parts };
+      const kept = sealOf(sameType(start, end));
+      return start.content
+        ? { ...start, status, content: parts, ...kept }
+        : { ...start, status, summary: parts, ...kept };
     }
     case 'function_call':
       return { ...start, status: sameType(start, end).status, arguments: text };
+    case 'custom_tool_call':
+      return { ...start, status: sameType(start, end).status, input: text };
     case 'function_call_output':
       return { ...start, status: 'completed', output: sameType(start, end).output };
     case 'mcp_call':
@@ -297,6 +313,11 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
     default:
       return unreachable(start);
   }
+}
+
+/** What leads back to a thought is told at its end only. */
+function sealOf(end: Pick<ReasoningItem, 'encrypted_content'>): Partial<ReasoningItem> {
+  return 'encrypted_content' in end ? { encrypted_content: end.encrypted_content } : {};
 }
 
 function sameType<Item extends OutputItem>(start: Item, end: OutputItem): Item {

@@ -284,7 +284,9 @@ function rebuilt({ added, parts, arguments: text }: SeenItem, done: WireItem): u
   if (added.type === 'function_call_output') return { ...added, ...status, output: 'output' in done && done.output };
   if (added.type === 'mcp_list_tools') return { ...added, tools: 'tools' in done && done.tools };
   if (added.type === 'mcp_call') return { ...added, ...status, arguments: text, ...resultOf(done) };
-  return added.content ? { ...added, ...status, content: parts } : { ...added, ...status, summary: parts };
+  const sealed = 'encrypted_content' in done ? { encrypted_content: done.encrypted_content } : {};
+  const parted = added.content ? { content: parts } : { summary: parts };
+  return { ...added, ...status, ...parted, ...sealed };
 }
 
 /** A call has its output where it succeeded, its error where it failed, and neither where it never ended. */

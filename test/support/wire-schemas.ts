@@ -43,6 +43,7 @@ const item = z.discriminatedUnion('type', [
     status: itemStatus,
     summary: z.array(summaryText),
     content: z.array(reasoningText).optional(),
+    encrypted_content: name.optional(),
   }),
   z.strictObject({
     id: z.string().regex(/^fc_/),

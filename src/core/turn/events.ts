@@ -22,6 +22,8 @@ export type ModelEvent =
   | { readonly type: 'text-delta'; readonly text: string; readonly logprobs?: readonly LogProb[] }
   | { readonly type: 'refusal-delta'; readonly text: string }
   | { readonly type: 'reasoning-delta'; readonly text: string }
+  /** One thought is whole; `encrypted` is what its upstream needs to be given it back, of no use to others. */
+  | { readonly type: 'reasoning-end'; readonly encrypted: string }
   | {
       readonly type: 'tool-call-delta';
       readonly call: number;
@@ -80,8 +82,8 @@ interface InPart extends InItem {
   readonly partIndex: number;
 }
 
-/** How a call is shown: as one that the client runs, or as one that the server runs. */
-export type CallType = 'function_call' | 'mcp_call';
+/** How a call is shown: as one that the client runs, with arguments or with free text, or as one that the server runs. */
+export type CallType = 'function_call' | 'custom_tool_call' | 'mcp_call';
 
 /**
  * What a turn says. Starts and ends balance, and the last event is one `turn-end`.

@@ -5,7 +5,7 @@ import { unreachable } from '../unreachable.ts';
 import type { FinishReason, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from './events.ts';
 import { type Draft, draftOf, isCutOff, type TurnState } from './state.ts';
 import { abandonWaiting, closeCall, failWaiting, writeCall, writeResult, writeToolList } from './write-calls.ts';
-import { annotate, closeWriting, writeText } from './write-text.ts';
+import { annotate, closeReasoning, closeWriting, writeText } from './write-text.ts';
 
 /** Takes what happened and answers with the next state and what to say. What comes after the end is ignored. */
 export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [TurnState, readonly TurnEvent[]] {
@@ -25,6 +25,7 @@ const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
   'text-delta',
   'refusal-delta',
   'reasoning-delta',
+  'reasoning-end',
   'tool-call-delta',
   'annotation',
   'finish',
@@ -39,6 +40,8 @@ function take(draft: Draft, input: TurnInput): void {
       return writeText(draft, 'refusal', input.text);
     case 'reasoning-delta':
       return writeText(draft, draft.plan.reasoning, input.text);
+    case 'reasoning-end':
+      return closeReasoning(draft, input.encrypted);
     case 'tool-call-delta':
       return takeCall(draft, input);
     case 'annotation':

@@ -1,11 +1,13 @@
 /** The machine's hand for words: messages and reasoning, their parts and deltas. */
 import { outputItemId } from '../ids.ts';
-import type { ItemStatus, LogProb, OutputItem, Part, PartType, UrlCitation } from '../items.ts';
+import type { ItemStatus, LogProb, OutputItem, Part, PartType, ReasoningItem, UrlCitation } from '../items.ts';
 import type { Draft, List, OpenPart, Writing } from './state.ts';
 
 const NO_LOGPROBS: readonly LogProb[] = [];
 /** What a log probability or a citation without text counts, since even an empty one takes room. */
 const EMPTY_BYTES = 64;
+
+type Sealed = Pick<ReasoningItem, 'encrypted_content'>;
 
 /** Adds text to the part of this type, opening what is not open. */
 export function writeText(draft: Draft, type: PartType, text: string, logprobs = NO_LOGPROBS): void {
@@ -44,12 +46,19 @@ export function annotate(draft: Draft, annotation: UrlCitation): void {
 }
 
 /** Closes the message or reasoning item that is being written, if one is. */
-export function closeWriting(draft: Draft, status: ItemStatus): void {
+export function closeWriting(draft: Draft, status: ItemStatus, more: Sealed = {}): void {
   const { writing } = draft;
   if (!writing) return;
   closePart(draft, writing);
   draft.writing = undefined;
-  closeItem(draft, writing.index, writtenItem(draft, writing, status));
+  closeItem(draft, writing.index, { ...writtenItem(draft, writing, status), ...more });
+}
+
+/** Closes one thought, which may have had no readable words, and keeps what leads back to it. */
+export function closeReasoning(draft: Draft, encrypted: string): void {
+  openItem(draft, 'reasoning');
+  closeWriting(draft, 'completed', { encrypted_content: encrypted });
+  draft.bytes += Buffer.byteLength(encrypted);
 }
 
 /** Tells of a new item at the end of the output. */

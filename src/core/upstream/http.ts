@@ -5,7 +5,7 @@ import { Pool } from 'undici';
 import { ApiError } from '../errors.ts';
 import { upstreamError } from './upstream-error.ts';
 
-const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504, 529]);
 const BACKOFF_MS = 250;
 /** A server that asks for a longer pause than this gets none: the client is told to come back instead. */
 const LONGEST_PAUSE_MS = 10_000;
@@ -16,7 +16,7 @@ const WHOLE_BYTES = 32 * 1024 * 1024;
 export interface HttpOptions {
   /** Such as `http://localhost:8000/v1`; its query, if any, goes with every request. */
   readonly baseURL: URL;
-  /** Further attempts after a 429, 502, 503, 504 or a connection that broke before it answered. */
+  /** Further attempts after a 429, 502, 503, 504, 529 or a connection that broke before it answered. */
   readonly retries: number;
   readonly connectTimeoutMs: number;
 }

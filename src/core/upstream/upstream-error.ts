@@ -18,7 +18,7 @@ export function errorInBody(body: Fields): ApiError | undefined {
  * `body` is the parsed answer, or undefined where it was not JSON, since an HTML page tells the client nothing.
  */
 export function upstreamError(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): ApiError {
-  const known = status >= 400 && status < 600 ? status : 502;
+  const known = knownStatus(status);
   const details = detailsOf(body);
   return new ApiError(codeOf(details, known), messageOf(details, known), {
     status: known,
@@ -26,6 +26,12 @@ export function upstreamError(status: number, body: unknown, headers: Readonly<R
     param: typeof details.param === 'string' ? details.param : null,
     headers,
   });
+}
+
+/** 529 is one server's own number for being overloaded; clients know 503. */
+function knownStatus(status: number): number {
+  if (status === 529) return 503;
+  return isErrorStatus(status) ? status : 502;
 }
 
 /** Servers nest the details under `error`, write a bare string there, or write them at the top. */

@@ -1,0 +1,105 @@
+/** One exchange with a model server: a request, and its answer batch by batch as it arrives. */
+import { ApiError } from '../errors.ts';
+import { type HttpAnswer, type HttpClient, readWhole, type Watchdog, watchdog } from './http.ts';
+import { readEvents } from './sse.ts';
+import type { UpstreamCall } from './upstream.ts';
+
+/** What is asked, and how the answer's last event is known. */
+export interface ExchangeRequest {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON text. */
+  readonly body: string;
+  /** Whether the data is that of the last event. */
+  readonly isLast: (data: string) => boolean;
+}
+
+/** What arrived together of an answer: one whole JSON body, or the data of some events. */
+export interface AnswerBatch {
+  readonly whole: boolean;
+  readonly data: readonly string[];
+}
+
+/** How long an accepted request may be silent before the client's own stream is opened, in milliseconds. */
+const QUIET_MS = 1000;
+
+/**
+ * Posts the request and yields the answer up to its last event; an empty batch where the server took the request and is
+ * silent. Throws `ApiError` where the server refuses or the connection breaks, and what the call was aborted with.
+ */
+export async function* exchange(
+  client: HttpClient,
+  { isLast, ...request }: ExchangeRequest,
+  call: UpstreamCall,
+): AsyncGenerator<AnswerBatch> {
+  const watch = watchdog(call.signal, call.limits.firstByteTimeoutMs, call.limits.idleTimeoutMs);
+  try {
+    const answer = await client.send({ ...request, method: 'POST', signal: watch.signal });
+    yield* isJson(answer) ? wholeBatch(answer, watch) : eventBatches(answer, call, watch, isLast);
+  } catch (error) {
+    throw broken(error, watch);
+  } finally {
+    watch.stop();
+  }
+}
+
+/** The whole JSON answer to a `GET`; throws as `exchange` does. */
+export async function fetchJson(
+  client: HttpClient,
+  request: Pick<ExchangeRequest, 'path' | 'headers'>,
+  call: UpstreamCall,
+): Promise<unknown> {
+  const watch = watchdog(call.signal, call.limits.firstByteTimeoutMs, call.limits.idleTimeoutMs);
+  try {
+    const answer = await client.send({ ...request, method: 'GET', signal: watch.signal });
+    return parseJson(await readWhole(answer.body));
+  } catch (error) {
+    throw broken(error, watch);
+  } finally {
+    watch.stop();
+  }
+}
+
+/** Parses what a model server sent; throws `upstream_error` where it is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ApiError('upstream_error', 'The model server sent something that is not JSON.', { cause });
+  }
+}
+
+function isJson({ contentType }: HttpAnswer): boolean {
+  return /[/+]json\b/i.test(contentType);
+}
+
+async function* wholeBatch({ body }: HttpAnswer, watch: Watchdog): AsyncGenerator<AnswerBatch> {
+  const text = await readWhole(body);
+  watch.finish();
+  yield { whole: true, data: [text] };
+}
+
+async function* eventBatches(
+  { body, contentType }: HttpAnswer,
+  call: UpstreamCall,
+  watch: Watchdog,
+  isLast: (data: string) => boolean,
+): AsyncGenerator<AnswerBatch> {
+  const options = { eventBytes: call.limits.eventBytes, quietMs: QUIET_MS, onBytes: watch.heard };
+  let heard = false;
+  for await (const batch of readEvents(body, options)) {
+    heard ||= batch.length > 0;
+    const last = batch.findIndex(isLast);
+    if (last >= 0) watch.finish();
+    yield { whole: false, data: last < 0 ? batch : batch.slice(0, last + 1) };
+    if (last >= 0) return;
+  }
+  if (!heard) throw new ApiError('upstream_error', `The model server answered with no events (${contentType}).`);
+}
+
+/** What really happened: the caller left, time ran out, or the connection broke in mid-answer. */
+function broken(error: unknown, watch: Watchdog): unknown {
+  if (watch.signal.aborted) return watch.signal.reason;
+  if (error instanceof ApiError) return error;
+  return new ApiError('upstream_truncated', 'The connection to the model server broke.', { cause: error });
+}

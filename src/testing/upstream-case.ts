@@ -1,0 +1,133 @@
+/** What the cases of the upstream contract are made of: the scenarios, the words in them, and how one is asked. */
+import assert from 'node:assert/strict';
+import { ApiError } from '../core/errors.ts';
+import type { ModelEvent } from '../core/turn/events.ts';
+import type { ModelRequest, Upstream, UpstreamCall } from '../core/upstream/upstream.ts';
+
+/**
+ * What the model server plays, in the wire of the upstream under test:
+ * - `text`: says `upstreamScript.words`, a delta for each, then the usage, and ends as its wire ends.
+ * - `calls`: asks for `upstreamScript.calls`, which are parallel, and ends so too.
+ * - `refusal`: answers with status 400 and `upstreamScript.message`.
+ * - `secrets`: answers with status 401 and a message that repeats the key that it was sent and its own address.
+ * - `busy`: answers the first request with status 503, and all others as `text`.
+ * - `failure`: says the first word, then reports an error in the stream, with `upstreamScript.message`.
+ * - `cut`: says the first word, then cuts the connection.
+ * - `unfinished`: says the first word, then ends the HTTP message without what its wire ends with.
+ * - `stall`: says the first word, then nothing, and leaves the connection open.
+ * - `silence`: takes the request and answers nothing.
+ */
+export type UpstreamScenario =
+  | 'text'
+  | 'calls'
+  | 'refusal'
+  | 'secrets'
+  | 'busy'
+  | 'failure'
+  | 'cut'
+  | 'unfinished'
+  | 'stall'
+  | 'silence';
+
+/** The words of every scenario, so that each wire says the same. */
+export const upstreamScript = {
+  /** So many that an upstream that hands on each alone is noticed; of one, two and four bytes in UTF-8. */
+  words: ['Hello', ', ', 'wörld', ' ', '🧑‍🚀', ...Array.from({ length: 200 }, (_, index) => ` word${index}`)],
+  calls: [
+    { id: 'call_1', name: 'look', arguments: '{"at":"sea"}' },
+    { id: 'call_2', name: 'look', arguments: '{"at":"sky"}' },
+  ],
+  usage: { input: 9, output: 12 },
+  message: 'That cannot be done.',
+} as const;
+
+/** An upstream whose server plays a scenario, and how to be done with both. */
+export interface UpstreamUnderTest {
+  readonly upstream: Upstream;
+  /** What the server sees; `startFakeUpstream` answers one. */
+  readonly server: {
+    /** One for each request so far. */
+    readonly requests: readonly unknown[];
+    /** Resolves when the client has left request `index` before its answer was whole. */
+    closed(index: number): Promise<unknown>;
+  };
+  /** What no error may tell: the key that the upstream sends, and the address of its server. */
+  readonly secrets: readonly string[];
+  close(): unknown;
+}
+
+/** One case of the contract. */
+export interface UpstreamCase {
+  /** A sentence that cites the requirements it proves. */
+  readonly name: string;
+  /** The scenarios, each with an upstream of its own. */
+  readonly plays: readonly UpstreamPlay[];
+  run(...subjects: readonly UpstreamUnderTest[]): Promise<void>;
+}
+
+/** A scenario, and where the bytes of its answer are cut: in one piece where omitted. */
+export interface UpstreamPlay {
+  readonly scenario: UpstreamScenario;
+  readonly split?: 'byte' | readonly number[];
+}
+
+/** What an upstream said: its batches, and what it threw after them. */
+export interface Heard {
+  readonly batches: readonly (readonly ModelEvent[])[];
+  readonly events: readonly ModelEvent[];
+  readonly error: unknown;
+}
+
+const QUESTION: ModelRequest = {
+  model: 'contract-model',
+  items: [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Go on.' }] }],
+  tools: [{ name: 'look', parameters: { type: 'object', properties: { at: { type: 'string' } } } }],
+};
+
+const LIMITS = { firstByteTimeoutMs: 10_000, idleTimeoutMs: 10_000, eventBytes: 1024 * 1024 };
+
+/** Asks once; `limits` go over generous ones. */
+export function ask(
+  { upstream }: UpstreamUnderTest,
+  limits: Partial<UpstreamCall['limits']> = {},
+  signal: AbortSignal = new AbortController().signal,
+): AsyncIterable<readonly ModelEvent[]> {
+  const call = { signal, headers: new Headers(), limits: { ...LIMITS, ...limits }, note: () => {} };
+  return upstream.stream(QUESTION, call);
+}
+
+/** Everything that is said, and how it ends. */
+export async function hear(answer: AsyncIterable<readonly ModelEvent[]>): Promise<Heard> {
+  const batches: (readonly ModelEvent[])[] = [];
+  let error: unknown;
+  try {
+    for await (const batch of answer) batches.push(batch);
+  } catch (thrown) {
+    error = thrown;
+  }
+  return { batches, events: batches.flat(), error };
+}
+
+/** All that was said without an error. */
+export async function hearWhole(subject: UpstreamUnderTest): Promise<Heard> {
+  const heard = await hear(ask(subject));
+  if (heard.error !== undefined) throw heard.error;
+  return heard;
+}
+
+/** The text in what was said. */
+export function textOf(events: readonly ModelEvent[]): string {
+  return events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
+}
+
+/** Asserts that the first word came, then an `ApiError` of this code, and that nothing was tried twice. */
+export function assertBroken({ events, error }: Heard, { server }: UpstreamUnderTest, code: string): void {
+  const seen = { text: textOf(events), code: codeOf(error), requests: server.requests.length };
+  assert.deepEqual(seen, { text: upstreamScript.words[0], code, requests: 1 });
+  assert.ok(!events.some(({ type }) => type === 'finish'), 'what broke has not finished');
+}
+
+/** The code of an `ApiError`, or the error's own text where it is another. */
+export function codeOf(error: unknown): string {
+  return error instanceof ApiError ? error.code : String(error);
+}

@@ -1,0 +1,30 @@
+/** What every upstream must do, whatever its wire, as a suite for any test runner that has an `it`. */
+import type { UpstreamCase, UpstreamPlay, UpstreamUnderTest } from './upstream-case.ts';
+import { upstreamCases } from './upstream-cases.ts';
+
+/** The functions of the test runner, and the upstream's factory. */
+export interface UpstreamContract {
+  /** Registers one case: `it` or `test` of jest, vitest, node:test or mocha. */
+  readonly it: (name: string, run: () => Promise<void>) => unknown;
+  /** Groups the cases under one name, where given. */
+  readonly describe?: (name: string, body: () => void) => unknown;
+  /** Makes an upstream with its own options, retries included, over a server of its own that plays the scenario. */
+  readonly create: (play: UpstreamPlay) => UpstreamUnderTest | Promise<UpstreamUnderTest>;
+}
+
+/** Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`. */
+export function upstreamContract({ it, describe = (_name, body) => body(), create }: UpstreamContract): void {
+  describe('upstream contract', () => {
+    for (const upstreamCase of upstreamCases) it(upstreamCase.name, () => runCase(create, upstreamCase));
+  });
+}
+
+async function runCase(create: UpstreamContract['create'], { plays, run }: UpstreamCase): Promise<void> {
+  const subjects: UpstreamUnderTest[] = [];
+  try {
+    for (const play of plays) subjects.push(await create(play));
+    await run(...subjects);
+  } finally {
+    await Promise.all(subjects.map((subject) => subject.close()));
+  }
+}

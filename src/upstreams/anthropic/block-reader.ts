@@ -1,0 +1,165 @@
+/** Reads content blocks, each from its start to its stop. */
+import type { UrlCitation } from '../../core/items.ts';
+import type { Note } from '../../core/note.ts';
+import { isRecord } from '../../core/record.ts';
+import type { ModelEvent } from '../../core/turn/events.ts';
+import { sealed } from './thinking.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Takes what is said of blocks; each adds what it means to `events`. What it cannot read says nothing. */
+export interface BlockReader {
+  start(index: unknown, block: unknown, events: ModelEvent[]): void;
+  add(index: unknown, delta: unknown, events: ModelEvent[]): void;
+  stop(index: unknown, events: ModelEvent[]): void;
+  /** Stops the blocks that are still open. */
+  stopAll(events: ModelEvent[]): void;
+}
+
+/** A block that is open. */
+interface OpenBlock {
+  add(delta: Fields, events: ModelEvent[]): void;
+  stop(events: ModelEvent[]): void;
+}
+
+/** What the blocks of one message share. */
+interface Told {
+  /** Calls so far. */
+  calls: number;
+  /** UTF-16 units of the text part that is being written; other blocks end it. */
+  text: number;
+}
+
+/** The blocks of one message. `note` is told once of each type that is left out. */
+export function blockReader(note: (note: Note) => void): BlockReader {
+  const open = new Map<unknown, OpenBlock>();
+  const told: Told = { calls: 0, text: 0 };
+  const noted = new Set<unknown>();
+
+  function skip(type: unknown): void {
+    if (noted.has(type)) return;
+    noted.add(type);
+    note({ code: 'item_skipped', message: `Output blocks of type '${type}' have no item here.` });
+  }
+
+  function stop(index: unknown, events: ModelEvent[]): void {
+    const block = open.get(index);
+    open.delete(index);
+    block?.stop(events);
+  }
+
+  return {
+    start(index, block, events) {
+      // A block that never stopped ends where another takes its place.
+      stop(index, events);
+      const opened = isRecord(block) ? openBlock(block, told, events) : undefined;
+      if (opened) open.set(index, opened);
+      else if (isRecord(block)) skip(block.type);
+    },
+    add(index, delta, events) {
+      if (isRecord(delta)) open.get(index)?.add(delta, events);
+    },
+    stop,
+    stopAll(events) {
+      for (const index of [...open.keys()]) stop(index, events);
+    },
+  };
+}
+
+function openBlock(block: Fields, told: Told, events: ModelEvent[]): OpenBlock | undefined {
+  switch (block.type) {
+    case 'text':
+      return textBlock(block, told, events);
+    case 'thinking':
+      return thinkingBlock(block, told, events);
+    case 'redacted_thinking':
+      return redactedBlock(block, told);
+    case 'tool_use':
+      return callBlock(block, told, events);
+    default:
+      return undefined;
+  }
+}
+
+/** Citations come before or among the text that they are for, so they are told when it is whole. */
+function textBlock({ text, citations }: Fields, told: Told, events: ModelEvent[]): OpenBlock {
+  const start = told.text;
+  const cited: unknown[] = Array.isArray(citations) ? [...citations] : [];
+  const add = (more: unknown, into: ModelEvent[]) => {
+    if (typeof more !== 'string' || more === '') return;
+    told.text += more.length;
+    into.push({ type: 'text-delta', text: more });
+  };
+  add(text, events);
+  return {
+    add(delta, into) {
+      add(delta.text, into);
+      if (delta.type === 'citations_delta') cited.push(delta.citation);
+    },
+    stop(into) {
+      const place = { start_index: start, end_index: told.text };
+      for (const annotation of cited.flatMap((citation) => citationOf(citation, place))) {
+        into.push({ type: 'annotation', annotation });
+      }
+    },
+  };
+}
+
+/** Only what is on the web has an address; quotations of the request's own documents have no place in a response. */
+function citationOf(citation: unknown, place: Pick<UrlCitation, 'start_index' | 'end_index'>): readonly UrlCitation[] {
+  if (!isRecord(citation)) return [];
+  const url = citation.url ?? citation.source;
+  if (typeof url !== 'string' || !/^https?:/.test(url)) return [];
+  return [{ type: 'url_citation', url, title: typeof citation.title === 'string' ? citation.title : '', ...place }];
+}
+
+/** Without a signature, as where it was cut off, a thought cannot be given back. */
+function thinkingBlock(block: Fields, told: Told, events: ModelEvent[]): OpenBlock {
+  told.text = 0;
+  let thinking = '';
+  let signature = '';
+  const add = (more: Fields, into: ModelEvent[]) => {
+    if (typeof more.signature === 'string') signature += more.signature;
+    if (typeof more.thinking !== 'string' || more.thinking === '') return;
+    thinking += more.thinking;
+    into.push({ type: 'reasoning-delta', text: more.thinking });
+  };
+  add(block, events);
+  return {
+    add,
+    stop(into) {
+      if (signature) into.push({ type: 'reasoning-end', encrypted: sealed({ type: 'thinking', thinking, signature }) });
+    },
+  };
+}
+
+function redactedBlock({ data }: Fields, told: Told): OpenBlock {
+  told.text = 0;
+  return {
+    add() {},
+    stop(into) {
+      if (typeof data !== 'string') return;
+      into.push({ type: 'reasoning-end', encrypted: sealed({ type: 'redacted_thinking', data }) });
+    },
+  };
+}
+
+/** The input comes in pieces, or whole in the block itself. */
+function callBlock({ id, name, input }: Fields, told: Told, events: ModelEvent[]): OpenBlock {
+  const call = told.calls++;
+  told.text = 0;
+  let streamed = false;
+  const known = typeof id === 'string' ? { id } : {};
+  events.push({ type: 'tool-call-delta', call, ...known, name: typeof name === 'string' ? name : '', arguments: '' });
+  return {
+    add({ partial_json: text }, into) {
+      if (typeof text !== 'string' || text === '') return;
+      streamed = true;
+      into.push({ type: 'tool-call-delta', call, arguments: text });
+    },
+    stop(into) {
+      if (streamed || !isRecord(input) || Object.keys(input).length === 0) return;
+      into.push({ type: 'tool-call-delta', call, arguments: JSON.stringify(input) });
+    },
+  };
+}

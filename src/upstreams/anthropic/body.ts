@@ -1,0 +1,177 @@
+/** Writes a model request as the body of `POST /v1/messages`. */
+import type { Note } from '../../core/note.ts';
+import type { ModelRequest, ToolDefinition } from '../../core/upstream/upstream.ts';
+import { type Conversation, isThought, type Message, toConversation } from './messages.ts';
+import type { AnthropicSettings } from './options.ts';
+import type { Block } from './parts.ts';
+import { planThinking, type ThinkingPlan } from './thinking.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** How the body is written. */
+export type BodySettings = Pick<AnthropicSettings, 'maxTokens' | 'thinking' | 'thinkingDisplay' | 'promptCache'>;
+
+/** The body, always asking for a stream. What the wire has no place for is noted. */
+export function toMessagesBody(request: ModelRequest, settings: BodySettings, note: (note: Note) => void): Fields {
+  const drop = (setting: string) => note(dropped(setting));
+  const conversation = toConversation(request, ({ type }) => note(skipped(type)));
+  noteUnknown(request, drop);
+  const plan = thinkingPlan(request, settings, drop);
+  const thinking = thinkingField(plan, request, conversation, settings, drop);
+  return present({
+    model: request.model,
+    max_tokens: plan.maxTokens,
+    stream: true,
+    ...prompt(conversation, toolsOf(request, conversation), settings.promptCache),
+    tool_choice: toolChoice(request, conversation),
+    thinking,
+    output_config: outputConfig(request, plan, drop),
+    ...sampling(request, thinking?.type !== 'disabled' && thinking !== undefined, drop),
+    metadata: metadata(request),
+  });
+}
+
+function skipped(type: string): Note {
+  return { code: 'item_skipped', message: `Input items of type '${type}' have no place in a Messages request.` };
+}
+
+function dropped(setting: string): Note {
+  return { code: 'setting_dropped', message: `The Messages API cannot be told of ${setting}; it is left out.` };
+}
+
+/** Settings without a counterpart, where they ask for anything but the default. */
+function noteUnknown(request: ModelRequest, drop: (setting: string) => void): void {
+  if (request.presencePenalty) drop('presence_penalty');
+  if (request.frequencyPenalty) drop('frequency_penalty');
+  if (request.topLogprobs !== undefined) drop('top_logprobs');
+  if (request.verbosity !== undefined && request.verbosity !== 'medium') drop('text.verbosity');
+}
+
+function thinkingPlan(
+  { model, reasoningEffort: effort, maxOutputTokens: limit }: ModelRequest,
+  { thinking, maxTokens }: BodySettings,
+  drop: (setting: string) => void,
+): ThinkingPlan {
+  const table = thinking(model);
+  const known = effort !== undefined && Object.hasOwn(table, effort);
+  if (effort !== undefined && !known) drop(`reasoning.effort '${effort}'`);
+  const plan = planThinking(known ? table[effort] : undefined, limit, maxTokens);
+  if (known && typeof table[effort] === 'number' && plan.budget === undefined) {
+    drop('reasoning.effort with so small a max_output_tokens');
+  }
+  return plan;
+}
+
+function thinkingField(
+  { budget, effort, off }: ThinkingPlan,
+  request: ModelRequest,
+  { messages }: Conversation,
+  { thinkingDisplay: display }: BodySettings,
+  drop: (setting: string) => void,
+): Fields | undefined {
+  if (off) return { type: 'disabled' };
+  if (budget === undefined && effort === undefined) return undefined;
+  if (request.toolChoice === 'required' || typeof request.toolChoice === 'object') {
+    drop('thinking together with a forced tool_choice');
+    return undefined;
+  }
+  if (budget !== undefined && answersThoughtless(messages)) {
+    drop('thinking in the middle of a turn that began without it');
+    return undefined;
+  }
+  const shown = display ? { display } : {};
+  return budget === undefined ? { type: 'adaptive', ...shown } : { type: 'enabled', budget_tokens: budget, ...shown };
+}
+
+/** With a budget the wire refuses the results of calls that no thought led to, such as another server's. */
+function answersThoughtless(messages: readonly Message[]): boolean {
+  if (!messages.at(-1)?.content.some(isResult)) return false;
+  const question = messages.findLastIndex(({ role, content }) => role === 'user' && !content.some(isResult));
+  const first = messages[question + 1]?.content[0];
+  return first !== undefined && !isThought(first);
+}
+
+function outputConfig(
+  { textFormat }: ModelRequest,
+  { effort }: ThinkingPlan,
+  drop: (setting: string) => void,
+): Fields | undefined {
+  const schema = textFormat?.type === 'json_schema' ? textFormat.schema : undefined;
+  if (textFormat && textFormat.type !== 'text' && !schema) drop(`text.format '${textFormat.type}' without a schema`);
+  const config = present({ effort, format: schema && { type: 'json_schema', schema } });
+  return Object.keys(config).length > 0 ? config : undefined;
+}
+
+/** 1 is the default of both; newer models take only one of them, and none beside thinking. */
+function sampling(
+  { temperature = 1, topP = 1 }: ModelRequest,
+  thinks: boolean,
+  drop: (setting: string) => void,
+): Fields {
+  const both = temperature !== 1 && topP !== 1;
+  if (thinks && temperature !== 1) drop('temperature beside thinking');
+  if (topP !== 1 && (thinks || both)) drop(thinks ? 'top_p beside thinking' : 'top_p beside temperature');
+  if (thinks) return {};
+  if (temperature > 1) drop('a temperature over 1');
+  return present({
+    temperature: temperature < 1 ? temperature : undefined,
+    top_p: topP !== 1 && !both ? topP : undefined,
+  });
+}
+
+function metadata({ safetyIdentifier, user }: ModelRequest): Fields | undefined {
+  const id = safetyIdentifier ?? user;
+  return id === undefined ? undefined : { user_id: id };
+}
+
+/** The wire refuses calls in the history without tools, so those called are named where none is offered. */
+function toolsOf({ tools }: ModelRequest, { messages }: Conversation): readonly Fields[] {
+  if (tools.length > 0) return tools.map(messagesTool);
+  const called = new Set(messages.flatMap(({ content }) => content.filter(isCall).map(({ name }) => String(name))));
+  return [...called].map((name) => ({ name, input_schema: { type: 'object' } }));
+}
+
+function isCall({ type }: Block): boolean {
+  return type === 'tool_use';
+}
+
+function isResult({ type }: Block): boolean {
+  return type === 'tool_result';
+}
+
+/** Without `strict`: what OpenAI's schemas may say under it, this wire's may not. */
+function messagesTool({ name, description, parameters }: ToolDefinition): Fields {
+  return present({ name, description, input_schema: { type: 'object', ...(parameters ?? { properties: {} }) } });
+}
+
+function toolChoice({ tools, toolChoice: choice, parallelToolCalls }: ModelRequest, { messages }: Conversation) {
+  if (tools.length === 0) {
+    return messages.some(({ content }) => content.some(isCall)) ? { type: 'none' } : undefined;
+  }
+  const single = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};
+  if (choice === 'none') return { type: 'none' };
+  if (choice === 'required') return { type: 'any', ...single };
+  if (typeof choice === 'object') return { type: 'tool', name: choice.name, ...single };
+  return choice === 'auto' || parallelToolCalls === false ? { type: 'auto', ...single } : undefined;
+}
+
+/** The three layers of a prompt, in the order in which the wire caches them: each is marked at its end. */
+function prompt({ system, messages }: Conversation, tools: readonly Fields[], cached: boolean): Fields {
+  const marked = cached ? markLast : <Value>(list: readonly Value[]) => list;
+  const last = messages.at(-1);
+  return {
+    tools: tools.length > 0 ? marked(tools) : undefined,
+    system: system.length > 0 ? marked(system) : undefined,
+    messages: last ? [...messages.slice(0, -1), { ...last, content: marked(last.content) }] : messages,
+  };
+}
+
+function markLast(list: readonly Fields[]): readonly Fields[] {
+  return list.map((entry, index) =>
+    index === list.length - 1 ? { ...entry, cache_control: { type: 'ephemeral' } } : entry,
+  );
+}
+
+function present(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

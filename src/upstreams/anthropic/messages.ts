@@ -1,0 +1,205 @@
+/** Writes a conversation of items as the system prompt and the alternating messages of a Messages request. */
+import { modelCallOfItem } from '../../core/ids.ts';
+import type { Item } from '../../core/items.ts';
+import { pairCalls } from '../../core/prepare/pair-calls.ts';
+import { isRecord } from '../../core/record.ts';
+import type { ModelRequest } from '../../core/upstream/upstream.ts';
+import { type Block, blocksOf } from './parts.ts';
+import { unsealed } from './thinking.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A message of the wire: user and assistant take turns. */
+export interface Message {
+  readonly role: 'user' | 'assistant';
+  readonly content: readonly Block[];
+}
+
+/** A conversation as the wire has it. */
+export interface Conversation {
+  readonly system: readonly Block[];
+  readonly messages: readonly Message[];
+}
+
+/** A call with its answer, as items have them. */
+interface AnsweredCall {
+  readonly id: unknown;
+  readonly name: unknown;
+  readonly input: unknown;
+  readonly output: unknown;
+  readonly failed: boolean;
+}
+
+/** A message that more may be added to. */
+interface OpenMessage {
+  readonly role: Message['role'];
+  readonly content: Block[];
+}
+
+/** A conversation in the making; `results` are those of the last message's calls, all of one model call. */
+interface Draft {
+  readonly system: Block[];
+  readonly messages: OpenMessage[];
+  readonly results: Block[];
+  modelCall: string | undefined;
+  readonly ids: Set<string>;
+}
+
+/**
+ * The conversation. The words of system and developer messages all go to the front, the results of calls come first in
+ * the next user message. `skipped` is told of items that have no place. Throws `ApiError` where calls and outputs do
+ * not fit together, and for media that the wire does not know.
+ */
+export function toConversation(request: ModelRequest, skipped: (item: Item) => void): Conversation {
+  const { items, outputs } = pairCalls(request.items);
+  const answers = new Set(outputs.values());
+  const system = [...blocksOf(request.instructions)];
+  const draft: Draft = { system, messages: [], results: [], modelCall: undefined, ids: new Set() };
+  for (const item of items) {
+    if (SILENT_TYPES.has(item.type) || answers.has(item)) continue;
+    const call = answeredCall(item, outputs.get(item));
+    if (call) addCall(draft, item, call);
+    else if (!addSaid(draft, item)) skipped(item);
+  }
+  giveResults(draft);
+  return { system: draft.system, messages: finished(draft.messages) };
+}
+
+/** Items that say nothing to a model. */
+const SILENT_TYPES: ReadonlySet<string> = new Set(['mcp_list_tools', 'mcp_approval_request', 'additional_tools']);
+
+function addCall(draft: Draft, item: Item, call: AnsweredCall): void {
+  const modelCall = modelCallOfItem(String(item.id));
+  // Calls of one message are parallel; those of two rounds are not, though nothing stands between them.
+  if (modelCall !== draft.modelCall) giveResults(draft);
+  const id = freshId(draft.ids, String(call.id));
+  add(draft, 'assistant', [{ type: 'tool_use', id, name: String(call.name), input: call.input }]);
+  draft.results.push(resultBlock(id, call));
+  draft.modelCall = modelCall;
+}
+
+/** Answers whether the item has a place. */
+function addSaid(draft: Draft, item: Item): boolean {
+  if (item.type === 'reasoning') {
+    const thought = unsealed(item.encrypted_content);
+    // Another server's thoughts are unsigned here, and would be refused.
+    if (thought) addAssistants(draft, item, [thought as Block]);
+    return true;
+  }
+  if (item.type !== 'message') return false;
+  if (item.role === 'assistant') addAssistants(draft, item, blocksOf(item.content));
+  else if (item.role === 'user') addUsers(draft, blocksOf(item.content));
+  else draft.system.push(...blocksOf(item.content).filter(({ type }) => type === 'text'));
+  return true;
+}
+
+/** What the model said after its calls in the same breath stays with them; anything later follows their results. */
+function addAssistants(draft: Draft, item: Item, blocks: readonly Block[]): void {
+  const modelCall = modelCallOfItem(String(item.id));
+  if (modelCall === undefined || modelCall !== draft.modelCall) giveResults(draft);
+  add(draft, 'assistant', blocks);
+}
+
+function addUsers(draft: Draft, blocks: readonly Block[]): void {
+  giveResults(draft);
+  add(draft, 'user', blocks);
+}
+
+function giveResults(draft: Draft): void {
+  add(draft, 'user', draft.results.splice(0));
+  draft.modelCall = undefined;
+}
+
+function add({ messages }: Draft, role: Message['role'], blocks: readonly Block[]): void {
+  addTo(messages, role, blocks);
+}
+
+/** Neighbours of one role are one message. */
+function addTo(messages: OpenMessage[], role: Message['role'], blocks: readonly Block[]): void {
+  if (blocks.length === 0) return;
+  const last = messages.at(-1);
+  if (last?.role === role) last.content.push(...blocks);
+  else messages.push({ role, content: [...blocks] });
+}
+
+/** The wire takes letters, digits, `_` and `-`, and each id once; other servers' ids have more, and come back. */
+function freshId(taken: Set<string>, given: string): string {
+  const plain = given.replace(/[^\w-]/g, '_') || 'call';
+  let id = plain;
+  for (let copy = 2; taken.has(id); copy += 1) id = `${plain}_${copy}`;
+  taken.add(id);
+  return id;
+}
+
+function resultBlock(id: string, { output, failed }: AnsweredCall): Block {
+  const content = blocksOf(output);
+  return {
+    type: 'tool_result',
+    tool_use_id: id,
+    ...(content.length > 0 ? { content } : {}),
+    ...(failed ? { is_error: true } : {}),
+  };
+}
+
+/** A call whose answer is known: the client's in its own item, a hosted tool's in the same one. */
+function answeredCall(item: Item, answer: Item | undefined): AnsweredCall | undefined {
+  const { id, call_id: callId = id, name, error } = item;
+  switch (item.type) {
+    case 'function_call':
+      return { id: callId, name, input: objectFrom(item.arguments), output: answer?.output, failed: false };
+    case 'custom_tool_call':
+      return { id: callId, name, input: { input: item.input }, output: answer?.output, failed: false };
+    case 'mcp_call': {
+      const failed = item.output === null || item.output === undefined;
+      const output = failed ? (error ?? UNKNOWN) : item.output;
+      return { id: callId, name, input: objectFrom(item.arguments), output, failed: failed && Boolean(error) };
+    }
+    case 'code_interpreter_call': {
+      const output = codeOutput(item.outputs);
+      return { id, name: 'code_interpreter', input: { code: item.code }, output, failed: false };
+    }
+    default:
+      return undefined;
+  }
+}
+
+const UNKNOWN = '(no output was recorded)';
+
+/** The wire takes an object only; what was wrong with other arguments stands in their output. */
+function objectFrom(text: unknown): Fields {
+  try {
+    const value: unknown = JSON.parse(String(text));
+    return isRecord(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function codeOutput(outputs: unknown): string {
+  if (!Array.isArray(outputs)) return UNKNOWN;
+  return outputs.map((output) => (isRecord(output) ? (output.logs ?? `[${output.type}]`) : '')).join('\n');
+}
+
+/** A thought must lead to something, and the wire refuses a last text that ends in white space. */
+function finished(messages: readonly Message[]): readonly Message[] {
+  const joined: OpenMessage[] = [];
+  for (const { role, content } of messages) addTo(joined, role, withoutLooseThoughts(content));
+  const last = joined.at(-1);
+  return last?.role === 'assistant' ? [...joined.slice(0, -1), trimmed(last)] : joined;
+}
+
+function withoutLooseThoughts(content: readonly Block[]): readonly Block[] {
+  const lastSaid = content.findLastIndex((block) => !isThought(block));
+  return content.slice(0, lastSaid + 1);
+}
+
+function trimmed({ role, content }: Message): Message {
+  const last = content.at(-1);
+  if (typeof last?.text !== 'string') return { role, content };
+  return { role, content: [...content.slice(0, -1), { ...last, text: last.text.trimEnd() }] };
+}
+
+/** Whether the block is a thought, readable or not. */
+export function isThought({ type }: Block): boolean {
+  return type === 'thinking' || type === 'redacted_thinking';
+}

@@ -1,0 +1,91 @@
+/** The options of `anthropicUpstream`, checked once. */
+import { checkOptions, type OptionCheck, positiveInteger } from '../../core/options-check.ts';
+import { isRecord } from '../../core/record.ts';
+import {
+  boolean,
+  type ServerOptions,
+  type ServerSettings,
+  serverChecks,
+  serverSettings,
+  serverURL,
+  string,
+} from '../../core/upstream/server-options.ts';
+import { ADAPTIVE_THINKING, isThinking, type ThinkingTable } from './thinking.ts';
+
+/** Where the model server is, and how it is asked. `undefined` means omitted. */
+export interface AnthropicOptions extends ServerOptions {
+  /** With or without `/v1`. Default: `ANTHROPIC_BASE_URL`, or Anthropic itself. */
+  readonly baseURL?: string | undefined;
+  /**
+   * Sent as `x-api-key`. Default: `ANTHROPIC_API_KEY`, but only where `baseURL` is not given either: a key belongs to
+   * its server, and must not go to another one by omission.
+   */
+  readonly apiKey?: string | undefined;
+  /** The `anthropic-version` header. Default: `2023-06-01`. */
+  readonly version?: string | undefined;
+  /** `max_tokens`, which the wire requires, for requests without `max_output_tokens`. Default: 8192. */
+  readonly maxTokens?: number | undefined;
+  /**
+   * How `reasoning.effort` is spelled, or a function that answers it for a model. Default: `ADAPTIVE_THINKING`; models
+   * before Claude 4.6 need `BUDGET_THINKING`.
+   */
+  readonly thinking?: ThinkingTable | ((model: string) => ThinkingTable) | undefined;
+  /** Whether thoughts are told in a summary or not at all. Default: left to the model. */
+  readonly thinkingDisplay?: 'summarized' | 'omitted' | undefined;
+  /** Whether the prompt is cached: marks the system prompt, the tools and the last message. Default: false. */
+  readonly promptCache?: boolean | undefined;
+}
+
+/** The options with every default filled in. */
+export interface AnthropicSettings extends ServerSettings {
+  readonly baseURL: URL;
+  readonly apiKey: string | undefined;
+  readonly version: string;
+  readonly maxTokens: number;
+  readonly thinking: (model: string) => ThinkingTable;
+  readonly thinkingDisplay: 'summarized' | 'omitted' | undefined;
+  readonly promptCache: boolean;
+}
+
+const NAME = 'anthropicUpstream';
+
+const thinkingOption: OptionCheck = (value) =>
+  typeof value === 'function' ||
+  (isRecord(value) && Object.values(value).every(isThinking)) ||
+  "a function, or an object of 'off', budgets from 1024 and effort names";
+
+/** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
+export function anthropicSettings(options: AnthropicOptions): AnthropicSettings {
+  checkOptions(NAME, options, {
+    ...serverChecks,
+    version: string,
+    maxTokens: positiveInteger,
+    thinking: thinkingOption,
+    thinkingDisplay: (value) => value === 'summarized' || value === 'omitted' || "'summarized' or 'omitted'",
+    promptCache: boolean,
+  });
+  const { thinking = ADAPTIVE_THINKING } = options;
+  return {
+    ...serverSettings(options),
+    baseURL: versioned(options.baseURL ?? (process.env.ANTHROPIC_BASE_URL || 'https://api.anthropic.com')),
+    apiKey: options.apiKey ?? (options.baseURL === undefined ? process.env.ANTHROPIC_API_KEY : undefined),
+    version: options.version ?? '2023-06-01',
+    maxTokens: options.maxTokens ?? 8192,
+    thinking: typeof thinking === 'function' ? thinking : () => thinking,
+    thinkingDisplay: options.thinkingDisplay,
+    promptCache: options.promptCache ?? false,
+  };
+}
+
+/** Anthropic's own clients are given the address without `/v1`, all others with it. */
+function versioned(text: string): URL {
+  const url = serverURL(NAME, text);
+  const path = url.pathname.replace(/\/+$/, '');
+  url.pathname = path.endsWith('/v1') ? path : `${path}/v1`;
+  return url;
+}
+
+/** The key and the version of the wire. */
+export function keyHeaders({ apiKey, version }: AnthropicSettings): Readonly<Record<string, string>> {
+  return { 'anthropic-version': version, ...(apiKey ? { 'x-api-key': apiKey } : {}) };
+}

@@ -1,0 +1,84 @@
+/** Writes the parts of messages and tool outputs as content blocks. */
+import { ApiError } from '../../core/errors.ts';
+import { isRecord } from '../../core/record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A content block; its fields are the wire's. */
+export type Block = Fields & { readonly type: string };
+
+/** The blocks of a text or of a list of parts; empty texts, which the wire refuses, are left out. */
+export function blocksOf(content: unknown): readonly Block[] {
+  if (typeof content === 'string') return textBlocks(content);
+  if (Array.isArray(content)) return content.filter(isRecord).flatMap(blocksOfPart);
+  return content === undefined || content === null ? [] : textBlocks(JSON.stringify(content));
+}
+
+/** One text block, or none for an empty text. */
+export function textBlocks(text: string): readonly Block[] {
+  return text.trim() === '' ? [] : [{ type: 'text', text }];
+}
+
+function blocksOfPart(part: Fields): readonly Block[] {
+  switch (part.type) {
+    case 'input_image':
+      return [{ type: 'image', source: imageSource(String(part.image_url)) }];
+    case 'input_file':
+      return [fileBlock(part)];
+    case 'input_audio':
+    case 'input_video':
+      throw unsupported(`Parts of type '${part.type}' cannot be given to this model.`);
+    default:
+      return textBlocks(String(part.text ?? part.refusal ?? ''));
+  }
+}
+
+function imageSource(url: string): Fields {
+  const data = readDataURL(url);
+  return data ? { type: 'base64', media_type: data.mediaType, data: data.base64 } : { type: 'url', url };
+}
+
+/** A PDF as it is, text as text; the wire has no other documents. */
+function fileBlock({ filename, file_data: data, file_url: url }: Fields): Block {
+  const title = typeof filename === 'string' && filename !== '' ? { title: filename } : {};
+  return { type: 'document', source: data ? fileSource(String(data)) : { type: 'url', url }, ...title };
+}
+
+function fileSource(text: string): Fields {
+  // Some clients send the bare base64, and then it is what nearly every file is.
+  const { mediaType, base64 } = readDataURL(text) ?? { mediaType: PDF, base64: text };
+  if (mediaType === PDF) return { type: 'base64', media_type: PDF, data: base64 };
+  if (!/^text\/|[/+](json|xml|yaml)$/.test(mediaType)) {
+    throw unsupported(`Files of type '${mediaType}' cannot be given to this model; it reads PDF and text.`);
+  }
+  return { type: 'text', media_type: 'text/plain', data: Buffer.from(base64, 'base64').toString() };
+}
+
+const PDF = 'application/pdf';
+
+interface DataURL {
+  readonly mediaType: string;
+  readonly base64: string;
+}
+
+/** Sliced by position: a regular expression over megabytes of base64 is slow. */
+function readDataURL(url: string): DataURL | undefined {
+  const comma = url.startsWith('data:') ? url.indexOf(',') : -1;
+  if (comma < 0) return undefined;
+  const [mediaType = '', ...parameters] = url.slice('data:'.length, comma).split(';');
+  const data = url.slice(comma + 1);
+  const base64 = parameters.includes('base64') ? data : Buffer.from(decoded(data)).toString('base64');
+  return { mediaType: mediaType === '' ? 'text/plain' : mediaType.toLowerCase(), base64 };
+}
+
+function decoded(data: string): string {
+  try {
+    return decodeURIComponent(data);
+  } catch {
+    return data;
+  }
+}
+
+function unsupported(message: string): ApiError {
+  return new ApiError('invalid_value', message, { param: 'input' });
+}

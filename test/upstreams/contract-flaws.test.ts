@@ -1,0 +1,210 @@
+/** The upstream contract itself: an upstream with any one of these flaws does not pass. */
+
+import type { ModelEvent } from '../../src/core/turn/events.ts';
+import { ApiError, chatCompletionsUpstream, type Upstream } from '../../src/index.ts';
+import {
+  chatChunk,
+  type FakeReply,
+  startFakeUpstream,
+  textStream,
+  toolCallStream,
+  type UpstreamPlay,
+  upstreamContract,
+  upstreamScript,
+} from '../../src/testing/index.ts';
+
+type Stream = Upstream['stream'];
+type Flaw = (stream: Stream) => Stream;
+
+const KEY = 'sk-contract-1234567890abcdef';
+const { words, calls, message } = upstreamScript;
+const said = chatChunk({ content: words[0] });
+const error = (text: string) => JSON.stringify({ error: { message: text } });
+
+function replies({ scenario }: UpstreamPlay, secrets: string): readonly FakeReply[] {
+  switch (scenario) {
+    case 'text':
+      return [{ body: textStream(words) }];
+    case 'calls':
+      return [{ body: toolCallStream(calls) }];
+    case 'refusal':
+      return [{ status: 400, body: error(message) }];
+    case 'secrets':
+      return [{ status: 401, body: error(secrets) }];
+    case 'busy':
+      return [{ status: 503, headers: { 'retry-after-ms': '1' }, body: error('Later.') }, { body: textStream(words) }];
+    case 'failure':
+      return [{ body: `${said}data: ${error(message)}\n\n` }];
+    case 'cut':
+      return [{ body: said, cutAfterBytes: said.length }];
+    case 'unfinished':
+      return [{ body: said }];
+    case 'stall':
+      return [{ body: said, stallAfterBytes: said.length }];
+    default:
+      return [{ hang: true }];
+  }
+}
+
+/** The names of the cases that an upstream with the flaw fails. */
+async function failures(flaw: Flaw, only: RegExp, retries = 2): Promise<readonly string[]> {
+  const failed: string[] = [];
+  const cases: (() => Promise<void>)[] = [];
+  upstreamContract({
+    it: (name, run) => only.test(name) && cases.push(() => run().catch(() => void failed.push(name))),
+    async create(play) {
+      const server = await startFakeUpstream();
+      const split = play.split ?? ('whole' as const);
+      server.reply(...replies(play, `${KEY} ${server.baseURL}`).map((reply) => ({ ...reply, split })));
+      const upstream = chatCompletionsUpstream({ baseURL: server.baseURL, apiKey: KEY, retries });
+      const close = () => Promise.all([upstream.close?.(), server.close()]);
+      const secrets = [KEY, new URL(server.baseURL).host];
+      return { upstream: { ...upstream, stream: flaw(upstream.stream) }, server, secrets, close };
+    },
+  });
+  for (const run of cases) await run();
+  return failed;
+}
+
+/** Does something else to each batch. */
+function batches(change: (batch: readonly ModelEvent[], index: number) => Iterable<readonly ModelEvent[]>): Flaw {
+  return (stream) =>
+    async function* (request, call) {
+      let index = 0;
+      for await (const batch of stream(request, call)) yield* change(batch, index++);
+    };
+}
+
+/** Does something else with what is thrown. */
+function throws(change: (error: unknown) => unknown): Flaw {
+  return (stream) =>
+    async function* (request, call) {
+      try {
+        yield* stream(request, call);
+      } catch (thrown) {
+        throw change(thrown);
+      }
+    };
+}
+
+function without(type: ModelEvent['type']): Flaw {
+  return batches((batch) => [batch.filter((event) => event.type !== type)]);
+}
+
+const FINISH: ModelEvent = { type: 'finish', reason: 'stop' };
+
+const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] = [
+  ['says it backwards', 'tells the text in order', batches((batch) => [batch.toReversed()])],
+  ['hands on each event alone', 'hands on together', batches((batch) => batch.map((event) => [event]))],
+  ['never finishes', 'tells once that the model has finished', without('finish')],
+  [
+    'finishes first',
+    'tells once that the model has finished',
+    batches((batch, index) => (index ? [batch] : [[FINISH], batch])),
+  ],
+  ['keeps the usage to itself', 'tells the usage, whole', without('usage')],
+  [
+    'mixes the calls',
+    'keeps parallel tool calls apart',
+    batches((batch) => [batch.map((event) => (event.type === 'tool-call-delta' ? { ...event, call: 0 } : event))]),
+  ],
+  [
+    'tells what was cut as finished',
+    'where the connection is cut',
+    (stream) =>
+      async function* (request, call) {
+        try {
+          yield* stream(request, call);
+        } catch {
+          yield [FINISH];
+        }
+      },
+  ],
+  [
+    'tells what lacks its end as finished',
+    'where the answer lacks its end',
+    (stream) =>
+      async function* (request, call) {
+        try {
+          yield* stream(request, call);
+        } catch {
+          yield [FINISH];
+        }
+      },
+  ],
+  [
+    'throws errors of its own',
+    'throws an ApiError with the status of a refusal',
+    throws((thrown) => new Error(String(thrown))),
+  ],
+  [
+    'throws errors of its own in a stream',
+    'throws the error in a stream',
+    throws((thrown) => new Error(String(thrown))),
+  ],
+  [
+    'tells secrets',
+    'tells neither key nor address',
+    throws(() => new ApiError('invalid_api_key', `The key ${KEY} is wrong.`, { status: 401 })),
+  ],
+  [
+    'repeats what was refused',
+    'does not repeat what was refused',
+    (stream) =>
+      async function* (request, call) {
+        try {
+          yield* stream(request, call);
+        } catch {
+          yield* stream(request, call);
+        }
+      },
+  ],
+  [
+    'has no patience limit for the first byte',
+    'where nothing is answered',
+    throws(() => new ApiError('upstream_unavailable', 'No.')),
+  ],
+  ['takes silence for a cut', 'where the server falls silent', throws(() => new ApiError('upstream_truncated', 'No.'))],
+  [
+    'does not know of the abort',
+    'closes the connection when the call is aborted',
+    throws(() => new ApiError('upstream_truncated', 'No.')),
+  ],
+  [
+    'asks although nobody waits',
+    'sends nothing for a call that was aborted before',
+    (stream) => (request, call) => stream(request, { ...call, signal: new AbortController().signal }),
+  ],
+  [
+    'splits characters',
+    'tells the same text byte by byte',
+    (stream) =>
+      async function* (request, call) {
+        let told = 0;
+        for await (const batch of stream(request, call)) {
+          told += 1;
+          yield told === 5 ? [{ type: 'text-delta', text: '\ufffd' }, ...batch] : batch;
+        }
+      },
+  ],
+];
+
+describe('the upstream contract', () => {
+  it('passes an upstream without a flaw', async () => {
+    expect(await failures((stream) => stream, /./)).toEqual([]);
+  });
+
+  it.each(FLAWS)('[X-05] [X-07] fails one that %s, in the case that it %s', async (_flaw, failing, make) => {
+    expect(await failures(make, new RegExp(failing))).toEqual([expect.stringContaining(failing)]);
+  });
+
+  it('[X-05] [X-07] fails one that does not ask again', async () => {
+    expect(await failures((stream) => stream, /asks again/, 0)).toEqual([expect.stringContaining('asks again')]);
+  });
+
+  it('[X-05] names each case once, with the requirement that it proves', () => {
+    const names: string[] = [];
+    upstreamContract({ it: (name) => names.push(name), create: () => Promise.reject(new Error('Nothing runs.')) });
+    expect([new Set(names).size, names.filter((name) => !name.includes('[X-07]'))]).toEqual([names.length, []]);
+  });
+});

@@ -1,0 +1,82 @@
+/** The upstream contract, run for each upstream over a fake server that plays the scenarios in its wire. */
+import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
+import { chatCompletionsUpstream, type Upstream } from '../../src/index.ts';
+import {
+  chatChunk,
+  type FakeAnswer,
+  type FakeReply,
+  startFakeUpstream,
+  textStream,
+  toolCallStream,
+  type UpstreamPlay,
+  type UpstreamScenario,
+  type UpstreamUnderTest,
+  upstreamContract,
+  upstreamScript,
+} from '../../src/testing/index.ts';
+import { messageStart, messagesError, messagesEvent, messagesStream, textBlock, toolBlock } from './messages-bytes.ts';
+
+type Script = Readonly<Record<UpstreamScenario, FakeReply | readonly FakeReply[]>>;
+
+const KEY = 'sk-contract-1234567890abcdef';
+const { words, calls, message } = upstreamScript;
+const [first] = words;
+
+/** What every wire plays alike, from the bytes that it says the text with and its error in a body. */
+function script(text: string, said: string, callsText: string, error: string, refusal: (text: string) => string) {
+  const busy: FakeAnswer = { status: 503, headers: { 'retry-after-ms': '1' }, body: refusal('Later.') };
+  return (secrets: string): Script => ({
+    text: { body: text },
+    calls: { body: callsText },
+    refusal: { status: 400, body: refusal(message) },
+    secrets: { status: 401, body: refusal(`The key of ${secrets} is wrong.`) },
+    busy: [busy, { body: text }],
+    failure: { body: said + error },
+    cut: { body: said, cutAfterBytes: said.length },
+    unfinished: { body: said },
+    stall: { body: said, stallAfterBytes: said.length },
+    silence: { hang: true },
+  });
+}
+
+const chatScript = script(
+  textStream(words),
+  chatChunk({ content: first }),
+  toolCallStream(calls),
+  `data: ${JSON.stringify({ error: { message, type: 'server_error' } })}\n\n`,
+  (text) => JSON.stringify({ error: { message: text, type: 'invalid_request_error' } }),
+);
+
+const messagesScript = script(
+  messagesStream([textBlock(0, ...words)]),
+  messageStart() + textBlock(0, first).split('\n\n').slice(0, 2).join('\n\n').concat('\n\n'),
+  messagesStream(
+    calls.map(({ id, name, arguments: json }, index) => toolBlock(index, id, name, json)),
+    { stop: 'tool_use' },
+  ),
+  messagesEvent(messagesError('overloaded_error', message)),
+  (text) => JSON.stringify(messagesError('invalid_request_error', text)),
+);
+
+/** An upstream over a fake server that plays the scenario. */
+async function start(
+  play: UpstreamPlay,
+  scriptOf: (secrets: string) => Script,
+  make: (options: { baseURL: string; apiKey: string }) => Upstream,
+): Promise<UpstreamUnderTest> {
+  const server = await startFakeUpstream();
+  const { host } = new URL(server.baseURL);
+  const replies = [scriptOf(`${KEY} at ${server.baseURL}`)[play.scenario]].flat();
+  server.reply(...replies.map((reply) => ('body' in reply && play.split ? { ...reply, split: play.split } : reply)));
+  const upstream = make({ baseURL: server.baseURL, apiKey: KEY });
+  const close = () => Promise.all([upstream.close?.(), server.close()]);
+  return { upstream, server, secrets: [KEY, host], close };
+}
+
+describe('chatCompletionsUpstream', () => {
+  upstreamContract({ it, describe, create: (play) => start(play, chatScript, chatCompletionsUpstream) });
+});
+
+describe('anthropicUpstream', () => {
+  upstreamContract({ it, describe, create: (play) => start(play, messagesScript, anthropicUpstream) });
+});

@@ -1,0 +1,162 @@
+/** Every recorded Messages answer through a real app: as JSON, as a stream, and as openai-node sees it. */
+import { Readable } from 'node:stream';
+import fc from 'fast-check';
+import type { ModelEvent } from '../../src/core/turn/events.ts';
+import { readEvents } from '../../src/core/upstream/sse.ts';
+import { messagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
+import { readingOf } from '../support/recordings.ts';
+import {
+  accumulatedOutput,
+  askForJson,
+  askForStream,
+  askOpenai,
+  outputOfDeltas,
+  told,
+  withoutIdentity,
+} from '../support/responses-client.ts';
+import { describeShared, listShared, readShared } from '../support/shared.ts';
+import type { WireItem, WireResponse } from '../support/wire-schemas.ts';
+import { type MessagesApp, startMessagesApp, streamOf } from './messages-app.ts';
+import { type MessagesReading, readMessagesJson, readMessagesStream, streamsIn } from './naive-messages.ts';
+
+const STREAMS = 'corpus/anthropic-stream';
+const MESSAGES = 'corpus/anthropic-json';
+const RUNS = 20;
+
+const streams = listShared(STREAMS, '.sse').flatMap((file) =>
+  streamsIn(readShared(`${STREAMS}/${file}`)).map((text, index) => [`${file} #${index}`, text] as const),
+);
+const messages = listShared(MESSAGES, '.json')
+  .filter((file) => !file.endsWith('.request.json'))
+  .map((file) => [file, readShared(`${MESSAGES}/${file}`)] as const);
+
+let app: MessagesApp;
+
+beforeAll(async () => {
+  app = await startMessagesApp();
+});
+afterAll(() => app.close());
+
+describeShared('a recorded Messages stream, through an Express app', () => {
+  it('[Q-03] [X-07] is one of many', () => expect(streams.length).toBeGreaterThan(30));
+
+  it.each(streams)('[Q-03] [X-07] [P-02] [P-03] says what the recording says: %s', async (_name, text) => {
+    app.fake.reply(streamOf(text));
+    const { response } = await askForStream(app.url);
+    expect(toldIn(response)).toEqual(readMessagesStream(text));
+  });
+
+  it.each(streams)('[Q-03] [X-07] [P-01] is rebuilt by the accumulator of openai-node: %s', async (_name, text) => {
+    app.fake.reply(streamOf(text));
+    const { events, response } = await askForStream(app.url);
+    const { final, told: last } = await askOpenai(app.url);
+    expect(accumulatedOutput(events)).toEqual(response.output);
+    expect(outputOfDeltas(events)).toEqual(response.output.map(toldByDeltas));
+    expect(final).toEqual(last);
+  });
+
+  it.each(streams)('[Q-03] [X-07] says the same in JSON: %s', async (_name, text) => {
+    app.fake.reply(streamOf(text));
+    const { response } = await askForStream(app.url);
+    expect(withoutIdentity(await askForJson(app.url))).toEqual(withoutIdentity(response));
+  });
+
+  it.each(streams)('[Q-03] [P-08] means the same in any pieces: %s', async (_name, text) => {
+    const bytes = Buffer.from(text);
+    const whole = await modelEvents([bytes]);
+    const cuts = fc.array(fc.nat(bytes.length), { maxLength: 64 });
+    await fc.assert(
+      fc.asyncProperty(cuts, async (offsets) => {
+        expect(await modelEvents(pieces(bytes, offsets))).toEqual(whole);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it.each(streams)('[Q-03] [P-08] never finishes where it is cut off: %s', async (_name, text) => {
+    const bytes = Buffer.from(text);
+    const end = bytes.lastIndexOf('event: message_delta');
+    const cut = fc.nat(Math.max(0, end));
+    await fc.assert(
+      fc.asyncProperty(cut, async (offset) => {
+        expect((await modelEvents([bytes.subarray(0, offset)])).some(({ type }) => type === 'finish')).toBe(false);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});
+
+describeShared('a recorded Messages answer in JSON, through an Express app', () => {
+  it('[Q-03] [X-07] is one of several', () => expect(messages.length).toBeGreaterThan(5));
+
+  it.each(messages)('[Q-03] [X-07] says what the recording says: %s', async (_name, text) => {
+    app.fake.reply({ body: text, headers: { 'content-type': 'application/json' } });
+    const { response } = await askForStream(app.url);
+    expect(toldIn(response)).toEqual(readMessagesJson(text));
+    expect(withoutIdentity(await askForJson(app.url))).toEqual(withoutIdentity(response));
+  });
+});
+
+/** What a response says, in the words of the naive reading. */
+function toldIn(response: WireResponse): MessagesReading {
+  const { segments, status, usage } = readingOf(response);
+  return {
+    segments,
+    status: status as MessagesReading['status'],
+    usage,
+    thoughts: response.output.flatMap(thoughtOf),
+    cited: response.output.flatMap(citedIn),
+  };
+}
+
+function thoughtOf(item: WireItem): readonly unknown[] {
+  if (item.type !== 'reasoning' || item.encrypted_content === undefined) return [];
+  return [JSON.parse(Buffer.from(item.encrypted_content.slice('anthropic:'.length), 'base64').toString())];
+}
+
+function citedIn(item: WireItem): readonly (readonly [string, string])[] {
+  if (item.type !== 'message') return [];
+  return item.content.flatMap((part) => {
+    if (part.type === 'refusal') return [];
+    return part.annotations.map(
+      ({ url, start_index, end_index }) => [url, part.text.slice(start_index, end_index)] as const,
+    );
+  });
+}
+
+/** What leads back to a thought comes with its end only. */
+function toldByDeltas(item: WireItem): unknown {
+  if (item.type !== 'reasoning') return told(item);
+  const { encrypted_content, ...rest } = item;
+  return told(rest);
+}
+
+/** What the model said, as far as it came. */
+async function modelEvents(chunks: Iterable<Buffer>): Promise<readonly ModelEvent[]> {
+  const decoder = messagesDecoder(() => {});
+  const events: ModelEvent[] = [];
+  const body = Readable.from(chunks, { objectMode: false });
+  for await (const batch of readEvents(body, { eventBytes: 1 << 20, quietMs: 60_000, onBytes: () => {} })) {
+    for (const data of batch) if (!decoder.done && isWhole(data)) decoder.take(JSON.parse(data), events);
+  }
+  if (!decoder.done) decoder.end(events);
+  return events;
+}
+
+/** A stream that was cut off may end in half an event. */
+function isWhole(data: string): boolean {
+  try {
+    return typeof JSON.parse(data) === 'object';
+  } catch {
+    return false;
+  }
+}
+
+function* pieces(bytes: Buffer, cuts: readonly number[]): Iterable<Buffer> {
+  let start = 0;
+  for (const end of [...cuts].sort((one, other) => one - other)) {
+    if (end > start) yield bytes.subarray(start, end);
+    start = Math.max(start, end);
+  }
+  yield bytes.subarray(start);
+}

@@ -1,0 +1,161 @@
+/** What a Messages server takes: a strict schema, and the rules between messages that its documentation and its refusals state. */
+import { z } from 'zod';
+import { law, same } from '../support/law.ts';
+
+const text = z.string().regex(/\S/, 'a text says something');
+const cached = { cache_control: z.strictObject({ type: z.literal('ephemeral') }).optional() };
+const id = z.string().regex(/^[a-zA-Z0-9_-]+$/);
+const url = z.strictObject({ type: z.literal('url'), url: z.url() });
+const base64 = (mediaType: z.ZodType<string>) =>
+  z.strictObject({ type: z.literal('base64'), media_type: mediaType, data: z.base64() });
+
+const textBlock = z.strictObject({ type: z.literal('text'), text, ...cached });
+const imageBlock = z.strictObject({
+  type: z.literal('image'),
+  source: z.union([url, base64(z.string().regex(/^image\//))]),
+  ...cached,
+});
+const documentBlock = z.strictObject({
+  type: z.literal('document'),
+  source: z.union([
+    url,
+    base64(z.literal('application/pdf')),
+    z.strictObject({ type: z.literal('text'), media_type: z.literal('text/plain'), data: z.string() }),
+  ]),
+  title: text.optional(),
+  ...cached,
+});
+const resultBlock = z.strictObject({
+  type: z.literal('tool_result'),
+  tool_use_id: id,
+  content: z
+    .array(z.union([textBlock, imageBlock, documentBlock]))
+    .min(1)
+    .optional(),
+  is_error: z.literal(true).optional(),
+  ...cached,
+});
+const callBlock = z.strictObject({
+  type: z.literal('tool_use'),
+  id,
+  name: id,
+  input: z.record(z.string(), z.unknown()),
+  ...cached,
+});
+const thoughtBlocks = [
+  z.strictObject({ type: z.literal('thinking'), thinking: z.string(), signature: z.string().min(1) }),
+  z.strictObject({ type: z.literal('redacted_thinking'), data: z.string().min(1) }),
+] as const;
+
+const message = z.discriminatedUnion('role', [
+  z.strictObject({
+    role: z.literal('user'),
+    content: z.array(z.union([textBlock, imageBlock, documentBlock, resultBlock])).min(1),
+  }),
+  z.strictObject({
+    role: z.literal('assistant'),
+    content: z.array(z.union([textBlock, callBlock, ...thoughtBlocks])).min(1),
+  }),
+]);
+
+const display = { display: z.enum(['summarized', 'omitted']).optional() };
+const single = { disable_parallel_tool_use: z.literal(true).optional() };
+
+const request = z.strictObject({
+  model: z.string().min(1),
+  max_tokens: z.int().min(1),
+  stream: z.literal(true),
+  system: z.array(textBlock).min(1).optional(),
+  messages: z.array(message),
+  tools: z
+    .array(
+      z.strictObject({
+        name: id,
+        description: z.string().optional(),
+        input_schema: z.looseObject({ type: z.literal('object') }),
+        ...cached,
+      }),
+    )
+    .min(1)
+    .optional(),
+  tool_choice: z
+    .discriminatedUnion('type', [
+      z.strictObject({ type: z.literal('auto'), ...single }),
+      z.strictObject({ type: z.literal('any'), ...single }),
+      z.strictObject({ type: z.literal('tool'), name: id, ...single }),
+      z.strictObject({ type: z.literal('none') }),
+    ])
+    .optional(),
+  thinking: z
+    .discriminatedUnion('type', [
+      z.strictObject({ type: z.literal('disabled') }),
+      z.strictObject({ type: z.literal('adaptive'), ...display }),
+      z.strictObject({ type: z.literal('enabled'), budget_tokens: z.int().min(1024), ...display }),
+    ])
+    .optional(),
+  output_config: z
+    .strictObject({
+      effort: z.enum(['low', 'medium', 'high', 'xhigh', 'max']).optional(),
+      format: z.strictObject({ type: z.literal('json_schema'), schema: z.record(z.string(), z.unknown()) }).optional(),
+    })
+    .optional(),
+  temperature: z.number().min(0).max(1).optional(),
+  top_p: z.number().min(0).max(1).optional(),
+  metadata: z.strictObject({ user_id: z.string() }).optional(),
+});
+
+/** A body that a Messages server takes. */
+export type MessagesRequest = z.infer<typeof request>;
+type Message = MessagesRequest['messages'][number];
+
+/** The body as a Messages server would read it; throws, naming the rule, where it would be refused. */
+export function expectMessagesRequest(body: unknown): MessagesRequest {
+  const parsed = request.safeParse(body);
+  if (!parsed.success) throw new Error(`Not a Messages request: ${z.prettifyError(parsed.error)}`);
+  expectTurns(parsed.data.messages);
+  expectThinking(parsed.data);
+  const called = parsed.data.messages.some(({ content }) => content.some(({ type }) => type === 'tool_use'));
+  law(!called || parsed.data.tools, 'calls in the history need tools', parsed.data);
+  law(!parsed.data.tool_choice || parsed.data.tools, 'a choice needs tools', parsed.data);
+  return parsed.data;
+}
+
+function expectTurns(messages: readonly Message[]): void {
+  const calls = messages.flatMap(callsOf);
+  same(calls.length, new Set(calls).size, 'a call id comes once');
+  for (const [index, said] of messages.entries()) {
+    const next = messages[index + 1];
+    law(next?.role !== said.role, 'user and assistant take turns', messages);
+    const results = next ? resultsOf(next) : [];
+    if (said.role === 'assistant') same(results.toSorted(), callsOf(said).toSorted(), 'each call has its result next');
+    if (said.role === 'assistant') law(!isThought(said.content.at(-1)), 'a thought leads to something', said);
+    if (index === 0) same(resultsOf(said), [], 'nothing is answered before it was asked');
+    const types = said.content.map(({ type }) => type);
+    law(types.lastIndexOf('tool_result') === resultsOf(said).length - 1, 'results come first', said);
+  }
+}
+
+function callsOf({ content }: Message): readonly string[] {
+  return content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : []));
+}
+
+function resultsOf({ content }: Message): readonly string[] {
+  return content.flatMap((block) => (block.type === 'tool_result' ? [block.tool_use_id] : []));
+}
+
+function isThought(block: Message['content'][number] | undefined): boolean {
+  return block?.type === 'thinking' || block?.type === 'redacted_thinking';
+}
+
+function expectThinking({ thinking, max_tokens, tool_choice, temperature, top_p, messages }: MessagesRequest): void {
+  law(temperature === undefined || top_p === undefined, 'temperature or top_p, not both', { temperature, top_p });
+  if (thinking === undefined || thinking.type === 'disabled') return;
+  law(temperature === undefined && top_p === undefined, 'nothing is sampled otherwise beside thinking', thinking);
+  law(tool_choice?.type !== 'any' && tool_choice?.type !== 'tool', 'no call is forced beside thinking', tool_choice);
+  if (thinking.type !== 'enabled') return;
+  law(thinking.budget_tokens < max_tokens, 'a budget leaves room for an answer', { thinking, max_tokens });
+  const last = messages.at(-1);
+  if (!last || resultsOf(last).length === 0) return;
+  const question = messages.findLastIndex((said) => said.role === 'user' && resultsOf(said).length === 0);
+  law(isThought(messages[question + 1]?.content[0]), 'a turn with calls that goes on thinking began so', messages);
+}

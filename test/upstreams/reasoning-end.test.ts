@@ -1,0 +1,93 @@
+/** What the machine makes of the end of a thought: one item for each, with what leads back to it. */
+import fc from 'fast-check';
+import type { ModelEvent, TurnEvent, TurnInput } from '../../src/core/turn/events.ts';
+import { step } from '../../src/core/turn/machine.ts';
+import { startState, type TurnPlan } from '../../src/core/turn/state.ts';
+import { expectLaws } from '../support/laws.ts';
+
+const PLAN: TurnPlan = {
+  seed: 'a'.repeat(32),
+  reasoning: 'summary_text',
+  owners: new Map(),
+  ownedAs: 'mcp_call',
+  queuedEvent: false,
+  outputBytes: 1 << 20,
+  argumentBytes: 1 << 20,
+};
+
+/** A whole turn of what the model says, in batches of `size`; its last event. */
+function played(said: readonly ModelEvent[], plan: Partial<TurnPlan> = {}, size = said.length + 2) {
+  const inputs: readonly TurnInput[] = [{ type: 'start' }, ...said, { type: 'end', at: 1 }];
+  const told: TurnEvent[] = [];
+  let state = startState({ ...PLAN, ...plan });
+  for (let start = 0; start < inputs.length; start += size) {
+    const [next, events] = step(state, inputs.slice(start, start + size));
+    state = next;
+    told.push(...events);
+  }
+  expectLaws(told);
+  const end = told.at(-1);
+  if (end?.type !== 'turn-end') throw new Error('The turn did not end.');
+  return end;
+}
+
+const thinks = (text: string): ModelEvent => ({ type: 'reasoning-delta', text });
+const seals = (encrypted: string): ModelEvent => ({ type: 'reasoning-end', encrypted });
+const FINISH: ModelEvent = { type: 'finish', reason: 'stop' };
+
+describe('the end of a thought', () => {
+  const part = (text: string) => [{ type: 'summary_text', text }];
+
+  it('[X-07] [S-08] closes its item with what leads back to it, and the next thought has its own', () => {
+    const { output } = played([
+      thinks('a'),
+      thinks('b'),
+      seals('one'),
+      thinks('c'),
+      seals('two'),
+      seals('three'),
+      FINISH,
+    ]);
+    const item = { type: 'reasoning', status: 'completed' };
+    expect(output).toMatchObject([
+      { ...item, summary: part('ab'), encrypted_content: 'one' },
+      { ...item, summary: part('c'), encrypted_content: 'two' },
+      { ...item, summary: [], encrypted_content: 'three' },
+    ]);
+  });
+
+  it('[X-07] [S-08] goes beside raw reasoning as well', () => {
+    const { output } = played([thinks('a'), seals('one'), FINISH], { reasoning: 'reasoning_text' });
+    expect(output).toMatchObject([{ summary: [], content: [{ text: 'a' }], encrypted_content: 'one' }]);
+  });
+
+  it('[X-07] says nothing where the model was cut off', () => {
+    const { output } = played([thinks('a'), { type: 'finish', reason: 'length' }, seals('one')]);
+    expect(output).toEqual([expect.not.objectContaining({ encrypted_content: 'one' })]);
+    expect(output).toMatchObject([{ status: 'incomplete', summary: part('a') }]);
+  });
+
+  it('[X-07] counts against the limit of a response', () => {
+    expect(played([seals('x'.repeat(200)), FINISH], { outputBytes: 100 }).error?.code).toBe('output_too_large');
+  });
+
+  it('[X-07] [Q-06] keeps every law among whatever else is said, however it is batched', () => {
+    const event: fc.Arbitrary<ModelEvent> = fc.oneof(
+      fc.record({ type: fc.constant('reasoning-end' as const), encrypted: fc.string({ minLength: 1 }) }),
+      fc.record({ type: fc.constant('reasoning-delta' as const), text: fc.string() }),
+      fc.record({ type: fc.constant('text-delta' as const), text: fc.string() }),
+      fc.record({
+        type: fc.constant('tool-call-delta' as const),
+        call: fc.nat(2),
+        name: fc.constant('look'),
+        arguments: fc.string(),
+      }),
+      fc.record({ type: fc.constant('finish' as const), reason: fc.constantFrom('stop' as const, 'length' as const) }),
+    );
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 12 }), fc.integer({ min: 1, max: 5 }), (said, size) => {
+        expect(played(said, {}, size)).toEqual(played(said));
+      }),
+    );
+  });
+});
