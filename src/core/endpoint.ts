@@ -1,6 +1,7 @@
 /** What all endpoints have in common: errors in the envelope, hooks told, the request's id on every answer. */
 import { inspect } from 'node:util';
 import type { Call } from './call.ts';
+import { inDialect } from './dialects/speak.ts';
 import { type ApiError, toApiError } from './errors.ts';
 import { tell } from './hooks.ts';
 import type { CoreSettings } from './options.ts';
@@ -12,12 +13,11 @@ export type Endpoint = (call: Call) => Promise<Reply>;
 /** The endpoint with all of that around it. */
 export function answered(endpoint: Endpoint, settings: CoreSettings): Endpoint {
   return async (call) => {
-    try {
-      return withRequestId(await endpoint(call), call);
-    } catch (error) {
+    const reply = await endpoint(call).catch((error: unknown) => {
       if (call.signal.aborted) throw error;
       return errorReplyTo(error, call, settings);
-    }
+    });
+    return inDialect(withRequestId(reply, call), settings.dialectOf(call.request));
   };
 }
 

@@ -1,5 +1,9 @@
 /** The options that all routers and adapters share, checked once. */
+import { inspect } from 'node:util';
 import { memoryStore } from '../stores/memory.ts';
+import type { Call } from './call.ts';
+import type { Dialect, DialectName } from './dialects/dialect.ts';
+import { DIALECTS, openai } from './dialects/dialects.ts';
 import type { Hooks } from './hooks.ts';
 import { DEFAULT_LIMITS, type Limits } from './limits.ts';
 import { checkOptions, type OptionCheck } from './options-check.ts';
@@ -42,24 +46,38 @@ export interface CoreOptions {
   readonly onStoreError?: 'fail' | 'continue' | undefined;
   /** Whether `response.queued` is sent. Default: false. */
   readonly queuedEvent?: boolean | undefined;
+  /** Whose clients are served, for all requests or by request. Default: `openai`. */
+  readonly dialect?: DialectName | DialectOf | undefined;
   readonly hooks?: Hooks | undefined;
 }
 
 /** Chooses the tools of one request; `request` is the host framework's own. */
 export type ToolsOf = (request: unknown) => readonly ToolProvider[];
 
-/** The options with every default filled in. */
-export interface CoreSettings {
-  readonly toolsOf: ToolsOf;
+/** Chooses the dialect of one request; `request` is the host framework's own. */
+export type DialectOf = (request: unknown) => DialectName;
+
+/** How responses are shown, which a dialect may have ideas of its own about. */
+export interface Shown {
   readonly mcpItems: 'mcp_call' | 'function_call';
-  readonly upstream: Upstream;
-  readonly store: ResponseStore;
   readonly reasoning: 'summary' | 'text' | 'spec';
   readonly heartbeat: WantedHeartbeat;
+  readonly queuedEvent: boolean;
+  /** Whether clients are told which tools a server of tools has. */
+  readonly listsTools: boolean;
+}
+
+/** The options with every default filled in. */
+export interface CoreSettings extends Shown {
+  readonly toolsOf: ToolsOf;
+  readonly upstream: Upstream;
+  readonly store: ResponseStore;
   readonly limits: Limits;
   readonly onStoreError: 'fail' | 'continue';
-  readonly queuedEvent: boolean;
   readonly hooks: Hooks;
+  /** The dialect of a request, and how responses are shown in it. */
+  readonly dialectOf: (request: unknown) => Dialect;
+  readonly shownIn: (dialect: Dialect) => Shown;
   /** Whether the store is given what the client asked not to store: a connection remembers it for itself. */
   readonly keepsUnstored?: boolean;
 }
@@ -100,6 +118,7 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   limits: (value) => isRecord(value) || 'an object',
   onStoreError: oneOf('fail', 'continue'),
   queuedEvent: (value) => typeof value === 'boolean' || 'true or false',
+  dialect: (value) => typeof value === 'function' || oneOf(...Object.keys(DIALECTS))(value),
   hooks: (value) => isRecord(value) || 'an object of functions',
 };
 
@@ -126,22 +145,47 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
     onError: hook,
     onNote: hook,
   });
-  const beat = heartbeatSettings(`${owner}: heartbeat`, heartbeat || {});
+  const beat = heartbeat ? heartbeatSettings(`${owner}: heartbeat`, heartbeat) : undefined;
   const settledLimits = { ...DEFAULT_LIMITS, ...given(limits) };
+  const dialectOf = dialectsOf(owner, options.dialect);
+  const shownIn = ({ shown = {} }: Dialect): Shown => ({
+    mcpItems: options.mcpItems ?? shown.mcpItems ?? 'mcp_call',
+    reasoning: options.reasoning ?? shown.reasoning ?? 'summary',
+    heartbeat: heartbeat === false ? NO_BEATS : (beat ?? shown.heartbeat ?? heartbeatSettings(owner, {})),
+    queuedEvent: options.queuedEvent ?? shown.queuedEvent ?? false,
+    listsTools: shown.listsTools ?? true,
+  });
   return {
+    ...shownIn(typeof options.dialect === 'string' ? DIALECTS[options.dialect] : openai),
     store: boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs),
     toolsOf: toolsOf(options.tools),
-    mcpItems: options.mcpItems ?? 'mcp_call',
-    reasoning: options.reasoning ?? 'summary',
-    heartbeat: {
-      ...beat,
-      intervalMs: heartbeat === false ? undefined : beat.intervalMs,
-    },
     limits: settledLimits,
     onStoreError: options.onStoreError ?? 'fail',
-    queuedEvent: options.queuedEvent ?? false,
     hooks,
+    dialectOf,
+    shownIn,
   };
+}
+
+const NO_BEATS: WantedHeartbeat = { intervalMs: undefined, style: 'comment' };
+
+function dialectsOf(owner: string, dialect: CoreOptions['dialect'] = 'openai'): CoreSettings['dialectOf'] {
+  if (typeof dialect === 'string') {
+    const always = DIALECTS[dialect];
+    return () => always;
+  }
+  return (request) => {
+    const name = dialect(request);
+    if (Object.hasOwn(DIALECTS, name)) return DIALECTS[name];
+    throw new TypeError(`${owner}: dialect: there is no dialect ${inspect(name)}`);
+  };
+}
+
+/** The settings for one request, whose dialect may show responses in its own way. */
+export function settingsFor(settings: CoreSettings, { request }: Pick<Call, 'request'>): CoreSettings {
+  const { dialectOf, shownIn } = settings;
+  const dialect = dialectOf(request);
+  return dialect.shown ? { ...settings, ...shownIn(dialect) } : settings;
 }
 
 /** The heartbeat with its defaults; throws a `TypeError` for a bad option. */

@@ -6,6 +6,8 @@ export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | AsyncIterable<string>;
+  /** The names of the tools that the server runs in this turn, for dialects that tell them from the client's. */
+  readonly ownedTools?: { has(name: string): boolean };
 }
 
 /** Headers of every event stream: no proxy may hold it back, compress it or cache it. */

@@ -1,14 +1,14 @@
 /** The options of the middlewares: those of the routers are taken too, so that one object can be shared by all. */
 import type { CoreOptions, CoreSettings } from '../core/options.ts';
-import { coreChecks, oneOf, preparationSettings } from '../core/options.ts';
+import { coreChecks, preparationSettings } from '../core/options.ts';
 import { checkOptions, type OptionCheck } from '../core/options-check.ts';
 import type { NodeRequest, ScopeOf } from '../node/node-call.ts';
 import type { Dialect } from './dialect.ts';
 
 /** What every middleware understands; the routers' options that it has no use for are ignored. */
-export interface MiddlewareOptions<Req extends NodeRequest = NodeRequest> extends CoreOptions {
-  /** The API whose words the requests are in. Default: told by the path, else by the body. */
-  readonly dialect?: Dialect | undefined;
+export interface MiddlewareOptions<Req extends NodeRequest = NodeRequest> extends Omit<CoreOptions, 'dialect'> {
+  /** The API whose words the requests are in. Default, also for a router's dialect: told by the path, else by the body. */
+  readonly dialect?: Dialect | CoreOptions['dialect'];
   /** Whose responses a request may see, such as the user's id. Default: a digest of the `Authorization` header. */
   readonly scope?: ScopeOf<Req> | undefined;
 }
@@ -19,6 +19,10 @@ export interface MiddlewareSettings<Req extends NodeRequest> extends Omit<CoreSe
   readonly scope: ScopeOf<Req> | undefined;
 }
 
+function isDialect(value: unknown): value is Dialect {
+  return value === 'responses' || value === 'chat-completions';
+}
+
 const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
 
 /** Throws a `TypeError` that names the option at fault; `more` checks the options that only this middleware has. */
@@ -27,7 +31,9 @@ export function middlewareSettings<Req extends NodeRequest>(
   options: MiddlewareOptions<Req>,
   more: Readonly<Record<string, OptionCheck>> = {},
 ): MiddlewareSettings<Req> {
-  const dialect = oneOf('responses', 'chat-completions');
+  const dialect: OptionCheck = (value) => isDialect(value) || (coreChecks.dialect?.(value) ?? true);
   checkOptions(owner, options, { ...coreChecks, dialect, scope: isFunction, ...more });
-  return { ...preparationSettings(owner, options), dialect: options.dialect, scope: options.scope };
+  const { dialect: wanted, ...shared } = options;
+  const forced = isDialect(wanted) ? wanted : undefined;
+  return { ...preparationSettings(owner, shared), dialect: forced, scope: options.scope };
 }

@@ -3,6 +3,7 @@
 import type { Call } from '../core/call.ts';
 import { repairMessages } from '../core/chat-completions/repair.ts';
 import { oneOf } from '../core/options.ts';
+import type { TurnContext } from '../core/prepare/context.ts';
 import type { Prepare } from '../core/prepare/prepare.ts';
 import { type Repair, type Repaired, rejectFirst } from '../core/prepare/repair.ts';
 import { isRecord } from '../core/record.ts';
@@ -37,16 +38,31 @@ export function validateMessages<Req extends NodeRequest = NodeRequest>(
     function repairStep(call) {
       const { body } = call;
       if (!isRecord(body) || !Array.isArray(body[field])) return call;
-      const { list, repairs } = repair(body[field]);
+      const given: readonly unknown[] = body[field];
+      const repaired = repair(given);
+      const { list, repairs } = repaired;
       if (mode === 'reject') rejectFirst(repairs);
       if (mode === 'reject' || repairs.length === 0) return call;
       report(onRepair, repairs, call);
-      return { ...call, body: { ...body, [field]: list } };
+      return { ...call, body: { ...body, [field]: list }, context: stillLoaded(call.context, given, repaired) };
     };
   return asMiddleware(
     { responses: step('input', repairInput), 'chat-completions': step('messages', repairMessages) },
     settings,
   );
+}
+
+/** What was loaded and repaired is still not the client's own, or it would be kept again with each turn. */
+function stillLoaded(
+  context: TurnContext = {},
+  given: readonly unknown[],
+  { list, places }: Repaired<unknown>,
+): TurnContext {
+  const { history } = context;
+  if (!history) return context;
+  const known = new Set(history.loaded);
+  const loaded = list.filter((_, at) => known.has(given[places[at] ?? -1]));
+  return { ...context, history: { ...history, loaded } };
 }
 
 function report(onRepair: ValidateMessagesOptions['onRepair'], repairs: readonly Repair[], { requestId }: Call): void {

@@ -27,7 +27,9 @@ export async function prepareChatHistory(call: Call, settings: PrepareSettings):
   const [past, own] = await Promise.all(
     [earlier, body.messages.slice(answers.length)].map((messages) => restoreResults(store, scope, messages)),
   );
-  const loaded = (past ?? []).filter((message) => !isAnswer(message, answers));
+  const asked = (past ?? []).findLastIndex(({ role }) => role === 'assistant');
+  // Some servers count ids from 0 in every answer: only what stands behind the last calls can answer them.
+  const loaded = (past ?? []).filter((message, at) => at < asked || !isAnswer(message, answers));
   const continued = { ...(previous ? rest : body), messages: [...(past ?? []), ...(own ?? [])] };
   return { ...call, body: continued, context: { ...context, history: { previous, loaded } } };
 }

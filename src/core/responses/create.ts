@@ -23,9 +23,10 @@ export async function createResponse(call: Call, settings: CoreSettings, turns: 
     const { info, started, turn } = await prepareTurn(call, settings, signal);
     tell(hooks, 'onRequest', info);
     const batches = observed(runTurn(turn), info, hooks, leave);
-    if (!info.stream) return jsonReply(endedResource(started, await lastEvent(batches)));
+    const ownedTools = turn.plan.owners;
+    if (!info.stream) return { ...jsonReply(endedResource(started, await lastEvent(batches))), ownedTools };
     const keepalive = heartbeatOf(call, settings).style === 'ping' ? 'ping' : 'keepalive';
-    return streamReply(await frames(batches, { started, reasoning, keepalive }));
+    return { ...streamReply(await frames(batches, { started, reasoning, keepalive })), ownedTools };
   } catch (error) {
     leave();
     throw error;

@@ -2,10 +2,11 @@
 import { type Activity, activity } from '../activity.ts';
 import type { Call } from '../call.ts';
 import { conversationRoutes } from '../conversations/endpoints.ts';
+import { DIALECTS } from '../dialects/dialects.ts';
 import { answered, type Endpoint, modelsEndpoint } from '../endpoint.ts';
 import { ApiError } from '../errors.ts';
 import { isResponseId } from '../ids.ts';
-import type { CoreSettings } from '../options.ts';
+import { type CoreSettings, settingsFor } from '../options.ts';
 import { jsonReply } from '../reply.ts';
 import type { Route } from '../routes.ts';
 import { fromStore, type StoredResponse } from '../store.ts';
@@ -42,14 +43,16 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
     return jsonReply(wholeResource(await stored(call)));
   }
 
+  const create: Endpoint = async (call) => createResponse(call, settingsFor(settings, call), turns);
   const on = (endpoint: Endpoint) => answered(endpoint, settings);
   const inputItems = on(async (call) => jsonReply(page((await stored(call)).input, call.query)));
   const routes: readonly Route[] = [
-    { method: 'POST', path: '/responses', endpoint: on((call) => createResponse(call, settings, turns)) },
+    { method: 'POST', path: '/responses', endpoint: on(create) },
     { method: 'GET', path: '/responses/:id', endpoint: on(retrieve) },
     { method: 'DELETE', path: '/responses/:id', endpoint: on(remove) },
     { method: 'GET', path: '/responses/:id/input_items', endpoint: inputItems },
     ...conversationRoutes(settings),
+    ...Object.values(DIALECTS).flatMap((dialect) => dialect.routes?.(settings, turns) ?? []),
     { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
   ];
   return { routes, drain: turns.drain };

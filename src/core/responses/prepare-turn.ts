@@ -59,7 +59,7 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
   const turn: Turn = {
     plan: planOf(seed, tools, offer, settings),
     // Strict Open Responses knows no item for them.
-    lists: settings.mcpItems === 'mcp_call' ? newLists(offer, conversation) : new Map(),
+    lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(offer, conversation) : new Map(),
     request: modelRequest(body, forModel(conversation, offer), tools),
     upstream,
     call: { signal, headers: passedHeaders(call), limits, note },

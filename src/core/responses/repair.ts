@@ -52,60 +52,92 @@ function isId(id: unknown): boolean {
 }
 
 function answered(entries: readonly Entry[], found: Found): readonly Entry[] {
-  const calls = entries.filter(({ item }) => isCall(item));
-  const moved = new Set<Entry>();
-  const gone = new Set<Entry>();
+  const calls = openCalls(entries.filter(({ item }) => isCall(item)));
+  const placed: Entry[] = [];
   for (const entry of entries) {
-    if (!isCallOutput(entry.item)) continue;
-    const call = callOf(entry, calls);
-    if (!call && !isUsable(entry, calls, found)) gone.add(entry);
-    if (!call) continue;
-    call.output = entry;
-    if (call.index < entry.index) continue;
-    moved.add(entry);
-    found('misplaced_output', entry.index, `it must stand behind the call '${entry.item.call_id}'.`);
+    if (isCall(entry.item)) calls.reach(entry);
+    if (!isCallOutput(entry.item) || mayStay(entry, calls, found)) placed.push(entry);
   }
-  return inOrder(
-    entries.filter((entry) => !moved.has(entry) && !gone.has(entry)),
-    moved,
-    found,
-  );
+  return inOrder(placed, found);
 }
 
-/** The newest unanswered call before the output, since ids come back in later turns; else the first one after it. */
-function callOf({ item, index }: Entry, calls: readonly Entry[]): Entry | undefined {
-  const open = calls.filter((call) => !call.output && call.item.call_id === item.call_id);
-  return open.findLast((call) => call.index < index) ?? open[0];
+/** The calls without an output. A conversation may be long: no output costs more to place than another. */
+interface OpenCalls {
+  /** Says that the walk along the list has come to this call. */
+  reach(call: Entry): void;
+  /** The newest call before the walk's place, since ids come back in later turns; else the first one after it. */
+  take(id: unknown): Entry | undefined;
+  isKnown(id: unknown): boolean;
 }
 
-/** An output that names its tool brings its call along. */
-function isUsable({ item, index }: Entry, calls: readonly Entry[], found: Found): boolean {
-  const { call_id: id } = item;
-  if (calls.some((call) => call.item.call_id === id)) {
-    found('duplicate_output', index, `the call '${id}' has its output already.`);
-    return false;
+function openCalls(calls: readonly Entry[]): OpenCalls {
+  const before = new Map<unknown, Entry[]>();
+  const after = new Map<unknown, Entry[]>();
+  for (const call of calls.toReversed()) push(after, call);
+  return {
+    reach(call) {
+      if (call.output) return;
+      after.get(call.item.call_id)?.pop();
+      push(before, call);
+    },
+    take: (id) => before.get(id)?.pop() ?? after.get(id)?.pop(),
+    isKnown: (id) => after.has(id),
+  };
+}
+
+function push(calls: Map<unknown, Entry[]>, call: Entry): void {
+  const { call_id: id } = call.item;
+  const known = calls.get(id);
+  if (known) known.push(call);
+  else calls.set(id, [call]);
+}
+
+/** Whether the output stays where it is; one that stands before its call is moved behind it. */
+function mayStay(output: Entry, calls: OpenCalls, found: Found): boolean {
+  const { item, index } = output;
+  const { call_id: id, name } = item;
+  const call = calls.take(id);
+  if (call) {
+    call.output = output;
+    if (isBefore(output, call)) found('misplaced_output', index, `it must stand behind the call '${id}'.`);
+    return !isBefore(output, call);
   }
-  if (typeof item.name === 'string') return true;
-  found('orphan_output', index, `there is no call with the call_id '${id}'.`);
+  if (calls.isKnown(id)) found('duplicate_output', index, `the call '${id}' has its output already.`);
+  // An output that names its tool brings its call along.
+  else if (typeof name === 'string') return true;
+  else found('orphan_output', index, `there is no call with the call_id '${id}'.`);
   return false;
 }
 
+function isBefore(output: Entry, call: Entry): boolean {
+  return output.index < call.index;
+}
+
 /** What a call still needs comes behind it and its neighbours, so that parallel calls stay together. */
-function inOrder(entries: readonly Entry[], moved: ReadonlySet<Entry>, found: Found): readonly Entry[] {
+function inOrder(entries: readonly Entry[], found: Found): readonly Entry[] {
   const list: Entry[] = [];
   let owed: Entry[] = [];
   for (const entry of entries) {
-    if (!isCall(entry.item)) list.push(...owed.splice(0));
+    // An output behind a call that was cut off could be taken for that one's.
+    if (!isCall(entry.item) || isCutOff(entry)) {
+      for (const output of owed) list.push(output);
+      owed = [];
+    }
     list.push(entry);
-    if (isCall(entry.item)) owed = [...owed, ...owedTo(entry, moved, found)];
+    if (isCall(entry.item)) owed.push(...owedTo(entry, found));
   }
   return [...list, ...owed];
 }
 
-function owedTo({ item, index, output }: Entry, moved: ReadonlySet<Entry>, found: Found): readonly Entry[] {
-  if (output) return moved.has(output) ? [output] : [];
+function isCutOff({ item }: Entry): boolean {
+  return item.status === 'incomplete';
+}
+
+function owedTo(call: Entry, found: Found): readonly Entry[] {
+  const { item, index, output } = call;
+  if (output) return isBefore(output, call) ? [output] : [];
   // A call that was cut off is left out by whoever writes the conversation for a model.
-  if (item.status === 'incomplete') return [];
+  if (isCutOff(call)) return [];
   found('missing_output', index, `the call '${item.call_id}' of '${item.name}' has no output.`);
   return [{ item: { type: `${item.type}_output`, call_id: item.call_id, output: NO_OUTPUT }, index: -1 }];
 }

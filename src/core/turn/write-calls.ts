@@ -73,10 +73,10 @@ function shownAs({ plan }: Draft, { owner, form }: Pick<OpenCall, 'owner' | 'for
 function callItem(draft: Draft, call: OpenCall, status: ItemStatus): OutputItem {
   if (call.owner && shownAs(draft, call) === 'mcp_call') return mcpCall(call as WaitingCall, status, null, null);
   const { id, callId, input, arguments: text } = call;
-  const head = { id, status, call_id: callId, ...clientsName(call) };
+  const said = { status, call_id: callId, ...clientsName(call) };
   return shownAs(draft, call) === 'custom_tool_call'
-    ? { ...head, type: 'custom_tool_call', input }
-    : { ...head, type: 'function_call', arguments: text };
+    ? { id, type: 'custom_tool_call', ...said, input }
+    : { id, type: 'function_call', ...said, arguments: text };
 }
 
 /** What the client calls the tool. */

@@ -1,0 +1,44 @@
+/** A dialect: how one kind of server spells the Responses API, as a rewriting of what this one says anyway. */
+import type { Activity } from '../activity.ts';
+import type { ErrorBody } from '../errors.ts';
+import type { CoreSettings, Shown } from '../options.ts';
+import type { Route } from '../routes.ts';
+
+/** A JSON object of the wire. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** One event of a stream, parsed; its sequence number is given anew when it is written. */
+export type Frame = Fields & { readonly type: string };
+
+/** What a dialect may ask about the response that it rewrites. */
+export interface About {
+  /** Whether the server runs the tool of this name. */
+  readonly isOwned: (name: string) => boolean;
+}
+
+/** Everything in which a dialect differs; what is left out is as in OpenAI's own. */
+export interface Dialect {
+  readonly name: DialectName;
+  /** What has an option of its own; an option that the host sets wins. */
+  readonly shown?: Partial<Shown>;
+  /** What stands in a stream besides the events' data. */
+  readonly wire?: Wire;
+  /** Begins a response; each of its frames becomes none, one or several. */
+  readonly rewriter?: (about: About) => (frame: Frame) => readonly Frame[];
+  /** Rewrites a whole response, as it is answered in JSON. */
+  readonly resource?: (resource: Fields, about: About) => Fields;
+  /** Rewrites an error as it is answered with a status. */
+  readonly errorBody?: (error: ErrorBody) => Fields;
+  /** Further routes. */
+  readonly routes?: (settings: CoreSettings, turns: Activity) => readonly Route[];
+}
+
+/** What stands in a stream besides the events' data. */
+export interface Wire {
+  readonly eventLine: boolean;
+  readonly sequenceNumbers: boolean;
+  readonly done: boolean;
+}
+
+/** The dialects, by the systems that speak them. */
+export type DialectName = 'openai' | 'open-responses-server' | 'vllm-responses' | 'tokligence';
