@@ -2,14 +2,16 @@
 import { inspect } from 'node:util';
 import { isRecord } from '../core/record.ts';
 import type { ResponseKey, ResponseStore, StoredResponse } from '../core/store.ts';
+import { type MemoryConversations, memoryConversations } from './memory-conversations.ts';
+import { memoryRoom } from './memory-room.ts';
 
 /** The bounds of a memory store; `undefined` means the default. */
 export interface MemoryStoreOptions {
   /** How many responses at most; 10,000 by default. */
   readonly maxResponses?: number | undefined;
-  /** How many bytes of JSON (UTF-8) at most, over all responses; 256 MiB by default. */
+  /** How many bytes of JSON (UTF-8) at most, over all responses and conversations; 256 MiB by default. */
   readonly maxBytes?: number | undefined;
-  /** How long a response is kept after it was put, in milliseconds; 30 days by default. */
+  /** How long a response is kept after its put, a conversation after its last change, in ms; 30 days by default. */
   readonly ttlMs?: number | undefined;
   /** The clock, in milliseconds since the epoch; `Date.now` by default. */
   readonly now?: (() => number) | undefined;
@@ -23,14 +25,8 @@ export interface MemoryStore extends ResponseStore {
   put(response: StoredResponse): void;
   delete(key: ResponseKey): boolean;
   chain(key: ResponseKey, limit: number): readonly StoredResponse[];
+  readonly conversations: MemoryConversations;
   close(): void;
-}
-
-/** A response as JSON text: what nobody can change later, and whose size is known exactly. */
-interface Kept {
-  readonly text: string;
-  readonly bytes: number;
-  readonly expiresAt: number;
 }
 
 const DEFAULTS = {
@@ -40,50 +36,26 @@ const DEFAULTS = {
   now: () => Date.now(),
 };
 
-/** Keeps responses until they expire or until newer ones need the room, oldest first. It runs no timer. */
+/**
+ * Keeps responses and conversations until they expire or until newer ones need the room, oldest first; a conversation
+ * is as old as its last change. It runs no timer.
+ */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   const { maxResponses, maxBytes, ttlMs, now } = settingsFrom(options);
-  // A Map keeps the order of insertion, so its front is the oldest.
-  const kept = new Map<string, Kept>();
-  let bytes = 0;
+  const room = memoryRoom({ maxBytes, now });
+  // JSON text: what nobody can change later, and whose size is known exactly.
+  const texts = room.shelf<string>(maxResponses);
 
   function get(key: ResponseKey): StoredResponse | undefined {
-    const found = find(key);
+    const text = texts.find(placeOf(key));
     // The cast: only `put` writes these texts.
-    return found && (JSON.parse(found.text) as StoredResponse);
-  }
-
-  function find(key: ResponseKey): Kept | undefined {
-    const place = placeOf(key);
-    const found = kept.get(place);
-    if (found && found.expiresAt > now()) return found;
-    drop(place);
-    return undefined;
+    return text === undefined ? undefined : (JSON.parse(text) as StoredResponse);
   }
 
   function put(response: StoredResponse): void {
     const text = JSON.stringify(response);
-    const size = Buffer.byteLength(text);
-    if (size > maxBytes)
-      throw new Error(`memoryStore: ${response.id} takes ${size} bytes, more than maxBytes, ${maxBytes}`);
-    const place = placeOf(response);
-    drop(place);
-    kept.set(place, { text, bytes: size, expiresAt: Math.min(now() + ttlMs, response.expiresAt ?? Infinity) });
-    bytes += size;
-    evict();
-  }
-
-  function evict(): void {
-    const time = now();
-    for (const [place, { expiresAt }] of kept) {
-      if (expiresAt > time && kept.size <= maxResponses && bytes <= maxBytes) return;
-      drop(place);
-    }
-  }
-
-  function drop(place: string): boolean {
-    bytes -= kept.get(place)?.bytes ?? 0;
-    return kept.delete(place);
+    const expiresAt = Math.min(now() + ttlMs, response.expiresAt ?? Number.POSITIVE_INFINITY);
+    texts.keep(placeOf(response), text, { id: response.id, bytes: Buffer.byteLength(text), expiresAt });
   }
 
   function chain(key: ResponseKey, limit: number): readonly StoredResponse[] {
@@ -99,16 +71,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return {
     name: 'memory',
     get size() {
-      return kept.size;
+      return texts.size;
     },
     get,
     put,
-    delete: (key) => find(key) !== undefined && drop(placeOf(key)),
+    delete: (key) => texts.drop(placeOf(key)),
     chain,
-    close() {
-      kept.clear();
-      bytes = 0;
-    },
+    conversations: memoryConversations({ shelf: room.shelf(), placeOf, expiry: () => now() + ttlMs }),
+    close: room.clear,
   };
 }
 

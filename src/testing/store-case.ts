@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ResponseKey, ResponseStore, StoredResponse } from '../core/store.ts';
+import {
+  chainOf,
+  type MaybePromise,
+  type ResponseKey,
+  type ResponseStore,
+  type StoredResponse,
+} from '../core/store.ts';
 
 /** The clock that a store under test reads, where the test can turn it. */
 export interface StoreContractClock {
@@ -17,6 +23,11 @@ export interface StoreSubject {
   /** Undefined where the real time has to pass. */
   readonly clock: StoreContractClock | undefined;
   readonly unitMs: number;
+}
+
+/** Whatever finds something by its key: responses or conversations. */
+interface Finder {
+  get(key: ResponseKey): MaybePromise<unknown>;
 }
 
 /** One case of the contract. */
@@ -53,13 +64,25 @@ export function assertSame(actual: StoredResponse | undefined, expected: StoredR
 }
 
 /** Asserts that nothing is found under the key. */
-export async function assertMissing(store: ResponseStore, key: ResponseKey): Promise<void> {
+export async function assertMissing(store: Finder, key: ResponseKey): Promise<void> {
   assert.equal(await store.get(key), undefined, `${JSON.stringify(key)} must be missing`);
+}
+
+/** The ids of the chain, newest first. */
+export async function idsOfChain(store: ResponseStore, key: ResponseKey, limit = 10): Promise<readonly string[]> {
+  // Not by map: an array of a driver, made in another realm than the test runner's, would make one like it.
+  return Array.from(await chainOf(store, key, limit), ({ id }) => id);
+}
+
+/** Lets so many units of time pass, by the test's clock where there is one. */
+export async function elapse({ clock, unitMs }: Omit<StoreSubject, 'store'>, units: number): Promise<void> {
+  if (clock) await clock.advance(units * unitMs);
+  else await pause(units * unitMs);
 }
 
 /** Waits until the response is gone, by the test's clock where there is one; fails where it stays. */
 export async function assertGoes(
-  { store, clock, unitMs }: StoreSubject,
+  { store, clock, unitMs }: Omit<StoreSubject, 'store'> & { readonly store: Finder },
   key: ResponseKey,
   units: number,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 /** The store contract on chains: a response and its ancestors, newest first. */
 import assert from 'node:assert/strict';
-import { chainOf, type ResponseKey, type ResponseStore, type StoredResponse } from '../core/store.ts';
-import { assertSame, freshScope, type StoreCase, turn } from './store-case.ts';
+import { chainOf, type ResponseStore, type StoredResponse } from '../core/store.ts';
+import { assertSame, freshScope, idsOfChain, type StoreCase, turn } from './store-case.ts';
 
 /** The cases about chains; a store without `chain` is walked with `get`, as the core does. */
 export const chainCases: readonly StoreCase[] = [
@@ -64,12 +64,14 @@ export const chainCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'ends a chain where an ancestor was deleted',
+    name: 'ends a chain where an ancestor was deleted, and lets what is left be continued',
     async run({ store }) {
-      const [first, second, third] = linked(freshScope(), ['resp_1', 'resp_2', 'resp_3']);
+      const [first, second, third, fourth] = linked(freshScope(), ['resp_1', 'resp_2', 'resp_3', 'resp_4']);
       await putAll(store, [first, second, third]);
       await store.delete(second);
       assert.deepEqual(await idsOfChain(store, third), ['resp_3']);
+      await store.put(fourth);
+      assert.deepEqual(await idsOfChain(store, fourth), ['resp_4', 'resp_3']);
       assert.deepEqual(await idsOfChain(store, first), ['resp_1']);
     },
   },
@@ -87,10 +89,6 @@ export const chainCases: readonly StoreCase[] = [
 
 async function putAll(store: ResponseStore, responses: readonly StoredResponse[]): Promise<void> {
   await Promise.all(responses.map((response) => store.put(response)));
-}
-
-async function idsOfChain(store: ResponseStore, key: ResponseKey, limit = 10): Promise<readonly string[]> {
-  return (await chainOf(store, key, limit)).map(({ id }) => id);
 }
 
 /** One response for each id, each continuing the one before it, all made in the same millisecond. */

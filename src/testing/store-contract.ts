@@ -2,6 +2,7 @@
 import type { ResponseStore } from '../core/store.ts';
 import type { StoreCase, StoreContractClock } from './store-case.ts';
 import { chainCases } from './store-chain-cases.ts';
+import { conversationCases } from './store-conversation-cases.ts';
 import { expiryCases } from './store-expiry-cases.ts';
 import { keepingCases } from './store-keeping-cases.ts';
 import { scopeCases } from './store-scope-cases.ts';
@@ -31,19 +32,21 @@ export interface StoreContract {
   readonly create: (options: StoreContractOptions) => StoreUnderTest | Promise<StoreUnderTest>;
   /** The shortest time to live that the store tells apart: 1000 where it counts whole seconds; 1 by default. */
   readonly ttlGranularityMs?: number;
+  /** `false` leaves out the cases about conversations, for a store that has none; true by default. */
+  readonly conversations?: boolean;
 }
+
+const responseCases = [...keepingCases, ...scopeCases, ...chainCases, ...expiryCases];
 
 // Shorter, and on a slow machine a response could expire before it was read once.
 const SHORTEST_UNIT_MS = 200;
 
 /** Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`. */
 export function storeContract(contract: StoreContract): void {
-  const { describe = (_name, body) => body(), it } = contract;
-  describe('response store contract', () => {
-    for (const storeCase of [...keepingCases, ...scopeCases, ...chainCases, ...expiryCases]) {
-      it(storeCase.name, () => runCase(contract, storeCase));
-    }
-  });
+  const { conversations = true, describe = (_name, body) => body(), it } = contract;
+  const register = (storeCase: StoreCase) => it(storeCase.name, () => runCase(contract, storeCase));
+  describe('response store contract', () => responseCases.forEach(register));
+  if (conversations) describe('conversation store contract', () => conversationCases.forEach(register));
 }
 
 async function runCase({ create, ttlGranularityMs = 1 }: StoreContract, { run, ttlUnits }: StoreCase): Promise<void> {

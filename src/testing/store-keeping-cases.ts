@@ -5,9 +5,23 @@ import type { StoredResponse } from '../core/store.ts';
 import { assertMissing, assertSame, freshScope, type StoreCase, turn } from './store-case.ts';
 
 const FIVE_MEGABYTES = 5 * 1024 * 1024;
-const ODD_IDS = ['', ' ', '%', '*', "'", '"', '\\', '\u0000', '\ud800', '__proto__', 'constructor', 'x'.repeat(20_000)];
-// The last two break naive storage: a NUL ends a C string, half a surrogate pair is not UTF-8.
-const SCRIPTS = ['Größe', '日本語', 'עברית', '🧑‍🚀', 'e\u0301', '\u2028', 'a\u0000b', 'half \ud83d pair'];
+/** Ids that careless storage takes for something else. */
+export const ODD_IDS = [
+  '',
+  ' ',
+  '%',
+  '*',
+  "'",
+  '"',
+  '\\',
+  '\u0000',
+  '\ud800',
+  '__proto__',
+  'constructor',
+  'x'.repeat(20_000),
+];
+/** Texts of many scripts. The last two break naive storage: a NUL ends a C string, half a pair is not UTF-8. */
+export const SCRIPTS = ['Größe', '日本語', 'עברית', '🧑‍🚀', 'e\u0301', '\u2028', 'a\u0000b', 'half \ud83d pair'];
 
 /** One assistant message, open to edits as a careless caller's would be. */
 type EditableMessage = {

@@ -9,6 +9,7 @@ describe('fileStore', () => {
   storeContract({
     describe,
     it,
+    conversations: false,
     async create({ ttlMs }) {
       const folder = await mkdtemp(join(tmpdir(), 'file-store-'));
       return {

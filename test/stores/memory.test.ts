@@ -1,5 +1,6 @@
 /** The memory store: the contract that every store keeps, and its own bounds. */
-import type { StoredResponse } from '../../src/core/store.ts';
+import type { Item } from '../../src/core/items.ts';
+import type { StoredConversation, StoredResponse } from '../../src/core/store.ts';
 import { memoryStore } from '../../src/stores/memory.ts';
 import { storeContract } from '../../src/testing/index.ts';
 
@@ -25,6 +26,16 @@ function responseOf(bytes: number, id: string, filler = 'x'): StoredResponse {
   const empty = response(id, { resource: { filler: '' } });
   const room = bytes - Buffer.byteLength(JSON.stringify(empty));
   return response(id, { resource: { filler: filler.repeat(room / Buffer.byteLength(filler)) } });
+}
+
+/** A conversation whose JSON has exactly so many bytes. */
+function conversationOf(bytes: number, id: string): StoredConversation {
+  const empty = { scope: 's', id, createdAt: 0, metadata: { filler: '' } };
+  return { ...empty, metadata: { filler: 'x'.repeat(bytes - JSON.stringify(empty).length) } };
+}
+
+function large(id: string): Item {
+  return { type: 'message', id, text: 'x'.repeat(500) };
 }
 
 /** Which of the ids are still there. */
@@ -125,6 +136,74 @@ describe('memoryStore', () => {
       new Error('memoryStore: b takes 1001 bytes, more than maxBytes, 1000'),
     );
     expect(kept(store, 'a', 'b')).toEqual(['a']);
+  });
+
+  it('[P-16] counts conversations and their items towards maxBytes, and lets what changed last stay', () => {
+    const store = memoryStore({ maxBytes: 3000 });
+    const [first, second] = [conversationOf(500, 'first'), conversationOf(500, 'second')];
+    const left = () => [
+      ...kept(store, 'a', 'b', 'c', 'd'),
+      ...[first, second].filter((key) => store.conversations.get(key)).map(({ id }) => id),
+    ];
+    for (const made of [first, second]) store.conversations.put(made);
+    store.put(responseOf(1000, 'a'));
+    store.conversations.append(first, [large('one')]);
+    const history = ['b', 'c', 'd'].map((id) => {
+      store.put(responseOf(900, id));
+      return left();
+    });
+    expect(history).toEqual([
+      ['a', 'b', 'first'],
+      ['b', 'c', 'first'],
+      ['b', 'c', 'd'],
+    ]);
+  });
+
+  it('[P-16] evicts no conversation for more than maxResponses, and counts none', () => {
+    const store = memoryStore({ maxResponses: 1 });
+    const conversations = [conversationOf(500, 'first'), conversationOf(500, 'second')];
+    for (const made of conversations) store.conversations.put(made);
+    for (const id of ['a', 'b']) store.put(response(id));
+    expect([store.size, kept(store, 'a', 'b'), conversations.map((key) => store.conversations.get(key))]).toEqual([
+      1,
+      ['b'],
+      conversations,
+    ]);
+  });
+
+  it('[P-16] refuses items that would make a conversation larger than maxBytes, and loses nothing by it', () => {
+    const store = memoryStore({ maxBytes: 1000 });
+    const made = conversationOf(500, 'conv_1');
+    const item = { type: 'message', text: 'x'.repeat(200) };
+    store.conversations.put(made);
+    store.conversations.append(made, [item]);
+    expect(() => store.conversations.append(made, [item, item])).toThrow(
+      new Error('memoryStore: conv_1 takes 1184 bytes, more than maxBytes, 1000'),
+    );
+    expect([store.conversations.get(made), store.conversations.items(made)]).toEqual([made, [item]]);
+  });
+
+  it('[P-16] gets back the room of conversations that were deleted, shortened or closed', () => {
+    const store = memoryStore({ maxBytes: 1300 });
+    const made = conversationOf(500, 'conv_1');
+    const [one, other] = [large('one'), large('other')];
+    store.conversations.put(made);
+    store.conversations.append(made, [one]);
+    store.conversations.removeItem(made, 'one');
+    store.conversations.append(made, [other]);
+    const shortened = store.conversations.items(made);
+    store.conversations.delete(made);
+    for (const id of ['a', 'b']) store.put(responseOf(650, id));
+    const deleted = kept(store, 'a', 'b');
+    store.close();
+    store.conversations.put(made);
+    store.put(responseOf(650, 'c'));
+    expect([shortened, deleted, kept(store, 'c'), store.conversations.get(made)]).toEqual([
+      [other],
+      ['a', 'b'],
+      ['c'],
+      made,
+    ]);
   });
 
   it('[P-16] keeps a response to the last millisecond of its 30 days, and no longer', () => {

@@ -1,5 +1,12 @@
 /** The store contract itself: a store with any one of these flaws does not pass, and one without `chain` does. */
-import { chainOf, type ResponseKey, type ResponseStore, type StoredResponse } from '../../src/core/store.ts';
+import type { Item } from '../../src/core/items.ts';
+import {
+  type ConversationStore,
+  chainOf,
+  type ResponseKey,
+  type ResponseStore,
+  type StoredResponse,
+} from '../../src/core/store.ts';
 import { memoryStore } from '../../src/stores/memory.ts';
 import { type StoreContractOptions, storeContract } from '../../src/testing/index.ts';
 
@@ -132,7 +139,7 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
   ],
   [
     'deletes nothing',
-    'ends a chain where an ancestor was deleted',
+    'ends a chain where an ancestor was deleted, and lets what is left be continued',
     (store) => ({ delete: async (key) => (await store.get(key)) !== undefined }),
   ],
   [
@@ -175,6 +182,11 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
     spells(({ id }) => ({ scope: '', id })),
   ],
   ['has no scopes', '[P-13] does not delete another scope’s response', spells(({ id }) => ({ scope: '', id }))],
+  [
+    'takes an empty id for another',
+    '[P-13] keeps responses under odd scopes and ids, and finds them in a chain',
+    spells(({ scope, id }) => ({ scope, id: id || ' ' })),
+  ],
   [
     'links across scopes',
     '[P-13] gives no chain of another scope’s response, and ends a chain before one',
@@ -232,6 +244,169 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
   ],
 ];
 
+/** Appends item by item, as a list without transactions would. */
+function appendsOneByOne({ append }: ConversationStore): Partial<ConversationStore> {
+  return {
+    async append(key, items) {
+      for (const item of items) if (!(await append(key, [item]))) return false;
+      return append(key, []);
+    },
+  };
+}
+
+/** Reads, adds and writes back, as a list kept in one row would without a lock. */
+function readsAndWritesBack({ append }: ConversationStore): Partial<ConversationStore> {
+  const lists = new Map<string, readonly Item[]>();
+  return {
+    async append(key, items) {
+      const before = lists.get(key.scope) ?? [];
+      const found = await append(key, []);
+      if (found) lists.set(key.scope, [...before, ...items]);
+      return found;
+    },
+    items: ({ scope }) => lists.get(scope) ?? [],
+  };
+}
+
+/** Keeps items under another key than the conversation, and finds them wherever they are asked for. */
+function keepsItemsElsewhere(key: (key: ResponseKey) => ResponseKey): (store: ConversationStore) => ConversationStore {
+  return (store) => ({
+    ...store,
+    async append(given, items) {
+      if (!(await store.get(given))) return false;
+      await store.put({ ...key(given), createdAt: 0, metadata: {} });
+      return store.append(key(given), items);
+    },
+    items: (given) => store.items(key(given)),
+    removeItem: (given, id) => store.removeItem(key(given), id),
+  });
+}
+
+const CONVERSATION_FLAWS: readonly (readonly [
+  flaw: string,
+  failing: string,
+  make: (conversations: ConversationStore) => Partial<ConversationStore>,
+])[] = [
+  [
+    'make what is appended to',
+    '[S-17] answers whether there is a conversation to append to, even where there is nothing to add',
+    ({ append, put }) => ({
+      async append({ scope, id }, items) {
+        await put({ scope, id, createdAt: 0, metadata: {} });
+        return append({ scope, id }, items);
+      },
+    }),
+  ],
+  [
+    'always say that they appended',
+    '[S-17] answers whether there is a conversation to append to, even where there is nothing to add',
+    ({ append }) => ({ append: async (key, items) => (await append(key, items)) || true }),
+  ],
+  ['append one by one', '[S-17] neither loses nor interleaves 50 appends at the same time', appendsOneByOne],
+  ['write back what they read', '[S-17] neither loses nor interleaves 50 appends at the same time', readsAndWritesBack],
+  [
+    'give the newest item first',
+    '[S-17] keeps the order of items over many appends',
+    ({ items }) => ({ items: async (key) => (await items(key)).toReversed() }),
+  ],
+  [
+    'forget the items when metadata is replaced',
+    '[S-17] replaces the metadata at a second put, and keeps the items',
+    (store) => ({
+      async put(conversation) {
+        await store.delete(conversation);
+        await store.put(conversation);
+      },
+    }),
+  ],
+  [
+    'leave items behind',
+    '[S-17] deletes the items with the conversation, and answers whether there was one',
+    keepsItemsElsewhere(({ scope, id }) => ({ scope, id: `${id} items` })),
+  ],
+  [
+    'have no scopes for items',
+    '[P-13] keeps another scope’s conversation from every method',
+    keepsItemsElsewhere(({ id }) => ({ scope: '', id })),
+  ],
+  [
+    'remove nothing',
+    '[S-17] removes the items with one id, and keeps the others in order',
+    ({ items }) => ({ removeItem: async (key, id) => (await items(key)).some((item) => item.id === id) }),
+  ],
+  [
+    'remove one item of an id',
+    '[S-17] removes the items with one id, and keeps the others in order',
+    ({ items, append, removeItem }) => ({
+      async removeItem(key, id) {
+        const [, ...others] = (await items(key)).filter((item) => item.id === id);
+        const removed = await removeItem(key, id);
+        await append(key, others);
+        return removed;
+      },
+    }),
+  ],
+  [
+    'join scope and id by a colon',
+    '[P-13] keeps conversations apart whose scopes and ids only look alike',
+    (store) => keyed(store, ({ scope, id }) => ({ scope: '', id: `${scope}:${id}` })),
+  ],
+  [
+    'ignore case',
+    '[P-13] keeps conversations apart whose scopes and ids only look alike',
+    (store) => keyed(store, ({ scope, id }) => ({ scope, id: id.toLowerCase() })),
+  ],
+  [
+    'drop NUL',
+    '[S-17] keeps items of every kind and script as they were',
+    ({ append }) => ({
+      append: (key, items) => append(key, JSON.parse(JSON.stringify(items).replaceAll('\\u0000', ''))),
+    }),
+  ],
+  [
+    'cut a large item',
+    '[S-17] keeps an item of 1 MB',
+    ({ append }) => ({
+      append: (key, items) =>
+        append(
+          key,
+          items.filter((item) => JSON.stringify(item).length < 1_000_000),
+        ),
+    }),
+  ],
+  ['keep no copy', '[S-17] shows no later edit of what was put, appended or read', keepsNoCopy],
+];
+
+/** The store with all its keys spelt in another way. */
+function keyed(store: ConversationStore, spell: (key: ResponseKey) => ResponseKey): ConversationStore {
+  const spellings = new Map<string, ResponseKey>();
+  return {
+    async get(key) {
+      const found = await store.get(spell(key));
+      return found && { ...found, ...spellings.get(JSON.stringify(spell(key))) };
+    },
+    put(made) {
+      spellings.set(JSON.stringify(spell(made)), { scope: made.scope, id: made.id });
+      return store.put({ ...made, ...spell(made) });
+    },
+    delete: (key) => store.delete(spell(key)),
+    append: (key, items) => store.append(spell(key), items),
+    items: (key) => store.items(spell(key)),
+    removeItem: (key, id) => store.removeItem(spell(key), id),
+  };
+}
+
+function keepsNoCopy({ append }: ConversationStore): Partial<ConversationStore> {
+  const kept: Item[] = [];
+  return {
+    append(key, items) {
+      kept.push(...items);
+      return append(key, items);
+    },
+    items: () => kept,
+  };
+}
+
 describe('storeContract', () => {
   it('[X-05] passes a store without chain', async () => {
     const failed: string[] = [];
@@ -247,6 +422,38 @@ describe('storeContract', () => {
     expect([cases.length > 30, failed]).toEqual([true, []]);
   });
 
+  it('[X-05] asks nothing of conversations where it is told that there are none', () => {
+    const names: string[] = [];
+    const describe = (name: string, body: () => void) => {
+      names.push(name);
+      body();
+    };
+    storeContract({ describe, it: () => {}, create: () => ({ store: memoryStore() }), conversations: false });
+    expect(names).toEqual(['response store contract']);
+  });
+
+  it('[X-05] tells a store without conversations how to say so', async () => {
+    const errors: unknown[] = [];
+    const cases: Promise<unknown>[] = [];
+    storeContract({
+      it: (name, run) => cases.push(run().catch((error) => errors.push(...(name.includes('[S-17]') ? [error] : [])))),
+      create({ ttlMs }) {
+        const { conversations: _, ...store } = memoryStore({ ttlMs });
+        return { store };
+      },
+    });
+    await Promise.all(cases);
+    expect([...new Set(errors.map(String))]).toEqual([
+      'AssertionError [ERR_ASSERTION]: memory has no conversations; give storeContract conversations: false',
+    ]);
+  });
+
+  it.each(CONVERSATION_FLAWS)('[S-17][X-05] fails conversations that %s: %s', async (_flaw, failing, make) => {
+    const converses: Flaw = ({ conversations }) =>
+      conversations ? { conversations: { ...conversations, ...make(conversations) } } : {};
+    expect(await failures(converses)).toContain(failing);
+  });
+
   it.each(FLAWS)('[X-05] fails a store that %s: %s', async (_flaw, failing, make) => {
     expect(await failures(make)).toContain(failing);
   });
@@ -260,6 +467,8 @@ describe('storeContract', () => {
     ).toEqual([
       '[P-16] forgets a response when the store’s time to live is over',
       '[P-16] keeps a response no longer than the store’s time to live, whatever its expiresAt',
+      '[P-16] forgets a conversation and its items when the store’s time to live is over',
+      '[P-16] gives a conversation its time anew at each put and append',
     ]);
   });
 
