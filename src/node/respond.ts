@@ -1,5 +1,4 @@
 /** Writes a reply to a Node response: the one place that touches a client's socket. */
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Reply } from '../core/reply.ts';
 
@@ -26,10 +25,14 @@ async function closeUnread(body: Reply['body']): Promise<void> {
   if (typeof body !== 'string') await body[Symbol.asyncIterator]().return?.();
 }
 
-/** Resolves when the socket takes more, or never will. */
-async function writable(res: ServerResponse): Promise<void> {
-  if (res.destroyed) return;
-  const settled = new AbortController();
-  const { signal } = settled;
-  await Promise.race([once(res, 'drain', { signal }), once(res, 'close', { signal })]).finally(() => settled.abort());
+/** Resolves when the socket takes more, or never will. By hand: `once` with a signal costs 20 µs, and a burst waits often. */
+function writable(res: ServerResponse): Promise<void> {
+  if (res.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = () => {
+      res.off('drain', settle).off('close', settle);
+      resolve();
+    };
+    res.on('drain', settle).on('close', settle);
+  });
 }

@@ -8,6 +8,7 @@ import { exchange, fetchJson, parseJson } from './exchange.ts';
 import { httpClient } from './http.ts';
 import { scrubber } from './scrub.ts';
 import { requestHeaders } from './server-options.ts';
+import { type TextMemo, textMemo } from './text-memo.ts';
 import type { ChatBatch, ModelRequest, Upstream, UpstreamCall } from './upstream.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
@@ -16,6 +17,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** The data that ends a stream. */
 const DONE = '[DONE]';
+/** With blanks around it; longer data need not be looked at. */
+const LONGEST_DONE = 32;
 
 /**
  * Talks to `POST {baseURL}/chat/completions`, always asking for a stream; a server that answers with one JSON object
@@ -40,9 +43,10 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
     const body = toChatBody(request, settings, (item) => call.note(skipped(item.type)));
     const decoder = chatDecoder({ think: settings.thinkTags });
+    const memo = textMemo();
     for await (const { whole, data } of chat(body, call)) {
       const events: ModelEvent[] = [];
-      const failure = decodeBatch(data, decoder, events);
+      const failure = decodeBatch(data, { decoder, memo }, events);
       const done = !failure && (whole || isDone(data.at(-1) ?? ''));
       if (done) decoder.end(events, true);
       // What came before an error still counts, and an empty batch says that the request was taken.
@@ -72,18 +76,30 @@ function skipped(type: string) {
 
 /** Whether the data is that of the event which ends a stream. */
 export function isDone(data: string): boolean {
-  return data.trim() === DONE;
+  return data.length < LONGEST_DONE && data.trim() === DONE;
 }
 
-function decodeBatch(batch: readonly string[], decoder: ChatDecoder, events: ModelEvent[]): unknown {
+function decodeBatch(
+  batch: readonly string[],
+  { decoder, memo }: { readonly decoder: ChatDecoder; readonly memo: TextMemo },
+  events: ModelEvent[],
+): unknown {
   try {
     for (const data of batch) {
-      if (data !== '' && !isDone(data)) decoder.take(parseJson(data), events);
+      const text = memo.read(data);
+      if (text !== undefined) decoder.takeText(text, events);
+      else if (data !== '' && !isDone(data)) takeChunk(data, decoder, memo, events);
     }
   } catch (error) {
     return error;
   }
   return undefined;
+}
+
+function takeChunk(data: string, decoder: ChatDecoder, memo: TextMemo, events: ModelEvent[]): void {
+  const chunk = parseJson(data);
+  decoder.take(chunk, events);
+  memo.learn(data, chunk);
 }
 
 function modelList(body: unknown): readonly Readonly<Record<string, unknown>>[] {

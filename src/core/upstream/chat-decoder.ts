@@ -14,6 +14,8 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface ChatDecoder {
   /** Adds what the chunk says to `events`; throws `ApiError` where it carries an error. */
   take(chunk: unknown, events: ModelEvent[]): void;
+  /** The same for a chunk that says this text and nothing else. */
+  takeText(text: string, events: ModelEvent[]): void;
   /** Adds the `finish` event; throws `upstream_truncated` where the upstream gave no sign of having finished. */
   end(events: ModelEvent[], sawDone: boolean): void;
 }
@@ -39,6 +41,11 @@ export function chatDecoder({ think = true } = {}): ChatDecoder {
       spoke = true;
       // The finish is told at the end of the stream: some upstreams repeat it, or write on after it.
       if (choice.finish_reason) finish = choice.finish_reason;
+    },
+    takeText(text, events) {
+      const told = events.length;
+      takeText(text, undefined, tags, events);
+      if (events.length > told) settleBefore(calls, events, told);
     },
     end(events, sawDone) {
       tags?.end(events);
@@ -88,6 +95,7 @@ function takeDelta(
 
 /** A call that waits for its arguments began before what was just said, so it is told on first. */
 function settleBefore(calls: ToolCalls, events: ModelEvent[], told: number): void {
+  if (!calls.waiting) return;
   const said = events.splice(told);
   calls.settle(events);
   events.push(...said);

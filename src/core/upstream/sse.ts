@@ -45,6 +45,7 @@ interface Inbox {
 
 function openInbox(body: Readable, { eventBytes, onBytes }: SseOptions): Inbox {
   const decoder = new StringDecoder('utf8');
+  let unread: Buffer[] = [];
   let events: string[] = [];
   let waiting = 0;
   let ended = false;
@@ -74,17 +75,28 @@ function openInbox(body: Readable, { eventBytes, onBytes }: SseOptions): Inbox {
     },
   });
 
-  body.on('data', (chunk: Buffer) => {
+  /** All that one read brought, decoded and parsed at once: the HTTP parser calls back once for every HTTP chunk. */
+  const take = () => {
+    if (unread.length === 0) return;
+    const bytes = unread.length === 1 ? (unread[0] as Buffer) : Buffer.concat(unread);
+    unread = [];
     onBytes();
     if (ended) return;
     const before = events.length;
-    parser.feed(decoder.write(chunk));
+    parser.feed(decoder.write(bytes));
     if (waiting > HIGH_WATER) body.pause();
-    // The HTTP parser calls back once for every HTTP chunk: waiting for the tick's end joins those of one read.
-    if (before === 0 && events.length > 0) process.nextTick(settle);
+    if (before === 0 && events.length > 0) settle();
+  };
+  body.on('data', (chunk: Buffer) => {
+    if (unread.length === 0) process.nextTick(take);
+    unread.push(chunk);
   });
-  body.once('error', fail);
+  body.once('error', (error) => {
+    take();
+    fail(error);
+  });
   body.once('end', () => {
+    take();
     if (!ended) parser.feed(`${decoder.end()}\n\n`);
     ended = true;
     settle();

@@ -32,6 +32,8 @@ export interface ToolCalls {
   take(entries: readonly unknown[], events: ModelEvent[]): void;
   /** Tells on the calls that still wait for arguments; to be called before anything else is said, and at the end. */
   settle(events: ModelEvent[]): void;
+  /** Whether any call waits for its arguments. */
+  readonly waiting: boolean;
 }
 
 /** The calls of one model call. */
@@ -75,6 +77,9 @@ export function toolCalls(): ToolCalls {
       }
     },
     settle,
+    get waiting() {
+      return waiting.size > 0;
+    },
   };
 }
 
