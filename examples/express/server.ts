@@ -8,5 +8,6 @@ try {
   }
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
+  // Not only the status: what did start, such as a connection to the store, would keep the process.
+  process.exit(1);
 }

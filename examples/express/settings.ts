@@ -11,6 +11,8 @@ export interface Settings {
   /** The bearer tokens that are let in; none lets everyone in. */
   readonly apiKeys: readonly string[];
   readonly log: boolean;
+  /** `memory`, `sqlite:FILE`, or the URL of a Redis or PostgreSQL server. */
+  readonly store: string;
   /** A file of MCP servers as every MCP client has it; `off` for none, undefined for the demo's own. */
   readonly mcpConfig: string | undefined;
 }
@@ -20,7 +22,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The settings; throws where a variable has a value that it cannot have. An empty variable counts as unset. */
 export function readSettings(env: Environment): Settings {
-  oneOf(env, 'STORE', ['memory']);
   return {
     port: wholeNumber(env, 'PORT', 0) ?? 3000,
     upstreamBaseURL: env.UPSTREAM_BASE_URL || undefined,
@@ -31,8 +32,19 @@ export function readSettings(env: Environment): Settings {
       .map((key) => key.trim())
       .filter(Boolean),
     log: oneOf(env, 'LOG', ['on', 'off']) !== 'off',
+    store: storeFrom(env),
     mcpConfig: env.MCP_CONFIG || undefined,
   };
+}
+
+const STORES = /^(memory$|sqlite:.|rediss?:\/\/.|postgres(ql)?:\/\/.)/;
+
+function storeFrom({ STORE: store }: Environment): string {
+  if (!store) return 'memory';
+  if (STORES.test(store)) return store;
+  // Only what stands before the colon: a URL may hold a password.
+  const scheme = store.split(':')[0];
+  throw new Error(`STORE must be 'memory', 'sqlite:FILE', 'redis://…' or 'postgres://…', got '${scheme}'`);
 }
 
 function wholeNumber(env: Environment, name: string, least: number): number | undefined {

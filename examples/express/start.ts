@@ -2,18 +2,13 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import {
-  chatCompletionsRouter,
-  chatCompletionsUpstream,
-  type Hooks,
-  memoryStore,
-  responsesRouter,
-} from 'express-open-responses';
+import { chatCompletionsRouter, chatCompletionsUpstream, type Hooks, responsesRouter } from 'express-open-responses';
 import { type Logger, pino } from 'pino';
 import { createApp } from './app.ts';
 import { startDemoModel } from './demo-model.ts';
 import { startTools } from './mcp.ts';
 import { type Environment, readSettings } from './settings.ts';
+import { openStore } from './store.ts';
 
 /** How long running responses have to finish when the example is stopped, in milliseconds. */
 const DRAIN_MS = 10_000;
@@ -32,6 +27,7 @@ export interface Example {
 export async function start(env: Environment, say: (line: string) => void = console.log): Promise<Example> {
   const settings = readSettings(env);
   const log = pino({ level: settings.log ? 'info' : 'silent' });
+  const { store, close: closeStore } = await openStore(settings.store, (err) => log.error({ err }, 'store lost'));
   const demo = settings.upstreamBaseURL === undefined ? await startDemoModel() : undefined;
   if (demo) say(`No UPSTREAM_BASE_URL: using the embedded demo model at ${demo.baseURL}`);
 
@@ -43,7 +39,7 @@ export async function start(env: Environment, say: (line: string) => void = cons
   const options = {
     upstream,
     tools,
-    store: memoryStore(),
+    store,
     heartbeat: { intervalMs: settings.heartbeatMs },
     hooks: logging(log),
   };
@@ -54,7 +50,7 @@ export async function start(env: Environment, say: (line: string) => void = cons
   async function close(): Promise<void> {
     await Promise.all([responses, chatCompletions].map((router) => router.drain({ server, timeoutMs: DRAIN_MS })));
     await closed(server);
-    await Promise.all([upstream.close?.(), tools.close(), demo?.close()]);
+    await Promise.all([upstream.close?.(), tools.close(), demo?.close(), closeStore()]);
   }
 
   try {

@@ -1,4 +1,7 @@
 /** The example app with its demo model, asked by OpenAI's own SDK. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { chatChunk, startFakeUpstream } from 'express-open-responses/testing';
 import OpenAI from 'openai';
 import { zodTextFormat } from 'openai/helpers/zod';
@@ -281,13 +284,29 @@ describe('starting and stopping the example app', () => {
     expect([last, afterwards]).toEqual(['response.completed', 'nobody listens']);
   });
 
+  it('[X-06] keeps responses over a restart with STORE=sqlite:FILE', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'example-'));
+    const STORE = `sqlite:${join(folder, 'responses.db')}`;
+    const before = await startExample({ STORE });
+    const { id } = await clientOf(before).responses.create({ model: 'demo', input: 'Keep this.' });
+    await before.close();
+    const after = await startExample({ STORE });
+    const kept = await clientOf(after).responses.retrieve(id);
+    await after.close();
+    await rm(folder, { recursive: true });
+    expect(kept.output_text).toBe('Hello from the demo model. You wrote "Keep this."');
+  });
+
   it('rejects where its port is taken', async () => {
     const port = new URL(example.url).port;
     await expect(startExample({ PORT: port })).rejects.toThrow('EADDRINUSE');
   });
 
   it.each([
-    [{ STORE: 'redis' }, "STORE must be 'memory', got 'redis'"],
+    [{ STORE: 'redis' }, "STORE must be 'memory', 'sqlite:FILE', 'redis://…' or 'postgres://…', got 'redis'"],
+    [{ STORE: 'mysql://me:secret@db' }, /^STORE must be 'memory', .*, got 'mysql'$/],
+    [{ STORE: 'redis://me:secret@127.0.0.1:1' }, /^STORE cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:1$/],
+    [{ STORE: 'postgres://me:secret@127.0.0.1:1/db' }, /^STORE cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1$/],
     [{ PORT: 'http' }, "PORT must be a whole number from 0, got 'http'"],
     [{ HEARTBEAT_MS: '0' }, "HEARTBEAT_MS must be a whole number from 1, got '0'"],
     [{ LOG: 'loud' }, "LOG must be 'on' or 'off', got 'loud'"],

@@ -27,7 +27,11 @@ describe('the example as a process', () => {
   itServer('says which setting is wrong, and ends with status 1', async () => {
     const app = await serve([SERVER], 0, { STORE: 'redis' });
     const [status] = await once(app.process, 'close');
-    expect([app.lines, app.errors.join(''), status]).toEqual([[], "STORE must be 'memory', got 'redis'\n", 1]);
+    expect([app.lines, app.errors.join(''), status]).toEqual([
+      [],
+      "STORE must be 'memory', 'sqlite:FILE', 'redis://…' or 'postgres://…', got 'redis'\n",
+      1,
+    ]);
   });
 
   itServer('logs requests without their keys', async () => {

@@ -1,0 +1,124 @@
+/** The tables of the PostgreSQL store, and how a database comes to have them. */
+import { hash } from 'node:crypto';
+
+/** Who answers a statement: a pool, or one of its clients. */
+export interface PostgresQueries {
+  query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
+}
+
+/** A pool of the package `pg`, as far as the store uses it. */
+export interface PostgresPool extends PostgresQueries {
+  /** `release(true)` closes the connection, and with it what is open in it. */
+  connect(): Promise<PostgresQueries & { release(destroy?: boolean): void }>;
+}
+
+/** The names of the tables. */
+export interface PostgresTables {
+  readonly responses: string;
+  readonly conversations: string;
+  readonly items: string;
+  readonly schema: string;
+}
+
+/** The names under one prefix. */
+export function postgresTables(prefix: string): PostgresTables {
+  return {
+    responses: `${prefix}responses`,
+    conversations: `${prefix}conversations`,
+    items: `${prefix}conversation_items`,
+    schema: `${prefix}schema`,
+  };
+}
+
+/**
+ * What each version adds. Never edit one that was released: add another. Keys are digests, since an index holds no
+ * long text; JSON is text, since `jsonb` refuses NUL characters and half surrogate pairs, which JSON text escapes.
+ */
+const MIGRATIONS: readonly ((tables: PostgresTables) => string)[] = [
+  ({ responses }) => `
+    CREATE TABLE ${responses} (
+      scope bytea NOT NULL,
+      id bytea NOT NULL,
+      previous_id bytea,
+      expires_at bigint NOT NULL,
+      response text NOT NULL,
+      PRIMARY KEY (scope, id)
+    );
+    CREATE INDEX ${responses}_expiry ON ${responses} (expires_at)`,
+  ({ conversations, items }) => `
+    CREATE TABLE ${conversations} (
+      scope bytea NOT NULL,
+      id bytea NOT NULL,
+      expires_at bigint NOT NULL,
+      item_count bigint NOT NULL DEFAULT 0,
+      conversation text NOT NULL,
+      PRIMARY KEY (scope, id)
+    );
+    CREATE INDEX ${conversations}_expiry ON ${conversations} (expires_at);
+    CREATE TABLE ${items} (
+      scope bytea NOT NULL,
+      id bytea NOT NULL,
+      place bigint NOT NULL,
+      item_id bytea,
+      item text NOT NULL,
+      PRIMARY KEY (scope, id, place),
+      FOREIGN KEY (scope, id) REFERENCES ${conversations} ON DELETE CASCADE
+    )`,
+];
+
+/**
+ * Brings the tables to the version, the newest by default, all or nothing; processes that do so at the same time wait
+ * for each other.
+ */
+export async function migrate(pool: PostgresPool, tables: PostgresTables, target = MIGRATIONS.length): Promise<void> {
+  // First without a change, so that a role that may only read and write rows can use what is there.
+  if ((await versionOf(pool, tables)) === target) return;
+  const client = await pool.connect();
+  try {
+    // Read committed, so that what is seen after the wait for the lock is what the one before has done.
+    await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+    await client.query('SELECT pg_advisory_xact_lock($1)', [lockOf(tables)]);
+    await upgrade(client, tables, target);
+    await client.query('COMMIT');
+    client.release();
+  } catch (error) {
+    // Closing the connection rolls back, also where it no longer answers.
+    client.release(true);
+    throw error;
+  }
+}
+
+async function upgrade(client: PostgresQueries, tables: PostgresTables, target: number): Promise<void> {
+  // Not to_regclass again: in a transaction that waited for a lock it still answers what was so before the wait.
+  await client.query(`CREATE TABLE IF NOT EXISTS ${tables.schema} (version integer NOT NULL)`);
+  const version = await versionIn(client, tables);
+  for (const migration of MIGRATIONS.slice(version, target)) await client.query(migration(tables));
+  await client.query(`DELETE FROM ${tables.schema}`);
+  await client.query(`INSERT INTO ${tables.schema} VALUES ($1)`, [Math.max(version, target)]);
+}
+
+/** The version of the tables; 0 where there are none. */
+async function versionOf(queries: PostgresQueries, tables: PostgresTables): Promise<number> {
+  const { rows } = await queries.query('SELECT to_regclass($1) IS NOT NULL AS here', [tables.schema]);
+  return fieldOf(rows, 'here') ? versionIn(queries, tables) : 0;
+}
+
+/** What the table of the version says; throws where that is newer than this package. */
+async function versionIn(queries: PostgresQueries, { schema }: PostgresTables): Promise<number> {
+  const { rows } = await queries.query(`SELECT max(version) AS version FROM ${schema}`);
+  const version = Number(fieldOf(rows, 'version'));
+  const known = MIGRATIONS.length;
+  if (version <= known) return version;
+  throw new Error(`postgresStore: ${schema} is at version ${version}, this package knows ${known}; update the package`);
+}
+
+/** A field of the first row. */
+export function fieldOf(rows: readonly unknown[], name: string): unknown {
+  // The cast: a row is an object with a field for each column.
+  return (rows[0] as Readonly<Record<string, unknown>> | undefined)?.[name];
+}
+
+/** 31 bits of the name's digest: the lock of one set of tables, which no other program is likely to use. */
+function lockOf({ schema }: PostgresTables): number {
+  return Number.parseInt(hash('sha256', `express-open-responses:${schema}`).slice(0, 8), 16) >>> 1;
+}

@@ -1,0 +1,74 @@
+/** One way to run a script over both of Node's Redis clients. */
+import { hash } from 'node:crypto';
+
+/** A client or cluster of the package `redis` (node-redis), as far as the store uses it. */
+export interface NodeRedisClient {
+  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+  evalSha(digest: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+}
+
+/** A client or cluster of the package `ioredis`, as far as the store uses it. */
+export interface IoRedisClient {
+  eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
+  evalsha(digest: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
+}
+
+/** Either client; the host makes it, connects it, listens to its errors and ends it. */
+export type RedisClient = NodeRedisClient | IoRedisClient;
+
+/** Runs a script on one key. */
+export type RunScript = (script: RedisScript, key: string, ...more: readonly string[]) => Promise<unknown>;
+
+/** A Lua script, and the digest by which a server that has seen it knows it. */
+export interface RedisScript {
+  readonly text: string;
+  readonly digest: string;
+}
+
+/** A script that sees its key as `KEYS[1]` and the rest as `ARGV`. */
+export function redisScript(text: string): RedisScript {
+  return { text, digest: hash('sha1', text) };
+}
+
+/** Whether this can be asked as either client. */
+export function isRedisClient(value: unknown): boolean {
+  const client = Object(value);
+  return typeof client.eval === 'function' && [client.evalSha, client.evalsha].some((it) => typeof it === 'function');
+}
+
+/**
+ * Runs scripts by their digest, and whole where the server does not know them (yet, or since its restart). Reads are
+ * scripts too: clients that spread reads over replicas send scripts to the primary, so that what was put is seen.
+ */
+export function scriptsOn(client: RedisClient): RunScript {
+  const ask = 'evalSha' in client ? asksNodeRedis(client) : asksIoRedis(client);
+  return async function run(script, ...keyAndMore) {
+    try {
+      return await ask.byDigest(script.digest, keyAndMore);
+    } catch (error) {
+      if (!isUnknownScript(error)) throw error;
+      return ask.whole(script.text, keyAndMore);
+    }
+  };
+}
+
+type Ask = (script: string, keyAndMore: readonly [key: string, ...more: readonly string[]]) => Promise<unknown>;
+
+function asksNodeRedis(client: NodeRedisClient): { readonly byDigest: Ask; readonly whole: Ask } {
+  return {
+    byDigest: (digest, [key, ...more]) => client.evalSha(digest, { keys: [key], arguments: more }),
+    whole: (text, [key, ...more]) => client.eval(text, { keys: [key], arguments: more }),
+  };
+}
+
+function asksIoRedis(client: IoRedisClient): { readonly byDigest: Ask; readonly whole: Ask } {
+  return {
+    byDigest: (digest, keyAndMore) => client.evalsha(digest, 1, ...keyAndMore),
+    whole: (text, keyAndMore) => client.eval(text, 1, ...keyAndMore),
+  };
+}
+
+/** The first word of a Redis error is its code. */
+function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}

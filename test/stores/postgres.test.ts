@@ -1,0 +1,258 @@
+/** The PostgreSQL store: the contract that every store keeps, and what is PostgreSQL's own. */
+import { createHash } from 'node:crypto';
+import { Pool, type PoolConfig } from 'pg';
+import type { ResponseKey, StoredResponse } from '../../src/core/store.ts';
+import { type PostgresPool, type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres.ts';
+import { migrate, postgresTables } from '../../src/stores/postgres-schema.ts';
+import { storeContract } from '../../src/testing/index.ts';
+import { describePostgres, startPostgres } from '../support/postgres-server.ts';
+import type { Service } from '../support/services.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** A clock that stands still until it is told to go on. */
+function stoppedClock() {
+  let time = Date.UTC(2026, 0, 1);
+  return {
+    now: () => time,
+    advance(ms: number) {
+      time += ms;
+    },
+  };
+}
+
+function response(id: string, more: Partial<StoredResponse> = {}): StoredResponse {
+  return { scope: 's', id, createdAt: 0, input: [], output: [], resource: {}, ...more };
+}
+
+function ids(chain: readonly StoredResponse[]): readonly string[] {
+  return chain.map(({ id }) => id);
+}
+
+/** How a scope or an id stands in the tables. */
+function digest(text: string): Buffer {
+  return createHash('sha256').update(JSON.stringify(text)).digest();
+}
+
+/** The pool, and what it was asked. */
+function watching(pool: PostgresPool) {
+  const asked: string[] = [];
+  function query(text: string, values?: unknown[]) {
+    asked.push(text);
+    return pool.query(text, values);
+  }
+  return { asked, pool: { query, connect: () => pool.connect() } };
+}
+
+describePostgres('[X-06] postgresStore', () => {
+  let server: Service;
+  let pool: Pool;
+  let prefixes = 0;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    pool = connect();
+  });
+  afterAll(async () => {
+    await pool?.end();
+    await server?.close();
+  });
+
+  function connect(config: PoolConfig = {}): Pool {
+    return new Pool({ connectionString: server.url, ...config }).on('error', () => {});
+  }
+
+  /** A prefix that no other case uses. */
+  function freshPrefix(): string {
+    prefixes += 1;
+    return `case${prefixes}_`;
+  }
+
+  async function count(table: string): Promise<number> {
+    const { rows } = await pool.query(`SELECT count(*)::int AS count FROM ${table}`);
+    return rows[0].count;
+  }
+
+  describe('in real time', () => {
+    storeContract({ describe, it, create: ({ ttlMs }) => ({ store: postgresStore({ pool, ttlMs }) }) });
+  });
+
+  describe('with a clock of the test', () => {
+    storeContract({
+      describe,
+      it,
+      create({ ttlMs }) {
+        const clock = stoppedClock();
+        return { store: postgresStore({ pool, ttlMs, now: clock.now, tablePrefix: 'stopped_' }), clock };
+      },
+    });
+  });
+
+  describe('in PostgreSQL', () => {
+    it('[P-12] shows one pool at once what the other has put', async () => {
+      const second = connect();
+      const [one, other] = [postgresStore({ pool }), postgresStore({ pool: second })];
+      await one.put(response('a', { scope: 'two pools' }));
+      await other.put(response('b', { scope: 'two pools', previousId: 'a' }));
+      const chain = await one.chain({ scope: 'two pools', id: 'b' }, 10);
+      await second.end();
+      expect(ids(chain)).toEqual(['b', 'a']);
+    });
+
+    it('asks for a chain of 1,000 once, and touches only its rows', async () => {
+      const { asked, pool: watched } = watching(pool);
+      const store = postgresStore({ pool: watched, tablePrefix: freshPrefix() });
+      const turns = Array.from({ length: 1000 }, (_, turn) => response(`${turn}`, { previousId: `${turn - 1}` }));
+      await Promise.all(turns.flatMap((turn) => [store.put(turn), store.put({ ...turn, scope: 'other' })]));
+      asked.length = 0;
+      const chain = await store.chain({ scope: 's', id: '999' }, 1000);
+      const [sql = ''] = asked;
+      const { rows } = await pool.query(`EXPLAIN (FORMAT JSON) ${sql}`, [digest('s'), digest('999'), 0, 1000]);
+      expect([chain.length, asked.length, JSON.stringify(rows).includes('Seq Scan')]).toEqual([1000, 1, false]);
+    });
+
+    it('[P-16] deletes what expired in the course of puts, a few at a time', async () => {
+      const [clock, tablePrefix] = [stoppedClock(), freshPrefix()];
+      const store = postgresStore({ pool, ttlMs: DAY_MS, now: clock.now, tablePrefix });
+      const conversation = { scope: 's', id: 'c', createdAt: 0, metadata: {} };
+      for (let index = 0; index < 150; index += 1) await store.put(response(`${index}`));
+      await store.conversations.put(conversation);
+      await store.conversations.append(conversation, [{ type: 'message' }]);
+      clock.advance(DAY_MS);
+      const later = postgresStore({ pool, ttlMs: DAY_MS, now: clock.now, tablePrefix });
+      const left: number[] = [];
+      for (const id of ['first', 'second']) {
+        await later.put(response(id));
+        left.push(await count(`${tablePrefix}responses`));
+      }
+      for (let index = 0; index < 20; index += 1) await later.put(response('again'));
+      left.push(await count(`${tablePrefix}responses`), await count(`${tablePrefix}conversation_items`));
+      expect(left).toEqual([51, 52, 3, 0]);
+    });
+
+    it('[P-16] gives a conversation no items of an expired one with its id', async () => {
+      const clock = stoppedClock();
+      const { conversations } = postgresStore({ pool, ttlMs: DAY_MS, now: clock.now, tablePrefix: freshPrefix() });
+      const key: ResponseKey = { scope: 's', id: 'c' };
+      await conversations.put({ ...key, createdAt: 0, metadata: {} });
+      await conversations.append(key, [{ type: 'message' }]);
+      clock.advance(DAY_MS);
+      await conversations.put({ ...key, createdAt: 1, metadata: {} });
+      expect(await conversations.items(key)).toEqual([]);
+    });
+
+    it('takes the places of an append together while others append to the same conversation', async () => {
+      const { conversations } = postgresStore({ pool, tablePrefix: freshPrefix() });
+      const key = { scope: 's', id: 'c' };
+      await conversations.put({ ...key, createdAt: 0, metadata: {} });
+      const appends = Array.from({ length: 100 }, (_, author) =>
+        conversations.append(
+          key,
+          Array.from({ length: 3 }, (_, place) => ({ type: 'message', author, place })),
+        ),
+      );
+      await Promise.all(appends);
+      const kept = await conversations.items(key);
+      const authors = kept.map(({ author }) => author);
+      const whole = authors.filter((_, index) => index % 3 === 0).flatMap((author) => [author, author, author]);
+      expect([kept.length, authors, new Set(authors).size]).toEqual([300, whole, 100]);
+    });
+
+    it('does not end the pool, which is the host’s', async () => {
+      postgresStore({ pool }).close();
+      expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    });
+  });
+
+  describe('setup', () => {
+    it('makes the tables once where ten start at the same time', async () => {
+      const tablePrefix = freshPrefix();
+      const pools = Array.from({ length: 10 }, () => connect({ max: 1 }));
+      await Promise.all(pools.map((each) => postgresStore({ pool: each, tablePrefix }).setup()));
+      await Promise.all(pools.map((each) => each.end()));
+      const { rows } = await pool.query(`SELECT version FROM ${tablePrefix}schema`);
+      expect(rows).toEqual([{ version: 2 }]);
+    });
+
+    it('needs no call: the first method makes the tables', async () => {
+      const store = postgresStore({ pool, tablePrefix: freshPrefix() });
+      expect(await Promise.all([store.get({ scope: 's', id: 'a' }), store.conversations.items(response('c'))])).toEqual(
+        [undefined, []],
+      );
+    });
+
+    it('upgrades the tables of an earlier version, and keeps what they hold', async () => {
+      const tablePrefix = freshPrefix();
+      const tables = postgresTables(tablePrefix);
+      await migrate(pool, tables, 1);
+      const values = [...['s', 'old'].map(digest), DAY_MS * 1e6, JSON.stringify(response('old'))];
+      await pool.query(`INSERT INTO ${tables.responses} VALUES ($1, $2, NULL, $3, $4)`, values);
+      const store = postgresStore({ pool, tablePrefix });
+      await store.setup();
+      const { rows } = await pool.query(`SELECT version FROM ${tables.schema}`);
+      expect([await store.get({ scope: 's', id: 'old' }), rows]).toEqual([response('old'), [{ version: 2 }]]);
+    });
+
+    it('refuses tables of a later version', async () => {
+      const tablePrefix = freshPrefix();
+      const store = postgresStore({ pool, tablePrefix });
+      await store.setup();
+      await pool.query(`UPDATE ${tablePrefix}schema SET version = 9`);
+      await expect(postgresStore({ pool, tablePrefix }).setup()).rejects.toThrow(
+        `postgresStore: ${tablePrefix}schema is at version 9, this package knows 2; update the package`,
+      );
+    });
+
+    it('leaves nothing half made, and tries again when it is asked again', async () => {
+      const tablePrefix = freshPrefix();
+      await pool.query(`CREATE TABLE ${tablePrefix}conversations (in_the_way int)`);
+      const store = postgresStore({ pool, tablePrefix });
+      await expect(store.setup()).rejects.toThrow('already exists');
+      const { rows } = await pool.query('SELECT to_regclass($1) AS made', [`${tablePrefix}responses`]);
+      await pool.query(`DROP TABLE ${tablePrefix}conversations`);
+      await store.put(response('a'));
+      expect([rows, await store.get({ scope: 's', id: 'a' })]).toEqual([[{ made: null }], response('a')]);
+    });
+
+    it('asks only for the rights to rows where the tables are there', async () => {
+      const tablePrefix = freshPrefix();
+      await postgresStore({ pool, tablePrefix }).setup();
+      await pool.query(`
+        CREATE ROLE app LOGIN;
+        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO app`);
+      const limited = connect({ connectionString: server.url.replace('postgres@', 'app@') });
+      const store = postgresStore({ pool: limited, tablePrefix });
+      await store.put(response('a'));
+      const kept = await store.get({ scope: 's', id: 'a' });
+      await limited.end();
+      expect(kept).toEqual(response('a'));
+    });
+  });
+});
+
+describe('postgresStore', () => {
+  const pool = {
+    query: async () => ({ rows: [] }),
+    connect: async () => ({ query: async () => ({ rows: [] }), release() {} }),
+  };
+
+  it.each([
+    [{}, 'postgresStore: pool must be a pool of the package pg, got undefined'],
+    [{ pool: 5 }, 'postgresStore: pool must be a pool of the package pg, got 5'],
+    [
+      { pool, tablePrefix: 'Robert"; DROP' },
+      "postgresStore: tablePrefix must be at most 32 small letters, digits and underscores, no digit first, got 'Robert\"; DROP'",
+    ],
+    [{ pool, ttlMs: 0 }, 'postgresStore: ttlMs must be a positive whole number, got 0'],
+    [{ pool, now: 5 }, 'postgresStore: now must be a function, got 5'],
+    [{ pool, url: 'x' }, "postgresStore: unknown option 'url'; known are pool, tablePrefix, ttlMs, now"],
+    [null, 'postgresStore: the options must be an object, got null'],
+  ])('refuses %j with a TypeError that names the option and quotes the value', (options, message) => {
+    // The cast: a host in JavaScript.
+    expect(() => postgresStore(options as unknown as PostgresStoreOptions)).toThrow(new TypeError(message));
+  });
+
+  it('takes undefined for an option that is omitted', () => {
+    expect(postgresStore({ pool, tablePrefix: undefined, ttlMs: undefined, now: undefined }).name).toBe('postgres');
+  });
+});

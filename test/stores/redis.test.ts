@@ -1,0 +1,263 @@
+/** The Redis store: the contract that every store keeps, over both of Node's clients, and what is Redis' own. */
+import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Cluster, Redis } from 'ioredis';
+import { createClient, createCluster } from 'redis';
+import type { StoredResponse } from '../../src/core/store.ts';
+import { type RedisStore, type RedisStoreOptions, redisStore } from '../../src/stores/redis.ts';
+import { storeContract } from '../../src/testing/index.ts';
+import { describeRedis, startRedis } from '../support/redis-server.ts';
+import type { Service } from '../support/services.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+type NodeRedis = Awaited<ReturnType<typeof connect>>;
+
+function connect(url: string) {
+  return createClient({ url })
+    .on('error', () => {})
+    .connect();
+}
+
+function response(id: string, more: Partial<StoredResponse> = {}): StoredResponse {
+  return { scope: 's', id, createdAt: 0, input: [], output: [], resource: {}, ...more };
+}
+
+function ids(chain: readonly StoredResponse[]): readonly string[] {
+  return chain.map(({ id }) => id);
+}
+
+describeRedis('[X-06] redisStore', () => {
+  let server: Service;
+  let client: NodeRedis;
+  let ioredis: Redis;
+
+  beforeAll(async () => {
+    server = await startRedis();
+    client = await connect(server.url);
+    ioredis = new Redis(server.url);
+  });
+  afterAll(async () => {
+    client?.destroy();
+    ioredis?.disconnect();
+    await server?.close();
+  });
+
+  /** How many commands the server has been sent by clients, those of scripts not counted. */
+  async function scriptsRun(): Promise<number> {
+    const stats = await client.info('commandstats');
+    return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
+  }
+
+  describe('with node-redis', () => {
+    storeContract({ describe, it, create: ({ ttlMs }) => ({ store: redisStore({ client, ttlMs }) }) });
+  });
+
+  describe('with ioredis', () => {
+    storeContract({ describe, it, create: ({ ttlMs }) => ({ store: redisStore({ client: ioredis, ttlMs }) }) });
+  });
+
+  describe('in Redis', () => {
+    beforeEach(() => client.flushAll());
+
+    it('[P-12] shows one client at once what the other has put', async () => {
+      const [one, other] = [redisStore({ client }), redisStore({ client: ioredis })];
+      await one.put(response('a'));
+      await other.put(response('b', { previousId: 'a' }));
+      expect(ids(await one.chain({ scope: 's', id: 'b' }, 10))).toEqual(['b', 'a']);
+    });
+
+    it('asks for a chain of 1,000 once', async () => {
+      const store = redisStore({ client });
+      const turns = Array.from({ length: 1000 }, (_, turn) => response(`${turn}`, { previousId: `${turn - 1}` }));
+      await Promise.all(turns.map((turn) => store.put(turn)));
+      const before = await scriptsRun();
+      const chain = await store.chain({ scope: 's', id: '999' }, 1000);
+      expect([chain.length, (await scriptsRun()) - before]).toEqual([1000, 1]);
+    });
+
+    it('[P-16] lets Redis forget to the millisecond, by ttlMs or by an earlier expiresAt', async () => {
+      const store = redisStore({ client, ttlMs: DAY_MS, now: () => 1000 });
+      await store.put(response('default'));
+      await store.put(response('earlier', { expiresAt: 1000 + 5000 }));
+      await store.conversations.put({ scope: 's', id: 'c', createdAt: 0, metadata: {} });
+      const lives = await Promise.all((await client.keys('*')).map((key) => client.pTTL(key)));
+      const [shortest = 0, ...longest] = lives.toSorted((one, other) => one - other);
+      expect([shortest > 4000 && shortest <= 5000, longest.length]).toEqual([true, 2]);
+      for (const life of longest) expect(Math.abs(DAY_MS - life)).toBeLessThan(1000);
+    });
+
+    it('[P-16] keeps nothing of a response that has expired already, not even what it replaces', async () => {
+      const store = redisStore({ client, now: () => 1000 });
+      await store.put(response('a'));
+      await store.put(response('a', { expiresAt: 1000 }));
+      expect([await store.get({ scope: 's', id: 'a' }), await client.keys('*')]).toEqual([undefined, []]);
+    });
+
+    it('[P-16] leaves one key for a conversation of any length, and none once it is deleted', async () => {
+      const { conversations } = redisStore({ client });
+      const key = { scope: 's', id: 'c' };
+      await conversations.put({ ...key, createdAt: 0, metadata: {} });
+      const items = Array.from({ length: 20_000 }, (_, index) => ({ type: 'message', id: `msg_${index}` }));
+      await conversations.append(key, items);
+      const [length, kept] = [(await conversations.items(key)).length, await client.dbSize()];
+      await conversations.delete(key);
+      expect([length, kept, await client.dbSize()]).toEqual([20_000, 1, 0]);
+    });
+
+    it('[P-13] names keys after digests, all of a scope in one slot, under the prefix', async () => {
+      const store = redisStore({ client, prefix: 'mine' });
+      const odd = 'half \ud83d pair \u0000 {x} \r\n *';
+      await store.put(response(odd, { scope: odd }));
+      await store.conversations.put({ scope: odd, id: odd, createdAt: 0, metadata: {} });
+      const digest = createHash('sha256').update(JSON.stringify(odd)).digest('base64url');
+      expect((await client.keys('*')).toSorted()).toEqual([
+        `{mine:${digest}}:conversation:${digest}`,
+        `{mine:${digest}}:response:${digest}`,
+      ]);
+    });
+
+    it('keeps stores of different prefixes apart', async () => {
+      const [one, other] = [redisStore({ client, prefix: 'one' }), redisStore({ client, prefix: 'other' })];
+      await one.put(response('a'));
+      expect(await other.get({ scope: 's', id: 'a' })).toBeUndefined();
+    });
+
+    it('goes on when the server has forgotten its scripts', async () => {
+      const store = redisStore({ client });
+      await store.put(response('a'));
+      await client.scriptFlush();
+      await store.put(response('b', { previousId: 'a' }));
+      expect(ids(await store.chain({ scope: 's', id: 'b' }, 10))).toEqual(['b', 'a']);
+    });
+
+    it('rejects with what the server says', async () => {
+      const store = redisStore({ client, prefix: 'typed' });
+      await store.put(response('a'));
+      const [key = ''] = await client.keys('*');
+      await client.del(key);
+      await client.hSet(key, 'field', 'value');
+      await expect(store.get({ scope: 's', id: 'a' })).rejects.toThrow(/WRONGTYPE/);
+    });
+
+    it('does not end the client, which is the host’s', async () => {
+      redisStore({ client }).close();
+      expect(await client.ping()).toBe('PONG');
+    });
+  });
+
+  describe('setup', () => {
+    it('resolves where the server answers', async () => {
+      await expect(redisStore({ client }).setup()).resolves.toBeUndefined();
+    });
+
+    it('rejects where the server is too old', async () => {
+      const old = { eval: async () => 'redis_version:5.0.14\r\n', evalSha: async () => 'redis_version:5.0.14\r\n' };
+      await expect(redisStore({ client: old }).setup()).rejects.toThrow(
+        'redisStore: needs Redis 6 or newer, the server is 5.0.14',
+      );
+    });
+
+    it('rejects where nobody answers', async () => {
+      const ended = await connect(server.url);
+      ended.destroy();
+      await expect(redisStore({ client: ended }).setup()).rejects.toThrow('The client is closed');
+    });
+  });
+});
+
+/** Two nodes that are one cluster, each with half of the slots. */
+async function startCluster() {
+  const nodes = await Promise.all([startRedis({ cluster: true }), startRedis({ cluster: true })]);
+  const clients = await Promise.all(nodes.map(({ url }) => connect(url)));
+  const [first, second] = clients as [NodeRedis, NodeRedis];
+  await Promise.all([
+    first.clusterAddSlotsRange({ start: 0, end: 8191 }),
+    second.clusterAddSlotsRange({ start: 8192, end: 16383 }),
+  ]);
+  await first.sendCommand(['CLUSTER', 'MEET', '127.0.0.1', portOf(nodes[1]), await busPortOf(second)]);
+  for (const client of clients) while (!(await isReady(client))) await pause(20);
+  for (const client of clients) client.destroy();
+  return nodes;
+}
+
+function portOf(node: Service): string {
+  return new URL(node.url).port;
+}
+
+async function busPortOf(client: NodeRedis): Promise<string> {
+  return String(/@(\d+)/.exec(await client.sendCommand(['CLUSTER', 'NODES']))?.[1]);
+}
+
+async function isReady(client: NodeRedis): Promise<boolean> {
+  const info = await client.clusterInfo();
+  return info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:2');
+}
+
+describeRedis('[X-06] redisStore on a cluster', () => {
+  let nodes: readonly Service[] = [];
+
+  beforeAll(async () => {
+    nodes = await startCluster();
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all(nodes.map((node) => node.close()));
+  });
+
+  /** Chains of three and a conversation in each of 20 scopes, which fall into slots of either node. */
+  async function talk(store: RedisStore): Promise<readonly unknown[]> {
+    const scopes = Array.from({ length: 20 }, (_, index) => `scope ${index}`);
+    return Promise.all(
+      scopes.map(async (scope) => {
+        for (const [id, previousId] of [['c', 'b'], ['b', 'a'], ['a']] as const) {
+          await store.put(response(id, { scope, ...(previousId && { previousId }) }));
+        }
+        await store.conversations.put({ scope, id: 'c', createdAt: 0, metadata: {} });
+        await store.conversations.append({ scope, id: 'c' }, [{ type: 'message' }]);
+        return [ids(await store.chain({ scope, id: 'c' }, 10)), await store.conversations.items({ scope, id: 'c' })];
+      }),
+    );
+  }
+
+  const TALK = Array.from({ length: 20 }, () => [['c', 'b', 'a'], [{ type: 'message' }]]);
+
+  it('keeps a chain in one slot with node-redis', async () => {
+    const cluster = createCluster({ rootNodes: nodes.map(({ url }) => ({ url })), useReplicas: true }).on(
+      'error',
+      () => {},
+    );
+    await cluster.connect();
+    const talked = await talk(redisStore({ client: cluster, prefix: 'one' }));
+    cluster.destroy();
+    expect(talked).toEqual(TALK);
+  });
+
+  it('keeps a chain in one slot with ioredis', async () => {
+    const cluster = new Cluster(nodes.map(({ url }) => url));
+    const talked = await talk(redisStore({ client: cluster, prefix: 'two' }));
+    cluster.disconnect();
+    expect(talked).toEqual(TALK);
+  });
+});
+
+describe('redisStore', () => {
+  const client = { eval: async () => null, evalSha: async () => null };
+
+  it.each([
+    [{}, 'redisStore: client must be a client or cluster of the package redis or ioredis, got undefined'],
+    [{ client: 5 }, 'redisStore: client must be a client or cluster of the package redis or ioredis, got 5'],
+    [{ client, prefix: '' }, "redisStore: prefix must be a string without braces that is not empty, got ''"],
+    [{ client, prefix: '{a}' }, "redisStore: prefix must be a string without braces that is not empty, got '{a}'"],
+    [{ client, ttlMs: 0 }, 'redisStore: ttlMs must be a positive whole number, got 0'],
+    [{ client, now: 5 }, 'redisStore: now must be a function, got 5'],
+    [{ client, url: 'x' }, "redisStore: unknown option 'url'; known are client, prefix, ttlMs, now"],
+    [null, 'redisStore: the options must be an object, got null'],
+  ])('refuses %j with a TypeError that names the option and quotes the value', (options, message) => {
+    // The cast: a host in JavaScript.
+    expect(() => redisStore(options as unknown as RedisStoreOptions)).toThrow(new TypeError(message));
+  });
+
+  it('takes undefined for an option that is omitted', () => {
+    expect(redisStore({ client, prefix: undefined, ttlMs: undefined, now: undefined }).name).toBe('redis');
+  });
+});

@@ -1,0 +1,72 @@
+/** A real PostgreSQL server for tests. */
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { chown, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describeWith, findProgram, freePort, type Service, startService } from './services.ts';
+
+const execute = promisify(execFile);
+
+/** Where Debian puts the programs, newest first: not on the PATH. */
+const DEBIAN = '/usr/lib/postgresql';
+const folders = versions().map((version) => join(DEBIAN, version, 'bin'));
+const program = findProgram('postgres', folders);
+const initdb = findProgram('initdb', folders);
+
+/** `describe` where there is a PostgreSQL; otherwise a skip whose name says so. */
+export const describePostgres = describeWith(program && initdb, 'PostgreSQL server');
+
+/** How the server is run. */
+export interface PostgresSetup {
+  /** Whether a commit reaches the disk before it is answered; false by default. */
+  readonly durable?: boolean;
+}
+
+/** Starts PostgreSQL on a free port of the loopback address, with an empty database of the user `postgres`. */
+export async function startPostgres({ durable = false }: PostgresSetup = {}): Promise<Service> {
+  const folder = await mkdtemp(join(tmpdir(), 'postgres-'));
+  const user = await serverUser();
+  if (user) await chown(folder, user.uid, user.gid);
+  const port = await freePort();
+  const made = ['-D', folder, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
+  await execute(initdb ?? 'initdb', made, { cwd: folder, ...user });
+  const settings = {
+    port: String(port),
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    max_connections: '100',
+    shared_buffers: '32MB',
+    fsync: durable ? 'on' : 'off',
+  };
+  return startService({
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    folder,
+    program: program ?? 'postgres',
+    args: ['-D', folder, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    ready: 'database system is ready to accept connections',
+    // "Fast": it ends open connections instead of waiting for them.
+    stopSignal: 'SIGINT',
+    user,
+  });
+}
+
+function versions(): readonly string[] {
+  try {
+    return readdirSync(DEBIAN).toSorted((one, other) => Number(other) - Number(one));
+  } catch {
+    return [];
+  }
+}
+
+/** PostgreSQL refuses to run as root: then its own user, or nobody. */
+async function serverUser(): Promise<{ readonly uid: number; readonly gid: number } | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const idOf = (name: string, kind: '-u' | '-g') => execute('id', [kind, name]).then(({ stdout }) => Number(stdout));
+  const name = await idOf('postgres', '-u').then(
+    () => 'postgres',
+    () => 'nobody',
+  );
+  return { uid: await idOf(name, '-u'), gid: await idOf(name, '-g') };
+}
