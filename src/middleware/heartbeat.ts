@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { type HeartbeatOptions, heartbeatSettings } from '../core/options.ts';
 import type { WantedHeartbeat } from '../core/prepare/context.ts';
 import { HEARTBEAT_FRAME } from '../core/sse.ts';
-import { isEventStream, onHead } from '../node/event-stream.ts';
+import { isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { type EventTail, eventTail } from '../node/event-tail.ts';
 import { contextOf, keepContext } from '../node/node-call.ts';
 import type { NodeMiddleware } from './as-middleware.ts';
@@ -20,19 +20,19 @@ export function heartbeat(options: HeartbeatOptions = {}): NodeMiddleware {
   const wanted = heartbeatSettings('heartbeat', options);
   return function heartbeatMiddleware(_req, res, next) {
     keepContext(res, { ...contextOf(res), heartbeat: wanted });
-    onHead(res, (head) => {
-      if (isEventStream(head) && !contextOf(res).handled) beat(res, wanted);
+    onHead(res, (head, layer) => {
+      if (isEventStream(head) && !head.compressed && !contextOf(res).handled) beat(res, layer, wanted);
     });
     next();
   };
 }
 
 /** Beats until the answer ends; every write puts the next beat off. */
-function beat(res: ServerResponse, { intervalMs, style }: WantedHeartbeat): void {
+function beat(res: ServerResponse, layer: Layer, { intervalMs, style }: WantedHeartbeat): void {
   const tail = eventTail();
-  const { write, end } = res;
+  const { write, end } = layer;
   const timer = setInterval(() => {
-    if (mayBeat(res, tail)) write.call(res, style === 'ping' ? PING_FRAME : HEARTBEAT_FRAME, 'utf8');
+    if (mayBeat(res, tail)) write(style === 'ping' ? PING_FRAME : HEARTBEAT_FRAME, 'utf8');
   }, intervalMs);
   timer.unref();
 
@@ -40,13 +40,13 @@ function beat(res: ServerResponse, { intervalMs, style }: WantedHeartbeat): void
     timer.refresh();
     if (typeof chunk === 'string' || chunk instanceof Uint8Array) tail.take(chunk);
   };
-  res.write = function watchedWrite(this: ServerResponse, ...given: unknown[]) {
+  layer.write = function watchedWrite(...given: unknown[]) {
     heard(given[0]);
-    return write.apply(this, given as Parameters<typeof write>);
+    return write(...(given as Parameters<typeof write>));
   } as typeof write;
-  res.end = function watchedEnd(this: ServerResponse, ...given: unknown[]) {
+  layer.end = function watchedEnd(...given: unknown[]) {
     clearInterval(timer);
-    return end.apply(this, given as unknown as Parameters<typeof end>);
+    return end(...(given as unknown as Parameters<typeof end>));
   } as typeof end;
   res.once('close', () => clearInterval(timer));
 }

@@ -9,16 +9,16 @@ import { tell } from '../core/hooks.ts';
 import { isRecord } from '../core/record.ts';
 import { responseReader } from '../core/responses/record.ts';
 import { fromStore } from '../core/store.ts';
-import { type AnswerHead, isEventStream, onHead } from '../node/event-stream.ts';
+import { type AnswerHead, isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { type AnswerWatch, holdEnd } from '../node/held-answer.ts';
 import { bodyOf } from '../node/node-body.ts';
-import { contextOf, type NodeRequest, nodeCall } from '../node/node-call.ts';
+import { contextOf, type NodeRequest, nodeCall, type ScopeOf } from '../node/node-call.ts';
 import { dialectFor, type NodeMiddleware, refuse } from './as-middleware.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
 /**
  * Keeps each completed or incomplete turn of the handler behind it, streamed or not, under the id of its own answer,
- * before the answer's end goes out. `store: false` in the body, failures and compressed answers are not kept. A store
+ * before the answer's end goes out. `store: false` in the body, failures and answers that the handler compressed are not kept. A store
  * that fails is told to `hooks.onError` and harms no answer. Throws a `TypeError` for a bad option.
  */
 export function recordTurn<Req extends NodeRequest = NodeRequest>(
@@ -26,9 +26,9 @@ export function recordTurn<Req extends NodeRequest = NodeRequest>(
 ): NodeMiddleware<Req> {
   const settings = middlewareSettings('recordTurn', options);
   return function recordTurnMiddleware(req, res, next) {
-    bodyOf(req, settings.limits.bodyBytes).then(
-      () => {
-        onHead(res, (head) => watch(head, req, res, settings));
+    scopeOfRequest(req, res, settings).then(
+      (scope) => {
+        onHead(res, (head, layer) => watch(head, layer, req, res, { ...settings, scope }));
         next();
       },
       (error) => refuse(error, req, res, next, settings),
@@ -36,9 +36,22 @@ export function recordTurn<Req extends NodeRequest = NodeRequest>(
   };
 }
 
+/** Asked for now, not in the middle of the answer: the host's function may throw. */
+async function scopeOfRequest<Req extends NodeRequest>(
+  req: Req,
+  res: ServerResponse,
+  settings: MiddlewareSettings<Req>,
+): Promise<ScopeOf<Req> | undefined> {
+  const body = await bodyOf(req, settings.limits.bodyBytes);
+  if (!settings.scope || !dialectFor(req, body, settings)) return settings.scope;
+  const { scope } = nodeCall(req, res, settings.scope);
+  return () => scope;
+}
+
 /** By now the body is as the handler has seen it. */
 function watch<Req extends NodeRequest>(
   head: AnswerHead,
+  layer: Layer,
   req: Req,
   res: ServerResponse,
   settings: MiddlewareSettings<Req>,
@@ -49,7 +62,8 @@ function watch<Req extends NodeRequest>(
   const reader = readerFor(req, res, settings);
   if (!reader) return;
   const settle = () => keep(reader, res, settings);
-  holdEnd(res, isJson ? wholeWatch(reader, settings.limits.outputBytes, settle) : eventWatch(reader, settle));
+  const watching = isJson ? wholeWatch(reader, settings.limits.outputBytes, settle) : eventWatch(reader, settle);
+  holdEnd(res, watching, layer);
 }
 
 function readerFor<Req extends NodeRequest>(

@@ -58,9 +58,9 @@ interface Run<Req extends NodeRequest> {
 async function run<Req extends NodeRequest>(req: Req, res: ServerResponse, given: Run<Req>): Promise<void> {
   const { handler, settings, pass } = given;
   const body = await bodyOf(req, settings.limits.bodyBytes);
-  if (dialectFor(req, body, settings) !== 'chat-completions') return void pass();
+  if (dialectFor(req, body, settings) !== 'chat-completions') return void (await pass());
   const call = await prepareChatTools(nodeCall(req, res, settings.scope), settings);
-  if (call.context?.tools?.offer.size === 0) return void pass();
+  if (call.context?.tools?.offer.size === 0) return void (await pass());
   keepContext(res, { ...call.context, handled: true });
   const chat = handler && handlerChat(handler, req, res);
   const reply = await answer(call, given, chat);

@@ -30,13 +30,21 @@ export function answerOf(
   res: ServerResponse,
   signal: AbortSignal,
 ): Promise<HandlerAnswer> {
-  const body = new PassThrough();
+  // A later tick for each piece: a handler that only writes must be told to wait before it has written all.
+  const body = new PassThrough({ transform: (bytes, _, done) => process.nextTick(done, null, bytes) });
   const { response, head } = capturing(req, res, body);
   const failed = new Promise<never>((_, reject) => {
-    const fail = (error: unknown) => reject(new HandlerFailed('The handler failed.', { cause: error }));
-    const passed = (error?: unknown) => fail(error ?? new Error('The handler did not answer.'));
+    const fail = (error: unknown) => {
+      const failure = new HandlerFailed('The handler failed.', { cause: error });
+      reject(failure);
+      // Nothing more will come of an answer that has begun.
+      if (!response.writableEnded) body.destroy(failure);
+    };
+    const passed = (error?: unknown) => {
+      if (error || !response.headersSent) fail(error ?? new Error('The handler did not answer.'));
+    };
     // The casts: the handler takes what its framework gives it, and this is what the framework gave.
-    Promise.resolve(handler(req as never, response as never, passed)).catch(fail);
+    new Promise((resolve) => resolve(handler(req as never, response as never, passed))).catch(fail);
     const leave = () => {
       reject(signal.reason);
       response.destroy();
@@ -50,11 +58,18 @@ export function answerOf(
 /** A response like the client's own, with whatever the framework put on it, that writes into `body`. */
 function capturing(req: IncomingMessage, res: ServerResponse, body: PassThrough) {
   const response: ServerResponse = Object.setPrototypeOf(new ServerResponse(req), Object.getPrototypeOf(res));
-  Object.assign(response, { req, locals: (res as { locals?: unknown }).locals });
+  Object.assign(response, { req, locals: (res as { locals?: unknown }).locals, socket: req.socket });
+  Object.defineProperty(response, 'writableFinished', { get: () => body.writableFinished });
   const { writeHead } = response;
-  body.on('drain', () => response.emit('drain'));
+  // As with a socket, in a later turn: in this one it would never let anyone read.
+  body.on('drain', () => setImmediate(() => response.emit('drain')));
   body.once('finish', () => response.emit('finish'));
-  body.once('close', () => response.emit('close'));
+  // Who reads the body is told of it there; perhaps nobody does.
+  body.on('error', () => {});
+  body.once('close', () => {
+    response.destroyed = true;
+    response.emit('close');
+  });
 
   const head = new Promise<HandlerAnswer>((resolve) => {
     // The casts here and below: the overloads are passed on as they come.
@@ -101,6 +116,7 @@ function plain(body: Readable, headers: OutgoingHttpHeaders): Readable {
   if (!inflate) return body;
   const inflated = inflate();
   body.once('error', (error) => inflated.destroy(error));
+  inflated.on('error', () => {});
   inflated.once('close', () => body.destroy());
   return body.pipe(inflated);
 }

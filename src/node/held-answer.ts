@@ -1,5 +1,7 @@
 /** Lets an answer pass, but for its end, which waits until what is in it is kept: a fast client may continue it at once. */
 import type { ServerResponse } from 'node:http';
+import { bytesOf } from './bytes-of.ts';
+import type { Layer } from './event-stream.ts';
 
 /** Watches one answer. */
 export interface AnswerWatch {
@@ -11,19 +13,18 @@ export interface AnswerWatch {
   settle(): Promise<void>;
 }
 
-/** Watches what is written into the response from now on. */
-export function holdEnd(res: ServerResponse, watch: AnswerWatch): void {
-  const { write, end } = res;
+/** Watches what is written into the layer of the response from now on. */
+export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = res): void {
+  const { write, end } = layer;
   const waiting: (() => void)[] = [];
   let held = false;
 
   const release = () => {
-    res.write = write;
-    res.end = end;
+    layer.write = write;
+    layer.end = end;
     // Nobody reads any more, and a destroyed response takes a write for an error.
     if (res.destroyed) return;
     for (const each of waiting.splice(0)) each();
-    if (!res.writableEnded && !res.writableNeedDrain) res.emit('drain');
   };
   const hold = () => {
     held = true;
@@ -31,14 +32,17 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch): void {
   };
 
   // The casts: the overloads of both are passed on as they come.
-  res.write = function heldWrite(...given: unknown[]) {
+  layer.write = function heldWrite(...given: unknown[]) {
     const pass = () => write.apply(res, given as Parameters<typeof write>);
+    // A handler may wait until its bytes are taken before it goes on to the end.
+    if (!held && watch.whole) callBack(given);
     if (!held && watch.take(bytesOf(given))) hold();
     else if (!held && !watch.whole) return pass();
     waiting.push(pass);
-    return watch.whole && !held;
+    // It is little, and a handler that was told to wait would not hear the `drain` of a compression in front.
+    return true;
   } as typeof write;
-  res.end = function heldEnd(...given: unknown[]) {
+  layer.end = function heldEnd(...given: unknown[]) {
     if (!held) {
       watch.take(bytesOf(given));
       hold();
@@ -48,9 +52,10 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch): void {
   } as typeof end;
 }
 
-/** The bytes of a chunk, which may come as text of some encoding, or not at all. */
-function bytesOf([chunk, encoding]: readonly unknown[]): Uint8Array {
-  if (chunk instanceof Uint8Array) return chunk;
-  if (typeof chunk !== 'string') return new Uint8Array();
-  return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8');
+/** Calls the callback of a write at once, and takes it out of what is passed on. */
+function callBack(given: unknown[]): void {
+  const callback = given.at(-1);
+  if (typeof callback !== 'function') return;
+  given.pop();
+  process.nextTick(() => callback(null));
 }

@@ -13,10 +13,11 @@ export async function respond(res: ServerResponse, { status, headers, body }: Re
     return;
   }
   res.writeHead(status, headers);
-  res.flushHeaders();
   for await (const frames of body) {
     if (res.destroyed) return;
-    if (frames !== '' && !res.write(frames)) await writable(res);
+    // Headers go out with the first frames, in one packet, or alone where there are none yet.
+    if (frames === '') res.flushHeaders();
+    else if (!res.write(frames)) await writable(res);
   }
   res.end();
 }

@@ -6,18 +6,24 @@ import OpenAI from 'openai';
 /** Makes the handler of an app; `baseURL` is the model server's, such as `http://127.0.0.1:1/v1`. */
 export type ProxyMaker = (baseURL: string) => RequestHandler;
 
-/** http-proxy-middleware, set up as its README says for apps with a body parser. */
+/** http-proxy-middleware, set up as its README says for apps with a body parser, and so that a client who leaves ends the call. */
 export const httpProxy: ProxyMaker = (baseURL) =>
   createProxyMiddleware({
     target: baseURL,
     changeOrigin: true,
     pathRewrite: (_path, req) => (isChat((req as { body?: unknown }).body) ? '/chat/completions' : '/responses'),
-    on: { proxyReq: fixRequestBody },
+    on: {
+      proxyReq(asked, req, res) {
+        fixRequestBody(asked, req);
+        // It does not notice that a client leaves before the first byte, with a body parser or without.
+        res.once('close', () => res.writableFinished || asked.destroy());
+      },
+    },
   }) as RequestHandler;
 
 /** A proxy of twelve lines: fetch, and every byte passed on. */
 export const fetchProxy: ProxyMaker = (baseURL) =>
-  async function fetchProxyHandler(req, res) {
+  catching(async function fetchProxyHandler(req, res) {
     const left = new AbortController();
     res.once('close', () => left.abort());
     const answer = await fetch(`${baseURL}${isChat(req.body) ? '/chat/completions' : '/responses'}`, {
@@ -29,12 +35,12 @@ export const fetchProxy: ProxyMaker = (baseURL) =>
     res.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'text/plain' });
     for await (const bytes of answer.body ?? []) res.write(bytes);
     res.end();
-  };
+  });
 
 /** A proxy on OpenAI's own SDK, which writes every chunk anew. */
 export const sdkProxy: ProxyMaker = (baseURL) => {
   const client = new OpenAI({ baseURL, apiKey: 'company', maxRetries: 0 });
-  return async function sdkProxyHandler(req, res) {
+  return catching(async function sdkProxyHandler(req, res) {
     const answer = isChat(req.body)
       ? await client.chat.completions.create(req.body)
       : await client.responses.create(req.body);
@@ -44,8 +50,13 @@ export const sdkProxy: ProxyMaker = (baseURL) => {
     for await (const event of answer as unknown as AsyncIterable<unknown>)
       res.write(`data: ${JSON.stringify(event)}\n\n`);
     res.end('data: [DONE]\n\n');
-  };
+  });
 };
+
+/** Express 4 does not see what a handler rejects with. */
+function catching(handler: (...given: Parameters<RequestHandler>) => Promise<void>): RequestHandler {
+  return (req, res, next) => void handler(req, res, next).catch(next);
+}
 
 function isChat(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'messages' in body;

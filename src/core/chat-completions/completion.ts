@@ -59,7 +59,12 @@ export function passedFrame(completion: Completion, data: string, chunk: Fields)
   completion.roleTold ||= tellsRole(chunk);
   const summed = usage && isRecord(chunk.usage) ? { usage: addUsage(usage, chunk.usage) } : undefined;
   if (continued && (summed || chunk.id !== head?.id)) return chunkFrame({ ...chunk, ...head, ...summed });
-  return `data: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
+  return eventOf(data);
+}
+
+/** The data as the model server's event. */
+export function eventOf(data: string): string {
+  return `data: ${data.includes('\n') ? data.replaceAll('\n', '\ndata: ') : data}\n\n`;
 }
 
 /** A chunk of ours that says what the event says; nothing for what is not the client's. */

@@ -15,6 +15,18 @@ export function note(round: Round, chunk: Fields, events: readonly ModelEvent[])
   if (typeof choice?.finish_reason === 'string') round.finishReason = choice.finish_reason;
   if ((choice?.delta ?? choice?.message)?.reasoning_content) round.reasoningContent = true;
   for (const event of events) noteEvent(round, event);
+  refuseTooLarge(round);
+}
+
+/** Remembers text that came alone. Throws `output_too_large`. */
+export function noteText(round: Round, text: string): void {
+  round.completion.bytes += Buffer.byteLength(text);
+  round.text += text;
+  round.completion.text += text;
+  refuseTooLarge(round);
+}
+
+function refuseTooLarge(round: Round): void {
   if (round.completion.bytes > round.rules.limits.outputBytes) throw tooLarge('a response');
 }
 

@@ -31,7 +31,7 @@ export function completionReader(
   function take(text: string): void {
     try {
       const chunk: unknown = JSON.parse(text);
-      if (isRecord(chunk) && chunk.id) head ??= chunk;
+      if (isRecord(chunk) && chunk.id && Array.isArray(chunk.choices)) head ??= chunk;
       decoder.take(chunk, events);
     } catch {
       failed = true;
@@ -74,8 +74,10 @@ export function completionReader(
 function storedTurn(end: TurnEnd, { id, created, model }: Fields, call: Call, seed: string): StoredResponse {
   const { body, context, scope } = call;
   // The cast: only a body of this API is recorded.
-  const own = ownInput((body as Fields).messages, context?.history);
-  const previousId = context?.history?.previous?.id;
+  const { messages, previous_response_id: asked } = body as Fields;
+  const own = ownInput(messages, context?.history);
+  // A router of ours behind the recorder loads the turn itself.
+  const previousId = context?.history?.previous?.id ?? (typeof asked === 'string' ? asked : undefined);
   const createdAt = typeof created === 'number' ? created : Math.floor(Date.now() / 1000);
   const resource = startedResource({
     id: String(id),

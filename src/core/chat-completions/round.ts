@@ -3,10 +3,12 @@ import { ApiError } from '../errors.ts';
 import type { Limits } from '../limits.ts';
 import { isRecord } from '../record.ts';
 import type { ModelEvent } from '../turn/events.ts';
+import { isDone } from '../upstream/chat-completions.ts';
 import { type ChatDecoder, chatDecoder } from '../upstream/chat-decoder.ts';
+import { type TextMemo, textMemo } from '../upstream/text-memo.ts';
 import { callPieces, mayBeginCall } from './chunk.ts';
-import { begin, type ChatCall, type Completion, noteTold, passedFrame, toldFrame } from './completion.ts';
-import { note } from './note-chunk.ts';
+import { begin, type ChatCall, type Completion, eventOf, noteTold, passedFrame, toldFrame } from './completion.ts';
+import { note, noteText } from './note-chunk.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -32,6 +34,7 @@ export interface Round {
   readonly completion: Completion;
   readonly rules: RoundRules;
   readonly decoder: ChatDecoder;
+  readonly memo: TextMemo;
   readonly calls: ChatCall[];
   readonly callNumbers: Map<number, ChatCall>;
   held: Held[];
@@ -58,6 +61,7 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
     completion,
     rules,
     decoder: chatDecoder({ think: false }),
+    memo: textMemo(),
     calls: [],
     callNumbers: new Map(),
     held: [],
@@ -76,17 +80,28 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
 
 /** Takes the data of one event; answers what may go to the client now. */
 export function takeData(round: Round, data: string): string {
+  const text = passesUnread(round) ? round.memo.read(data) : undefined;
+  if (text !== undefined) {
+    noteText(round, text);
+    return eventOf(data);
+  }
   if (data === '') return '';
-  if (data.trim() === '[DONE]') {
+  if (isDone(data)) {
     round.done = true;
     return '';
   }
   const chunk = parse(data);
   const events: ModelEvent[] = [];
   round.decoder.take(chunk, events);
+  round.memo.learn(data, chunk);
   begin(round.completion, chunk);
   note(round, chunk, events);
   return release(round, { data, chunk, events });
+}
+
+/** Whether a chunk that only says text goes to the client as it is: no call is open, and the ids are the client's. */
+function passesUnread({ rewriting, held, callNumbers, completion }: Round): boolean {
+  return !rewriting && held.length === 0 && callNumbers.size === 0 && !completion.continued && completion.roleTold;
 }
 
 /** Takes a whole answer, which a client that wants a stream is told of in chunks of ours. */

@@ -10,6 +10,9 @@ import { inputItems } from './parse.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** What another server calls its output are items. */
+type Answer = Fields & { readonly id: string; readonly output: readonly Item[] };
+
 /** The events with which a turn ends that can be continued, and the states of such a response. */
 const LAST_EVENT = /"response\.(completed|incomplete)"/;
 const KEPT: ReadonlySet<unknown> = new Set(['completed', 'incomplete']);
@@ -39,11 +42,12 @@ function parsed(text: string): unknown {
   }
 }
 
-function isKept(response: unknown): response is Fields & { readonly id: string } {
-  return isRecord(response) && typeof response.id === 'string' && KEPT.has(response.status ?? 'completed');
+function isKept(response: unknown): response is Answer {
+  if (!isRecord(response) || typeof response.id !== 'string' || !Array.isArray(response.output)) return false;
+  return KEPT.has(response.status ?? 'completed');
 }
 
-function storedTurn({ output, ...resource }: Fields & { readonly id: string }, call: Call): StoredResponse {
+function storedTurn({ output, ...resource }: Answer, call: Call): StoredResponse {
   const { body, context, scope } = call;
   // The cast: only a body of this API is recorded.
   const { input, previous_response_id: asked } = body as Fields;
@@ -54,8 +58,7 @@ function storedTurn({ output, ...resource }: Fields & { readonly id: string }, c
     ...(typeof previousId === 'string' ? { previousId } : {}),
     createdAt: Date.now(),
     input: inputItems(ownInput(input, context?.history), randomSeed()),
-    // The cast: what another server calls its output are items.
-    output: (Array.isArray(output) ? output : []) as readonly Item[],
+    output,
     resource,
   };
 }

@@ -1,6 +1,8 @@
 /** What a request that continues another takes over from it. */
 import type { Call } from '../../../src/core/call.ts';
 import { DEFAULT_LIMITS } from '../../../src/core/limits.ts';
+import type { Note } from '../../../src/core/note.ts';
+import { ownInput } from '../../../src/core/prepare/own-input.ts';
 import type { Prepare } from '../../../src/core/prepare/prepare.ts';
 import { prepareHistory } from '../../../src/core/responses/prepare-history.ts';
 import { prepareTools } from '../../../src/core/responses/prepare-tools.ts';
@@ -19,12 +21,13 @@ const host = functionTools({
   now: functionTool({ parameters: { type: 'object' }, execute: () => '12:00' }),
 });
 
-/** The body after the steps, for a request that continues a response with NOW and a required choice. */
-async function after(steps: readonly Prepare[], body: Fields): Promise<Fields> {
+/** The call after the steps, for a request that continues a response with NOW and a required choice. */
+async function callAfter(steps: readonly Prepare[], body: Fields, notes: Note[] = []): Promise<Call> {
   const store = memoryStore();
   const resource = { tools: [NOW], tool_choice: 'required' };
   store.put({ scope: 's', id: 'resp_1', createdAt: 1, input: [ASKED], output: [TOLD], resource });
-  const settings = { store, limits: DEFAULT_LIMITS, hooks: {}, toolsOf: () => [host] };
+  const hooks = { onNote: (note: Note) => void notes.push(note) };
+  const settings = { store, limits: DEFAULT_LIMITS, hooks, toolsOf: () => [host] };
   let call: Call = {
     body: { model: 'm', input: 'c', previous_response_id: 'resp_1', ...body },
     params: {},
@@ -35,7 +38,11 @@ async function after(steps: readonly Prepare[], body: Fields): Promise<Fields> {
     signal: new AbortController().signal,
   };
   for (const step of steps) call = await step(call, settings);
-  return call.body as Fields;
+  return call;
+}
+
+async function after(steps: readonly Prepare[], body: Fields): Promise<Fields> {
+  return (await callAfter(steps, body)).body as Fields;
 }
 
 async function toolsAfter(steps: readonly Prepare[], body: Fields): Promise<Fields> {
@@ -70,5 +77,35 @@ describe('prepareHistory', () => {
     expect(await both({})).toEqual([inherited, inherited]);
     const own = { tools: [OURS, { ...NOW, parameters: { type: 'object' } }], tool_choice: undefined };
     expect(await both({ tools: [] })).toEqual([own, own]);
+  });
+
+  it('[S-12] [X-02] tells what the client itself sent from what was put in front of it', async () => {
+    const own = async (input: unknown) => {
+      const { body, context } = await callAfter([prepareHistory, prepareTools], { input });
+      return ownInput((body as Fields).input, context?.history);
+    };
+    const said = { type: 'message', role: 'user', content: 'c' };
+    // Equal to a stored one, and yet the client's own.
+    expect(await Promise.all([own('c'), own([ASKED]), own([]), own(undefined)])).toEqual([[said], [ASKED], [], []]);
+  });
+
+  it('[S-12] puts items in the place of references to them, whatever response holds them, and notes unknown ones', async () => {
+    const notes: Note[] = [];
+    const input = ['msg_2', 'msg_9'].map((id) => ({ type: 'item_reference', id }));
+    const { body } = await callAfter([prepareHistory], { input, tools: [] }, notes);
+    expect({ input: (body as Fields).input, codes: notes.map(({ code }) => code) }).toEqual({
+      input: [ASKED, TOLD, TOLD],
+      codes: ['reference_skipped'],
+    });
+  });
+
+  it('[S-12] leaves the body as it is where it refers to nothing, and does nothing twice', async () => {
+    const body = { model: 'm', input: 'c', previous_response_id: undefined };
+    const once = await callAfter([prepareHistory], body);
+    const twice = await callAfter([prepareHistory, prepareHistory], { tools: [] });
+    expect({ once: once.body, twice: (twice.body as Fields).input }).toEqual({
+      once: body,
+      twice: [ASKED, TOLD, { type: 'message', role: 'user', content: 'c' }],
+    });
   });
 });

@@ -1,0 +1,8 @@
+/** Tells which bytes a call of a response's `write` or `end` hands over. */
+
+/** The bytes of a chunk, which may come as text of some encoding, or not at all. */
+export function bytesOf([chunk, encoding]: readonly unknown[]): Uint8Array {
+  if (chunk instanceof Uint8Array) return chunk;
+  if (typeof chunk !== 'string') return new Uint8Array();
+  return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8');
+}

@@ -1,0 +1,242 @@
+/** The middlewares in every framework: the same stages, the same bytes, the same errors. */
+import type { ServerResponse } from 'node:http';
+import Koa from 'koa';
+import {
+  heartbeat,
+  injectTools,
+  loadHistory,
+  memoryStore,
+  type NodeRequest,
+  recordTurn,
+  runTools,
+} from '../../src/index.ts';
+import { chatCompletion, type FakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
+import { cases, EARLIER, weather } from './cases.ts';
+import { hosts, koaStage, listening, parsingExpress, type Stage, startHost } from './hosts.ts';
+import {
+  bytesAsked,
+  type Fields,
+  FOREIGN_RESPONSE,
+  outcome,
+  post,
+  sayHello,
+  startModelServer,
+} from './model-server.ts';
+import { fetchProxy } from './proxies.ts';
+
+let fake: FakeUpstream;
+beforeEach(async () => {
+  fake = await startModelServer();
+});
+afterEach(() => fake.close());
+
+/** Runs with an app of these stages. */
+async function inApp<Result>(
+  host: (typeof hosts)[number],
+  stages: readonly Stage[],
+  run: (app: Awaited<ReturnType<typeof startHost>>) => Promise<Result>,
+): Promise<Result> {
+  const app = await startHost(host, stages);
+  try {
+    return await run(app);
+  } finally {
+    await app.close();
+  }
+}
+
+/** What the last request to the model server said. */
+function lastAsked(): Fields {
+  return JSON.parse(bytesAsked(fake).at(-1) ?? '{}');
+}
+
+describe.each(hosts)('in $name', (host) => {
+  const proxied = cases.filter(({ name }) => name !== 'heartbeat');
+
+  it.each(proxied)(
+    '[X-01] $name: the handler sees a plain request of either API',
+    async ({ stages, chat, responses }) => {
+      const asked = await inApp(host, [...stages(), fetchProxy(fake.baseURL)], async ({ url }) => {
+        await post(`${url}/v1/chat/completions`, chat.sent);
+        await post(`${url}/v1/responses`, responses.sent);
+        return bytesAsked(fake).map((text) => JSON.parse(text));
+      });
+      expect(asked).toEqual([chat.seen, responses.seen]);
+    },
+  );
+
+  it.each([
+    ['chat', false],
+    ['chat', true],
+    ['responses', false],
+    ['responses', true],
+  ])('[X-01] recordTurn and loadHistory: a kept turn goes on (%s, streamed: %s)', async (dialect, stream) => {
+    const store = memoryStore();
+    const stages = [recordTurn({ store }), loadHistory({ store }), fetchProxy(fake.baseURL)];
+    const question = (content: string) =>
+      dialect === 'chat' ? { messages: [{ role: 'user', content }] } : { input: content };
+    const id = dialect === 'chat' ? 'chatcmpl-fake' : FOREIGN_RESPONSE.id;
+    await inApp(host, stages, async ({ url }) => {
+      await post(`${url}/llm`, { model: 'm', ...question('First.'), stream });
+      await post(`${url}/llm`, { model: 'm', ...question('Second.'), stream, previous_response_id: id });
+    });
+    const { messages, input } = lastAsked();
+    expect(((messages ?? input) as readonly Fields[]).map(wordsOf)).toEqual([
+      'user First.',
+      'assistant Hello!',
+      'user Second.',
+    ]);
+  });
+
+  it('[X-01] recordTurn: a handler that never writes its head is kept too, and its framing is its own', async () => {
+    const store = memoryStore();
+    const handler = (req: NodeRequest, res: ServerResponse) => {
+      res.setHeader('content-type', 'application/json');
+      res.statusCode = (req.body as Fields).model === 'm' ? 200 : 404;
+      res.end(chatCompletion('Hello!'));
+    };
+    const messages = [{ role: 'user', content: 'Hi.' }];
+    const answers = await inApp(host, [recordTurn({ store, scope: () => 'all' }), handler], async ({ url }) => [
+      await post(url, { model: 'other', messages }),
+      await post(url, { model: 'm', messages }),
+    ]);
+    const kept = await store.get({ scope: 'all', id: 'chatcmpl-fake' });
+    const length = String(chatCompletion('Hello!').length);
+    expect([answers.map(({ status, headers }) => [status, headers['content-length']]), kept?.output.length]).toEqual([
+      [
+        [404, length],
+        [200, length],
+      ],
+      1,
+    ]);
+  });
+
+  it.each([false, true])('[X-01] runTools: the handler is asked once for each round (streamed: %s)', async (stream) => {
+    const call = { id: 'call_1', name: 'weather', arguments: '{"city":"Rome"}' };
+    const called = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } };
+    fake.reply({ body: stream ? toolCallStream([call]) : chatCompletion({ tool_calls: [called] }) }, sayHello);
+    const stages = [runTools({ tools: weather, handler: fetchProxy(fake.baseURL) })];
+    const messages = [{ role: 'user', content: 'Hi.' }];
+    const answer = await inApp(host, stages, ({ url }) => post(`${url}/llm`, { model: 'm', messages, stream }));
+    expect([fake.requests.length, lastAsked().messages, answer.status, answer.text.includes('Hello!')]).toEqual([
+      2,
+      [
+        ...messages,
+        { role: 'assistant', content: null, tool_calls: [called] },
+        { role: 'tool', tool_call_id: 'call_1', content: 'Sunny.' },
+      ],
+      200,
+      true,
+    ]);
+  });
+
+  it('[P-15] heartbeat: fills the silence between two events of the handler’s', async () => {
+    const handler = async (_req: unknown, res: ServerResponse & { heard?: Promise<void> }) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"n":1}\n\n');
+      await heard;
+      res.end('data: [DONE]\n\n');
+    };
+    let beaten = () => {};
+    const heard = new Promise<void>((resolve) => {
+      beaten = resolve;
+    });
+    const text = await inApp(host, [heartbeat({ intervalMs: 5 }), handler], async ({ url }) => {
+      const answer = await fetch(url, { method: 'POST' });
+      let seen = '';
+      for await (const bytes of answer.body ?? []) {
+        seen += Buffer.from(bytes).toString();
+        if (seen.includes(': heartbeat\n\n')) beaten();
+      }
+      return seen;
+    });
+    expect(text.replace(/(: heartbeat\n\n)+/, '(beats)')).toBe('data: {"n":1}\n\n(beats)data: [DONE]\n\n');
+  });
+
+  it('[X-01] answers errors of the client’s itself; the host’s own go to the host', async () => {
+    const broken = new Error('The directory is down.');
+    const failing = (req: NodeRequest) => {
+      if (req.headers['x-broken']) throw broken;
+      return 'someone';
+    };
+    const stages = [
+      loadHistory({ store: memoryStore(), scope: failing }),
+      injectTools({ tools: toolsOrFail, limits: { bodyBytes: 1000 } }),
+      fetchProxy(fake.baseURL),
+    ];
+    const sent: readonly [Fields, Record<string, string>?][] = [
+      [{ model: 'm', input: 'Hi.', previous_response_id: EARLIER }],
+      [{ model: 'm', messages: [{ role: 'user', content: 'Hi.' }], previous_response_id: EARLIER }],
+      [{ model: 'm', input: 'Hi.' }, { 'x-broken': '1' }],
+      [{ model: 'm', input: 'no tools' }],
+    ];
+    const { outcomes, failures } = await inApp(host, stages, async ({ url, failures }) => {
+      const outcomes: string[] = [];
+      for (const [body, headers] of sent) outcomes.push(outcome(await post(`${url}/llm`, body, headers)));
+      return { outcomes, failures };
+    });
+    expect([outcomes, failures, fake.requests.length]).toEqual([
+      ['400 previous_response_not_found', '400 previous_response_not_found', '500 failed', '500 failed'],
+      [broken, NO_TOOLS],
+      0,
+    ]);
+  });
+});
+
+const NO_TOOLS = new Error('Nobody knows the tools.');
+
+/** Every host hands its own request to the function. */
+function toolsOrFail(request: unknown) {
+  const { body } = request as { readonly body: Fields };
+  if (body.input === 'no tools') throw NO_TOOLS;
+  return [weather];
+}
+
+function wordsOf({ role, content }: Fields): string {
+  return `${role} ${Array.isArray(content) ? content.map(({ text }: Fields) => text).join('') : content}`;
+}
+
+describe('where the body has not been read', () => {
+  it.each(hosts.filter((host) => host !== parsingExpress))(
+    '[P-11] $name: a body that cannot be read is answered in the envelope',
+    async (host) => {
+      const stages = [injectTools({ limits: { bodyBytes: 100 } }), fetchProxy(fake.baseURL)];
+      const outcomes = await inApp(host, stages, async ({ url, failures }) => [
+        outcome(await post(url, '{"model":')),
+        outcome(await post(url, { model: 'm', input: 'x'.repeat(200) })),
+        outcome(await post(url, '{}', { 'content-encoding': 'compress' })),
+        failures.length,
+      ]);
+      expect([outcomes, fake.requests.length]).toEqual([
+        ['400 invalid_json', '413 request_too_large', '415 unsupported_media_type', 0],
+        0,
+      ]);
+    },
+  );
+});
+
+describe('in front of a handler of Koa’s own', () => {
+  it.each([false, true])(
+    '[X-03] what it assigns to the body is kept and can be continued (streamed: %s)',
+    async (stream) => {
+      const store = memoryStore();
+      const bodies: unknown[] = [];
+      const app = new Koa()
+        .use(koaStage(recordTurn({ store })))
+        .use(koaStage(loadHistory({ store })))
+        .use((ctx) => {
+          // The cast: Koa knows the body only where one of its parsers is in its types.
+          bodies.push((ctx.request as { body?: unknown }).body);
+          ctx.type = stream ? 'text/event-stream' : 'application/json';
+          ctx.body = stream ? textStream('Hello!') : chatCompletion('Hello!');
+        });
+      const { url, close } = await listening(app.callback());
+      const messages = [{ role: 'user', content: 'Hi.' }];
+      await post(url, { model: 'm', messages, stream });
+      await post(url, { model: 'm', messages, stream, previous_response_id: 'chatcmpl-fake' });
+      await close();
+      expect(bodies.map((body) => (body as { messages: readonly Fields[] }).messages.map(wordsOf))).toEqual([
+        ['user Hi.'],
+        ['user Hi.', 'assistant Hello!', 'user Hi.'],
+      ]);
+    },
+  );
+});
