@@ -1,0 +1,22 @@
+/** The Responses API over HTTP and WebSocket, with the same keys, stopped with care. */
+import express from 'express';
+import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
+import { attachResponsesWebSocket } from 'express-open-responses/websocket';
+
+const keys = new Set(['Bearer key-of-ada', 'Bearer key-of-bob']);
+const isKnown = ({ headers }) => keys.has(headers.authorization);
+const companyAuth = (req, res, next) => (isKnown(req) ? next() : res.sendStatus(401));
+
+const upstream = chatCompletionsUpstream({ baseURL: 'http://localhost:8000/v1', apiKey: process.env.MODEL_KEY });
+const responses = responsesRouter({ upstream });
+
+const server = express().use('/v1', companyAuth, responses).listen(3000);
+const webSocket = attachResponsesWebSocket(server, {
+  upstream,
+  authorize: (request) => (isKnown(request) ? undefined : { status: 401, message: 'Incorrect API key provided.' }),
+});
+
+process.once('SIGTERM', async () => {
+  await Promise.all([responses.drain({ server }), webSocket.drain({ server })]);
+  server.close();
+});

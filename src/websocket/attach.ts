@@ -1,0 +1,121 @@
+/** Puts the WebSocket on a server, and takes it off again with care. */
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import { activity, type DrainOptions } from '../core/activity.ts';
+import { ApiError } from '../core/errors.ts';
+import { upgradeRefusal } from './answer.ts';
+import { type Connection, serveConnection } from './connection.ts';
+import {
+  checkServer,
+  type UpgradeListener,
+  type UpgradeServer,
+  type WebSocketOptions,
+  type WebSocketSettings,
+  webSocketSettings,
+} from './options.ts';
+import { admit, pathOf, writeReply } from './upgrade.ts';
+
+/** How long clients have to answer that the connection is closed, in milliseconds. */
+const GRACE_MS = 1000;
+
+/** A WebSocket that can be shut down. */
+export interface AttachedWebSocket {
+  /** Refuses new connections and requests, lets running responses end, then closes everything; see `DrainOptions`. */
+  drain(options?: DrainOptions): Promise<void>;
+  /** The same without waiting: running responses fail. Resolves when every connection is closed. */
+  close(): Promise<void>;
+}
+
+/** The path of each listener, so that several on one server know each other. */
+const ours = new WeakMap<object, string>();
+
+/**
+ * Serves `response.create` messages on the server's upgrade requests to `path`; leaves all other paths to others. Throws
+ * a `TypeError` for an unknown option or a bad value.
+ */
+export function attachResponsesWebSocket(server: UpgradeServer, options: WebSocketOptions = {}): AttachedWebSocket {
+  checkServer(server);
+  const settings = webSocketSettings(options);
+  const { core, path, pingMs } = settings;
+  const turns = activity(core.limits.concurrentTurns);
+  const connections = new Set<Connection>();
+  /** Of clients about whom the host has not decided yet. */
+  const waiting = new Set<Duplex>();
+  const acceptor = acceptorFor(settings);
+  let draining = false;
+
+  const onUpgrade: UpgradeListener = async (request, socket, head) => {
+    const refuse = async (error: ApiError) => writeReply(socket, await upgradeRefusal(error, request, core));
+    const asked = pathOf(request);
+    if (asked !== path) return isUnclaimed(asked, server, onUpgrade) ? refuse(unknownPath(asked)) : undefined;
+    // Until ws takes over, nobody else listens, and a client that leaves would end the process.
+    socket.on('error', ignore);
+    waiting.add(socket);
+    const admitted = draining ? shuttingDown() : await admit(request, settings);
+    waiting.delete(socket);
+    if (admitted instanceof ApiError) return refuse(admitted);
+    if (draining) return refuse(shuttingDown());
+    acceptor.handleUpgrade(request, socket, head, (accepted) => {
+      socket.off('error', ignore);
+      const connection = serveConnection(accepted, { request, scope: admitted }, settings, turns);
+      connections.add(connection);
+      connection.closed.then(() => connections.delete(connection));
+    });
+  };
+
+  const pings = setInterval(() => {
+    for (const connection of connections) connection.beat();
+  }, pingMs).unref();
+
+  async function drain(drainOptions?: DrainOptions): Promise<void> {
+    draining = true;
+    for (const connection of connections) connection.retire();
+    await turns.drain(drainOptions);
+    await allClosed(connections);
+    for (const socket of waiting) socket.destroy();
+    clearInterval(pings);
+    server.off('upgrade', onUpgrade);
+  }
+
+  ours.set(onUpgrade, path);
+  server.on('upgrade', onUpgrade);
+  return { drain, close: () => drain({ timeoutMs: 0 }) };
+}
+
+function acceptorFor({ core }: WebSocketSettings): WebSocketServer {
+  return new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    autoPong: false,
+    // Where ws would take a larger number for none.
+    maxPayload: Math.min(core.limits.bodyBytes, 2 ** 31 - 1),
+  });
+}
+
+/** Whether nobody else can answer: Node then leaves the socket open for ever. The first of ours speaks for all. */
+function isUnclaimed(path: string, server: UpgradeServer, listener: UpgradeListener): boolean {
+  // The cast: listeners are functions.
+  const listeners = server.listeners('upgrade') as readonly object[];
+  return listeners[0] === listener && listeners.every((other) => ours.has(other) && ours.get(other) !== path);
+}
+
+async function allClosed(connections: ReadonlySet<Connection>): Promise<void> {
+  const cut = setTimeout(() => {
+    for (const connection of connections) connection.terminate();
+  }, GRACE_MS);
+  await Promise.all([...connections].map(({ closed }) => closed));
+  clearTimeout(cut);
+}
+
+function unknownPath(path: string): ApiError {
+  return new ApiError('not_found', `Invalid URL (GET ${path})`);
+}
+
+/** As the core says it. */
+function shuttingDown(): ApiError {
+  return new ApiError('server_draining', 'This server is shutting down; try again.');
+}
+
+/** The socket is gone: there is nobody to tell. */
+function ignore(): void {}

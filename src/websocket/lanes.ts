@@ -1,0 +1,65 @@
+/** The order of a connection's requests: one after the other within a lane, lanes at the same time. */
+
+/** One request; `run` never rejects. */
+export interface Job {
+  /** Undefined for the lane of requests that name none. */
+  readonly lane: string | undefined;
+  /** What the request takes while it waits. */
+  readonly bytes: number;
+  run(): Promise<void>;
+}
+
+/** How much may run and wait. */
+export interface LaneLimits {
+  readonly running: number;
+  readonly waiting: number;
+  readonly waitingBytes: number;
+}
+
+/** The lanes of one connection. */
+export interface Lanes {
+  readonly idle: boolean;
+  /** Runs the job as soon as its lane is free; false where there is no room for it to wait. */
+  add(job: Job): boolean;
+  /** Drops what waits. */
+  clear(): void;
+}
+
+/** Makes lanes; `onIdle` is called each time the last running job has ended. */
+export function jobLanes(limits: LaneLimits, onIdle: () => void): Lanes {
+  const running = new Set<Job['lane']>();
+  let waiting: readonly Job[] = [];
+
+  function next(): void {
+    const job = running.size < limits.running ? waiting.find(({ lane }) => !running.has(lane)) : undefined;
+    if (!job) return;
+    waiting = waiting.filter((other) => other !== job);
+    running.add(job.lane);
+    job.run().then(() => ended(job));
+    next();
+  }
+
+  function ended({ lane }: Job): void {
+    running.delete(lane);
+    next();
+    if (running.size === 0) onIdle();
+  }
+
+  const mustWait = ({ lane }: Job) => running.size >= limits.running || running.has(lane);
+
+  return {
+    get idle() {
+      return running.size === 0;
+    },
+    add(job) {
+      const bytes = waiting.reduce((sum, other) => sum + other.bytes, job.bytes);
+      if (mustWait(job) && (waiting.length >= limits.waiting || bytes > limits.waitingBytes)) return false;
+      waiting = [...waiting, job];
+      next();
+      return true;
+    },
+    clear() {
+      waiting = [];
+    },
+  };
+}

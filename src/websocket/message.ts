@@ -1,0 +1,72 @@
+/** Reads what a client sends: a request like the body of `POST /responses`, and what only a WebSocket knows. */
+import { ApiError } from '../core/errors.ts';
+import { bodyErrors } from '../core/json-body.ts';
+import { isRecord } from '../core/record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A request for a response. */
+export interface CreateMessage {
+  /** The `stream_id`. */
+  readonly lane: string | undefined;
+  readonly body: Fields;
+  /** False for a warm-up: the response is prepared and kept, and the model is not asked. */
+  readonly generate: boolean;
+}
+
+/** What cannot be answered otherwise than with an error. */
+export interface BadMessage {
+  readonly lane: string | undefined;
+  readonly error: ApiError;
+}
+
+/** Reads one frame; undefined stands for a binary one. */
+export function readMessage(text: string | undefined): CreateMessage | BadMessage {
+  const fields = text === undefined ? notText() : parsed(text);
+  if (fields instanceof ApiError) return { lane: undefined, error: fields };
+  const { type, stream_id: lane, generate, stream, stream_options, background, ...body } = fields;
+  if (!isLane(lane)) return { lane: undefined, error: wrongLane(lane) };
+  const error = wrongType(type) ?? wrongGenerate(generate);
+  if (error) return { lane: lane ?? undefined, error };
+  return { lane: lane ?? undefined, generate: generate !== false, body: { ...body, stream: true } };
+}
+
+function notText(): ApiError {
+  return new ApiError('unsupported_media_type', 'A message must be JSON in a text frame.');
+}
+
+function parsed(text: string): Fields | ApiError {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : new ApiError('invalid_json', 'A message must be a JSON object.');
+  } catch (cause) {
+    return bodyErrors.malformed(cause);
+  }
+}
+
+/** Safe to be written into JSON as it is. */
+const LANE = /^[A-Za-z0-9_.-]{1,256}$/;
+
+function isLane(lane: unknown): lane is string | null | undefined {
+  return lane === undefined || lane === null || (typeof lane === 'string' && LANE.test(lane));
+}
+
+function wrongLane(lane: unknown): ApiError {
+  const message = "Invalid 'stream_id': it must be 1 to 256 of the characters A-Z, a-z, 0-9, '_', '.' and '-'.";
+  return new ApiError(typeof lane === 'string' ? 'invalid_value' : 'invalid_type', message, { param: 'stream_id' });
+}
+
+function wrongType(type: unknown): ApiError | undefined {
+  if (type === 'response.create') return undefined;
+  const known = "The one supported value is 'response.create'.";
+  if (type === undefined)
+    return new ApiError('missing_required_parameter', `Missing required parameter: 'type'. ${known}`, {
+      param: 'type',
+    });
+  return new ApiError('invalid_value', `Invalid value for 'type'. ${known}`, { param: 'type' });
+}
+
+function wrongGenerate(generate: unknown): ApiError | undefined {
+  if (generate === undefined || generate === null || typeof generate === 'boolean') return undefined;
+  return new ApiError('invalid_type', "Invalid type for 'generate': it must be a boolean.", { param: 'generate' });
+}

@@ -1,0 +1,100 @@
+/** What the WebSocket is configured with, checked once. */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { inspect } from 'node:util';
+import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../core/options.ts';
+import { checkOptions, type OptionCheck, positiveInteger } from '../core/options-check.ts';
+import type { MaybePromise } from '../core/store.ts';
+
+/** Why a client is not let in; `status` is an HTTP status from 400. */
+export interface Refusal {
+  readonly status: number;
+  readonly message: string;
+}
+
+/** The shared options, and what only a WebSocket has. */
+export interface WebSocketOptions extends CoreOptions {
+  /** The path of the upgrade request, exactly. Default: `/v1/responses`. */
+  readonly path?: string | undefined;
+  /** Lets a client in, or says why not. Default: all but web pages of other origins. */
+  readonly authorize?: ((request: IncomingMessage) => MaybePromise<Refusal | undefined>) | undefined;
+  /** Whose responses the connection may see. Default: a digest of the `Authorization` header. */
+  readonly scope?: ((request: IncomingMessage) => string) | undefined;
+  /** How long a connection may last, in milliseconds. Default: 60 minutes. */
+  readonly connectionMs?: number | undefined;
+  /** Milliseconds between two pings; a client that shows no life between them is cut off. Default: 30,000. */
+  readonly pingMs?: number | undefined;
+  /** How many lanes of a connection, each with a `stream_id`, may run at the same time. Default: 8. */
+  readonly maxLanes?: number | undefined;
+  /** How many requests of a connection may wait for their turn. Default: 32. */
+  readonly maxQueued?: number | undefined;
+}
+
+/** The part of Node's HTTP and HTTPS servers that is needed. */
+export interface UpgradeServer {
+  on(event: 'upgrade', listener: UpgradeListener): unknown;
+  off(event: 'upgrade', listener: UpgradeListener): unknown;
+  listeners(event: 'upgrade'): unknown[];
+}
+
+/** What Node calls for each upgrade request. */
+export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+/** The options with every default filled in. */
+export interface WebSocketSettings {
+  readonly core: CoreSettings;
+  readonly path: string;
+  readonly authorize: NonNullable<WebSocketOptions['authorize']>;
+  readonly scope: WebSocketOptions['scope'];
+  readonly connectionMs: number;
+  readonly pingMs: number;
+  readonly maxLanes: number;
+  readonly maxQueued: number;
+}
+
+const OWNER = 'attachResponsesWebSocket';
+
+/** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
+export function webSocketSettings(options: WebSocketOptions): WebSocketSettings {
+  checkOptions(OWNER, options, { ...coreChecks, ...checks });
+  const { path, authorize, scope, connectionMs, pingMs, maxLanes, maxQueued, ...core } = options;
+  return {
+    core: coreSettings(OWNER, core),
+    path: path ?? '/v1/responses',
+    authorize: authorize ?? sameOriginOnly,
+    scope,
+    connectionMs: connectionMs ?? 60 * 60_000,
+    pingMs: pingMs ?? 30_000,
+    maxLanes: maxLanes ?? 8,
+    maxQueued: maxQueued ?? 32,
+  };
+}
+
+/** Throws a `TypeError` for what is no server, such as an Express app. */
+export function checkServer(server: unknown): void {
+  const methods = typeof server === 'object' && server !== null ? (server as Record<string, unknown>) : {};
+  if (['on', 'off', 'listeners'].every((name) => typeof methods[name] === 'function')) return;
+  throw new TypeError(`${OWNER}: server must be an http.Server, got ${inspect(server, { depth: -1 })}`);
+}
+
+const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
+
+/** What a timer can count. */
+const milliseconds: OptionCheck = (value) =>
+  (typeof value === 'number' && value > 0 && value < 2 ** 31) || 'a number of milliseconds, over 0 and under 2^31';
+
+const checks: Readonly<Record<string, OptionCheck>> = {
+  path: (value) => (typeof value === 'string' && /^\/[^?#]*$/.test(value)) || "a path such as '/v1/responses'",
+  authorize: isFunction,
+  scope: isFunction,
+  connectionMs: milliseconds,
+  pingMs: milliseconds,
+  maxLanes: positiveInteger,
+  maxQueued: positiveInteger,
+};
+
+/** Any page may open a WebSocket to any server, and browsers do not ask first as they do for JSON. */
+function sameOriginOnly({ headers: { origin, host } }: IncomingMessage): Refusal | undefined {
+  if (origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)) return undefined;
+  return { status: 403, message: 'Web pages of other origins may not connect.' };
+}

@@ -1,0 +1,51 @@
+/** What becomes of an upgrade request: whose it is, whether it is let in, and how it is refused. */
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { inspect } from 'node:util';
+import { scopeOf } from '../core/api.ts';
+import { headersFrom } from '../core/call.ts';
+import { ApiError, toApiError } from '../core/errors.ts';
+import type { Reply } from '../core/reply.ts';
+import type { Refusal, WebSocketSettings } from './options.ts';
+
+/** The path of the request, without its query. */
+export function pathOf({ url = '' }: IncomingMessage): string {
+  return url.split('?', 1)[0] ?? '';
+}
+
+/** The scope of a client that is let in, or the error that it is answered with. Never rejects. */
+export async function admit(
+  request: IncomingMessage,
+  { authorize, scope }: WebSocketSettings,
+): Promise<string | ApiError> {
+  try {
+    const refused = await authorize(request);
+    if (refused) return refusedWith(refused);
+    return scope ? checkedScope(scope(request)) : scopeOf(headersFrom(request.headers));
+  } catch (error) {
+    return toApiError(error);
+  }
+}
+
+function refusedWith({ status, message }: Refusal): ApiError {
+  if (!Number.isInteger(status) || status < 400 || status > 599)
+    throw new TypeError(`authorize: status must be an HTTP status from 400, got ${inspect(status)}`);
+  const type = status >= 500 ? 'server_error' : status === 429 ? 'rate_limit_error' : 'invalid_request_error';
+  return new ApiError('websocket_refused', String(message), { status, type });
+}
+
+/** A host that knows no user must say so: with one scope for all who have none, each would see the others' responses. */
+function checkedScope(scope: unknown): string {
+  if (typeof scope === 'string') return scope;
+  throw new TypeError(`scope: must return a string, got ${inspect(scope, { depth: 1 })}`);
+}
+
+/** Answers in HTTP on the bare socket, and closes it. */
+export function writeReply(socket: Duplex, { status, headers, body }: Reply): void {
+  // The cast: a refusal is a text.
+  const text = body as string;
+  const all = { ...headers, connection: 'close', 'content-length': Buffer.byteLength(text) };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.once('finish', () => socket.destroy()).on('error', () => {});
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${text}`);
+}
