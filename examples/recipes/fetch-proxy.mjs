@@ -1,0 +1,16 @@
+/** A proxy that never heard of this package: it posts `req.body` and passes every byte on. */
+const baseURL = process.env.UPSTREAM_BASE_URL ?? 'http://localhost:8000/v1';
+
+export async function proxy(req, res) {
+  const left = new AbortController();
+  res.once('close', () => left.abort());
+  const answer = await fetch(`${baseURL}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${process.env.MODEL_KEY}` },
+    body: JSON.stringify(req.body),
+    signal: left.signal,
+  });
+  res.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') });
+  for await (const bytes of answer.body) res.write(bytes);
+  res.end();
+}

@@ -1,0 +1,27 @@
+/** What a proxy gains by the middlewares in front of it: beats, history, sound conversations, and tools that run here. */
+import express from 'express';
+import {
+  functionTools,
+  heartbeat,
+  loadHistory,
+  memoryStore,
+  recordTurn,
+  runTools,
+  validateMessages,
+} from 'express-open-responses';
+import { proxy } from './fetch-proxy.mjs';
+
+const tools = functionTools({ time: { description: 'The time.', execute: () => new Date().toISOString() } });
+const options = { tools, store: memoryStore() };
+
+const app = express();
+app.post(
+  '/v1/chat/completions',
+  heartbeat(),
+  recordTurn(options),
+  loadHistory(options),
+  validateMessages(options),
+  runTools({ ...options, handler: proxy }),
+);
+
+export const server = app.listen(process.env.PORT ?? 3000);

@@ -1,0 +1,14 @@
+/** Conversations are put right before the model server refuses them, and the host is told what was wrong. */
+import express from 'express';
+import { validateMessages } from 'express-open-responses';
+import { proxy } from './fetch-proxy.mjs';
+
+function onRepair(repairs, { requestId }) {
+  for (const { param, code } of repairs) console.warn(`${requestId}: ${param} ${code}`);
+}
+
+const app = express();
+app.post('/v1/chat/completions', validateMessages({ onRepair }), proxy);
+app.post('/strict/chat/completions', validateMessages({ mode: 'reject' }), proxy);
+
+export const server = app.listen(process.env.PORT ?? 3000);

@@ -1,0 +1,14 @@
+/** Two versions of the API side by side: what was begun with one goes on with the other. */
+import express from 'express';
+import { chatCompletionsUpstream, memoryStore, responsesRouter } from 'express-open-responses';
+
+const shared = {
+  upstream: chatCompletionsUpstream({ baseURL: process.env.UPSTREAM_BASE_URL ?? 'http://localhost:8000/v1' }),
+  store: memoryStore(),
+};
+
+const app = express();
+app.use('/v1', responsesRouter(shared));
+app.use('/v2', responsesRouter({ ...shared, reasoning: 'spec', mcpItems: 'function_call', queuedEvent: true }));
+
+export const server = app.listen(process.env.PORT ?? 3000);

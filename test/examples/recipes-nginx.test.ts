@@ -1,0 +1,154 @@
+/** The recipe for nginx, run by a real one where there is one; what the app itself asks of it, everywhere. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import express from 'express';
+import { chatCompletionsUpstream, memoryStore, responsesRouter } from 'express-open-responses';
+import { type FakeUpstream, startFakeUpstream, textStream } from 'express-open-responses/testing';
+import { answerOf, post, untilHeard } from './recipe.ts';
+import { readProject, run } from './support.ts';
+
+const NGINX = process.env.NGINX_BINARY ?? 'nginx';
+const found = await run(NGINX, ['-v']).then(
+  () => true,
+  () => false,
+);
+const STREAM = textStream(['Well', ' then']);
+const FIRST_WORD = { body: STREAM, stallAfterBytes: STREAM.indexOf(' then') };
+
+let fake: FakeUpstream;
+let app: Awaited<ReturnType<typeof serving>>;
+
+beforeEach(async () => {
+  fake = await startFakeUpstream();
+  const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL });
+  // Not so often that beats would fill nginx's buffers.
+  const heartbeat = { intervalMs: 300 };
+  app = await serving(express().use('/v1', responsesRouter({ upstream, store: memoryStore(), heartbeat })));
+});
+afterEach(async () => {
+  await app.close();
+  await fake.close();
+});
+
+async function serving(listener: Parameters<typeof createServer>[1] & object) {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  let connections = 0;
+  server.on('connection', () => {
+    connections += 1;
+  });
+  await once(server, 'listening');
+  const close = async () => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  return { port: (server.address() as AddressInfo).port, connections: () => connections, close };
+}
+
+function streamed(port: number): Promise<Response> {
+  return post(`http://127.0.0.1:${port}/v1/responses`, { model: 'm', input: 'Hi.', stream: true });
+}
+
+describe('a stream of the app', () => {
+  it('[X-01] asks proxies not to hold it back, to change it or to keep it', async () => {
+    const answer = await streamed(app.port);
+    await answer.text();
+    const named = ['content-type', 'cache-control', 'x-accel-buffering'].map((name) => answer.headers.get(name));
+    expect(named).toEqual(['text/event-stream', 'no-cache, no-transform', 'no']);
+  });
+});
+
+const describeNginx = found ? describe : describe.skip;
+
+describeNginx(`the recipe for nginx${found ? '' : ` (skipped: there is no ${NGINX} on this machine)`}`, () => {
+  let folder: string;
+  let nginx: ChildProcess;
+  let port: number;
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'nginx-'));
+    const free = await serving(() => {});
+    await free.close();
+    port = free.port;
+    writeFileSync(join(folder, 'nginx.conf'), wholeConfig(folder));
+    nginx = spawn(NGINX, ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr'], { timeout: 60_000 });
+    await untilServing(nginx);
+  });
+  afterEach(async () => {
+    const closed = once(nginx, 'close');
+    nginx.kill('SIGTERM');
+    await closed;
+    rmSync(folder, { recursive: true });
+  });
+
+  /** The recipe, on ports of this test, in what nginx needs around it. */
+  function wholeConfig(prefix: string): string {
+    const recipe = readProject('examples/recipes/nginx.conf')
+      .replace('127.0.0.1:3000', `127.0.0.1:${app.port}`)
+      .replace('listen 8080', `listen 127.0.0.1:${port}`);
+    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+    mkdirSync(join(prefix, 'temp'));
+    const places = paths.map((name) => `${name}_temp_path ${prefix}/temp/${name};`).join('\n');
+    // What the app asks for must not hide what the recipe lacks.
+    const ignored = 'proxy_ignore_headers X-Accel-Buffering;';
+    return `daemon off; master_process off; pid ${prefix}/pid; error_log stderr notice;
+      events {} http { access_log off; ${places} ${ignored} ${recipe} }`;
+  }
+
+  it('[X-01] [P-15] lets words and heartbeats through while the model is still at it', async () => {
+    fake.reply(FIRST_WORD);
+    const answer = await streamed(port);
+    const heard = await untilHeard(answer, ': heartbeat\n\n');
+    expect([heard.includes('"delta":"Well"'), heard.includes('response.completed')]).toEqual([true, false]);
+  });
+
+  it('[P-10] tells the app that the client has left', async () => {
+    fake.reply(FIRST_WORD);
+    const answer = await streamed(port);
+    // Reading no further closes the connection.
+    await untilHeard(answer, '"delta":"Well"');
+    expect(await fake.closed(0)).toEqual(expect.any(Number));
+  });
+
+  it('[P-11] takes prompts of more than a megabyte', async () => {
+    const url = `http://127.0.0.1:${port}/v1/responses`;
+    const { status } = await answerOf(post(url, { model: 'm', input: 'word '.repeat(500_000) }));
+    expect(status).toBe(200);
+  });
+
+  it('[X-01] keeps its connection to the app, and names requests for both logs', async () => {
+    const url = `http://127.0.0.1:${port}/v1/responses`;
+    const ids = [];
+    for (const input of ['One.', 'Two.']) {
+      const answer = await post(url, { model: 'm', input });
+      await answer.text();
+      ids.push(answer.headers.get('x-request-id'));
+    }
+    const passed = fake.requests.map(({ headers }) => headers['x-request-id']);
+    expect([app.connections(), ids, passed]).toEqual([
+      1,
+      [expect.stringMatching(/^[\da-f]{32}$/), expect.stringMatching(/^[\da-f]{32}$/)],
+      ids,
+    ]);
+  });
+});
+
+/** nginx says so when its sockets are open. */
+async function untilServing(nginx: ChildProcess): Promise<void> {
+  if (!nginx.stderr) throw new Error('nginx has no stderr.');
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: nginx.stderr })) {
+    lines.push(line);
+    if (/\[notice\].*event method/.test(line)) break;
+    if (/\[emerg\]/.test(line)) throw new Error(lines.join('\n'));
+  }
+  nginx.stderr.resume();
+}
