@@ -10,14 +10,16 @@ export function withFirst<Piece>(
   encode: (piece: Piece) => string,
 ): AsyncIterableIterator<string> {
   let waiting: IteratorResult<Piece> | undefined = first;
+  const encoded = (result: IteratorResult<Piece>): IteratorResult<string> =>
+    result.done ? { done: true, value: undefined } : { done: false, value: encode(result.value) };
   return {
     [Symbol.asyncIterator]() {
       return this;
     },
-    async next() {
-      const result = waiting ?? (await rest.next());
+    next() {
+      const taken = waiting;
       waiting = undefined;
-      return result.done ? { done: true, value: undefined } : { done: false, value: encode(result.value) };
+      return taken ? Promise.resolve(encoded(taken)) : rest.next().then(encoded);
     },
     async return() {
       await rest.return(undefined);

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import type { ModelEvent } from '../../src/core/turn/events.ts';
 import { chatDecoder } from '../../src/core/upstream/chat-decoder.ts';
-import { readEvents } from '../../src/core/upstream/sse.ts';
+import { readEvents } from '../support/read-events.ts';
 import { describeShared, listShared, readSharedBytes } from '../support/shared.ts';
 
 const FOLDER = 'corpus/chat-stream';

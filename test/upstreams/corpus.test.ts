@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import type { ModelEvent } from '../../src/core/turn/events.ts';
-import { readEvents } from '../../src/core/upstream/sse.ts';
 import { messagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
+import { readEvents } from '../support/read-events.ts';
 import { readingOf } from '../support/recordings.ts';
 import {
   accumulatedOutput,

@@ -145,16 +145,62 @@ export function startState(plan: TurnPlan): TurnState {
   };
 }
 
-/** A copy to change. */
+/** A copy to change. Field by field: spreading costs six times as much, and this is done for every batch. */
 export function draftOf(state: TurnState): Draft {
   const { writing } = state;
   return {
-    ...state,
-    output: [...state.output],
-    writing: writing && { ...writing, part: writing.part && { ...writing.part } },
-    calls: [...state.calls],
+    plan: state.plan,
+    started: state.started,
+    ended: state.ended,
+    sequence: state.sequence,
+    round: state.round,
+    output: state.output.slice(),
+    writing: writing && writingCopy(writing),
+    calls: state.calls.slice(),
+    waiting: state.waiting,
+    dropped: state.dropped,
+    callIds: state.callIds,
+    usage: state.usage,
+    callUsage: state.callUsage,
+    finish: state.finish,
+    stopped: state.stopped,
+    bytes: state.bytes,
     newCallIds: new Set(),
     events: [],
+  };
+}
+
+function writingCopy({ kind, index, id, parts, part }: Readonly<Writing>): Writing {
+  const copy = part && {
+    type: part.type,
+    index: part.index,
+    text: part.text,
+    annotations: part.annotations,
+    logprobs: part.logprobs,
+  };
+  return { kind, index, id, parts, part: copy };
+}
+
+/** The state that the copy has become. */
+export function stateOf(draft: Draft): TurnState {
+  const { callIds, newCallIds } = draft;
+  return {
+    plan: draft.plan,
+    started: draft.started,
+    ended: draft.ended,
+    sequence: draft.sequence,
+    round: draft.round,
+    output: draft.output,
+    writing: draft.writing,
+    calls: draft.calls,
+    waiting: draft.waiting,
+    dropped: draft.dropped,
+    callIds: newCallIds.size === 0 ? callIds : new Set([...callIds, ...newCallIds]),
+    usage: draft.usage,
+    callUsage: draft.callUsage,
+    finish: draft.finish,
+    stopped: draft.stopped,
+    bytes: draft.bytes,
   };
 }
 

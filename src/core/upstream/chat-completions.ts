@@ -31,13 +31,9 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   const scrub = scrubber(settings);
   const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, keyHeaders(settings), headers);
 
-  async function* chat(body: Fields, call: UpstreamCall): AsyncGenerator<ChatBatch> {
-    try {
-      const request = { path: '/chat/completions', headers: headersFor(call), body: JSON.stringify(body) };
-      yield* exchange(client, { ...request, isLast: isDone }, call);
-    } catch (error) {
-      throw scrub(error);
-    }
+  function chat(body: Fields, call: UpstreamCall): AsyncGenerator<ChatBatch> {
+    const request = { path: '/chat/completions', headers: headersFor(call), body: JSON.stringify(body) };
+    return exchange(client, { ...request, isLast: isDone, shown: scrub }, call);
   }
 
   async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {

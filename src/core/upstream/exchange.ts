@@ -1,7 +1,7 @@
 /** One exchange with a model server: a request, and its answer batch by batch as it arrives. */
 import { ApiError } from '../errors.ts';
 import { type HttpAnswer, type HttpClient, readWhole, type Watchdog, watchdog } from './http.ts';
-import { readEvents } from './sse.ts';
+import { type Inbox, openInbox } from './sse.ts';
 import type { UpstreamCall } from './upstream.ts';
 
 /** What is asked, and how the answer's last event is known. */
@@ -12,6 +12,8 @@ export interface ExchangeRequest {
   readonly body: string;
   /** Whether the data is that of the last event. */
   readonly isLast: (data: string) => boolean;
+  /** Makes an error fit to be shown, which may hold the server's secrets. */
+  readonly shown?: (error: unknown) => unknown;
 }
 
 /** What arrived together of an answer: one whole JSON body, or the data of some events. */
@@ -25,22 +27,40 @@ const QUIET_MS = 1000;
 
 /**
  * Posts the request and yields the answer up to its last event; an empty batch where the server took the request and is
- * silent. Throws `ApiError` where the server refuses or the connection breaks, and what the call was aborted with.
+ * silent. Throws `ApiError` where the server refuses or the connection breaks, and what the call was aborted with. One
+ * generator and none inside it: at one event for each read, a layer of generators costs as much as decoding the event.
  */
 export async function* exchange(
   client: HttpClient,
-  { isLast, ...request }: ExchangeRequest,
+  { isLast, shown = (error) => error, ...request }: ExchangeRequest,
   call: UpstreamCall,
 ): AsyncGenerator<AnswerBatch> {
-  const watch = watchdog(call.signal, call.limits.firstByteTimeoutMs, call.limits.idleTimeoutMs);
+  const { signal, limits } = call;
+  const watch = watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
+  let inbox: Inbox | undefined;
   try {
     const answer = await client.send({ ...request, method: 'POST', signal: watch.signal });
-    yield* isJson(answer) ? wholeBatch(answer, watch) : eventBatches(answer, call, watch, isLast);
+    if (isJson(answer)) return yield await wholeBatch(answer, watch);
+    inbox = openInbox(answer.body, { eventBytes: limits.eventBytes, quietMs: QUIET_MS, onBytes: watch.heard });
+    let heard = false;
+    for (let batch = await inbox.next(); batch; batch = await inbox.next()) {
+      heard ||= batch.length > 0;
+      const last = batch.findIndex(isLast);
+      if (last >= 0) watch.finish();
+      yield { whole: false, data: last < 0 ? batch : batch.slice(0, last + 1) };
+      if (last >= 0) return;
+    }
+    if (!heard) throw noEvents(answer);
   } catch (error) {
-    throw broken(error, watch);
+    throw shown(broken(error, watch));
   } finally {
+    inbox?.close();
     watch.stop();
   }
+}
+
+function noEvents({ contentType }: HttpAnswer): ApiError {
+  return new ApiError('upstream_error', `The model server answered with no events (${contentType}).`);
 }
 
 /** The whole JSON answer to a `GET`; throws as `exchange` does. */
@@ -73,28 +93,10 @@ function isJson({ contentType }: HttpAnswer): boolean {
   return /[/+]json\b/i.test(contentType);
 }
 
-async function* wholeBatch({ body }: HttpAnswer, watch: Watchdog): AsyncGenerator<AnswerBatch> {
+async function wholeBatch({ body }: HttpAnswer, watch: Watchdog): Promise<AnswerBatch> {
   const text = await readWhole(body);
   watch.finish();
-  yield { whole: true, data: [text] };
-}
-
-async function* eventBatches(
-  { body, contentType }: HttpAnswer,
-  call: UpstreamCall,
-  watch: Watchdog,
-  isLast: (data: string) => boolean,
-): AsyncGenerator<AnswerBatch> {
-  const options = { eventBytes: call.limits.eventBytes, quietMs: QUIET_MS, onBytes: watch.heard };
-  let heard = false;
-  for await (const batch of readEvents(body, options)) {
-    heard ||= batch.length > 0;
-    const last = batch.findIndex(isLast);
-    if (last >= 0) watch.finish();
-    yield { whole: false, data: last < 0 ? batch : batch.slice(0, last + 1) };
-    if (last >= 0) return;
-  }
-  if (!heard) throw new ApiError('upstream_error', `The model server answered with no events (${contentType}).`);
+  return { whole: true, data: [text] };
 }
 
 /** What really happened: the caller left, time ran out, or the connection broke in mid-answer. */

@@ -21,29 +21,19 @@ export interface SseOptions {
   readonly onBytes: () => void;
 }
 
-/**
- * Yields the data of the events. Reading goes on only as fast as batches are taken. Throws what the body throws, and
- * `upstream_error` for an event over the limit. Ends with the body; a last event without its blank line counts.
- */
-export async function* readEvents(body: Readable, options: SseOptions): AsyncGenerator<readonly string[]> {
-  const inbox = openInbox(body, options);
-  const quiet = setTimeout(inbox.wakeQuiet, options.quietMs);
-  try {
-    for (let batch = await inbox.next(); batch; batch = await inbox.next()) yield batch;
-  } finally {
-    clearTimeout(quiet);
-    letEnd(body);
-  }
-}
-
-interface Inbox {
-  /** The events since the last call, or undefined at the end. */
+/** The events of one body, as they arrive. */
+export interface Inbox {
+  /** The data of the events since the last call, or undefined at the end. */
   next(): Promise<readonly string[] | undefined>;
-  /** Lets a waiting `next` answer with nothing. */
-  wakeQuiet(): void;
+  /** Reads no more; a body that has ended gives its connection back. */
+  close(): void;
 }
 
-function openInbox(body: Readable, { eventBytes, onBytes }: SseOptions): Inbox {
+/**
+ * Reads the data of the events, only as fast as it is asked for. `next` rejects with what the body fails with, and with
+ * `upstream_error` for an event over the limit. The end is the body's; a last event without its blank line counts.
+ */
+export function openInbox(body: Readable, { eventBytes, quietMs, onBytes }: SseOptions): Inbox {
   const decoder = new StringDecoder('utf8');
   let unread: Buffer[] = [];
   let events: string[] = [];
@@ -102,6 +92,11 @@ function openInbox(body: Readable, { eventBytes, onBytes }: SseOptions): Inbox {
     settle();
   });
 
+  const timer = setTimeout(() => {
+    quiet = true;
+    settle();
+  }, quietMs);
+
   return {
     async next() {
       if (events.length === 0 && !ended && !quiet) await new Promise<void>((resolve) => (wake = resolve));
@@ -114,9 +109,9 @@ function openInbox(body: Readable, { eventBytes, onBytes }: SseOptions): Inbox {
       body.resume();
       return batch;
     },
-    wakeQuiet() {
-      quiet = true;
-      settle();
+    close() {
+      clearTimeout(timer);
+      letEnd(body);
     },
   };
 }
