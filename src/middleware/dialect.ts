@@ -7,8 +7,8 @@ export type Dialect = 'responses' | 'chat-completions';
 const BY_PATH: readonly (readonly [RegExp, Dialect | undefined])[] = [
   [/\/responses\/?$/, 'responses'],
   [/\/chat\/completions\/?$/, 'chat-completions'],
-  // They have an `input` too.
-  [/\/(embeddings|moderations|audio\/\w+)\/?$/, undefined],
+  // They have an `input` or `messages` too.
+  [/\/(embeddings|moderations|audio\/\w+|messages|messages\/count_tokens)\/?$/, undefined],
 ];
 
 /** By the path where it is OpenAI's, else by the body; undefined for what is neither. */

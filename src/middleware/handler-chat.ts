@@ -21,8 +21,8 @@ export interface HandlerChat {
   readonly refusal: Reply | undefined;
 }
 
-/** What another body, or another connection, makes untrue. */
-const OF_THE_BYTES = /^(content-(length|encoding|type)|transfer-encoding|connection|keep-alive|etag|date)$/;
+/** What another body or connection makes untrue; and cookies, of which each is a header of its own. */
+const NOT_PASSED = /^(content-(length|encoding|type)|transfer-encoding|connection|keep-alive|etag|date|set-cookie)$/;
 
 /** The handler is called with the client's own request, whose body is that of the model call. */
 export function handlerChat(handler: NodeHandler, req: NodeRequest, res: ServerResponse): HandlerChat {
@@ -39,10 +39,15 @@ export function handlerChat(handler: NodeHandler, req: NodeRequest, res: ServerR
       const contentType = String(answer.headers['content-type'] ?? '');
       const isFirst = headers === undefined;
       headers ??= passedHeaders(answer);
+      if (isFirst) passCookies(answer, res);
       if (answer.status >= 200 && answer.status < 300) return { contentType, body: answer.body };
       const text = await readWhole(answer.body);
       if (isFirst)
-        refusal = { status: answer.status, headers: { ...headers, 'content-type': contentType }, body: text };
+        refusal = {
+          status: answer.status,
+          headers: { ...headers, ...(contentType ? { 'content-type': contentType } : {}) },
+          body: text,
+        };
       throw upstreamError(answer.status, parsed(text));
     },
     close: async () => {},
@@ -65,8 +70,12 @@ export function handlerChat(handler: NodeHandler, req: NodeRequest, res: ServerR
   };
 }
 
+function passCookies({ headers }: HandlerAnswer, res: ServerResponse): void {
+  for (const cookie of [headers['set-cookie'] ?? []].flat()) res.appendHeader('set-cookie', String(cookie));
+}
+
 function passedHeaders({ headers }: HandlerAnswer): Readonly<Record<string, string>> {
-  const passed = Object.entries(headers).filter(([name, value]) => value !== undefined && !OF_THE_BYTES.test(name));
+  const passed = Object.entries(headers).filter(([name, value]) => value !== undefined && !NOT_PASSED.test(name));
   return Object.fromEntries(passed.map(([name, value]) => [name, [value].flat().join(', ')]));
 }
 

@@ -61,8 +61,9 @@ function watch<Req extends NodeRequest>(
   if (head.status !== 200 || !(isJson || isStream)) return;
   const reader = readerFor(req, res, settings);
   if (!reader) return;
-  const settle = () => keep(reader, res, settings);
-  const watching = isJson ? wholeWatch(reader, settings.limits.outputBytes, settle) : eventWatch(reader, settle);
+  const settle = () => keep(reader, req, res, settings);
+  const { outputBytes, eventBytes } = settings.limits;
+  const watching = isJson ? wholeWatch(reader, outputBytes, settle) : eventWatch(reader, eventBytes, settle);
   holdEnd(res, watching, layer);
 }
 
@@ -79,21 +80,27 @@ function readerFor<Req extends NodeRequest>(
   return dialect === 'responses' ? responseReader(call) : completionReader(call, settings);
 }
 
-function eventWatch(reader: AnswerReader, settle: AnswerWatch['settle']): AnswerWatch {
+/** An answer with an event past the limit goes out as it is. */
+function eventWatch(reader: AnswerReader, eventBytes: number, settle: AnswerWatch['settle']): AnswerWatch {
   const decoder = new StringDecoder('utf8');
   let last = false;
+  let lost = false;
   const parser = createParser({
+    maxBufferSize: eventBytes,
     onEvent({ data }) {
       last = last || reader.event(data);
+    },
+    onError({ type }) {
+      lost ||= type === 'max-buffer-size-exceeded';
     },
   });
   return {
     whole: false,
     take(bytes) {
-      parser.feed(decoder.write(Buffer.from(bytes)));
+      if (!lost) parser.feed(decoder.write(Buffer.from(bytes)));
       return last;
     },
-    settle,
+    settle: () => (lost ? Promise.resolve() : settle()),
   };
 }
 
@@ -117,6 +124,7 @@ function wholeWatch(reader: AnswerReader, limit: number, settle: AnswerWatch['se
 
 async function keep<Req extends NodeRequest>(
   reader: AnswerReader,
+  req: Req,
   res: ServerResponse,
   { store, hooks }: MiddlewareSettings<Req>,
 ): Promise<void> {
@@ -126,6 +134,11 @@ async function keep<Req extends NodeRequest>(
   } catch (error) {
     const shown =
       error instanceof ApiError ? error : new ApiError('server_error', 'The turn could not be read.', { cause: error });
-    tell(hooks, 'onError', shown, { requestId: contextOf(res).requestId ?? '' });
+    tell(
+      hooks,
+      'onError',
+      shown,
+      nodeCall(req, res, () => ''),
+    );
   }
 }

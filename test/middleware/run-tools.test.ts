@@ -281,6 +281,21 @@ describe('runTools', () => {
     }
   });
 
+  it('[X-01] passes every cookie of the handler on, and no content type that it did not give', async () => {
+    const { handler } = handlerOf((res) => {
+      res.setHeader('set-cookie', ['a=1; Path=/', 'b=2']);
+      res.writeHead(503).end();
+    });
+    await withHost([runTools({ tools, store: memoryStore(), handler }) as Step], async ({ post }) => {
+      const { status, headers } = await post(CHAT);
+      expect([status, headers.getSetCookie(), headers.get('content-type')]).toEqual([
+        503,
+        ['a=1; Path=/', 'b=2'],
+        null,
+      ]);
+    });
+  });
+
   it('[P-09] tells of a refusal in a later round in the envelope, or in the stream that has begun', async () => {
     const limited: Answer = (res) => res.writeHead(429, JSON_TYPE).end('{"error":{"message":"Too many."}}');
     const codes: string[] = [];

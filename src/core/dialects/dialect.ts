@@ -10,7 +10,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** One event of a stream, parsed; its sequence number is given anew when it is written. */
 export type Frame = Fields & { readonly type: string };
 
-/** What a dialect may ask about the response that it rewrites. */
+/** What a dialect may ask about the stream that it rewrites. */
 export interface About {
   /** Whether the server runs the tool of this name. */
   readonly isOwned: (name: string) => boolean;
@@ -25,8 +25,8 @@ export interface Dialect {
   readonly wire?: Wire;
   /** Begins a response; each of its frames becomes none, one or several. */
   readonly rewriter?: (about: About) => (frame: Frame) => readonly Frame[];
-  /** Rewrites a whole response, as it is answered in JSON. */
-  readonly resource?: (resource: Fields, about: About) => Fields;
+  /** Rewrites a whole response, as it is answered in JSON, now or when it is retrieved. */
+  readonly resource?: (resource: Fields) => Fields;
   /** Rewrites an error as it is answered with a status. */
   readonly errorBody?: (error: ErrorBody) => Fields;
   /** Further routes. */
@@ -38,6 +38,8 @@ export interface Wire {
   readonly eventLine: boolean;
   readonly sequenceNumbers: boolean;
   readonly done: boolean;
+  /** Whether a silence that comments fill has events among them, for clients whose idle timers see no comments. */
+  readonly keepalive: boolean;
 }
 
 /** The dialects, by the systems that speak them. */

@@ -6,7 +6,7 @@ import type { About, Dialect, Fields, Frame } from './dialect.ts';
 export const openResponsesServer: Dialect = {
   name: 'open-responses-server',
   shown: { mcpItems: 'function_call' },
-  wire: { eventLine: false, sequenceNumbers: false, done: false },
+  wire: { eventLine: false, sequenceNumbers: false, done: false, keepalive: false },
   rewriter,
   resource,
 };
@@ -31,7 +31,7 @@ function rewriter(about: About): (frame: Frame) => readonly Frame[] {
       case 'response.completed':
       case 'response.incomplete':
       case 'response.failed':
-        return [{ ...frame, type: 'response.completed', response: resource(fieldsOf(frame.response), about) }];
+        return [{ ...frame, type: 'response.completed', response: resource(fieldsOf(frame.response)) }];
       default:
         return [frame];
     }
@@ -40,7 +40,7 @@ function rewriter(about: About): (frame: Frame) => readonly Frame[] {
 
 /** The frame with its item in this dialect, which takes its place in the output. */
 function place(frame: Frame, output: Fields[], about: About): Frame & { readonly item: Fields } {
-  const item = spelled(fieldsOf(frame.item), about);
+  const item = spelled(fieldsOf(frame.item), about.isOwned);
   output[Number(frame.output_index)] = item;
   return { ...frame, item };
 }
@@ -49,10 +49,12 @@ function fieldsOf(value: unknown): Fields {
   return isRecord(value) ? value : {};
 }
 
-/** A call of the client's is `ready`; a result is a JSON list of its texts. */
-function spelled(item: Fields, { isOwned }: About): Fields {
-  if (item.type === 'function_call') return isOwned(String(item.name)) ? item : { ...item, status: 'ready' };
-  return item.type === 'function_call_output' && item.output !== '' ? { ...item, output: textList(item.output) } : item;
+/** A call of the client's that was not cut off is `ready`; a result is a JSON list of its texts. */
+function spelled(item: Fields, isOwned: About['isOwned']): Fields {
+  const { type, status, name, output } = item;
+  if (type === 'function_call')
+    return status === 'incomplete' || isOwned(String(name)) ? item : { ...item, status: 'ready' };
+  return type === 'function_call_output' && status !== 'in_progress' ? { ...item, output: textList(output) } : item;
 }
 
 function textList(output: unknown): string {
@@ -60,15 +62,16 @@ function textList(output: unknown): string {
   return JSON.stringify(parts);
 }
 
-/** What our own ids of calls look like: the model server gave none, as in the legacy form. */
+/** What our own ids of calls look like: the model server gave none, as with the legacy `function_call`. */
 const OWN_CALL_ID = /^call_[0-9a-f]{32}[0-9a-f]{3,}$/;
 
-function added(frame: Frame & { readonly item: Fields }, snapshot: Fields): readonly Frame[] {
+function added(frame: Frame & { readonly item: Fields }, response: Fields): readonly Frame[] {
   const { item, output_index } = frame;
   if (item.type !== 'function_call') return [frame];
-  if (!OWN_CALL_ID.test(String(item.call_id))) return [frame, { type: 'response.in_progress', response: snapshot }];
+  const snapshot = { type: 'response.in_progress', response };
+  if (!OWN_CALL_ID.test(String(item.call_id))) return [frame, snapshot];
   const call = { id: item.call_id, name: item.name, arguments: '' };
-  return [frame, { type: 'response.tool_calls.created', item_id: item.id, output_index, tool_call: call }];
+  return [frame, { type: 'response.tool_calls.created', item_id: item.id, output_index, tool_call: call }, snapshot];
 }
 
 function withResult(frame: Frame & { readonly item: Fields }): readonly Frame[] {
@@ -78,13 +81,17 @@ function withResult(frame: Frame & { readonly item: Fields }): readonly Frame[] 
   return [frame, { type: 'response.output_text.delta', ...told }];
 }
 
-/** A call that has its result beside it was the server's, which is all that is known of a stored response. */
-function resource(response: Fields, about: About): Fields {
-  if (!Array.isArray(response.output)) return response;
-  const items = response.output.map(fieldsOf);
+/**
+ * A call that has its result beside it was the server's. So was one without, in a response that did not come to its
+ * end, where the client has no tool of that name: that is all that is known when a response is retrieved.
+ */
+function resource(response: Fields): Fields {
+  const { status, tools, output } = response;
+  if (!Array.isArray(output)) return response;
+  const items = output.map(fieldsOf);
   const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
-  const output = items.map((item) =>
-    spelled(item, { isOwned: (name) => about.isOwned(name) || answered.has(item.call_id) }),
-  );
-  return { ...response, output };
+  const clients = new Set(Array.isArray(tools) ? tools.map((tool) => fieldsOf(tool).name) : []);
+  const isServers = ({ call_id: id, name }: Fields) =>
+    answered.has(id) || (status !== 'completed' && !clients.has(name));
+  return { ...response, output: items.map((item) => spelled(item, () => isServers(item))) };
 }

@@ -1,43 +1,75 @@
 /** Says a reply in a dialect. */
 import { isRecord } from '../record.ts';
 import type { Reply } from '../reply.ts';
+import { DONE_FRAME, HEARTBEAT_FRAME } from '../sse.ts';
 import type { About, Dialect, Fields, Frame, Wire } from './dialect.ts';
 
 /** The reply as the dialect has it. */
 export function inDialect(reply: Reply, dialect: Dialect): Reply {
-  const owned = reply.ownedTools;
-  const about: About = { isOwned: (name) => owned?.has(name) ?? false };
-  const { body } = reply;
-  if (typeof body === 'string') return { ...reply, body: wholeBody(body, dialect, about) };
-  return dialect.rewriter || dialect.wire ? { ...reply, body: rewritten(body, dialect, about) } : reply;
+  const { body, ownedTools } = reply;
+  if (typeof body === 'string') return { ...reply, body: wholeBody(body, dialect) };
+  // A stream that does not say whose its tools are is no response's, but a chat's.
+  if (!ownedTools || !(dialect.rewriter || dialect.wire)) return reply;
+  return { ...reply, body: rewritten(body, rewriterOf(dialect, { isOwned: (name) => ownedTools.has(name) })) };
 }
 
-function wholeBody(text: string, { resource, errorBody }: Dialect, about: About): string {
+function wholeBody(text: string, { resource, errorBody }: Dialect): string {
   if (!resource && !errorBody) return text;
   const body: unknown = JSON.parse(text);
   if (!isRecord(body)) return text;
-  if (resource && body.object === 'response') return JSON.stringify(resource(body, about));
+  // A failed response has an error of its own.
+  if (body.object === 'response') return resource ? JSON.stringify(resource(body)) : text;
   // The cast: the only errors that are answered are in the envelope.
   return errorBody && isRecord(body.error) ? JSON.stringify({ error: errorBody(body.error as never) }) : text;
 }
 
-const FULL: Wire = { eventLine: true, sequenceNumbers: true, done: true };
+const FULL: Wire = { eventLine: true, sequenceNumbers: true, done: true, keepalive: true };
 
-async function* rewritten(pieces: AsyncIterable<string>, dialect: Dialect, about: About): AsyncGenerator<string> {
-  const rewrite = dialect.rewriter?.(about) ?? ((frame: Frame) => [frame]);
-  const wire = dialect.wire ?? FULL;
-  let sequence = 0;
-  for await (const piece of pieces) {
-    let text = '';
-    for (const part of piece.split('\n\n')) {
-      const data = /^data: (.*)$/m.exec(part)?.[1];
-      if (data === undefined) text += part === '' ? '' : `${part}\n\n`;
-      else if (data === '[DONE]') text += wire.done ? 'data: [DONE]\n\n' : '';
-      else for (const frame of rewrite(JSON.parse(data))) text += frameText(frame, sequence++, wire);
-    }
-    yield text;
-  }
+/** An iterator, not a generator: closing a generator that never ran would leave the source open. */
+function rewritten(pieces: AsyncIterable<string>, rewrite: (piece: string) => string): AsyncIterableIterator<string> {
+  const source = pieces[Symbol.asyncIterator]();
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    async next() {
+      const { done, value } = await source.next();
+      return done ? { done: true, value: undefined } : { done: false, value: rewrite(value) };
+    },
+    async return() {
+      await source.return?.();
+      return { done: true, value: undefined };
+    },
+  };
 }
+
+/** Rewrites pieces of whole frames, one after another. */
+function rewriterOf(dialect: Dialect, about: About): (piece: string) => string {
+  const wire = dialect.wire ?? FULL;
+  const rewrite = dialect.rewriter?.(about) ?? ((frame: Frame) => [frame]);
+  let sequence = 0;
+  let inComments = false;
+
+  function framesOf(data: string): string {
+    const frame: Frame = JSON.parse(data);
+    if (frame.type === 'keepalive' && inComments && !wire.keepalive) return HEARTBEAT_FRAME;
+    return rewrite(frame)
+      .map((said) => frameText(said, sequence++, wire))
+      .join('');
+  }
+
+  function partOf(part: string): string {
+    const data = /^data: (.*)$/m.exec(part)?.[1];
+    if (data === DONE) return wire.done ? DONE_FRAME : '';
+    if (data !== undefined) return framesOf(data);
+    inComments = true;
+    return `${part}\n\n`;
+  }
+
+  return (piece) => piece.split('\n\n').slice(0, -1).map(partOf).join('');
+}
+
+const DONE = '[DONE]';
 
 /** The type first, then the number, as everywhere. */
 function frameText({ type, sequence_number: _, ...fields }: Frame, sequence: number, wire: Wire): string {

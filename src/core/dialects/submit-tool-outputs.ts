@@ -1,17 +1,21 @@
 /** `POST /responses/{id}/submit_tool_outputs`: goes on with a response whose calls the client has run. */
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Activity } from '../activity.ts';
 import type { Call } from '../call.ts';
 import { answered } from '../endpoint.ts';
 import { ApiError } from '../errors.ts';
+import { isResponseId } from '../ids.ts';
 import type { CoreSettings } from '../options.ts';
 import { settingsFor } from '../options.ts';
 import { isRecord } from '../record.ts';
 import type { Reply } from '../reply.ts';
 import { createResponse } from '../responses/create.ts';
 import { invalid } from '../responses/invalid.ts';
+import { startedResource } from '../responses/resource.ts';
 import type { Route } from '../routes.ts';
 import { fromStore, type StoredResponse } from '../store.ts';
+import { wholeResource } from '../turn/keep.ts';
 import type { Fields } from './dialect.ts';
 import { openCalls } from './tokligence.ts';
 
@@ -38,11 +42,16 @@ export function submitRoutes(settings: CoreSettings, turns: Activity): readonly 
 async function continued(call: Call, { store }: CoreSettings): Promise<Call> {
   const id = String(call.params.id);
   const { tool_outputs: outputs, stream } = checked(call.body);
-  const stored = await fromStore(() => store.get({ scope: call.scope, id }));
+  const stored = isResponseId(id) ? await fromStore(() => store.get({ scope: call.scope, id })) : undefined;
   if (!stored)
     throw new ApiError('response_not_found', `Response with id '${id}' not found.`, { param: 'response_id' });
-  const input = outputItems(outputs, openCalls(stored.output));
-  return { ...call, body: { ...inherited(stored), previous_response_id: id, input, stream } };
+  const input = outputItems(outputs, openCalls(wholeResource(stored)));
+  return { ...call, body: { ...inherited(stored.resource), ...place(stored), input, stream } };
+}
+
+/** A turn of a conversation goes on there. */
+function place({ id, resource }: StoredResponse): Fields {
+  return isRecord(resource.conversation) ? { conversation: resource.conversation.id } : { previous_response_id: id };
 }
 
 function checked(body: unknown): z.infer<typeof bodySchema> {
@@ -75,33 +84,59 @@ const KEPT = [
   'tools',
 ] as const;
 
-/** One turn in two requests: only a forced choice does not hold for the second. */
-function inherited({ resource }: StoredResponse): Fields {
-  return Object.fromEntries(KEPT.map((key) => [key, resource[key]]).filter(([, value]) => value !== undefined));
+/** One turn in two requests. */
+function inherited(resource: Fields): Fields {
+  const unsaid = nothingSaid();
+  const said = KEPT.filter((key) => resource[key] !== undefined && !isDeepStrictEqual(resource[key], unsaid[key]));
+  return {
+    ...Object.fromEntries(said.map((key) => [key, resource[key]])),
+    tool_choice: unforced(resource.tool_choice),
+  };
+}
+
+/** What a response says where its request said nothing: that is no setting, and not every model server takes it. */
+function nothingSaid(): Fields {
+  const plan = { forms: new Map(), offered: [], toolChoice: undefined, allowed: undefined };
+  return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto', ...plan } });
+}
+
+/** The call that was asked for is made: forced again, the model would never come to answer. */
+function unforced(choice: unknown): unknown {
+  return isRecord(choice) && choice.type === 'allowed_tools' ? { ...choice, mode: 'auto' } : 'auto';
 }
 
 /** One output for each open call, by its call id or its item's. Throws, naming the ids that do not fit. */
 function outputItems(outputs: readonly Output[], calls: readonly Fields[]): readonly Fields[] {
   const items = outputs.map((each) => {
     const id = each.tool_call_id ?? each.call_id;
-    const call = calls.find((open) => open.call_id === id || open.id === id);
-    return { id, call, output: textOf(each.output) };
+    return { id, call: calls.find((open) => open.call_id === id || open.id === id), output: textOf(each.output) };
   });
-  const unknown = items.filter(({ call }) => !call).map(({ id }) => id);
-  if (unknown.length > 0) throw unfit(`No open tool call with the id ${quoted(unknown)}.`);
-  const missing = calls.filter((open) => !items.some(({ call }) => call === open)).map((open) => open.call_id);
-  if (missing.length > 0) throw unfit(`No tool output found for function call ${quoted(missing)}.`);
-  return items.map(({ call, output }) => ({ type: 'function_call_output', call_id: call?.call_id, output }));
+  refuse(
+    'No open tool call with the id',
+    items.filter(({ call }) => !call).map(({ id }) => id),
+  );
+  const answered = items.map(({ call }) => call);
+  const again = items.filter(({ call }, index) => answered.indexOf(call) !== index);
+  refuse(
+    'More than one tool output for function call',
+    again.map(({ id }) => id),
+  );
+  const missing = calls.filter((open) => !answered.includes(open));
+  refuse(
+    'No tool output found for function call',
+    missing.map((open) => open.call_id),
+  );
+  return items.map(({ call, output }) => ({ type: `${call?.type}_output`, call_id: call?.call_id, output }));
 }
 
+/** Parts stay parts, and what is no text is told as JSON. */
 function textOf(output: unknown): unknown {
-  return typeof output === 'string' || Array.isArray(output) ? output : JSON.stringify(output ?? '');
+  if (typeof output === 'string' || Array.isArray(output)) return output;
+  return output === undefined || output === null ? '' : JSON.stringify(output);
 }
 
-function quoted(ids: readonly unknown[]): string {
-  return ids.map((id) => `'${id}'`).join(', ');
-}
-
-function unfit(message: string): ApiError {
-  return new ApiError('invalid_value', message, { param: 'tool_outputs' });
+function refuse(why: string, ids: readonly unknown[]): void {
+  if (ids.length === 0) return;
+  const named = ids.map((id) => `'${id}'`).join(', ');
+  throw new ApiError('invalid_value', `${why} ${named}.`, { param: 'tool_outputs' });
 }

@@ -26,24 +26,28 @@ function rewrite(frame: Frame): readonly Frame[] {
 }
 
 function resource(response: Fields): Fields {
-  const calls = response.status === 'completed' ? openCalls(response.output) : [];
+  const calls = openCalls(response);
   if (calls.length === 0) return response;
-  const tool_calls = calls.map(({ call_id: id, name, arguments: text }) => ({
-    id,
-    type: 'function',
-    function: { name, arguments: text },
-  }));
   return {
     ...response,
+    completed_at: null,
     status: 'incomplete',
     incomplete_details: { reason: 'tool_calls' },
-    required_action: { type: 'submit_tool_outputs', submit_tool_outputs: { tool_calls } },
+    required_action: { type: 'submit_tool_outputs', submit_tool_outputs: { tool_calls: calls.map(requiredCall) } },
   };
 }
 
-/** The calls that the client has to answer: those that the server ran have their output beside them. */
-export function openCalls(output: unknown): readonly Fields[] {
-  const items = Array.isArray(output) ? output.filter(isRecord) : [];
-  const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
-  return items.filter(({ type, call_id: id }) => type === 'function_call' && !answered.has(id));
+/** A call in the words of Chat Completions. */
+function requiredCall({ type, call_id: id, name, arguments: text, input }: Fields): Fields {
+  if (type === 'custom_tool_call') return { id, type: 'custom', custom: { name, input } };
+  return { id, type: 'function', function: { name, arguments: text } };
 }
+
+/** The calls that the client has to answer: those that the server ran have their output beside them. */
+export function openCalls({ status, output }: Fields): readonly Fields[] {
+  const items = status === 'completed' && Array.isArray(output) ? output.filter(isRecord) : [];
+  const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
+  return items.filter(({ type, call_id: id }) => CALLS.has(type) && !answered.has(id));
+}
+
+const CALLS: ReadonlySet<unknown> = new Set(['function_call', 'custom_tool_call']);

@@ -1,4 +1,4 @@
-/** The dialect of vllm-responses: raw reasoning under its own names, flat errors, and no lists of MCP tools. */
+/** The dialect of vllm-responses: raw reasoning under its own names, flat errors in mid-stream, and no lists of MCP tools. */
 import type { ErrorBody } from '../errors.ts';
 import { isRecord } from '../record.ts';
 import type { Dialect, Fields, Frame } from './dialect.ts';
@@ -26,7 +26,7 @@ function vllmRewriter(): (frame: Frame) => readonly Frame[] {
 }
 
 function withOutput(completed: Frame, item: unknown): Frame {
-  return isRecord(item) ? { ...completed, output: item.output } : completed;
+  return isRecord(item) && item.id === completed.item_id ? { ...completed, output: item.output } : completed;
 }
 
 function flat({ error, ...fields }: Frame): Frame {

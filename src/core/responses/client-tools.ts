@@ -17,18 +17,23 @@ export interface ClientTool {
 export interface ClientTools {
   readonly known: ReadonlyMap<string, ClientTool>;
   readonly unknown: readonly string[];
+  /** The names that several tools would have; the first one has it. */
+  readonly repeated: readonly string[];
 }
 
 /** Reads the tools of a request; those of a namespace are taken out of it, since models know no namespaces. */
 export function readClientTools(tools: readonly Fields[]): ClientTools {
   const known = new Map<string, ClientTool>();
   const unknown: string[] = [];
+  const repeated: string[] = [];
   for (const each of tools.flatMap(unpacked)) {
     const tool = clientTool(each);
-    if (tool) known.set(tool.definition.name, tool);
-    else unknown.push(String(each.type));
+    const name = tool?.definition.name ?? '';
+    if (!tool) unknown.push(String(each.type));
+    else if (known.has(name)) repeated.push(name);
+    else known.set(name, tool);
   }
-  return { known, unknown };
+  return { known, unknown, repeated };
 }
 
 /** The tools that agents send as items of the input. */

@@ -1,0 +1,132 @@
+/** What each agent is asked to do, how it is started, and what the model says to it. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const EVERYTHING = join(
+  import.meta.dirname,
+  '../../node_modules/@modelcontextprotocol/server-everything/dist/index.js',
+);
+
+const CODEX = 'codex/vendor/x86_64-unknown-linux-musl/bin/codex';
+const OPENCODE = 'opencode-linux-x64/bin/opencode';
+const PI = '@mariozechner/pi-coding-agent/dist/cli.js';
+
+/** The packages, with the versions that were tried; Codex's binary is a version of its own. */
+export const packages = [
+  'codex@npm:@openai/codex@0.169.0-linux-x64',
+  'opencode-linux-x64@1.18.33',
+  '@mariozechner/pi-coding-agent@0.73.1',
+];
+
+const PATCH = '*** Begin Patch\n*** Add File: made.txt\n+Made by the agent.\n*** End Patch\n';
+const SHELL = 'echo "Made by the agent." > made.txt && echo SHELL_RAN';
+
+const MADE = 'Made by the agent.\n';
+
+/** How it is started, given where the scene happens: the packages, its home, the folder it works in, and the API. */
+function codex(model, settings = '', more = []) {
+  return ({ modules, home, work, url }) => {
+    const provider = `name="x",base_url="${url}",wire_api="responses",env_key="FAKE_KEY",request_max_retries=0,stream_max_retries=0`;
+    const config = ['-c', 'model_provider=x', '-c', `model_providers.x={${provider}${settings}}`];
+    const flags = ['--skip-git-repo-check', '--ephemeral', '--dangerously-bypass-approvals-and-sandbox'];
+    const args = [
+      'exec',
+      ...flags,
+      '--disable',
+      'plugins',
+      '-C',
+      work,
+      '-m',
+      model,
+      ...config,
+      ...more,
+      '--json',
+      'Make made.txt.',
+    ];
+    return { program: join(modules, CODEX), args, env: { CODEX_HOME: home, FAKE_KEY: 'client-key' } };
+  };
+}
+
+function opencode({ modules, url }) {
+  const limit = { context: 100_000, output: 4_000 };
+  const provider = {
+    options: { baseURL: url, apiKey: 'client-key' },
+    models: { m: { name: 'm', tool_call: true, limit } },
+  };
+  const config = {
+    model: 'openai/m',
+    small_model: 'openai/m',
+    autoupdate: false,
+    share: 'disabled',
+    permission: { bash: 'allow' },
+    provider: { openai: provider },
+  };
+  const env = {
+    OPENCODE_CONFIG_CONTENT: JSON.stringify(config),
+    OPENCODE_DISABLE_MODELS_FETCH: '1',
+    OPENCODE_DISABLE_AUTOUPDATE: '1',
+  };
+  return { program: join(modules, OPENCODE), args: ['run', '--format', 'json', 'Make made.txt.'], env };
+}
+
+function pi({ modules, home, url }) {
+  const folder = join(home, 'agent');
+  mkdirSync(folder, { recursive: true });
+  const x = { baseUrl: url, api: 'openai-responses', apiKey: 'client-key', models: [{ id: 'm' }] };
+  writeFileSync(join(folder, 'models.json'), JSON.stringify({ providers: { x } }));
+  const flags = ['--provider', 'x', '--model', 'm', '--no-session', '--offline', '--mode', 'json'];
+  const args = [join(modules, PI), ...flags, '-p', 'Make made.txt.'];
+  return { program: process.execPath, args, env: { PI_CODING_AGENT_DIR: folder, PI_OFFLINE: '1' } };
+}
+
+/**
+ * Each scene: the agent runs the tool that the model calls, tells the model, and says what it answers. `told` is what
+ * the model must have been told of the run, and `makes` what must then be in the file.
+ */
+export const scenes = [
+  {
+    name: 'Codex runs a command',
+    start: codex('fake-model'),
+    call: { name: 'exec_command', arguments: { cmd: SHELL } },
+    told: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'Codex applies a patch, by its free-text tool',
+    start: codex('gpt-5.5'),
+    call: { name: 'apply_patch', arguments: { input: PATCH } },
+    told: /made\.txt/,
+    makes: MADE,
+  },
+  {
+    name: 'Codex runs a tool of an MCP server of its own, which it keeps in a namespace',
+    start: codex('fake-model', '', [
+      '-c',
+      `mcp_servers.everything={command="${process.execPath}",args=["${EVERYTHING}","stdio"]}`,
+    ]),
+    call: { name: 'mcp__everything__echo', arguments: { message: 'hi' } },
+    told: /Echo: hi/,
+  },
+  {
+    name: 'Codex runs a command, over a WebSocket',
+    websocket: true,
+    start: codex('fake-model', ',supports_websockets=true'),
+    call: { name: 'exec_command', arguments: { cmd: SHELL } },
+    told: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'opencode runs a command',
+    start: opencode,
+    call: { name: 'bash', arguments: { command: SHELL, description: 'Makes a file.' } },
+    told: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'pi runs a command',
+    start: pi,
+    call: { name: 'bash', arguments: { command: SHELL } },
+    told: /SHELL_RAN/,
+    makes: MADE,
+  },
+];

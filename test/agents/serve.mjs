@@ -1,0 +1,57 @@
+/** What the agents reach: the example app, or a bare one with a WebSocket, over a model that follows a script. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import express from 'express';
+import { start } from '../../build/examples/express/start.js';
+import { chatCompletionsUpstream, memoryStore, responsesRouter } from '../../dist/index.js';
+import { startFakeUpstream } from '../../dist/testing/index.js';
+
+const WEBSOCKET = join(import.meta.dirname, '../../dist/websocket/index.js');
+
+/** Whether the package that was built has a WebSocket. */
+export const hasWebSocket = existsSync(WEBSOCKET);
+
+/** Starts the API; `posts` are the requests to it that came over plain HTTP. */
+export async function serve(model, { websocket = false }) {
+  const fake = await startFakeUpstream({ reply: model });
+  const api = await (websocket ? bareApp(fake.baseURL) : exampleApp(fake.baseURL));
+  const posts = [];
+  const count = ({ request }) => {
+    if (request.method === 'POST' && request.url.startsWith('/v1/responses')) posts.push(request.url);
+  };
+  subscribe('http.server.request.start', count);
+
+  async function close() {
+    unsubscribe('http.server.request.start', count);
+    await Promise.all([fake.close(), api.close()]);
+  }
+
+  return { url: `${api.url}/v1`, posts, requests: fake.requests, close };
+}
+
+async function exampleApp(baseURL) {
+  return start({ PORT: '0', LOG: 'off', MCP_CONFIG: 'off', UPSTREAM_BASE_URL: baseURL }, () => {});
+}
+
+async function bareApp(baseURL) {
+  const { attachResponsesWebSocket } = await import(WEBSOCKET);
+  const upstream = chatCompletionsUpstream({ baseURL, apiKey: 'upstream-key' });
+  const options = { upstream, store: memoryStore() };
+  const server = createServer(express().use('/v1', responsesRouter(options)));
+  const socket = attachResponsesWebSocket(server, options);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+
+  async function close() {
+    await socket.close();
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await Promise.all([closed, upstream.close()]);
+  }
+
+  return { url: `http://127.0.0.1:${server.address().port}`, close };
+}

@@ -1,0 +1,164 @@
+/** The laws of dialects over arbitrary answers of a model: what is told is the default's, but for what is documented. */
+import fc from 'fast-check';
+import type { DialectName } from '../../src/core/dialects/dialect.ts';
+import { memoryStore, type Upstream } from '../../src/index.ts';
+import { toWebHandler } from '../../src/web/to-web-handler.ts';
+import { CLIENT_TOOLS, SERVER_TOOLS } from './scenarios.ts';
+import { type Event, eventsOf, type Fields, NAMES, withoutIdentity } from './support.ts';
+
+type ModelEvent = Parameters<typeof said>[0][number];
+
+/** A model that says the batches, and when its calls have been run "Done.". */
+function said(
+  batches: Upstream['stream'] extends (...args: never[]) => AsyncIterable<infer Batch> ? Batch : never,
+): Upstream {
+  return {
+    name: 'scripted',
+    async *stream({ items }) {
+      const isNext = items.at(-1)?.type !== 'message';
+      for (const event of isNext ? DONE : batches) yield [event];
+    },
+  };
+}
+
+const DONE: readonly ModelEvent[] = [
+  { type: 'text-delta', text: 'Done.' },
+  { type: 'finish', reason: 'stop' },
+];
+
+const text = fc.string({ unit: fc.constantFrom('a', ' ', '\n', '\n\n', 'data: ', '"', '中', '😀'), maxLength: 6 });
+const event: fc.Arbitrary<ModelEvent> = fc.oneof(
+  fc.record({ type: fc.constant('text-delta' as const), text }),
+  fc.record({ type: fc.constant('reasoning-delta' as const), text }),
+  fc.record({ type: fc.constant('refusal-delta' as const), text }),
+  fc
+    .record({
+      call: fc.nat(3),
+      name: fc.constantFrom('look', 'write', 'read', 'fall', 'odd'),
+      isNamed: fc.boolean(),
+      text,
+    })
+    .map(({ call, name, isNamed, text }) => {
+      const id = isNamed ? { id: `call_${call}` } : {};
+      return { type: 'tool-call-delta' as const, call, name, arguments: text, ...id };
+    }),
+);
+const answer = fc
+  .tuple(fc.array(event, { maxLength: 12 }), fc.constantFrom('stop' as const, 'length' as const))
+  .map(([events, reason]): readonly ModelEvent[] => [...events, { type: 'finish', reason }]);
+const RUNS = { numRuns: 60 };
+
+/** What one dialect says of an answer: as a stream, as JSON, and when it is retrieved. */
+interface Told {
+  readonly writes: readonly string[];
+  readonly events: readonly Event[];
+  readonly streamed: Fields;
+  readonly json: Fields;
+  readonly kept: Fields;
+}
+
+async function toldIn(dialect: DialectName, events: readonly ModelEvent[], mcpItems: 'mcp_call' | 'function_call') {
+  const shown = { mcpItems, reasoning: 'text', heartbeat: false } as const;
+  const handler = toWebHandler({
+    upstream: said(events),
+    store: memoryStore(),
+    tools: SERVER_TOOLS,
+    dialect,
+    ...shown,
+  });
+  const create = (body: Fields) => {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' } };
+    const asked = { model: 'm', input: 'Go.', tools: CLIENT_TOOLS, ...body };
+    return handler(new Request('http://host/responses', { ...init, body: JSON.stringify(asked) }));
+  };
+  const writes = await piecesOf(await create({ stream: true }));
+  const spoken = eventsOf(writes.join(''));
+  const json = await (await create({})).text();
+  const { id } = JSON.parse(json);
+  const kept = await (await handler(new Request(`http://host/responses/${id}`))).text();
+  const streamed = JSON.stringify(spoken.at(-1)?.response);
+  const [one, two, three] = [streamed, json, kept].map((body) => JSON.parse(withoutIdentity(body)));
+  const told: Told = { writes, events: spoken, streamed: one, json: two, kept: three };
+  return told;
+}
+
+async function piecesOf({ body }: Response): Promise<readonly string[]> {
+  const pieces: string[] = [];
+  const decoder = new TextDecoder();
+  for await (const piece of body ?? []) pieces.push(decoder.decode(piece));
+  return pieces;
+}
+
+/** The response without what its dialect is documented to change. */
+const UNDONE: Readonly<Record<DialectName, (response: Fields) => Fields>> = {
+  openai: (response) => response,
+  'vllm-responses': (response) => response,
+  'open-responses-server': (response) => ({ ...response, output: itemsOf(response).map(unspelled) }),
+  tokligence({ required_action, ...response }) {
+    if (!required_action) return response;
+    return { ...response, status: 'completed', completed_at: 0, incomplete_details: null };
+  },
+};
+
+function itemsOf({ output }: Fields): readonly Fields[] {
+  return output as readonly Fields[];
+}
+
+function unspelled(item: Fields): Fields {
+  if (item.status === 'ready') return { ...item, status: 'completed' };
+  if (item.type !== 'function_call_output') return item;
+  const texts: readonly string[] = JSON.parse(String(item.output));
+  const parts = texts.map((text) => ({ type: 'input_text', text }));
+  return { ...item, output: texts.length === 1 ? texts[0] : parts };
+}
+
+/** What is said word by word, by the item that says it; results told as text are no words of the assistant's. */
+function wordsOf(events: readonly Event[]): readonly string[] {
+  const words = new Map<unknown, string>();
+  for (const { type, item_id: id, delta } of events) {
+    if (type === 'response.output_text.delta' && !String(id).startsWith('fco_'))
+      words.set(id, (words.get(id) ?? '') + delta);
+  }
+  return [...words.values()];
+}
+
+describe.each(NAMES)('any answer, told in the dialect %s', (dialect) => {
+  // Lists of tools, which it leaves out, move all places of an output.
+  const forms = dialect === 'vllm-responses' ? (['function_call'] as const) : (['mcp_call', 'function_call'] as const);
+  const form = fc.constantFrom(...forms);
+
+  it('[P-01, M-06] is the default’s, but for what is documented', () =>
+    fc.assert(
+      fc.asyncProperty(answer, form, async (events, mcpItems) => {
+        const usual = await toldIn('openai', events, mcpItems);
+        const told = await toldIn(dialect, events, mcpItems);
+        expect(UNDONE[dialect](told.streamed)).toEqual(usual.streamed);
+        expect(wordsOf(told.events)).toEqual(wordsOf(usual.events));
+      }),
+      RUNS,
+    ));
+
+  it('[M-19] is the same as a stream, as JSON and when it is retrieved', () =>
+    fc.assert(
+      fc.asyncProperty(answer, form, async (events, mcpItems) => {
+        const { streamed, json, kept } = await toldIn(dialect, events, mcpItems);
+        expect([json, kept]).toEqual([streamed, streamed]);
+      }),
+      RUNS,
+    ));
+
+  it('[P-01, M-12] comes in writes of whole frames, numbered without gaps or not at all', () =>
+    fc.assert(
+      fc.asyncProperty(answer, form, async (events, mcpItems) => {
+        const told = await toldIn(dialect, events, mcpItems);
+        const numbers = told.events.map(({ sequence_number: number }) => number);
+        const isBare = dialect === 'open-responses-server';
+        expect(numbers).toEqual(told.events.map((_, index) => (isBare ? undefined : index)));
+        const frame = isBare
+          ? /^(data: \{[^\n]*\}\n\n)*$/
+          : /^(event: \S+\ndata: \{[^\n]*\}\n\n)*(data: \[DONE\]\n\n)?$/;
+        expect(told.writes.filter((write) => !frame.test(write))).toEqual([]);
+      }),
+      RUNS,
+    ));
+});
