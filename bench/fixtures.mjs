@@ -41,7 +41,7 @@ export function answer({ deltas, padded = false }) {
 export function toolCall(bytes = 16) {
   const name = { index: 0, id: 'call_bench', type: 'function', function: { name: 'echo', arguments: '' } };
   const argument = JSON.stringify({ text: 'x'.repeat(bytes) });
-  const pieces = argument.match(/[^]{1,32}/g) ?? [];
+  const pieces = argument.match(/[\s\S]{1,32}/g) ?? [];
   const deltas = pieces.map((piece) => chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] }));
   return [
     chunk({ role: 'assistant', content: null, tool_calls: [name] }),

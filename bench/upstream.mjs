@@ -36,10 +36,12 @@ function pace(socket, deltas, everyMs) {
   const timer = setInterval(() => {
     const next = events.shift();
     if (next) return socket.write(next);
-    clearInterval(timer);
+    stop();
+    socket.off('close', stop);
     socket.write(END);
   }, everyMs);
-  socket.once('close', () => clearInterval(timer));
+  const stop = () => clearInterval(timer);
+  socket.once('close', stop);
 }
 
 /** Text without end, as fast as it is read: `megabytes` of it. */

@@ -1,11 +1,12 @@
 /** The OpenAI Responses API for Express apps, over any Chat Completions server. */
 export type { DrainOptions } from './core/activity.ts';
+export type { DialectName } from './core/dialects/dialect.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './core/errors.ts';
 export type { Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './core/hooks.ts';
 export type { Item, LogProb, TopLogProb, UrlCitation } from './core/items.ts';
 export type { Limits } from './core/limits.ts';
 export type { Note } from './core/note.ts';
-export type { CoreOptions, HeartbeatOptions, ToolsOf } from './core/options.ts';
+export type { CoreOptions, DialectOf, HeartbeatOptions, ToolsOf } from './core/options.ts';
 export type { Repair, RepairCode } from './core/prepare/repair.ts';
 export type {
   ConversationStore,

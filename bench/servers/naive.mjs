@@ -16,13 +16,23 @@ serve((port) => {
     });
     res.setHeader('content-type', 'text/event-stream');
     let sequence_number = 0;
-    const say = (type, fields) => res.write(`event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence_number++, ...fields })}\n\n`);
-    const response = { id: `resp_${randomUUID()}`, object: 'response', model: req.body.model, status: 'in_progress', output: [] };
+    const say = (type, fields) =>
+      res.write(`event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence_number++, ...fields })}\n\n`);
+    const response = {
+      id: `resp_${randomUUID()}`,
+      object: 'response',
+      model: req.body.model,
+      status: 'in_progress',
+      output: [],
+    };
     const item_id = `msg_${randomUUID()}`;
     const where = { item_id, output_index: 0, content_index: 0 };
     say('response.created', { response });
     say('response.in_progress', { response });
-    say('response.output_item.added', { output_index: 0, item: { id: item_id, type: 'message', role: 'assistant', content: [] } });
+    say('response.output_item.added', {
+      output_index: 0,
+      item: { id: item_id, type: 'message', role: 'assistant', content: [] },
+    });
     say('response.content_part.added', { ...where, part: { type: 'output_text', text: '', annotations: [] } });
     let whole = '';
     for await (const chunk of chunks(answer.body)) {

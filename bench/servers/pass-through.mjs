@@ -1,6 +1,5 @@
 /** The yardstick: a proxy on node:http that passes every byte on, as textbooks write it. */
-import { createServer, request } from 'node:http';
-import { Agent } from 'node:http';
+import { Agent, createServer, request } from 'node:http';
 import { serve } from './serve.mjs';
 
 const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
@@ -8,7 +7,14 @@ const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY 
 export function passThrough(upstreamPort) {
   return (req, res) => {
     const headers = { ...req.headers, host: `127.0.0.1:${upstreamPort}` };
-    const options = { port: upstreamPort, host: '127.0.0.1', path: '/v1/chat/completions', method: 'POST', headers, agent };
+    const options = {
+      port: upstreamPort,
+      host: '127.0.0.1',
+      path: '/v1/chat/completions',
+      method: 'POST',
+      headers,
+      agent,
+    };
     const asked = request(options, (answer) => {
       res.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(res);
@@ -19,6 +25,6 @@ export function passThrough(upstreamPort) {
   };
 }
 
-if (import.meta.main ?? process.argv[1]?.endsWith('pass-through.mjs')) {
+if (process.argv[1]?.endsWith('pass-through.mjs')) {
   serve((port) => createServer(passThrough(port)));
 }

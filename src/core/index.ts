@@ -5,11 +5,12 @@ export { toWebHandler, type WebHandler, type WebHandlerOptions } from '../web/to
 export type { DrainOptions } from './activity.ts';
 export { type Api, type ApiRequest, createChatCompletions, createResponses } from './api.ts';
 export type { NodeHeaders } from './call.ts';
+export type { DialectName } from './dialects/dialect.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './errors.ts';
 export type { Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './hooks.ts';
 export type { Limits } from './limits.ts';
 export type { Note } from './note.ts';
-export type { CoreOptions, HeartbeatOptions, ToolsOf } from './options.ts';
+export type { CoreOptions, DialectOf, HeartbeatOptions, ToolsOf } from './options.ts';
 export type { Reply } from './reply.ts';
 export type {
   ConversationStore,

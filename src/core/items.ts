@@ -128,6 +128,13 @@ export type McpListToolsItem = {
   readonly tools: readonly ListedTool[];
 };
 
+/** What stands in the place of everything before it; only this server can read it. */
+export type CompactionItem = {
+  readonly id: string;
+  readonly type: 'compaction';
+  readonly encrypted_content: string;
+};
+
 /** The items that a turn itself writes. */
 export type OutputItem =
   | MessageItem
@@ -136,4 +143,5 @@ export type OutputItem =
   | CustomToolCallItem
   | FunctionCallOutputItem
   | McpCallItem
-  | McpListToolsItem;
+  | McpListToolsItem
+  | CompactionItem;

@@ -8,6 +8,7 @@ export interface Note {
     | 'reference_skipped'
     | 'call_dropped'
     | 'tool_choice_dropped'
-    | 'setting_dropped';
+    | 'setting_dropped'
+    | 'compaction_skipped';
   readonly message: string;
 }

@@ -2,6 +2,7 @@
 import { inspect } from 'node:util';
 import { memoryStore } from '../stores/memory.ts';
 import type { Call } from './call.ts';
+import { type CompactionOptions, type CompactionSettings, compactionSettings } from './compaction/settings.ts';
 import type { Dialect, DialectName } from './dialects/dialect.ts';
 import { DIALECTS, openai } from './dialects/dialects.ts';
 import type { Hooks } from './hooks.ts';
@@ -10,6 +11,8 @@ import { checkOptions, type OptionCheck } from './options-check.ts';
 import type { WantedHeartbeat } from './prepare/context.ts';
 import { isRecord } from './record.ts';
 import { boundedStore, type ResponseStore } from './store.ts';
+import type { TokenCounter } from './tokens/count.ts';
+import { type TokenOptions, tokenSettings } from './tokens/settings.ts';
 import type { ToolProvider } from './tools/provider.ts';
 import { chatCompletionsUpstream } from './upstream/chat-completions.ts';
 import type { Upstream } from './upstream/upstream.ts';
@@ -48,6 +51,10 @@ export interface CoreOptions {
   readonly queuedEvent?: boolean | undefined;
   /** Whose clients are served, for all requests or by request. Default: `openai`. */
   readonly dialect?: DialectName | DialectOf | undefined;
+  /** How conversations are compacted, and the key that seals the result. */
+  readonly compaction?: CompactionOptions | undefined;
+  /** How tokens are counted. */
+  readonly tokens?: TokenOptions | undefined;
   readonly hooks?: Hooks | undefined;
 }
 
@@ -74,6 +81,8 @@ export interface CoreSettings extends Shown {
   readonly store: ResponseStore;
   readonly limits: Limits;
   readonly onStoreError: 'fail' | 'continue';
+  readonly compaction: CompactionSettings;
+  readonly countTokens: TokenCounter;
   readonly hooks: Hooks;
   /** The dialect of a request, and how responses are shown in it. */
   readonly dialectOf: (request: unknown) => Dialect;
@@ -119,6 +128,9 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   onStoreError: oneOf('fail', 'continue'),
   queuedEvent: (value) => typeof value === 'boolean' || 'true or false',
   dialect: (value) => typeof value === 'function' || oneOf(...Object.keys(DIALECTS))(value),
+  // Checked apart: the message that names a bad value would show the key.
+  compaction: () => true,
+  tokens: (value) => isRecord(value) || 'an object',
   hooks: (value) => isRecord(value) || 'an object of functions',
 };
 
@@ -132,7 +144,7 @@ export function coreSettings(owner: string, options: CoreOptions): CoreSettings 
 
 /** The same for what asks no model server itself. */
 export function preparationSettings(owner: string, options: CoreOptions): Omit<CoreSettings, 'upstream'> {
-  const { heartbeat = {}, limits = {}, hooks = {} } = options;
+  const { heartbeat, limits = {}, hooks = {} } = options;
   checkOptions(
     `${owner}: limits`,
     limits,
@@ -161,6 +173,8 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
     toolsOf: toolsOf(options.tools),
     limits: settledLimits,
     onStoreError: options.onStoreError ?? 'fail',
+    compaction: compactionSettings(`${owner}: compaction`, options.compaction),
+    countTokens: tokenSettings(`${owner}: tokens`, options.tokens),
     hooks,
     dialectOf,
     shownIn,

@@ -148,6 +148,8 @@ function emptied(item: OutputItem): OutputItem {
       return { ...item, status, arguments: '', output: null, error: null };
     case 'mcp_list_tools':
       return { ...item, tools: [] };
+    case 'compaction':
+      return item;
     default:
       return unreachable(item);
   }
@@ -245,12 +247,13 @@ function openArguments(items: readonly SeenItem[], event: EventOf<'arguments-del
 }
 
 function isCall({ type }: OutputItem): boolean {
-  return type === 'function_call' || type === 'mcp_call';
+  return type === 'function_call' || type === 'custom_tool_call' || type === 'mcp_call';
 }
 
 function endArguments(item: SeenItem, event: EventOf<'arguments-end'>): void {
   same(event.arguments, item.arguments, 'arguments-end repeats the deltas');
-  if (item.start.type === 'function_call') same(event.name, item.start.name, 'arguments-end repeats the name');
+  if ('call_id' in item.start && 'name' in item.start)
+    same(event.name, item.start.name, 'arguments-end repeats the name');
   item.argumentsEnded = true;
 }
 
@@ -284,7 +287,7 @@ function endItem(items: readonly SeenItem[], event: EventOf<'item-end'>): void {
 }
 
 function statusOf(item: OutputItem): string {
-  return item.type === 'mcp_list_tools' ? 'completed' : item.status;
+  return 'status' in item ? item.status : 'completed';
 }
 
 /** The item as the events before its end told it; only its status, its output and its tools are new at the end. */
@@ -307,6 +310,8 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
       return { ...start, status: 'completed', output: sameType(start, end).output };
     case 'mcp_call':
       return { ...start, arguments: text, ...resultOf(sameType(start, end), run) };
+    case 'compaction':
+      return start;
     case 'mcp_list_tools':
       same(run, ['progress', 'completed'], 'a list is told whole');
       return { ...start, tools: sameType(start, end).tools };

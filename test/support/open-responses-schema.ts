@@ -6,7 +6,7 @@ import { hasShared, readShared } from './shared.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** OpenAI's own events and items that Open Responses does not have; each is sent on purpose. */
-const BEYOND_THE_SPEC = /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?mcp_.*)$/;
+const BEYOND_THE_SPEC = /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?(mcp|custom_tool_call)(_.*)?)$/;
 
 /** Efforts that OpenAI's models take and the specification's list lacks; they are echoed as they were asked. */
 const BEYOND_THE_EFFORTS: ReadonlySet<unknown> = new Set(['minimal', 'max']);
@@ -16,6 +16,11 @@ const schema = hasShared ? openResponses() : undefined;
 /** Throws where Open Responses would refuse the resource; says nothing where the schema is not on this machine. */
 export function expectValidResponse(response: unknown): void {
   schema?.('ResponseResource', conforming(response as Fields));
+}
+
+/** Throws where Open Responses would refuse the compaction; says nothing where the schema is not on this machine. */
+export function expectValidCompaction(compaction: unknown): void {
+  schema?.('CompactResource', compaction);
 }
 
 /** Throws where Open Responses would refuse the event; says nothing where the schema is not on this machine. */

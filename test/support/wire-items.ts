@@ -22,8 +22,14 @@ type TextDone = EventOf<
   | 'response.reasoning_text.done'
   | 'response.reasoning.done'
 >;
-type ArgumentsDelta = EventOf<'response.function_call_arguments.delta' | 'response.mcp_call_arguments.delta'>;
-type ArgumentsDone = EventOf<'response.function_call_arguments.done' | 'response.mcp_call_arguments.done'>;
+type ArgumentsDelta = EventOf<
+  | 'response.function_call_arguments.delta'
+  | 'response.custom_tool_call_input.delta'
+  | 'response.mcp_call_arguments.delta'
+>;
+type ArgumentsDone = EventOf<
+  'response.function_call_arguments.done' | 'response.custom_tool_call_input.done' | 'response.mcp_call_arguments.done'
+>;
 type State = EventOf<
   | 'response.mcp_call.in_progress'
   | 'response.mcp_call.completed'
@@ -92,9 +98,11 @@ function replay(items: SeenItem[], event: WireEvent): void {
     case 'response.output_text.annotation.added':
       return addAnnotation(items, event);
     case 'response.function_call_arguments.delta':
+    case 'response.custom_tool_call_input.delta':
     case 'response.mcp_call_arguments.delta':
       return addArguments(openArguments(items, event), event);
     case 'response.function_call_arguments.done':
+    case 'response.custom_tool_call_input.done':
     case 'response.mcp_call_arguments.done':
       return endArguments(openArguments(items, event), event);
     case 'response.mcp_call.in_progress':
@@ -133,9 +141,11 @@ function emptied(item: WireItem): WireItem {
   const status = 'in_progress';
   if (item.type === 'message') return { ...item, status, content: [] };
   if (item.type === 'function_call') return { ...item, status, arguments: '' };
+  if (item.type === 'custom_tool_call') return { ...item, status, input: '' };
   if (item.type === 'function_call_output') return { ...item, status, output: '' };
   if (item.type === 'mcp_call') return { ...item, status, arguments: '', output: null, error: null };
   if (item.type === 'mcp_list_tools') return { ...item, tools: [] };
+  if (item.type === 'compaction') return item;
   return { ...item, status, summary: [], ...(item.content ? { content: [] } : {}) };
 }
 
@@ -143,7 +153,7 @@ function expectCallId(items: readonly SeenItem[], item: WireItem): void {
   if (!('call_id' in item)) return;
   const before = items.filter(({ added }) => 'call_id' in added && added.call_id === item.call_id);
   const types = before.map(({ added }) => added.type).join();
-  if (item.type === 'function_call') return law(types === '', 'a call_id is new', item);
+  if (item.type !== 'function_call_output') return law(types === '', 'a call_id is new', item);
   law(types === 'function_call', 'an output follows its call, and no other output', item);
 }
 
@@ -234,7 +244,8 @@ function wholePart({ type, text, annotations, logprobs }: SeenPart): Part {
 
 function openArguments(items: readonly SeenItem[], event: ArgumentsDelta | ArgumentsDone): SeenItem {
   const item = openItem(items, event);
-  law(event.type.startsWith(`response.${item.added.type}_arguments.`), 'only a call has arguments', event);
+  const written = item.added.type === 'custom_tool_call' ? 'input' : 'arguments';
+  law(event.type.startsWith(`response.${item.added.type}_${written}.`), 'only a call has arguments', event);
   law(!item.argumentsDone, 'nothing is added to arguments that are done', event);
   return item;
 }
@@ -245,7 +256,8 @@ function addArguments(item: SeenItem, event: ArgumentsDelta): void {
 }
 
 function endArguments(item: SeenItem, event: ArgumentsDone): void {
-  same(event.arguments, item.arguments, 'arguments that are done are the sum of their deltas');
+  const whole = 'input' in event ? event.input : event.arguments;
+  same(whole, item.arguments, 'arguments that are done are the sum of their deltas');
   if ('name' in event) same(event.name, 'name' in item.added && item.added.name, 'done arguments name their function');
   item.argumentsDone = true;
 }
@@ -263,7 +275,8 @@ function endItem(
 ): void {
   const item = openItem(items, { item_id: whole.id, output_index });
   law(!item.part, 'a part is done before its item', whole);
-  law(item.argumentsDone || !('arguments' in item.added), 'arguments are done before their call', whole);
+  const hasArguments = 'arguments' in item.added || 'input' in item.added;
+  law(item.argumentsDone || !hasArguments, 'arguments are done before their call', whole);
   law(!('status' in whole) || whole.status !== 'in_progress', 'an item that is done is no longer in progress', whole);
   same(item.states, statesOf(whole), 'a run and a listing are told from beginning to end');
   same(whole, rebuilt(item, whole), 'an item that is done is the sum of what was said of it');
@@ -281,9 +294,11 @@ function rebuilt({ added, parts, arguments: text }: SeenItem, done: WireItem): u
   const status = 'status' in done ? { status: done.status } : {};
   if (added.type === 'message') return { ...added, ...status, content: parts };
   if (added.type === 'function_call') return { ...added, ...status, arguments: text };
+  if (added.type === 'custom_tool_call') return { ...added, ...status, input: text };
   if (added.type === 'function_call_output') return { ...added, ...status, output: 'output' in done && done.output };
   if (added.type === 'mcp_list_tools') return { ...added, tools: 'tools' in done && done.tools };
   if (added.type === 'mcp_call') return { ...added, ...status, arguments: text, ...resultOf(done) };
+  if (added.type === 'compaction') return added;
   const sealed = 'encrypted_content' in done ? { encrypted_content: done.encrypted_content } : {};
   const parted = added.content ? { content: parts } : { summary: parts };
   return { ...added, ...status, ...parted, ...sealed };

@@ -51,7 +51,17 @@ const item = z.discriminatedUnion('type', [
     status: itemStatus,
     call_id: name,
     name,
+    namespace: name.optional(),
     arguments: text,
+  }),
+  z.strictObject({
+    id: z.string().regex(/^ctc_/),
+    type: z.literal('custom_tool_call'),
+    status: itemStatus,
+    call_id: name,
+    name,
+    namespace: name.optional(),
+    input: text,
   }),
   z.strictObject({
     id: z.string().regex(/^fco_/),
@@ -85,6 +95,7 @@ const item = z.discriminatedUnion('type', [
       }),
     ),
   }),
+  z.strictObject({ id: z.string().regex(/^cmp_/), type: z.literal('compaction'), encrypted_content: name }),
 ]);
 
 const usage = z.strictObject({
@@ -205,6 +216,8 @@ const wireEvent = z.discriminatedUnion('type', [
   event('response.reasoning.done', { ...inContent, text }),
   event('response.function_call_arguments.delta', { ...inItem, ...delta }),
   event('response.function_call_arguments.done', { ...inItem, name, arguments: text }),
+  event('response.custom_tool_call_input.delta', { ...inItem, ...delta }),
+  event('response.custom_tool_call_input.done', { ...inItem, input: text }),
   event('response.mcp_call.in_progress', inItem),
   event('response.mcp_call_arguments.delta', { ...inItem, ...delta }),
   event('response.mcp_call_arguments.done', { ...inItem, arguments: text }),

@@ -50,6 +50,14 @@ function checkInput(input: unknown): void {
   if (isOmitted(input) || typeof input === 'string') return;
   if (!Array.isArray(input)) throw wrongType(['input'], 'a string or an array of items', input);
   checkItems(input, 'input');
+  refuseEarlyTrigger(input);
+}
+
+function refuseEarlyTrigger(input: readonly unknown[]): void {
+  const index = input.findIndex((item) => isRecord(item) && item.type === 'compaction_trigger');
+  if (index < 0 || index === input.length - 1) return;
+  const param = `input[${index}]`;
+  throw new ApiError('invalid_value', `Invalid '${param}': a 'compaction_trigger' must be the last item.`, { param });
 }
 
 /** Checks each item of the list in this field. Throws `ApiError` naming what is at fault. */

@@ -1,6 +1,7 @@
 /** The endpoints of the Responses API as functions from a call to a reply, for any framework. */
 import { type Activity, activity } from '../activity.ts';
 import type { Call } from '../call.ts';
+import { compactConversation } from '../compaction/endpoint.ts';
 import { conversationRoutes } from '../conversations/endpoints.ts';
 import { DIALECTS } from '../dialects/dialects.ts';
 import { answered, type Endpoint, modelsEndpoint } from '../endpoint.ts';
@@ -10,6 +11,7 @@ import { type CoreSettings, settingsFor } from '../options.ts';
 import { jsonReply } from '../reply.ts';
 import type { Route } from '../routes.ts';
 import { fromStore, type StoredResponse } from '../store.ts';
+import { countInputTokens } from '../tokens/endpoint.ts';
 import { wholeResource } from '../turn/keep.ts';
 import { createResponse } from './create.ts';
 import { page } from './list.ts';
@@ -48,6 +50,8 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
   const inputItems = on(async (call) => jsonReply(page((await stored(call)).input, call.query)));
   const routes: readonly Route[] = [
     { method: 'POST', path: '/responses', endpoint: on(create) },
+    { method: 'POST', path: '/responses/compact', endpoint: on((call) => compactConversation(call, settings, turns)) },
+    { method: 'POST', path: '/responses/input_tokens', endpoint: on((call) => countInputTokens(call, settings)) },
     { method: 'GET', path: '/responses/:id', endpoint: on(retrieve) },
     { method: 'DELETE', path: '/responses/:id', endpoint: on(remove) },
     { method: 'GET', path: '/responses/:id/input_items', endpoint: inputItems },

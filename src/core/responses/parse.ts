@@ -68,8 +68,9 @@ export interface GivenTools {
 /** Settles what the model is offered: the client's tools and the server's. Tools nobody here can run are noted. */
 export function planTools(given: GivenTools, offer: Offer, note: (note: Note) => void): ToolPlan {
   const { tools, additional = [], choice } = given;
-  const { known, unknown } = readClientTools([...tools, ...additional]);
+  const { known, unknown, repeated } = readClientTools([...tools, ...additional]);
   for (const type of unknown) note(droppedTool(type));
+  for (const name of repeated) note(repeatedTool(name));
   const offered = [...[...known.values()].map(({ definition }) => definition), ...definitions(offer)];
   const forms = new Map([...known].map(([name, { form }]) => [name, form]));
   return { tools, forms, choice: choice ?? 'auto', offered, ...settleChoice(choice, offered, offer, note) };
@@ -77,6 +78,10 @@ export function planTools(given: GivenTools, offer: Offer, note: (note: Note) =>
 
 function droppedTool(type: string): Note {
   return { code: 'tool_dropped', message: `Tools of type '${type}' cannot be run here; the model is not offered it.` };
+}
+
+function repeatedTool(name: string): Note {
+  return { code: 'tool_dropped', message: `Two tools are called '${name}'; the model is offered the first.` };
 }
 
 type Settled = Pick<ToolPlan, 'toolChoice' | 'allowed'>;

@@ -53,9 +53,11 @@ function inherit(call: Call, previous: StoredResponse | undefined, context: Turn
   const given = context.tools ? context.tools.client : toolList(body.tools);
   const { resource = {} } = previous ?? {};
   if (given || !Array.isArray(resource.tools)) return { ...call, context };
-  const choice = body.tool_choice ?? resource.tool_choice;
-  const chosen = choice === undefined ? body : { ...body, tool_choice: choice };
   const client = resource.tools.filter(isRecord);
+  // The default alone says nothing, and not every server takes a choice without tools.
+  const inherited = client.length === 0 && resource.tool_choice === 'auto' ? undefined : resource.tool_choice;
+  const choice = body.tool_choice ?? inherited;
+  const chosen = choice === undefined ? body : { ...body, tool_choice: choice };
   if (!context.tools) return { ...call, body: client.length === 0 ? chosen : { ...chosen, tools: client }, context };
   const tools = joined(context.tools, client);
   return { ...call, body: withTools({ ...chosen, tools: client }, tools), context: { ...context, tools } };

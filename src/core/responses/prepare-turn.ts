@@ -1,23 +1,21 @@
-/** Everything that happens to a request before the model is asked: check, find history, settle tools, translate. */
+/** Everything that happens to a request before the model is asked: check, prepare, and settle how the turn runs. */
 import type { Call } from '../call.ts';
+import { type CompactionWish, turnCompaction } from '../compaction/turn-compaction.ts';
 import { passedHeaders } from '../endpoint.ts';
 import type { RequestInfo } from '../hooks.ts';
-import { randomSeed, responseId } from '../ids.ts';
+import { responseId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
 import type { LoadedHistory } from '../prepare/context.ts';
-import { ownInput } from '../prepare/own-input.ts';
 import { heartbeatOf, noteOf } from '../prepare/prepare.ts';
 import { validateCreate } from '../prepare/validate.ts';
-import { forModel, newLists, type Offer, ownersOf } from '../tools/offer.ts';
+import { newLists, type Offer, ownersOf } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
 import { extend, keepTurn } from '../turn/keep.ts';
 import type { Turn } from '../turn/run-turn.ts';
 import type { TurnPlan } from '../turn/state.ts';
-import { additionalTools } from './client-tools.ts';
-import { inputItems, modelRequest, planTools, type ToolPlan } from './parse.ts';
-import { prepareHistory } from './prepare-history.ts';
-import { prepareTools } from './prepare-tools.ts';
+import type { ToolPlan } from './parse.ts';
+import { type PreparedRequest, prepareRequest } from './prepare-request.ts';
 import { endedResource, startedResource } from './resource.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -37,32 +35,27 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
   const { scope, requestId } = given;
   const note = noteOf(given, settings);
   const checked = validateCreate(given.body);
-  const call = await prepareTools(await prepareHistory({ ...given, signal }, settings), settings);
-  // The casts: both steps have left their part in the context, and the body is the one that was checked.
-  const { history, tools: injected } = call.context as Required<NonNullable<Call['context']>>;
-  const ready = call.body as Fields;
-  const { offer } = injected;
+  const prepared = await prepareRequest({ ...given, signal }, checked, settings);
+  const { call, body, history, seed, input, conversation, offer, tools, request } = prepared;
   const { previous, conversation: talk } = history;
-  const past = { ...(previous ? { previous_response_id: previous.id } : {}), ...(talk ? { conversation: talk } : {}) };
-  const body = { ...checked, ...past };
-  const seed = randomSeed();
   const id = responseId(seed);
   const createdAt = Date.now();
-
-  const input = inputItems(ownInput(ready.input, history), seed);
-  const conversation = [...(history.loaded as readonly Item[]), ...input];
-  const additional = additionalTools(conversation);
-  const tools = planTools({ tools: injected.client ?? [], additional, choice: ready.tool_choice }, offer, note);
   const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
   const continued = previous ? { previousId: previous.id } : {};
+  const asking = { signal, headers: passedHeaders(call), limits, note };
 
   const turn: Turn = {
     plan: planOf(seed, tools, offer, settings),
     // Strict Open Responses knows no item for them.
     lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(offer, conversation) : new Map(),
-    request: modelRequest(body, forModel(conversation, offer), tools),
+    request,
     upstream,
-    call: { signal, headers: passedHeaders(call), limits, note },
+    call: asking,
+    compaction: turnCompaction(
+      wishOf(prepared),
+      { request, items: prepared.window.items, scope, call: asking, note },
+      settings,
+    ),
     limits: { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) },
     runCall: toolRunner(offer, call, settings, signal),
     beatMs: body.stream ? heartbeat.intervalMs : undefined,
@@ -77,6 +70,15 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
   };
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true };
   return { info, started, turn };
+}
+
+/** Where a client wants compaction and names no threshold: below the context of most models. */
+const DEFAULT_THRESHOLD = 100_000;
+
+function wishOf({ body, input }: PreparedRequest): CompactionWish {
+  const thresholds = body.context_management?.map((entry) => entry.compact_threshold ?? DEFAULT_THRESHOLD) ?? [];
+  const [threshold] = thresholds.toSorted((one, other) => one - other);
+  return { triggered: input.at(-1)?.type === 'compaction_trigger', threshold };
 }
 
 /** What stands in the conversation already was only referred to. */

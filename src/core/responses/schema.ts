@@ -41,6 +41,7 @@ export const itemSchemas: Readonly<Record<string, z.ZodType>> = {
   custom_tool_call: z.looseObject({ call_id: callId, name: z.string().min(1), input: text }),
   custom_tool_call_output: z.looseObject({ call_id: callId }),
   item_reference: z.looseObject({ id: z.string().min(1) }),
+  compaction: z.looseObject({ encrypted_content: text }),
   reasoning: z.looseObject({
     summary: z.array(z.looseObject({ text })).nullish(),
     content: z.array(z.looseObject({ text })).nullish(),
@@ -119,6 +120,9 @@ export const createSchema = z.object({
   user: optionalText,
   conversation: either('a conversation id or an object with one', text, z.looseObject({ id: text })).nullish(),
   prompt: z.unknown().optional(),
+  context_management: z
+    .array(z.looseObject({ type: z.enum(['compaction']), compact_threshold: z.int().min(1000).nullish() }))
+    .nullish(),
 });
 
 /** The validated body. */

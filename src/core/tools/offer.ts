@@ -114,17 +114,23 @@ function withoutUnanswered(items: readonly Item[], offer: Offer): readonly Item[
   if (offer.size === 0) return items;
   const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
   return items.filter(
-    ({ type, name, call_id: id }) => type !== 'function_call' || !offer.has(String(name)) || answered.has(id),
+    ({ type, name, namespace, call_id: id }) =>
+      type !== 'function_call' || namespace !== undefined || !offer.has(String(name)) || answered.has(id),
   );
 }
 
 function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
-  if (!items.some(({ type, namespace }) => type === 'mcp_call' || namespace !== undefined)) return items;
+  if (!items.some(isRenamed)) return items;
   const names = new Map([...offer].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
   return items.map((item) => {
     const { type, name, namespace } = item;
     if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, String(name)) };
+    if (type === 'custom_tool_call') return { ...item, name: modelSafe(String(name)) };
     if (type !== 'mcp_call') return item;
     return { ...item, name: names.get(`${item.server_label}\0${name}`) ?? modelSafe(String(name)) };
   });
+}
+
+function isRenamed({ type, namespace }: Item): boolean {
+  return type === 'mcp_call' || type === 'custom_tool_call' || namespace !== undefined;
 }

@@ -46,6 +46,8 @@ export type TurnControl =
   | { readonly type: 'start' }
   | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
   | { readonly type: 'tool-result'; readonly index: number; readonly output: ToolOutput; readonly failed: boolean }
+  /** The conversation was compacted, at that cost. */
+  | { readonly type: 'compacted'; readonly encrypted: string; readonly usage: Usage }
   | { readonly type: 'keepalive' }
   | { readonly type: 'fail'; readonly error: TurnError }
   | { readonly type: 'stop'; readonly reason: IncompleteReason }

@@ -3,9 +3,9 @@ import { ApiError, type ErrorBody } from '../errors.ts';
 import type { ItemStatus } from '../items.ts';
 import { unreachable } from '../unreachable.ts';
 import type { FinishReason, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from './events.ts';
-import { type Draft, draftOf, isCutOff, type TurnState } from './state.ts';
+import { type Draft, draftOf, isCutOff, stateOf, type TurnState } from './state.ts';
 import { abandonWaiting, closeCall, failWaiting, writeCall, writeResult, writeToolList } from './write-calls.ts';
-import { annotate, closeReasoning, closeWriting, writeText } from './write-text.ts';
+import { annotate, closeReasoning, closeWriting, writeCompaction, writeText } from './write-text.ts';
 
 /** Takes what happened and answers with the next state and what to say. What comes after the end is ignored. */
 export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [TurnState, readonly TurnEvent[]] {
@@ -16,8 +16,7 @@ export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [
     take(draft, input);
     if (draft.bytes > draft.plan.outputBytes && !draft.ended) fail(draft, tooLarge('a response'));
   }
-  const { events, newCallIds, ...next } = draft;
-  return [newCallIds.size === 0 ? next : { ...next, callIds: new Set([...next.callIds, ...newCallIds]) }, events];
+  return [stateOf(draft), draft.events];
 }
 
 /** What a model that was cut off can no longer say: its last item is incomplete, and must stay the last. */
@@ -30,6 +29,7 @@ const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
   'annotation',
   'finish',
   'tools-listed',
+  'compacted',
 ] as const);
 
 function take(draft: Draft, input: TurnInput): void {
@@ -55,6 +55,9 @@ function take(draft: Draft, input: TurnInput): void {
       return writeResult(draft, input.index, input.output, input.failed);
     case 'tools-listed':
       return writeToolList(draft, input.server, input.tools);
+    case 'compacted':
+      draft.usage = sum(draft.usage, input.usage);
+      return writeCompaction(draft, input.encrypted);
     case 'start':
       return start(draft);
     case 'keepalive':

@@ -1,4 +1,5 @@
 /** Runs a turn: drives the machine with what comes in, and keeps the turn before its last event is told. */
+import { type TurnCompaction, withCompaction } from '../compaction/turn-compaction.ts';
 import { toApiError } from '../errors.ts';
 import { type Beat, withBeats } from './beats.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from './events.ts';
@@ -13,6 +14,8 @@ const EVENT_BEAT = 4;
 /** Everything one turn needs. */
 export interface Turn extends Loop {
   readonly plan: TurnPlan;
+  /** How the conversation is compacted at the turn's end; undefined where it is not. */
+  readonly compaction?: TurnCompaction | undefined;
   /** Milliseconds of silence before a beat; undefined for none. */
   readonly beatMs: number | undefined;
   /** Whether beats are comments, but for each fourth in a row, or all events. */
@@ -33,7 +36,11 @@ export async function* runTurn(turn: Turn): AsyncGenerator<readonly TurnEvent[]>
   let state = startState(turn.plan);
   try {
     for await (const said of withBeats(
-      turnInputs(turn, () => state),
+      withCompaction(
+        turnInputs(turn, () => state),
+        turn.compaction,
+        () => state,
+      ),
       turn.beatMs,
     )) {
       const [next, events] = 'beat' in said ? beat(state, said, turn.beatComments) : heard(state, said);

@@ -1,6 +1,7 @@
 /** The machine's hand for tool calls: their arguments, and for the server's own tools their results. */
 import { callIdOf } from '../ids.ts';
 import type { ItemStatus, ListedTool, McpCallItem, OutputItem, ToolOutput } from '../items.ts';
+import { isRecord } from '../record.ts';
 import type { CallType, TurnInput } from './events.ts';
 import { type Draft, isCutOff, type OpenCall, type WaitingCall } from './state.ts';
 import { FIELD_START, readField } from './text-field.ts';
@@ -150,24 +151,27 @@ export function closeCall(draft: Draft, open: OpenCall, status: ItemStatus): voi
 }
 
 function wholeCall(draft: Draft, call: OpenCall, status: ItemStatus): OpenCall {
-  if (shownAs(draft, call) === 'custom_tool_call') return wholeInput(draft, call);
+  if (shownAs(draft, call) === 'custom_tool_call') return wholeInput(draft, call, status);
   const bare = status === 'completed' && call.arguments.trim() === '';
   return bare ? writeArguments(draft, call, '{}') : call;
 }
 
 /** What a model wrote in another form than it was asked for is the text all the same. */
-function wholeInput(draft: Draft, call: OpenCall): OpenCall {
+function wholeInput(draft: Draft, call: OpenCall, status: ItemStatus): OpenCall {
   const { phase } = call.reading;
-  const input = phase === 'text' || phase === 'done' ? call.input : otherInput(call.arguments);
+  // What was cut off before the text began is no text.
+  const isRead = phase === 'text' || phase === 'done' || (phase === 'head' && status === 'incomplete');
+  const input = isRead ? call.input : otherInput(call.arguments);
   if (input !== call.input) tellArguments(draft, call, input);
   return { ...call, input };
 }
 
 function otherInput(text: string): string {
   try {
-    const values = Object.values(JSON.parse(text));
-    const [only] = values;
-    return values.length === 1 && typeof only === 'string' ? only : text;
+    const fields: unknown = JSON.parse(text);
+    if (!isRecord(fields)) return text;
+    const [only, ...others] = 'input' in fields ? [fields.input] : Object.values(fields);
+    return others.length === 0 && typeof only === 'string' ? only : text;
   } catch {
     return text;
   }

@@ -61,6 +61,15 @@ export function closeReasoning(draft: Draft, encrypted: string): void {
   draft.bytes += Buffer.byteLength(encrypted);
 }
 
+/** Tells of what stands in the place of the conversation so far. */
+export function writeCompaction(draft: Draft, encrypted: string): void {
+  closeWriting(draft, 'completed');
+  const index = draft.output.length;
+  const item = { id: nextItemId(draft, 'cmp'), type: 'compaction', encrypted_content: encrypted } as const;
+  announce(draft, item);
+  closeItem(draft, index, item);
+}
+
 /** Tells of a new item at the end of the output. */
 export function announce(draft: Draft, item: OutputItem): void {
   const index = draft.output.length;

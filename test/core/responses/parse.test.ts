@@ -80,11 +80,26 @@ describe('planTools', () => {
     expect(plan({ tools: [ADD, NOW] })).toEqual({
       tools: [ADD, NOW],
       choice: 'auto',
+      forms: new Map([
+        ['add', { kind: 'function', name: 'add' }],
+        ['now', { kind: 'function', name: 'now' }],
+      ]),
       offered: [OFFERED_ADD, OFFERED_NOW],
       toolChoice: undefined,
       allowed: undefined,
       notes: [],
     });
+  });
+
+  it('[S-06] offers the first of two tools that the model would know by one name, and notes the other', () => {
+    const inner = { ...NOW, name: 'send' };
+    const { offered, notes } = plan({
+      tools: [
+        { ...ADD, name: 'mail__send' },
+        { type: 'namespace', name: 'mail', tools: [inner] },
+      ],
+    });
+    expect([offered, notes]).toEqual([[{ ...OFFERED_ADD, name: 'mail__send' }], ['tool_dropped']]);
   });
 
   it('[A-25] notes each tool that nobody here can run', () => {

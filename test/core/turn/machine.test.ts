@@ -145,7 +145,7 @@ function line(event: TurnEvent): string {
     case 'item-end':
       return event.item.type === 'mcp_list_tools'
         ? `item-end ${event.index} ${event.item.tools.map(({ name }) => name)}`
-        : `item-end ${event.index} ${event.item.status}`;
+        : `item-end ${event.index} ${'status' in event.item ? event.item.status : event.item.type}`;
     case 'call-progress':
     case 'list-progress':
     case 'list-end':

@@ -1,0 +1,7 @@
+/** The same proxy mounted in Express: what a company pays for the framework alone. */
+import { createServer } from 'node:http';
+import express from 'express';
+import { passThrough } from './pass-through.mjs';
+import { serve } from './serve.mjs';
+
+serve((port) => createServer(express().post('/v1/chat/completions', passThrough(port))));
