@@ -1,5 +1,6 @@
 /** The OpenAI Responses API for Express apps, over any Chat Completions server. */
 export type { DrainOptions } from './core/activity.ts';
+export type { CompactionOptions } from './core/compaction/settings.ts';
 export type { DialectName } from './core/dialects/dialect.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './core/errors.ts';
 export type { Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './core/hooks.ts';
@@ -16,6 +17,7 @@ export type {
   StoredConversation,
   StoredResponse,
 } from './core/store.ts';
+export type { TokenOptions } from './core/tokens/settings.ts';
 export {
   type AnyFunctionTool,
   type ExecuteContext,

@@ -1,20 +1,32 @@
 /** The example's own authentication, as a host has one: bearer tokens. */
 import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
 
+/** Whether a request may come in, over HTTP or as a WebSocket's upgrade. */
+export type IsAllowed = (request: IncomingMessage) => boolean;
+
 /** Lets in who sends one of the keys as a bearer token, or everyone where there are no keys. */
-export function requireApiKey(keys: readonly string[]): RequestHandler {
+export function keyCheck(keys: readonly string[]): IsAllowed {
   // Digests: comparing the keys themselves would tell by its timing how much of one was right.
   const known = new Set(keys.map(digest));
+  return ({ headers }) => {
+    const token = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+    return known.size === 0 || (token !== undefined && known.has(digest(token)));
+  };
+}
+
+/** The same as a middleware. */
+export function requireApiKey(keys: readonly string[]): RequestHandler {
+  const isAllowed = keyCheck(keys);
   return function requireApiKey(req, res, next) {
-    const token = /^Bearer +(\S+)$/i.exec(req.headers.authorization ?? '')?.[1];
-    if (known.size === 0 || (token && known.has(digest(token)))) return next();
+    if (isAllowed(req)) return next();
     res.status(401).set('www-authenticate', 'Bearer').json({ error: refusal });
   };
 }
 
 /** In OpenAI's envelope, so that its SDKs show the message. */
-const refusal = {
+export const refusal = {
   message: 'Incorrect API key provided.',
   type: 'invalid_request_error',
   param: null,

@@ -3,10 +3,12 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chatCompletionsRouter, chatCompletionsUpstream, type Hooks, responsesRouter } from 'express-open-responses';
+import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 import { type Logger, pino } from 'pino';
 import { createApp } from './app.ts';
 import { startDemoModel } from './demo-model.ts';
 import { startTools } from './mcp.ts';
+import { keyCheck, refusal } from './require-api-key.ts';
 import { type Environment, readSettings } from './settings.ts';
 import { openStore } from './store.ts';
 
@@ -46,9 +48,15 @@ export async function start(env: Environment, say: (line: string) => void = cons
   const responses = responsesRouter(options);
   const chatCompletions = chatCompletionsRouter(options);
   const server = createServer(createApp({ responses, chatCompletions, apiKeys: settings.apiKeys, log }));
+  const isAllowed = keyCheck(settings.apiKeys);
+  const webSocket = attachResponsesWebSocket(server, {
+    ...options,
+    authorize: (request) => (isAllowed(request) ? undefined : { status: 401, message: refusal.message }),
+  });
 
   async function close(): Promise<void> {
-    await Promise.all([responses, chatCompletions].map((router) => router.drain({ server, timeoutMs: DRAIN_MS })));
+    const serving = [responses, chatCompletions, webSocket];
+    await Promise.all(serving.map((each) => each.drain({ server, timeoutMs: DRAIN_MS })));
     await closed(server);
     await Promise.all([upstream.close?.(), tools.close(), demo?.close(), closeStore()]);
   }
