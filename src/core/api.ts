@@ -37,7 +37,7 @@ export interface ApiRequest {
 
 /** One API, or several as one. */
 export interface Api {
-  /** The reply, or undefined where the API has no such path. Rejects only where the client has left. */
+  /** The reply, or undefined where the API has no such path. Rejects where the client has left, or a function of the host's threw. */
   handle(request: ApiRequest): Promise<Reply> | undefined;
   /** Answers an error of the host's own as the API would: in the envelope, told to `hooks.onError`. */
   refuse(error: ApiError, request: ApiRequest): Promise<Reply>;

@@ -4,17 +4,18 @@ import type { Call } from './call.ts';
 import { inDialect } from './dialects/speak.ts';
 import { type ApiError, toApiError } from './errors.ts';
 import { tell } from './hooks.ts';
+import { HostError, ownError } from './host-error.ts';
 import type { CoreSettings } from './options.ts';
 import { errorReply, jsonReply, type Reply } from './reply.ts';
 
-/** One endpoint. It answers errors itself; it throws only where the client has left. */
+/** One endpoint. It answers errors itself; it throws only where the client has left, or with what the host's own functions threw. */
 export type Endpoint = (call: Call) => Promise<Reply>;
 
 /** The endpoint with all of that around it. */
 export function answered(endpoint: Endpoint, settings: CoreSettings): Endpoint {
   return async (call) => {
     const reply = await endpoint(call).catch((error: unknown) => {
-      if (call.signal.aborted) throw error;
+      if (call.signal.aborted || error instanceof HostError) throw ownError(error);
       return errorReplyTo(error, call, settings);
     });
     return inDialect(withRequestId(reply, call), settings.dialectOf(call.request));

@@ -6,6 +6,7 @@ import { type CompactionOptions, type CompactionSettings, compactionSettings } f
 import type { Dialect, DialectName } from './dialects/dialect.ts';
 import { DIALECTS, openai } from './dialects/dialects.ts';
 import type { Hooks } from './hooks.ts';
+import { fromHost } from './host-error.ts';
 import { DEFAULT_LIMITS, type Limits } from './limits.ts';
 import { checkOptions, type OptionCheck } from './options-check.ts';
 import type { WantedHeartbeat } from './prepare/context.ts';
@@ -189,7 +190,7 @@ function dialectsOf(owner: string, dialect: CoreOptions['dialect'] = 'openai'): 
     return () => always;
   }
   return (request) => {
-    const name = dialect(request);
+    const name = fromHost(() => dialect(request));
     if (Object.hasOwn(DIALECTS, name)) return DIALECTS[name];
     throw new TypeError(`${owner}: dialect: there is no dialect ${inspect(name)}`);
   };
@@ -209,7 +210,7 @@ export function heartbeatSettings(owner: string, options: HeartbeatOptions): Req
 }
 
 function toolsOf(tools: CoreOptions['tools']): ToolsOf {
-  if (typeof tools === 'function') return tools;
+  if (typeof tools === 'function') return (request) => fromHost(() => tools(request));
   const providers = tools === undefined ? [] : [tools].flat();
   return () => providers;
 }

@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { errorReplyTo } from '../core/endpoint.ts';
 import { ApiError } from '../core/errors.ts';
+import { ownError } from '../core/host-error.ts';
 import type { Prepare } from '../core/prepare/prepare.ts';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { keepContext, type NodeRequest, nodeCall } from '../node/node-call.ts';
@@ -65,7 +66,7 @@ export function refuse<Req extends NodeRequest>(
   next: (error?: unknown) => void,
   settings: MiddlewareSettings<Req>,
 ): void {
-  if (!(error instanceof ApiError)) return next(error);
+  if (!(error instanceof ApiError)) return next(ownError(error));
   // The scope may be what failed, and no error needs it.
   const call = nodeCall(req, res, () => '');
   respond(res, errorReplyTo(error, call, settings)).catch(next);

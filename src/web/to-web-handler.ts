@@ -14,7 +14,7 @@ export interface WebHandlerOptions extends CoreOptions {
   readonly scope?: ((request: Request) => string) | undefined;
 }
 
-/** Answers every request; a path that neither API has gets a 404 in the envelope. Rejects only where `scope` throws. */
+/** Answers every request; a path that neither API has gets a 404 in the envelope. Rejects only where a function of the host's throws. */
 export interface WebHandler {
   (request: Request): Promise<Response>;
   /** Refuses new requests with 503 and resolves when every running answer has ended; see `DrainOptions`. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Activity } from '../core/activity.ts';
 import { type Call, headersFrom } from '../core/call.ts';
-import { answered, refusal } from '../core/endpoint.ts';
+import { answered, errorReplyTo, refusal } from '../core/endpoint.ts';
 import type { ApiError } from '../core/errors.ts';
 import { requestIdFrom } from '../core/ids.ts';
 import { type CoreSettings, settingsFor } from '../core/options.ts';
@@ -36,9 +36,16 @@ export async function answerCreate(client: Client, { body, generate, lane }: Cre
   const endpoint = answered(async (call) => createResponse(call, settingsFor(settings, call), turns), settings);
   // Compaction is a model call too.
   const asked = generate ? body : { ...body, context_management: null };
-  await write(client, await endpoint(callOf(client, asked)), lane);
+  const call = callOf(client, asked);
+  await write(client, await endpoint(call).catch((error) => hostFailed(error, call, client)), lane);
   // Open Responses wants it: the client must not go on from what may not be what it believes.
   if (!turn.kept) memory.forget(body.previous_response_id);
+}
+
+/** There is no handler of the host's behind a WebSocket: what its functions throw is a fault of the server's here. */
+function hostFailed(error: unknown, call: Call, { core, left }: Client): Reply {
+  if (left.aborted) throw error;
+  return errorReplyTo(error, call, core);
 }
 
 /** Refuses a message; rejects only where the client has left. */

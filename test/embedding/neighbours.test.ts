@@ -54,7 +54,7 @@ function ask(body: Fields, headers: Readonly<Record<string, string>> = ANNA): Pr
 describe.each([
   ['routers', routers],
   ['middlewares around a proxy', middlewares],
-])('%s', (kind, mount) => {
+])('%s', (_kind, mount) => {
   it('[X-01] the user whom passport found decides scope and tools, and is known to the tool', async () => {
     app = await startNeighboursApp(mount);
     fake.reply({ body: toolCallStream([{ id: 'call_1', name: 'look', arguments: '{}' }]) });
@@ -143,12 +143,10 @@ describe.each([
       outcome(await ask({ messages }, { ...ANNA, 'x-break': 'tools' })),
       outcome(await ask({ input: 'Hi.', previous_response_id: 'resp_none' })),
     ];
-    // A router answers whatever fails behind its scope itself, and tells `hooks.onError` of it.
-    const isRouter = kind === 'routers';
     expect([outcomes, app.failures, app.errors, fake.requests.length]).toEqual([
-      ['500 failed', isRouter ? '500 server_error' : '500 failed', '400 previous_response_not_found'],
-      isRouter ? ['The scope failed.'] : ['The scope failed.', 'The tools failed.'],
-      isRouter ? ['server_error', 'previous_response_not_found'] : ['previous_response_not_found'],
+      ['500 failed', '500 failed', '400 previous_response_not_found'],
+      ['The scope failed.', 'The tools failed.'],
+      ['previous_response_not_found'],
       0,
     ]);
   });

@@ -1,6 +1,15 @@
 /** What a host gives and gets: tools by request, its own request in a call, hooks, and results of every kind for the model. */
-import type { Request } from 'express';
-import { functionTool, functionTools, type ToolCall, type ToolProvider } from '../../src/index.ts';
+import express, { type ErrorRequestHandler, type Request } from 'express';
+import {
+  chatCompletionsRouter,
+  functionTool,
+  functionTools,
+  memoryStore,
+  responsesRouter,
+  type ToolCall,
+  type ToolProvider,
+} from '../../src/index.ts';
+import { listen } from '../chat/chat-app.ts';
 import { calls, played, providerOf, saying, says, shape, told, withTools } from './support.ts';
 
 const DONE = says('Done.');
@@ -49,20 +58,27 @@ describe('tools by request', () => {
     });
   });
 
-  it('[P-14] that cannot be chosen fail the request, not the process', async () => {
-    const options = {
-      tools: (): readonly ToolProvider[] => {
-        throw new Error('The directory is down.');
-      },
+  it('[P-14] [X-01] that cannot be chosen are the host’s to answer, and fail the request, not the process', async () => {
+    const failure = new Error('The directory is down.');
+    const tools = (): readonly ToolProvider[] => {
+      throw failure;
     };
-    await withTools(options, async ({ url }) => {
-      expect((await askAs(url, 'guest')).error).toEqual({
-        code: 'server_error',
-        message: 'The server had an error while processing the request.',
-        param: null,
-        type: 'server_error',
-      });
-    });
+    const told: unknown[] = [];
+    const options = { store: memoryStore(), hooks: { onError: () => told.push('ours') }, tools };
+    for (const router of [responsesRouter(options), chatCompletionsRouter(options)]) {
+      const app = express().use('/v1', router);
+      app.use(((error, _req, res, _next) => {
+        told.push(error);
+        res.status(503).end();
+      }) as ErrorRequestHandler);
+      const { url, close } = await listen(app);
+      const body = JSON.stringify({ model: 'm', input: 'Go.', messages: [{ role: 'user', content: 'Go.' }] });
+      const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+      const answers = [await fetch(`${url}/v1/responses`, init), await fetch(`${url}/v1/chat/completions`, init)];
+      expect(answers.map(({ status }) => status).toSorted()).toEqual([404, 503]);
+      await close();
+    }
+    expect(told).toEqual([failure, failure]);
   });
 });
 
