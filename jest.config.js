@@ -15,6 +15,7 @@ export default {
     '^express$': express,
     '^express-open-responses$': '<rootDir>/src/index.ts',
     '^express-open-responses/core$': '<rootDir>/src/core/index.ts',
+    '^express-open-responses/egress$': '<rootDir>/src/egress/index.ts',
     '^express-open-responses/mcp$': '<rootDir>/src/mcp/index.ts',
     '^express-open-responses/stores/(.*)$': '<rootDir>/src/stores/$1.ts',
     '^express-open-responses/testing$': '<rootDir>/src/testing/index.ts',

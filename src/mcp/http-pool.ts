@@ -1,6 +1,8 @@
 /** The sockets to one MCP server: a bounded pool that is closed to the last socket. */
+
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { Agent, type RequestInit as PoolInit, fetch as poolFetch, type RequestInfo } from 'undici';
+import { bodyMeter, eventMeter } from '../egress/message-meter.ts';
 
 /** Fetch as the MCP SDK calls it. */
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -87,26 +89,18 @@ async function nextChunk(reader: Reader, tap: BodyTap): Promise<Uint8Array | und
 
 /** Bounds what one message may take, in a stream of events or as a whole body. */
 function limited(response: Response): Response {
-  let bytes = 0;
-  const restart = () => {
-    bytes = 0;
-  };
-  const events = isEventStream(response) ? eventReader(restart, restart) : undefined;
+  const measure = isEventStream(response) ? eventMeter() : bodyMeter();
   return tapped(response, {
     chunk(chunk) {
-      bytes += chunk.length;
-      events?.(chunk);
-      if (bytes > MESSAGE_BYTES) throw new Error(`The server sent a message of more than ${MESSAGE_BYTES} bytes.`);
+      if (measure(chunk).largest > MESSAGE_BYTES)
+        throw new Error(`The server sent a message of more than ${MESSAGE_BYTES} bytes.`);
     },
   });
 }
 
 /** Reads events out of bytes as they pass. */
-export function eventReader(
-  onEvent: (event: EventSourceMessage) => void,
-  onComment?: () => void,
-): (chunk: Uint8Array) => void {
+export function eventReader(onEvent: (event: EventSourceMessage) => void): (chunk: Uint8Array) => void {
   const decoder = new TextDecoder();
-  const parser = createParser({ onEvent, ...(onComment ? { onComment } : {}) });
+  const parser = createParser({ onEvent });
   return (chunk) => parser.feed(decoder.decode(chunk, { stream: true }));
 }

@@ -1,0 +1,78 @@
+/** Names resolved to addresses that were checked, for connections that go to those very addresses. */
+import { lookup } from 'node:dns/promises';
+import { isIP, type LookupFunction } from 'node:net';
+import { addressKind, describeAddress, isWithin, parseAddress } from './address.ts';
+import { EgressError } from './egress-error.ts';
+import type { EgressSettings } from './policy.ts';
+import { literalOf, namesHost } from './rules.ts';
+
+/** Answers every address of a name. */
+export type ResolveHost = (hostname: string) => Promise<readonly string[]>;
+
+/** As this machine resolves names, its hosts file included. */
+export const systemResolve: ResolveHost = async (hostname) => {
+  const found = await lookup(hostname, { all: true });
+  return found.map(({ address }) => address);
+};
+
+/** Why this host must not be reached at this address; undefined where it may. */
+export function addressFault(text: string, hostname: string, { allow, deny }: EgressSettings): string | undefined {
+  const address = parseAddress(text);
+  if (!address) return 'its address is malformed';
+  if (isWithin(address, deny.ranges)) return 'its address is on the deny list';
+  if (allow && isWithin(address, allow.ranges)) return undefined;
+  const isHost = allow?.hosts.has(hostname) ?? false;
+  if (literalOf(hostname)) return isHost ? undefined : 'it is an IP address that is not on the allow list';
+  if (allow && !namesHost(allow, hostname)) return 'its address is not on the allow list';
+  const kind = addressKind(address);
+  // A rule for a name trusts its owner with addresses of our network, yet not with metadata services and the like.
+  return kind === 'public' || (kind === 'own' && isHost) ? undefined : 'its address is not public';
+}
+
+/**
+ * A resolver for sockets: a name is resolved, its answers are checked and handed to the very connection that asked, so
+ * no second answer can come in between. Sockets do not ask for hosts that are addresses; `checkUrl` judges those.
+ */
+export function checkedLookup(settings: EgressSettings, resolve: ResolveHost): LookupFunction {
+  return function lookupChecked(hostname, { all }, callback) {
+    checkedAddresses(hostname, settings, resolve).then(
+      ([first, ...others]) => {
+        if (all) return callback(null, [first, ...others]);
+        callback(null, first.address, first.family);
+      },
+      (error: Error) => callback(error, ''),
+    );
+  };
+}
+
+interface CheckedAddress {
+  readonly address: string;
+  readonly family: number;
+}
+
+/**
+ * All addresses or none: a name with a public and a private address is either somebody's attempt to reach the private
+ * one or a mistake, and picking the good one would hide both.
+ */
+async function checkedAddresses(
+  hostname: string,
+  settings: EgressSettings,
+  resolve: ResolveHost,
+): Promise<[CheckedAddress, ...CheckedAddress[]]> {
+  const answers = await resolve(hostname).catch((cause) => {
+    throw new EgressError('unresolved', hostname, 'its name has no address', { cause });
+  });
+  for (const answer of answers) assertAllowed(answer, hostname, settings);
+  const [first, ...others] = answers.map((address) => ({ address, family: isIP(address) }));
+  if (!first) throw new EgressError('unresolved', hostname, 'its name has no address');
+  return [first, ...others];
+}
+
+function assertAllowed(answer: string, hostname: string, settings: EgressSettings): void {
+  const fault = addressFault(answer, hostname, settings);
+  if (fault === undefined) return;
+  const address = parseAddress(answer);
+  // Which address it was tells a stranger how our network looks: it goes to the logs alone.
+  const cause = new Error(`${hostname} resolved to ${address ? describeAddress(address) : 'no IP address'}`);
+  throw new EgressError('address_refused', hostname, fault, { cause });
+}

@@ -1,0 +1,41 @@
+/** What can be said of a URL before its name is resolved. */
+import { addressFault } from './check-address.ts';
+import { EgressError, targetOf } from './egress-error.ts';
+import type { EgressSettings } from './policy.ts';
+import { literalOf, namesHost } from './rules.ts';
+
+/** DNS knows no longer names. */
+const LONGEST_NAME = 253;
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'https:': '443', 'http:': '80' };
+
+/** Reads and checks a URL, and asks no resolver. Throws `url_refused`. What it returns is what must be requested. */
+export function checkUrl(given: string | URL, settings: EgressSettings): URL {
+  const text = String(given);
+  // The text is quoted nowhere, and the parser's own error, which holds it, is no cause.
+  if (!URL.canParse(text)) throw new EgressError('url_refused', 'a URL', 'it is not an absolute URL');
+  const url = new URL(text);
+  const fault = urlFault(url, settings) ?? hostFault(url.hostname, settings);
+  if (fault !== undefined) throw new EgressError('url_refused', targetOf(url), fault);
+  return url;
+}
+
+function urlFault({ protocol, username, password, port }: URL, settings: EgressSettings): string | undefined {
+  const { protocols, ports } = settings;
+  if (!protocols.includes(protocol)) return `its scheme must be ${protocols.join(' or ').replaceAll(':', '')}`;
+  if (username !== '' || password !== '') return 'a URL must not hold a user or a password';
+  const isOpen = ports ? ports.includes(port || (DEFAULT_PORTS[protocol] ?? '')) : port === '';
+  return isOpen ? undefined : 'its port is not allowed';
+}
+
+function hostFault(hostname: string, settings: EgressSettings): string | undefined {
+  const { allow, deny } = settings;
+  if (hostname.length > LONGEST_NAME) return 'its name is too long';
+  // `a.example.` and `a.example` are one host, but not to a list of names.
+  if (hostname.endsWith('.')) return 'its name must not end in a dot';
+  if (namesHost(deny, hostname)) return 'its host is on the deny list';
+  const literal = literalOf(hostname);
+  if (literal !== undefined) return addressFault(literal, hostname, settings);
+  if (allow && (namesHost(allow, hostname) || allow.ranges.length > 0)) return undefined;
+  if (/^(.*\.)?localhost$/.test(hostname)) return 'its name is this machine';
+  return allow ? 'its host is not on the allow list' : undefined;
+}

@@ -1,0 +1,30 @@
+/** The error of everything that the egress guard refuses or cuts. */
+
+/** What went wrong: refused before anything was sent, or cut while the answer came. */
+export type EgressErrorCode =
+  | 'url_refused'
+  | 'request_refused'
+  | 'address_refused'
+  | 'unresolved'
+  | 'redirect_refused'
+  | 'answer_too_large'
+  | 'answer_too_slow';
+
+/** A request that did not leave, or an answer that was cut. `message` may be shown to a client; `cause` is for logs. */
+export class EgressError extends Error {
+  override readonly name = 'EgressError';
+  readonly code: EgressErrorCode;
+
+  constructor(code: EgressErrorCode, target: string, reason: string, options?: ErrorOptions) {
+    super(`Egress to ${target} refused: ${reason}.`, options);
+    this.code = code;
+  }
+}
+
+const LONGEST_TARGET = 120;
+
+/** A URL as messages may show it: path, query, user and password may all be secret. */
+export function targetOf({ protocol, host }: URL): string {
+  const target = `${protocol}//${host}`;
+  return target.length > LONGEST_TARGET ? `${target.slice(0, LONGEST_TARGET)}…` : target;
+}

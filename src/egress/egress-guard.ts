@@ -1,0 +1,114 @@
+/** A fetch for URLs that strangers choose: it goes only where the policy lets it, and takes only so much back. */
+import { Agent, type Dispatcher, type RequestInit as PoolInit, fetch as poolFetch } from 'undici';
+import { checkOptions } from '../core/options-check.ts';
+import { checkedLookup, type ResolveHost, systemResolve } from './check-address.ts';
+import { checkUrl } from './check-url.ts';
+import { type Deadline, deadline } from './deadline.ts';
+import { EgressError, targetOf } from './egress-error.ts';
+import { firstHop, type Hop, nextHop, redirectOf } from './hop.ts';
+import { limitedResponse } from './limited-response.ts';
+import { type EgressPolicy, type EgressSettings, egressSettings } from './policy.ts';
+
+/** What the policy, being plain data, cannot hold. `undefined` means omitted. */
+export interface EgressResources {
+  /** How names become addresses. Default: as this machine resolves them. */
+  readonly resolve?: ResolveHost | undefined;
+  /** Certificates of the authorities to trust instead of Node's own, as PEM. */
+  readonly ca?: string | readonly string[] | undefined;
+}
+
+/** The only door to hosts that a request names. */
+export interface EgressGuard {
+  /** Checks a URL without asking a resolver, to refuse a request early. Throws an `EgressError`. */
+  check(url: string | URL): void;
+  /** As the global `fetch`, for URLs; what is refused or cut is an `EgressError`, of the call or of the body. */
+  fetch(url: string | URL, init?: RequestInit): Promise<Response>;
+  /** Cuts what is still open. */
+  close(): Promise<void>;
+}
+
+/** Each request in flight holds a socket; further ones to the same origin wait for one. */
+const SOCKETS = 128;
+
+/** Opens the door. A bad policy is a `TypeError` that names the option. */
+export function egressGuard(policy: EgressPolicy = {}, resources: EgressResources = {}): EgressGuard {
+  const settings = egressSettings(policy);
+  const dispatcher = dispatcherOf(settings, resources);
+  return {
+    check(url) {
+      checkUrl(url, settings);
+    },
+    async fetch(url, init = {}) {
+      const first = firstHop(url, init, settings);
+      const clock = deadline(settings.timeoutMs, targetOf(first.url), init.signal);
+      try {
+        const { hop, response } = await answerTo(first, { settings, dispatcher, clock, redirect: init.redirect });
+        return limitedResponse(response, { maxBytes: settings.maxBytes, target: targetOf(hop.url) }, clock);
+      } catch (error) {
+        throw clock.cut(refusalIn(error) ?? error);
+      }
+    },
+    close: () => dispatcher.destroy(),
+  };
+}
+
+function dispatcherOf(settings: EgressSettings, resources: EgressResources): Dispatcher {
+  checkOptions('egressGuard', resources, {
+    resolve: (value) => typeof value === 'function' || 'a function',
+    ca: (value) => typeof value === 'string' || Array.isArray(value) || 'PEM text or a list of it',
+  });
+  const { resolve = systemResolve, ca } = resources;
+  return new Agent({
+    connections: SOCKETS,
+    // The clock of each request says how long it may take.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: {
+      lookup: checkedLookup(settings, resolve),
+      timeout: settings.timeoutMs,
+      // Said outright, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
+      rejectUnauthorized: true,
+      ...(ca === undefined ? {} : { ca: [ca].flat() }),
+    },
+  });
+}
+
+interface Exchange {
+  readonly settings: EgressSettings;
+  readonly dispatcher: Dispatcher;
+  readonly clock: Deadline;
+  readonly redirect: RequestInit['redirect'];
+}
+
+async function answerTo(first: Hop, exchange: Exchange): Promise<{ hop: Hop; response: Response }> {
+  const { settings, redirect } = exchange;
+  for (let hop = first, followed = 0; ; followed++) {
+    const response = await send(hop, exchange);
+    const location = redirectOf(response);
+    if (location === undefined || redirect === 'manual') return { hop, response };
+    await response.body?.cancel();
+    if (redirect === 'error' || followed >= settings.maxRedirects)
+      throw new EgressError('redirect_refused', targetOf(hop.url), 'it redirects more often than allowed');
+    hop = nextHop(hop, response.status, location, settings);
+  }
+}
+
+async function send({ url, method, headers, body }: Hop, { dispatcher, clock }: Exchange): Promise<Response> {
+  const options = {
+    method,
+    headers: [...headers],
+    body,
+    redirect: 'manual',
+    signal: clock.signal,
+    dispatcher,
+    duplex: 'half',
+  };
+  // The casts: the pool's types and Node's own describe the same classes.
+  return (await poolFetch(url, options as unknown as PoolInit)) as unknown as Response;
+}
+
+/** Our refusal, which a failed connection wraps in an error of its own. */
+function refusalIn(error: unknown): EgressError | undefined {
+  if (error instanceof EgressError) return error;
+  return error instanceof Error && error.cause !== undefined ? refusalIn(error.cause) : undefined;
+}
