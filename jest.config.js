@@ -22,5 +22,7 @@ export default {
     '^express-open-responses/upstreams/(.*)$': '<rootDir>/src/upstreams/$1.ts',
     '^express-open-responses/websocket$': '<rootDir>/src/websocket/index.ts',
   },
+  // Most tests wait for sockets and timers: jest's default, a worker less than there are cores, leaves one idle.
+  maxWorkers: '100%',
   testTimeout: 20_000,
 };

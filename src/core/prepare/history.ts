@@ -58,9 +58,14 @@ export async function resolveReferences(
 ): Promise<readonly Item[]> {
   if (!input.some(needsStored)) return input;
   const known = new Map(history.map((item) => [item.id, item]));
+  const referredTo = async ({ id }: Item): Promise<Item | undefined> => {
+    const earlier = known.get(id);
+    // A copy: the item is said again here, and whoever tells the client's own from the history goes by identity.
+    return earlier ? { ...earlier } : findItem(store, scope, String(id));
+  };
   const resolved: Item[] = [];
   for (const item of input) {
-    const stored = needsStored(item) ? (known.get(item.id) ?? (await findItem(store, scope, String(item.id)))) : item;
+    const stored = needsStored(item) ? await referredTo(item) : item;
     if (stored) resolved.push(stored);
     else if (!isReference(item)) resolved.push(item);
     else
