@@ -135,6 +135,32 @@ export type CompactionItem = {
   readonly encrypted_content: string;
 };
 
+/** What the model's own server did in the web: it searched, or read a page. */
+export type WebAction =
+  | {
+      readonly type: 'search';
+      readonly query: string;
+      readonly queries: readonly string[];
+      readonly sources?: readonly UrlSource[];
+    }
+  | { readonly type: 'open_page'; readonly url: string };
+
+/** A page that a search found. */
+export interface UrlSource {
+  readonly type: 'url';
+  readonly url: string;
+}
+
+/** A look into the web by the model's own server. */
+export type WebSearchCallItem = {
+  readonly id: string;
+  readonly type: 'web_search_call';
+  readonly status: 'in_progress' | 'completed' | 'failed';
+  readonly action: WebAction;
+  /** What the model server that searched needs to be given it back. */
+  readonly encrypted_content?: string;
+};
+
 /** The items that a turn itself writes. */
 export type OutputItem =
   | MessageItem
@@ -144,4 +170,5 @@ export type OutputItem =
   | FunctionCallOutputItem
   | McpCallItem
   | McpListToolsItem
+  | WebSearchCallItem
   | CompactionItem;

@@ -11,7 +11,7 @@ import { toMessagesBody } from './anthropic/body.ts';
 import { type MessagesDecoder, messagesDecoder } from './anthropic/decoder.ts';
 import { type AnthropicOptions, anthropicSettings, keyHeaders } from './anthropic/options.ts';
 
-export type { AnthropicOptions } from './anthropic/options.ts';
+export type { AnthropicOptions, ServerTool } from './anthropic/options.ts';
 export { ADAPTIVE_THINKING, BUDGET_THINKING, type Thinking, type ThinkingTable } from './anthropic/thinking.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -8,6 +8,7 @@ import type {
   PartType,
   ReasoningItem,
   UrlCitation,
+  WebSearchCallItem,
 } from '../../src/core/items.ts';
 import type { TurnEnd, TurnEvent } from '../../src/core/turn/events.ts';
 import { unreachable } from '../../src/core/unreachable.ts';
@@ -97,6 +98,8 @@ function replay(items: SeenItem[], event: TurnEvent): void {
     case 'call-end':
     case 'list-end':
       return endRun(openItem(items, event), event);
+    case 'search-progress':
+      return addSearchState(openItem(items, event), event);
     case 'item-end':
       return endItem(items, event);
     case 'turn-start':
@@ -148,6 +151,10 @@ function emptied(item: OutputItem): OutputItem {
       return { ...item, status, arguments: '', output: null, error: null };
     case 'mcp_list_tools':
       return { ...item, tools: [] };
+    case 'web_search_call':
+      law(item.encrypted_content === undefined, 'what leads back to a search is told at its end', item);
+      law(!('sources' in item.action), 'what a search found is told at its end', item);
+      return { ...item, status };
     case 'compaction':
       return item;
     default:
@@ -277,6 +284,11 @@ function endRun(item: SeenItem, event: EventOf<'call-end' | 'list-end'>): void {
   item.run.push(event.type === 'call-end' ? event.status : 'completed');
 }
 
+function addSearchState(item: SeenItem, event: EventOf<'search-progress'>): void {
+  law(item.start.type === 'web_search_call', `a search fits its item (${item.start.type})`, event);
+  item.run.push(event.state);
+}
+
 function endItem(items: readonly SeenItem[], event: EventOf<'item-end'>): void {
   const item = openItem(items, { ...event, itemId: event.item.id });
   law(!item.part, 'a part ends before its item', event);
@@ -310,6 +322,8 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
       return { ...start, status: 'completed', output: sameType(start, end).output };
     case 'mcp_call':
       return { ...start, arguments: text, ...resultOf(sameType(start, end), run) };
+    case 'web_search_call':
+      return { ...start, ...foundBy(sameType(start, end), run) };
     case 'compaction':
       return start;
     case 'mcp_list_tools':
@@ -329,6 +343,16 @@ function sameType<Item extends OutputItem>(start: Item, end: OutputItem): Item {
   if (end.type !== start.type) return broken(`an item keeps its type (started as ${start.type})`, end);
   // The cast: the types are the same.
   return end as Item;
+}
+
+/** A search is told from beginning to end; only its sources, and what leads back to it, are new at the end. */
+function foundBy(end: WebSearchCallItem, run: readonly string[]): Partial<WebSearchCallItem> {
+  const { status, action, encrypted_content: encrypted } = end;
+  law(status === 'completed' || status === 'failed', 'a search completes or fails', end);
+  const told = ['in_progress', 'searching', ...(status === 'completed' ? ['completed'] : [])];
+  same(run, told, 'a search is told from beginning to end');
+  const sealed = encrypted === undefined ? {} : { encrypted_content: encrypted };
+  return { status, ...('sources' in action ? { action } : {}), ...sealed };
 }
 
 /** A run that was told to have ended has that status and its result; one that never ended is incomplete and has none. */

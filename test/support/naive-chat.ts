@@ -8,6 +8,8 @@ export type Segment =
   | { readonly reasoning: string }
   | { readonly text: string }
   | { readonly refusal: string }
+  /** What the model's own server looked for in the web, or the page that it read; no Chat recording does. */
+  | { readonly search: string }
   | { readonly call: { readonly id: string; readonly name: string; readonly arguments: string } };
 
 /** The token counts as the Responses API names them. */

@@ -21,8 +21,13 @@ function segmentsOf(item: WireItem, seed: string): readonly Segment[] {
   }
   if (item.type === 'reasoning')
     return [...item.summary, ...(item.content ?? [])].map(({ text }) => ({ reasoning: text }));
+  if (item.type === 'web_search_call') return [{ search: searchedFor(item) }];
   if (item.type !== 'message') throw new Error(`No recording leads to an item of type '${item.type}'`);
   return item.content.map((part) => (part.type === 'refusal' ? { refusal: part.refusal } : { text: part.text }));
+}
+
+function searchedFor({ action }: Extract<WireItem, { type: 'web_search_call' }>): string {
+  return action.type === 'search' ? action.query : action.url;
 }
 
 function countsOf({ usage }: WireResponse): Counts {

@@ -37,6 +37,9 @@ type State = EventOf<
   | 'response.mcp_list_tools.in_progress'
   | 'response.mcp_list_tools.completed'
   | 'response.mcp_list_tools.failed'
+  | 'response.web_search_call.in_progress'
+  | 'response.web_search_call.searching'
+  | 'response.web_search_call.completed'
 >;
 type OutputText = Extract<Part, { type: 'output_text' }>;
 
@@ -111,6 +114,9 @@ function replay(items: SeenItem[], event: WireEvent): void {
     case 'response.mcp_list_tools.in_progress':
     case 'response.mcp_list_tools.completed':
     case 'response.mcp_list_tools.failed':
+    case 'response.web_search_call.in_progress':
+    case 'response.web_search_call.searching':
+    case 'response.web_search_call.completed':
       return addState(openItem(items, event), event);
     case 'response.created':
     case 'response.queued':
@@ -146,7 +152,15 @@ function emptied(item: WireItem): WireItem {
   if (item.type === 'mcp_call') return { ...item, status, arguments: '', output: null, error: null };
   if (item.type === 'mcp_list_tools') return { ...item, tools: [] };
   if (item.type === 'compaction') return item;
+  if (item.type === 'web_search_call') return withoutFindings({ ...item, status });
   return { ...item, status, summary: [], ...(item.content ? { content: [] } : {}) };
+}
+
+/** What a search found, and what leads back to it, is told at its end. */
+function withoutFindings({ encrypted_content: _, ...item }: Extract<WireItem, { type: 'web_search_call' }>): WireItem {
+  if (item.action.type !== 'search') return item;
+  const { sources, ...action } = item.action;
+  return { ...item, action };
 }
 
 function expectCallId(items: readonly SeenItem[], item: WireItem): void {
@@ -285,6 +299,8 @@ function endItem(
 
 function statesOf(item: WireItem): readonly string[] {
   if (item.type === 'mcp_list_tools') return ['in_progress', 'completed'];
+  if (item.type === 'web_search_call')
+    return ['in_progress', 'searching', ...(item.status === 'completed' ? ['completed'] : [])];
   if (item.type !== 'mcp_call') return [];
   return item.status === 'incomplete' ? ['in_progress'] : ['in_progress', item.status];
 }
@@ -299,6 +315,11 @@ function rebuilt({ added, parts, arguments: text }: SeenItem, done: WireItem): u
   if (added.type === 'mcp_list_tools') return { ...added, tools: 'tools' in done && done.tools };
   if (added.type === 'mcp_call') return { ...added, ...status, arguments: text, ...resultOf(done) };
   if (added.type === 'compaction') return added;
+  if (added.type === 'web_search_call' && done.type === added.type) {
+    same(withoutFindings({ ...done, status: 'in_progress' }), added, 'a search that is done is the one that was added');
+    return done;
+  }
+  if (added.type === 'web_search_call') return added;
   const sealed = 'encrypted_content' in done ? { encrypted_content: done.encrypted_content } : {};
   const parted = added.content ? { content: parts } : { summary: parts };
   return { ...added, ...status, ...parted, ...sealed };

@@ -95,6 +95,21 @@ const item = z.discriminatedUnion('type', [
       }),
     ),
   }),
+  z.strictObject({
+    id: z.string().regex(/^ws_/),
+    type: z.literal('web_search_call'),
+    status: z.enum(['in_progress', 'completed', 'failed']),
+    action: z.discriminatedUnion('type', [
+      z.strictObject({
+        type: z.literal('search'),
+        query: text,
+        queries: z.array(text),
+        sources: z.array(z.strictObject({ type: z.literal('url'), url: name })).optional(),
+      }),
+      z.strictObject({ type: z.literal('open_page'), url: text }),
+    ]),
+    encrypted_content: name.optional(),
+  }),
   z.strictObject({ id: z.string().regex(/^cmp_/), type: z.literal('compaction'), encrypted_content: name }),
 ]);
 
@@ -226,6 +241,9 @@ const wireEvent = z.discriminatedUnion('type', [
   event('response.mcp_list_tools.in_progress', inItem),
   event('response.mcp_list_tools.completed', inItem),
   event('response.mcp_list_tools.failed', inItem),
+  event('response.web_search_call.in_progress', inItem),
+  event('response.web_search_call.searching', inItem),
+  event('response.web_search_call.completed', inItem),
   event('error', {
     code: name,
     message: name,

@@ -276,20 +276,20 @@ describe('what is in an answer', () => {
   it('[X-07] [S-03] is noted, once for each type, where there is no item for it', async () => {
     const notes: string[] = [];
     await start({}, { hooks: { onNote: ({ code, message }) => notes.push(`${code} ${message}`) } });
-    const search = (index: number) =>
+    const run = (index: number) =>
       block(
         index,
-        { type: 'server_tool_use', id: 'srv_1', name: 'web_search', input: {} },
+        { type: 'server_tool_use', id: 'srv_1', name: 'code_execution', input: {} },
         { type: 'input_json_delta', partial_json: '{}' },
       );
-    const found = block(2, { type: 'web_search_tool_result', tool_use_id: 'srv_1', content: [] });
-    app.fake.reply(streamOf(messagesStream([search(0), search(1), found, textBlock(3, 'Found.')])));
+    const ran = block(2, { type: 'code_execution_tool_result', tool_use_id: 'srv_1', content: {} });
+    app.fake.reply(streamOf(messagesStream([run(0), run(1), ran, textBlock(3, 'Found.')])));
     const { output } = (await askForStream(app.url)).response;
     expect([output.map(({ type }) => type), notes]).toEqual([
       ['message'],
       [
         "item_skipped Output blocks of type 'server_tool_use' have no item here.",
-        "item_skipped Output blocks of type 'web_search_tool_result' have no item here.",
+        "item_skipped Output blocks of type 'code_execution_tool_result' have no item here.",
       ],
     ]);
   });

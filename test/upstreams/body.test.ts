@@ -59,6 +59,12 @@ const thought: Item = {
   encrypted_content: sealed(THOUGHT),
 };
 
+function search(id: number): Item {
+  const use = { type: 'server_tool_use', id: `srvtoolu_${id}`, name: 'web_search', input: { query: 'fog' } };
+  const found = { type: 'web_search_tool_result', tool_use_id: use.id, content: [] };
+  return { type: 'web_search_call', status: 'completed', encrypted_content: sealed([use, found]) };
+}
+
 describe('the messages', () => {
   it('[X-07] [P-07] have instructions, system and developer words at the front, in order', () => {
     const { system, messages } = write({
@@ -445,7 +451,17 @@ describe('the settings', () => {
 });
 
 describe('any conversation', () => {
-  const kinds = fc.constantFrom('user', 'assistant', 'developer', 'thought', 'foreign', 'call', 'mcp', 'empty');
+  const kinds = fc.constantFrom(
+    'user',
+    'assistant',
+    'developer',
+    'thought',
+    'foreign',
+    'call',
+    'mcp',
+    'search',
+    'empty',
+  );
   const steps = fc.array(fc.record({ kind: kinds, round: fc.nat(2), id: fc.nat(3) }), { maxLength: 14 });
   const asked = fc.record({
     reasoningEffort: fc.constantFrom(undefined, 'none', 'low', 'high', 'odd'),
@@ -460,6 +476,7 @@ describe('any conversation', () => {
     thinking: fc.constantFrom(undefined, BUDGET_THINKING),
     promptCache: fc.boolean(),
     maxTokens: fc.constantFrom(undefined, 1, 8000),
+    serverTools: fc.constantFrom(undefined, [{ type: 'web_search_20250305', name: 'web_search' }]),
   });
 
   it('[X-07] [P-06] [Q-06] becomes a request that a Messages server takes', () => {
@@ -481,6 +498,7 @@ describe('any conversation', () => {
     if (kind === 'mcp')
       return [{ type: 'mcp_call', id: `mcp_${place}`, name: 'look', arguments: '{}', output: 'Seen.' }];
     if (kind === 'call') return [{ ...call(`call:${id}`), id: `fc_${place}` }, output(`call:${id}`)];
+    if (kind === 'search') return [{ ...search(id), id: `ws_${place}` }];
     if (kind === 'empty') return [said('assistant', '')];
     return [{ ...said(kind, 'Words. '), id: `msg_${place}` }];
   }

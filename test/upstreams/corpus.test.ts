@@ -104,13 +104,14 @@ function toldIn(response: WireResponse): MessagesReading {
     segments,
     status: status as MessagesReading['status'],
     usage,
-    thoughts: response.output.flatMap(thoughtOf),
+    thoughts: response.output.flatMap((item) => sealedIn(item, 'reasoning')),
+    looks: response.output.flatMap((item) => sealedIn(item, 'web_search_call')),
     cited: response.output.flatMap(citedIn),
   };
 }
 
-function thoughtOf(item: WireItem): readonly unknown[] {
-  if (item.type !== 'reasoning' || item.encrypted_content === undefined) return [];
+function sealedIn(item: WireItem, type: 'reasoning' | 'web_search_call'): readonly unknown[] {
+  if (item.type !== type || item.encrypted_content === undefined) return [];
   return [JSON.parse(Buffer.from(item.encrypted_content.slice('anthropic:'.length), 'base64').toString())];
 }
 
@@ -124,11 +125,13 @@ function citedIn(item: WireItem): readonly (readonly [string, string])[] {
   });
 }
 
-/** What leads back to a thought comes with its end only. */
+/** What leads back to a thought or a search comes with its end only, and so does what was found. */
 function toldByDeltas(item: WireItem): unknown {
-  if (item.type !== 'reasoning') return told(item);
+  if (item.type !== 'reasoning' && item.type !== 'web_search_call') return told(item);
   const { encrypted_content, ...rest } = item;
-  return told(rest);
+  if (rest.type === 'reasoning' || rest.action.type !== 'search') return told(rest);
+  const { sources, ...action } = rest.action;
+  return told({ ...rest, action });
 }
 
 /** What the model said, as far as it came. */

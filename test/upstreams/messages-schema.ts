@@ -42,6 +42,22 @@ const callBlock = z.strictObject({
   input: z.record(z.string(), z.unknown()),
   ...cached,
 });
+const useBlock = z.strictObject({
+  type: z.literal('server_tool_use'),
+  id: z.string().regex(/^srvtoolu_[a-zA-Z0-9_]+$/),
+  name: z.enum(['web_search', 'web_fetch']),
+  input: z.record(z.string(), z.unknown()),
+  ...cached,
+});
+const answerBlock = z.strictObject({
+  type: z.enum(['web_search_tool_result', 'web_fetch_tool_result']),
+  tool_use_id: z.string(),
+  content: z.union([
+    z.array(z.looseObject({ type: z.literal('web_search_result') })),
+    z.looseObject({ type: z.string().regex(/^web_(fetch_result|(search|fetch)_tool_result_error)$/) }),
+  ]),
+  ...cached,
+});
 const thoughtBlocks = [
   z.strictObject({ type: z.literal('thinking'), thinking: z.string(), signature: z.string().min(1) }),
   z.strictObject({ type: z.literal('redacted_thinking'), data: z.string().min(1) }),
@@ -54,7 +70,7 @@ const message = z.discriminatedUnion('role', [
   }),
   z.strictObject({
     role: z.literal('assistant'),
-    content: z.array(z.union([textBlock, callBlock, ...thoughtBlocks])).min(1),
+    content: z.array(z.union([textBlock, callBlock, useBlock, answerBlock, ...thoughtBlocks])).min(1),
   }),
 ]);
 
@@ -69,12 +85,20 @@ const request = z.strictObject({
   messages: z.array(message),
   tools: z
     .array(
-      z.strictObject({
-        name: id,
-        description: z.string().optional(),
-        input_schema: z.looseObject({ type: z.literal('object') }),
-        ...cached,
-      }),
+      z.union([
+        z.strictObject({
+          name: id,
+          description: z.string().optional(),
+          input_schema: z.looseObject({ type: z.literal('object') }),
+          ...cached,
+        }),
+        z.looseObject({
+          type: z.string().regex(/_\d{8}$/),
+          name: id,
+          input_schema: z.undefined().optional(),
+          ...cached,
+        }),
+      ]),
     )
     .min(1)
     .optional(),
@@ -113,6 +137,9 @@ export function expectMessagesRequest(body: unknown): MessagesRequest {
   const parsed = request.safeParse(body);
   if (!parsed.success) throw new Error(`Not a Messages request: ${z.prettifyError(parsed.error)}`);
   expectTurns(parsed.data.messages);
+  for (const said of parsed.data.messages) expectUsesAnswered(said);
+  const names = parsed.data.tools?.map(({ name }) => name) ?? [];
+  same(names.length, new Set(names).size, 'a tool has a name of its own');
   expectThinking(parsed.data);
   const called = parsed.data.messages.some(({ content }) => content.some(({ type }) => type === 'tool_use'));
   law(!called || parsed.data.tools, 'calls in the history need tools', parsed.data);
@@ -122,7 +149,8 @@ export function expectMessagesRequest(body: unknown): MessagesRequest {
 
 function expectTurns(messages: readonly Message[]): void {
   const calls = messages.flatMap(callsOf);
-  same(calls.length, new Set(calls).size, 'a call id comes once');
+  const uses = messages.flatMap(usesOf);
+  same(calls.length + uses.length, new Set([...calls, ...uses]).size, 'a call id comes once');
   for (const [index, said] of messages.entries()) {
     const next = messages[index + 1];
     law(next?.role !== said.role, 'user and assistant take turns', messages);
@@ -133,6 +161,21 @@ function expectTurns(messages: readonly Message[]): void {
     const types = said.content.map(({ type }) => type);
     law(types.lastIndexOf('tool_result') === resultsOf(said).length - 1, 'results come first', said);
   }
+}
+
+/** What the server ran has its answer in the same message, and after it. */
+function expectUsesAnswered(said: Message): void {
+  const open = new Set<string>();
+  for (const block of said.content) {
+    if (block.type === 'server_tool_use') open.add(block.id);
+    if ('tool_use_id' in block && block.type !== 'tool_result')
+      law(open.delete(block.tool_use_id), 'an answer follows the use that it is for', said);
+  }
+  same([...open], [], 'each use has its answer');
+}
+
+function usesOf({ content }: Message): readonly string[] {
+  return content.flatMap((block) => (block.type === 'server_tool_use' ? [block.id] : []));
 }
 
 function callsOf({ content }: Message): readonly string[] {

@@ -13,6 +13,8 @@ type Block = Record<string, unknown> & { type: string };
 /** A recording, read; `thoughts` are the thinking blocks as the model must be given them back. */
 export interface MessagesReading extends Omit<Reading, 'error' | 'tokens'> {
   readonly thoughts: readonly unknown[];
+  /** What each look into the web gave, where the model itself asked: the blocks that it must be given back. */
+  readonly looks: readonly unknown[];
   /** The addresses that the text cites, each with the text between its offsets. */
   readonly cited: readonly (readonly [url: string, text: string])[];
 }
@@ -75,13 +77,14 @@ function read(content: readonly Block[], stop: string, usage: Json): MessagesRea
     status,
     usage: countsOf(usage),
     thoughts: content.filter(({ type }) => type.endsWith('thinking')).map(thoughtOf),
+    looks: content.flatMap((block) => looksOf(block, content)),
     cited: content.flatMap(citedIn),
   };
 }
 
 const CUT_OFF = ['max_tokens', 'pause_turn', 'refusal'];
 
-/** Texts are one until the model thinks or calls; what the model's own server ran between them is not told. */
+/** Texts are one until the model thinks, calls or looks into the web; what else its own server ran is not told. */
 function segmentsOf(content: readonly Block[], status: string): readonly Segment[] {
   const segments: Segment[] = [];
   for (const block of content) {
@@ -90,9 +93,24 @@ function segmentsOf(content: readonly Block[], status: string): readonly Segment
     if (text !== '' && last && 'text' in last) segments[segments.length - 1] = { text: last.text + text };
     else if (text !== '') segments.push({ text });
     if (block.type === 'thinking' && block.thinking) segments.push({ reasoning: String(block.thinking) });
+    if (WEB.includes(String(block.name))) segments.push({ search: String(Object.values(inputOf(block))[0] ?? '') });
     if (block.type === 'tool_use') segments.push({ call: callOf(block, status) });
   }
   return segments;
+}
+
+const WEB = ['web_search', 'web_fetch'];
+
+function inputOf({ input, partial_json: json }: Block): Json {
+  return json ? JSON.parse(String(json)) : (input as Json);
+}
+
+function looksOf(block: Block, content: readonly Block[]): readonly unknown[] {
+  const { type, id, name, caller } = block;
+  const answer = content.find(({ tool_use_id }) => tool_use_id === id);
+  if (!WEB.includes(String(name)) || !answer || (caller && (caller as Json).type !== ('direct' as unknown))) return [];
+  const result = { type: answer.type, tool_use_id: id, content: answer.content };
+  return [[{ type, id, name, input: inputOf(block) }, result]];
 }
 
 function callOf({ id, name, input, partial_json: json }: Block, status: string) {

@@ -65,6 +65,8 @@ function encode(event: TurnEvent, options: EncodeOptions): string {
       return stateFrame('mcp_list_tools.in_progress', event);
     case 'list-end':
       return stateFrame('mcp_list_tools.completed', event);
+    case 'search-progress':
+      return stateFrame(`web_search_call.${event.state}`, event);
     case 'error':
       return errorFrame(event);
     case 'heartbeat':
@@ -190,7 +192,7 @@ function argumentsEnd({ call, sequence, itemId, index, name, arguments: text }: 
 /** Nothing but where and what: with an error in it, every SDK takes the whole stream for failed. */
 function stateFrame(
   name: string,
-  { sequence, itemId, index }: Of<'call-progress' | 'call-end' | 'list-progress' | 'list-end'>,
+  { sequence, itemId, index }: Of<'call-progress' | 'call-end' | 'list-progress' | 'list-end' | 'search-progress'>,
 ) {
   return written(`response.${name}`, { sequence_number: sequence, item_id: itemId, output_index: index });
 }

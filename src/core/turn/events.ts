@@ -1,6 +1,16 @@
 /** The two vocabularies of a turn: what a model says, and what a turn says to its encoders. */
 import type { ErrorBody } from '../errors.ts';
-import type { ListedTool, LogProb, OutputItem, Part, PartType, ToolOutput, UrlCitation } from '../items.ts';
+import type {
+  ListedTool,
+  LogProb,
+  OutputItem,
+  Part,
+  PartType,
+  ToolOutput,
+  UrlCitation,
+  UrlSource,
+  WebAction,
+} from '../items.ts';
 
 /** Tokens of one or more model calls; every field is a whole number and always present. */
 export interface Usage {
@@ -32,6 +42,16 @@ export type ModelEvent =
       readonly arguments: string;
     }
   | { readonly type: 'annotation'; readonly annotation: UrlCitation }
+  /** The model's own server looks into the web; `search` is its name for this look. */
+  | { readonly type: 'search-start'; readonly search: string; readonly action: WebAction }
+  /** What it found; `encrypted` is what its upstream needs to be given it back, of no use to others. */
+  | {
+      readonly type: 'search-end';
+      readonly search: string;
+      readonly failed: boolean;
+      readonly sources: readonly UrlSource[];
+      readonly encrypted?: string;
+    }
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'finish'; readonly reason: FinishReason };
 
@@ -84,6 +104,9 @@ interface InPart extends InItem {
   readonly partIndex: number;
 }
 
+/** How far a look into the web has come; one that failed is told by its item only. */
+export type SearchState = 'in_progress' | 'searching' | 'completed';
+
 /** How a call is shown: as one that the client runs, with arguments or with free text, or as one that the server runs. */
 export type CallType = 'function_call' | 'custom_tool_call' | 'mcp_call';
 
@@ -126,6 +149,7 @@ export type TurnEvent =
   | ({ readonly type: 'call-end'; readonly status: 'completed' | 'failed' } & InItem)
   | ({ readonly type: 'list-progress' } & InItem)
   | ({ readonly type: 'list-end' } & InItem)
+  | ({ readonly type: 'search-progress'; readonly state: SearchState } & InItem)
   | { readonly type: 'item-end'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
   | { readonly type: 'call-dropped'; readonly name: string }
   | { readonly type: 'heartbeat' }

@@ -5,6 +5,7 @@ import { unreachable } from '../unreachable.ts';
 import type { FinishReason, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from './events.ts';
 import { type Draft, draftOf, isCutOff, stateOf, type TurnState } from './state.ts';
 import { abandonWaiting, closeCall, failWaiting, writeCall, writeResult, writeToolList } from './write-calls.ts';
+import { closeSearch, failSearches, openSearch } from './write-searches.ts';
 import { annotate, closeReasoning, closeWriting, writeCompaction, writeText } from './write-text.ts';
 
 /** Takes what happened and answers with the next state and what to say. What comes after the end is ignored. */
@@ -27,6 +28,7 @@ const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
   'reasoning-end',
   'tool-call-delta',
   'annotation',
+  'search-start',
   'finish',
   'tools-listed',
   'compacted',
@@ -46,6 +48,10 @@ function take(draft: Draft, input: TurnInput): void {
       return takeCall(draft, input);
     case 'annotation':
       return annotate(draft, input.annotation);
+    case 'search-start':
+      return openSearch(draft, input);
+    case 'search-end':
+      return closeSearch(draft, input);
     case 'usage':
       draft.callUsage = input.usage;
       return;
@@ -106,6 +112,7 @@ function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
   const { calls, writing } = draft;
   draft.calls = [];
   for (const call of calls) closeCall(draft, call, status(call.index));
+  failSearches(draft);
   if (writing) closeWriting(draft, status(writing.index));
 }
 
@@ -131,7 +138,7 @@ function sum(a: Usage, b: Usage): Usage {
 const CUT_OFF = { stop: null, length: 'max_output_tokens', content_filter: 'content_filter' } as const;
 
 function end(draft: Draft, at: number): void {
-  if (draft.writing || draft.calls.length > 0) finishModelCall(draft, 'stop');
+  if (draft.writing || draft.calls.length > 0 || draft.searches.length > 0) finishModelCall(draft, 'stop');
   failWaiting(draft);
   addCallUsage(draft);
   const reason = draft.stopped ?? CUT_OFF[draft.finish ?? 'stop'];

@@ -1,5 +1,5 @@
 /** What a turn knows between two steps, and the copy of it that one step may change. */
-import type { LogProb, OutputItem, Part, PartType, UrlCitation } from '../items.ts';
+import type { LogProb, OutputItem, Part, PartType, UrlCitation, WebSearchCallItem } from '../items.ts';
 import type { FinishReason, IncompleteReason, TurnEvent, Usage } from './events.ts';
 import type { TextField } from './text-field.ts';
 
@@ -76,6 +76,13 @@ export interface OpenCall {
 /** A call of ours whose result is awaited. */
 export type WaitingCall = OpenCall & { readonly owner: ToolOwner };
 
+/** A look into the web by the model's own server, which has not ended. */
+export interface OpenSearch {
+  readonly search: string;
+  readonly index: number;
+  readonly item: WebSearchCallItem;
+}
+
 /** A linked list, newest first: appending to an array copied at every step would cost the square of its length. */
 export interface List<Member> {
   readonly members: readonly Member[];
@@ -96,6 +103,7 @@ export interface TurnState {
   readonly writing: Readonly<Writing> | undefined;
   readonly calls: readonly OpenCall[];
   readonly waiting: readonly WaitingCall[];
+  readonly searches: readonly OpenSearch[];
   readonly dropped: readonly number[];
   readonly callIds: ReadonlySet<string>;
   readonly usage: Usage;
@@ -135,6 +143,7 @@ export function startState(plan: TurnPlan): TurnState {
     writing: undefined,
     calls: [],
     waiting: [],
+    searches: [],
     dropped: [],
     callIds: new Set(),
     usage: NO_USAGE,
@@ -158,6 +167,7 @@ export function draftOf(state: TurnState): Draft {
     writing: writing && writingCopy(writing),
     calls: state.calls.slice(),
     waiting: state.waiting,
+    searches: state.searches,
     dropped: state.dropped,
     callIds: state.callIds,
     usage: state.usage,
@@ -194,6 +204,7 @@ export function stateOf(draft: Draft): TurnState {
     writing: draft.writing,
     calls: draft.calls,
     waiting: draft.waiting,
+    searches: draft.searches,
     dropped: draft.dropped,
     callIds: newCallIds.size === 0 ? callIds : new Set([...callIds, ...newCallIds]),
     usage: draft.usage,

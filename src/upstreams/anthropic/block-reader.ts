@@ -4,6 +4,7 @@ import type { Note } from '../../core/note.ts';
 import { isRecord } from '../../core/record.ts';
 import type { ModelEvent } from '../../core/turn/events.ts';
 import { sealed } from './thinking.ts';
+import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -28,12 +29,14 @@ interface Told {
   calls: number;
   /** UTF-16 units of the text part that is being written; other blocks end it. */
   text: number;
+  /** Looks into the web that have no answer yet, by the id of their use. */
+  readonly uses: Map<unknown, WebUse>;
 }
 
 /** The blocks of one message. `note` is told once of each type that is left out. */
 export function blockReader(note: (note: Note) => void): BlockReader {
   const open = new Map<unknown, OpenBlock>();
-  const told: Told = { calls: 0, text: 0 };
+  const told: Told = { calls: 0, text: 0, uses: new Map() };
   const noted = new Set<unknown>();
 
   function skip(type: unknown): void {
@@ -76,8 +79,10 @@ function openBlock(block: Fields, told: Told, events: ModelEvent[]): OpenBlock |
       return redactedBlock(block, told);
     case 'tool_use':
       return callBlock(block, told, events);
+    case 'server_tool_use':
+      return useBlock(block, told);
     default:
-      return undefined;
+      return answerBlock(block, told, events);
   }
 }
 
@@ -162,4 +167,31 @@ function callBlock({ id, name, input }: Fields, told: Told, events: ModelEvent[]
       into.push({ type: 'tool-call-delta', call, arguments: JSON.stringify(input) });
     },
   };
+}
+
+/** A tool that the model's own server runs: told when its input is whole, as nothing is told of that in pieces. */
+function useBlock(block: Fields, told: Told): OpenBlock | undefined {
+  if (!webUse(block)) return undefined;
+  let json = '';
+  return {
+    add({ partial_json: text }) {
+      if (typeof text === 'string') json += text;
+    },
+    stop(into) {
+      const use = webUse(block, json);
+      if (!use) return;
+      told.text = 0;
+      told.uses.set(use.id, use);
+      into.push(...searchStart(use));
+    },
+  };
+}
+
+/** What such a tool gave, which comes at once. */
+function answerBlock(block: Fields, told: Told, events: ModelEvent[]): OpenBlock | undefined {
+  const use = told.uses.get(block.tool_use_id);
+  if (!use || !answersUse(block, use)) return undefined;
+  told.uses.delete(use.id);
+  events.push(searchEnd(use, block));
+  return { add() {}, stop() {} };
 }

@@ -9,21 +9,25 @@ import { planThinking, type ThinkingPlan } from './thinking.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** How the body is written. */
-export type BodySettings = Pick<AnthropicSettings, 'maxTokens' | 'thinking' | 'thinkingDisplay' | 'promptCache'>;
+export type BodySettings = Pick<
+  AnthropicSettings,
+  'maxTokens' | 'thinking' | 'thinkingDisplay' | 'promptCache' | 'serverTools'
+>;
 
 /** The body, always asking for a stream. What the wire has no place for is noted. */
 export function toMessagesBody(request: ModelRequest, settings: BodySettings, note: (note: Note) => void): Fields {
   const drop = (setting: string) => note(dropped(setting));
   const conversation = toConversation(request, ({ type }) => note(skipped(type)));
   noteUnknown(request, drop);
+  const tools = [...serverTools(request, settings, drop), ...request.tools.map(messagesTool)];
   const plan = thinkingPlan(request, settings, drop);
   const thinking = thinkingField(plan, request, conversation, settings, drop);
   return present({
     model: request.model,
     max_tokens: plan.maxTokens,
     stream: true,
-    ...prompt(conversation, toolsOf(request, conversation), settings.promptCache),
-    tool_choice: toolChoice(request, conversation),
+    ...prompt(conversation, tools.length > 0 ? tools : toolsCalled(conversation), settings.promptCache),
+    tool_choice: toolChoice(request, tools.length > 0, conversation),
     thinking,
     output_config: outputConfig(request, plan, drop),
     ...sampling(request, thinking?.type !== 'disabled' && thinking !== undefined, drop),
@@ -124,9 +128,19 @@ function metadata({ safetyIdentifier, user }: ModelRequest): Fields | undefined 
   return id === undefined ? undefined : { user_id: id };
 }
 
+/** The wire takes each name once, and the request's own tools are what the client knows. */
+function serverTools(
+  { tools }: ModelRequest,
+  { serverTools: own }: BodySettings,
+  drop: (setting: string) => void,
+): readonly Fields[] {
+  const taken = new Set(tools.map(({ name }) => name));
+  for (const { name } of own) if (taken.has(name)) drop(`the server tool '${name}' beside a function of that name`);
+  return own.filter(({ name }) => !taken.has(name));
+}
+
 /** The wire refuses calls in the history without tools, so those called are named where none is offered. */
-function toolsOf({ tools }: ModelRequest, { messages }: Conversation): readonly Fields[] {
-  if (tools.length > 0) return tools.map(messagesTool);
+function toolsCalled({ messages }: Conversation): readonly Fields[] {
   const called = new Set(messages.flatMap(({ content }) => content.filter(isCall).map(({ name }) => String(name))));
   return [...called].map((name) => ({ name, input_schema: { type: 'object' } }));
 }
@@ -144,8 +158,12 @@ function messagesTool({ name, description, parameters }: ToolDefinition): Fields
   return present({ name, description, input_schema: { type: 'object', ...(parameters ?? { properties: {} }) } });
 }
 
-function toolChoice({ tools, toolChoice: choice, parallelToolCalls }: ModelRequest, { messages }: Conversation) {
-  if (tools.length === 0) {
+function toolChoice(
+  { toolChoice: choice, parallelToolCalls }: ModelRequest,
+  offered: boolean,
+  { messages }: Conversation,
+) {
+  if (!offered) {
     return messages.some(({ content }) => content.some(isCall)) ? { type: 'none' } : undefined;
   }
   const single = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};

@@ -89,7 +89,7 @@ function throwError(event: Fields): void {
   if (error) throw error;
 }
 
-/** A paused turn is not whole either, though only the server's own tools, which are not offered, could pause one. */
+/** A paused turn, in which the server's own tools ran for too long, is not whole either. */
 const CUT_OFF: ReadonlyMap<unknown, FinishReason> = new Map([
   ['max_tokens', 'length'],
   ['model_context_window_exceeded', 'length'],

@@ -6,6 +6,7 @@ import { isRecord } from '../../core/record.ts';
 import type { ModelRequest } from '../../core/upstream/upstream.ts';
 import { type Block, blocksOf } from './parts.ts';
 import { unsealed } from './thinking.ts';
+import { blocksOfSearch } from './web-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -86,10 +87,23 @@ function addSaid(draft: Draft, item: Item): boolean {
     if (thought) addAssistants(draft, item, [thought as Block]);
     return true;
   }
+  if (item.type === 'web_search_call') return addSearch(draft, item);
   if (item.type !== 'message') return false;
   if (item.role === 'assistant') addAssistants(draft, item, blocksOf(item.content));
   else if (item.role === 'user') addUsers(draft, blocksOf(item.content));
   else draft.system.push(...blocksOf(item.content).filter(({ type }) => type === 'text'));
+  return true;
+}
+
+/** Another server's searches have nothing that could be given back. */
+function addSearch(draft: Draft, item: Item): boolean {
+  const [use, result] = blocksOfSearch(item.encrypted_content) ?? [];
+  if (!use || !result) return false;
+  const id = freshId(draft.ids, String(use.id));
+  addAssistants(draft, item, [
+    { ...use, id },
+    { ...result, tool_use_id: id },
+  ]);
   return true;
 }
 

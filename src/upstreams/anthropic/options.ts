@@ -34,6 +34,18 @@ export interface AnthropicOptions extends ServerOptions {
   readonly thinkingDisplay?: 'summarized' | 'omitted' | undefined;
   /** Whether the prompt is cached: marks the system prompt, the tools and the last message. Default: false. */
   readonly promptCache?: boolean | undefined;
+  /**
+   * Anthropic's own tools, which its servers run, offered with every request as they stand here, such as
+   * `{ type: 'web_search_20250305', name: 'web_search' }`. What is found costs tokens and fees of its own. Default: none.
+   */
+  readonly serverTools?: readonly ServerTool[] | undefined;
+}
+
+/** A tool that Anthropic's servers run; further fields are the wire's. */
+export interface ServerTool {
+  readonly type: string;
+  readonly name: string;
+  readonly [field: string]: unknown;
 }
 
 /** The options with every default filled in. */
@@ -45,6 +57,7 @@ export interface AnthropicSettings extends ServerSettings {
   readonly thinking: (model: string) => ThinkingTable;
   readonly thinkingDisplay: 'summarized' | 'omitted' | undefined;
   readonly promptCache: boolean;
+  readonly serverTools: readonly ServerTool[];
 }
 
 const NAME = 'anthropicUpstream';
@@ -53,6 +66,18 @@ const thinkingOption: OptionCheck = (value) =>
   typeof value === 'function' ||
   (isRecord(value) && Object.values(value).every(isThinking)) ||
   "a function, or an object of 'off', budgets from 1024 and effort names";
+
+const serverToolsOption: OptionCheck = (value) =>
+  (Array.isArray(value) && value.every(isServerTool)) || 'a list of tools, each with a type of its own and a name';
+
+/** A `custom` tool is the client's, by whatever name the wire calls it. */
+function isServerTool(value: unknown): boolean {
+  return isRecord(value) && isWord(value.type) && value.type !== 'custom' && isWord(value.name);
+}
+
+function isWord(value: unknown): boolean {
+  return typeof value === 'string' && value !== '';
+}
 
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
 export function anthropicSettings(options: AnthropicOptions): AnthropicSettings {
@@ -63,6 +88,7 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
     thinking: thinkingOption,
     thinkingDisplay: (value) => value === 'summarized' || value === 'omitted' || "'summarized' or 'omitted'",
     promptCache: boolean,
+    serverTools: serverToolsOption,
   });
   const { thinking = ADAPTIVE_THINKING } = options;
   return {
@@ -74,6 +100,7 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
     thinking: typeof thinking === 'function' ? thinking : () => thinking,
     thinkingDisplay: options.thinkingDisplay,
     promptCache: options.promptCache ?? false,
+    serverTools: options.serverTools ?? [],
   };
 }
 

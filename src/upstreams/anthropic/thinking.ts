@@ -71,20 +71,25 @@ export function planThinking(
 /** The prefix tells our own from another server's `encrypted_content`. */
 const SEAL = 'anthropic:';
 
-/** A thinking block as the `encrypted_content` of an item: whole, since clients may lose or trim its summary. */
-export function sealed(block: Fields): string {
-  return SEAL + Buffer.from(JSON.stringify(block)).toString('base64');
+/** Blocks as the `encrypted_content` of an item: whole, since clients may lose or trim what it shows of them. */
+export function sealed(blocks: Fields | readonly Fields[]): string {
+  return SEAL + Buffer.from(JSON.stringify(blocks)).toString('base64');
+}
+
+/** What was sealed; undefined where another server wrote it or a client spoilt it. */
+export function opened(encrypted: unknown): unknown {
+  if (typeof encrypted !== 'string' || !encrypted.startsWith(SEAL)) return undefined;
+  try {
+    return JSON.parse(Buffer.from(encrypted.slice(SEAL.length), 'base64').toString());
+  } catch {
+    return undefined;
+  }
 }
 
 /** The thinking block in the `encrypted_content`; undefined where another server wrote it or a client spoilt it. */
 export function unsealed(encrypted: unknown): Fields | undefined {
-  if (typeof encrypted !== 'string' || !encrypted.startsWith(SEAL)) return undefined;
-  try {
-    const block: unknown = JSON.parse(Buffer.from(encrypted.slice(SEAL.length), 'base64').toString());
-    return isRecord(block) ? thinkingBlock(block) : undefined;
-  } catch {
-    return undefined;
-  }
+  const block = opened(encrypted);
+  return isRecord(block) ? thinkingBlock(block) : undefined;
 }
 
 /** Only what a thinking block has: the text comes from outside. */

@@ -59,6 +59,25 @@ const annotation = fc.record({
     end_index: fc.nat(),
   }),
 });
+const search = fc.constantFrom('one', 'two');
+const searchStart = fc.record({
+  type: fc.constant('search-start' as const),
+  search,
+  action: fc.oneof(
+    text.map((query) => ({ type: 'search' as const, query, queries: [query] })),
+    fc.webUrl().map((url) => ({ type: 'open_page' as const, url })),
+  ),
+});
+const searchEnd = fc.record(
+  {
+    type: fc.constant('search-end' as const),
+    search,
+    failed: fc.boolean(),
+    sources: fc.array(fc.record({ type: fc.constant('url' as const), url: fc.webUrl() }), { maxLength: 2 }),
+    encrypted: fc.string({ minLength: 1 }),
+  },
+  { requiredKeys: ['type', 'search', 'failed', 'sources'] },
+);
 const usageEvent = fc.record({ type: fc.constant('usage' as const), usage });
 const finish = fc.record({
   type: fc.constant('finish' as const),
@@ -71,6 +90,8 @@ const modelEvent: fc.Arbitrary<ModelEvent> = fc.oneof(
   { weight: 4, arbitrary: reasoningDelta },
   { weight: 8, arbitrary: callDelta },
   { weight: 2, arbitrary: annotation },
+  { weight: 2, arbitrary: searchStart },
+  { weight: 2, arbitrary: searchEnd },
   { weight: 1, arbitrary: usageEvent },
   { weight: 2, arbitrary: finish },
 );

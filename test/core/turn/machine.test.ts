@@ -52,6 +52,18 @@ const call = (call: number, args: string, more: { id?: string; name?: string } =
   ...more,
 });
 const cite = (annotation: UrlCitation): ModelEvent => ({ type: 'annotation', annotation });
+const search = (search: string, query: string): ModelEvent => ({
+  type: 'search-start',
+  search,
+  action: { type: 'search', query, queries: [query] },
+});
+const found = (search: string, failed = false): ModelEvent => ({
+  type: 'search-end',
+  search,
+  failed,
+  sources: [{ type: 'url', url: 'https://a.b' }],
+  encrypted: 'sealed',
+});
 const used = (usage: Usage): ModelEvent => ({ type: 'usage', usage });
 const finish = (reason: FinishReason = 'stop'): ModelEvent => ({ type: 'finish', reason });
 const result = (index: number, output: ToolOutput = 'Found.', failed = false): TurnInput => ({
@@ -150,6 +162,8 @@ function line(event: TurnEvent): string {
     case 'list-progress':
     case 'list-end':
       return `${event.type} ${event.index}`;
+    case 'search-progress':
+      return `search-progress ${event.index} ${event.state}`;
     case 'call-end':
       return `call-end ${event.index} ${event.status}`;
     case 'call-dropped':
@@ -544,6 +558,97 @@ const CUT_OFF: readonly Row[] = [
     name: '[D-07] says nothing after the end',
     model: [END, text('Hi'), call(0, '{}'), cite(CITATION), finish(), START, KEEPALIVE, FAIL],
     says: ['turn-end completed'],
+  },
+];
+
+const SEARCHES: readonly Row[] = [
+  {
+    name: '[X-07] tells a search from beginning to end, between what is said before and after it',
+    model: [text('a'), search('s', 'fog'), found('s'), text('b'), finish()],
+    says: [
+      'item-start 0 message',
+      'part-start 0.0 output_text',
+      'text-delta 0.0 "a"',
+      'text-end 0.0 "a"',
+      'part-end 0.0',
+      'item-end 0 completed',
+      'item-start 1 web_search_call',
+      'search-progress 1 in_progress',
+      'search-progress 1 searching',
+      'search-progress 1 completed',
+      'item-end 1 completed',
+      'item-start 2 message',
+      'part-start 2.0 output_text',
+      'text-delta 2.0 "b"',
+      'text-end 2.0 "b"',
+      'part-end 2.0',
+      'item-end 2 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[X-07] keeps parallel searches apart, in whatever order they end, and tells a failure by the item only',
+    model: [search('s', 'fog'), search('t', 'sun'), found('t', true), found('s'), found('s'), found('u'), finish()],
+    says: [
+      'item-start 0 web_search_call',
+      'search-progress 0 in_progress',
+      'search-progress 0 searching',
+      'item-start 1 web_search_call',
+      'search-progress 1 in_progress',
+      'search-progress 1 searching',
+      'item-end 1 failed',
+      'search-progress 0 completed',
+      'item-end 0 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[X-07] [S-11] fails a search that never ended, where the model was cut off',
+    model: [search('s', 'fog'), finish('length'), found('s'), search('t', 'sun')],
+    says: [
+      'item-start 0 web_search_call',
+      'search-progress 0 in_progress',
+      'search-progress 0 searching',
+      'item-end 0 failed',
+      'turn-end max_output_tokens',
+    ],
+  },
+  {
+    name: '[X-07] fails a search that never ended, where the turn fails',
+    model: [search('s', 'fog'), FAIL],
+    says: [
+      'item-start 0 web_search_call',
+      'search-progress 0 in_progress',
+      'search-progress 0 searching',
+      'item-end 0 failed',
+      'error upstream_error',
+      'turn-end failed',
+    ],
+  },
+  {
+    name: '[X-07] fails a search that never ended, where the model did not say that it had finished',
+    model: [search('s', 'fog')],
+    says: [
+      'item-start 0 web_search_call',
+      'search-progress 0 in_progress',
+      'search-progress 0 searching',
+      'item-end 0 failed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[X-07] counts what was found against the limit of a response',
+    plan: { outputBytes: 80 },
+    model: [search('s', 'fog'), found('s'), text('no')],
+    says: [
+      'item-start 0 web_search_call',
+      'search-progress 0 in_progress',
+      'search-progress 0 searching',
+      'search-progress 0 completed',
+      'item-end 0 completed',
+      'error output_too_large',
+      'turn-end failed',
+    ],
   },
 ];
 
@@ -959,6 +1064,7 @@ describe.each([
   ['the order of items', ORDER],
   ['tool calls', CALLS],
   ['a turn that is cut off', CUT_OFF],
+  ["searches of the model's own server", SEARCHES],
 ])('%s', (_, rows) => {
   it.each(rows)('$name', ({ model, plan, says }) => {
     expect(said(model, plan)).toEqual(says);
@@ -1433,6 +1539,7 @@ describe('step', () => {
     ['reasoning', reasoning('Hm')],
     ['an annotation', cite(CITATION)],
     ['usage', used(usage(1, 2, 3, 4, 5))],
+    ['a search', search('s', 'fog')],
     ['a finish', finish('length')],
     ['a keepalive', KEEPALIVE],
     ['a list of tools', listed('files', LISTED)],

@@ -1,0 +1,97 @@
+/** Anthropic's own web tools: their blocks as looks into the web, and those back as the blocks that they were. */
+import type { UrlSource, WebAction } from '../../core/items.ts';
+import { isRecord } from '../../core/record.ts';
+import type { ModelEvent } from '../../core/turn/events.ts';
+import type { Block } from './parts.ts';
+import { opened, sealed } from './thinking.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What one of the tools does, and the type of the block that answers it. */
+interface WebTool {
+  readonly result: string;
+  readonly action: (input: Fields) => WebAction;
+}
+
+const WEB_TOOLS: ReadonlyMap<unknown, WebTool> = new Map([
+  ['web_search', { result: 'web_search_tool_result', action: ({ query }) => searchFor(textOf(query)) }],
+  ['web_fetch', { result: 'web_fetch_tool_result', action: ({ url }) => ({ type: 'open_page', url: textOf(url) }) }],
+]);
+
+function searchFor(query: string): WebAction {
+  return { type: 'search', query, queries: [query] };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** A `server_tool_use` block of one of the tools, its input whole. */
+export interface WebUse {
+  readonly id: string;
+  readonly name: string;
+  readonly input: Fields;
+  /** Whether the model itself asked, and not code that it wrote, without which the blocks mean nothing. */
+  readonly direct: boolean;
+}
+
+/** The block as a use of the web, if it is one; `json` is what came of its input in pieces. */
+export function webUse({ id, name, input, caller }: Fields, json = ''): WebUse | undefined {
+  if (typeof id !== 'string' || typeof name !== 'string' || !WEB_TOOLS.has(name)) return undefined;
+  const direct = !isRecord(caller) || caller.type === 'direct';
+  return { id, name, input: objectFrom(json) ?? (isRecord(input) ? input : {}), direct };
+}
+
+function objectFrom(json: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the block is what the use was answered with. */
+export function answersUse({ type }: Fields, { name }: WebUse): boolean {
+  return WEB_TOOLS.get(name)?.result === type;
+}
+
+/** The beginning of the look, none where the tool is unknown. */
+export function searchStart({ id, name, input }: WebUse): readonly ModelEvent[] {
+  const tool = WEB_TOOLS.get(name);
+  return tool ? [{ type: 'search-start', search: id, action: tool.action(input) }] : [];
+}
+
+/** Its end, with what it found. */
+export function searchEnd(use: WebUse, { content }: Fields): ModelEvent {
+  const failed = isRecord(content) && String(content.type).endsWith('_error');
+  const blocks = use.direct ? blocksOfUse(use, content) : undefined;
+  const kept = blocks ? { encrypted: sealed(blocks) } : {};
+  return { type: 'search-end', search: use.id, failed, sources: sourcesIn(content), ...kept };
+}
+
+function sourcesIn(content: unknown): readonly UrlSource[] {
+  if (!Array.isArray(content)) return [];
+  const urls = content.flatMap((found) => (isRecord(found) && typeof found.url === 'string' ? [found.url] : []));
+  return [...new Set(urls)].filter((url) => url !== '').map((url) => ({ type: 'url', url }));
+}
+
+/** Only what the two blocks of a use have. */
+function blocksOfUse({ id, name, input }: WebUse, content: unknown): readonly [Block, Block] | undefined {
+  const tool = WEB_TOOLS.get(name);
+  const isContent = isRecord(content) || (Array.isArray(content) && content.every(isRecord));
+  if (!tool || !isContent) return undefined;
+  return [
+    { type: 'server_tool_use', id, name, input },
+    { type: tool.result, tool_use_id: id, content },
+  ];
+}
+
+/** The two blocks in the `encrypted_content` of a look; undefined where another server wrote it or a client spoilt it. */
+export function blocksOfSearch(encrypted: unknown): readonly [Block, Block] | undefined {
+  const pair = opened(encrypted);
+  if (!Array.isArray(pair)) return undefined;
+  const [asked, answer] = pair;
+  const use = isRecord(asked) ? webUse(asked) : undefined;
+  return use && isRecord(answer) && answersUse(answer, use) ? blocksOfUse(use, answer.content) : undefined;
+}
