@@ -135,7 +135,7 @@ async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, l
   const params = Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decoded(value)]));
   if (request.method !== 'POST') return { params };
   const { body, bytes } = request;
-  if (!isJsonType(headers.get('content-type'))) throw bodyErrors.otherType();
+  if (!isJsonType(headers.get('content-type'), headers.get('origin'))) throw bodyErrors.otherType();
   return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limit) : body };
 }
 

@@ -1,6 +1,7 @@
 /** The host's own logging and metrics: told what happens, never able to break it. */
 import type { ApiError } from './errors.ts';
 import type { Note } from './note.ts';
+import { isRecord } from './record.ts';
 import type { Usage } from './turn/events.ts';
 
 /** One request, before the model is asked. */
@@ -47,9 +48,16 @@ export function tell<Name extends keyof Hooks>(
   name: Name,
   ...told: Parameters<NonNullable<Hooks[Name]>>
 ): void {
+  guarded(`hooks.${name}`, () => (hooks[name] as ((...values: readonly unknown[]) => unknown) | undefined)?.(...told));
+}
+
+/** Calls a function of the host's that may break nothing: what it throws, now or later, is a process warning. */
+export function guarded(name: string, run: () => unknown): void {
+  const warn = (error: unknown) => process.emitWarning(`${name} threw: ${error}`, 'ExpressOpenResponsesWarning');
   try {
-    (hooks[name] as ((...values: readonly unknown[]) => void) | undefined)?.(...told);
+    const answer = run();
+    if (isRecord(answer) && typeof answer.then === 'function') answer.then(undefined, warn);
   } catch (error) {
-    process.emitWarning(`hooks.${name} threw: ${error}`, 'ExpressOpenResponsesWarning');
+    warn(error);
   }
 }

@@ -12,9 +12,12 @@ export const bodyErrors = {
     new ApiError('invalid_json', 'We could not parse the JSON body of your request.', { cause }),
 };
 
-/** A missing type counts as JSON. Others are refused: a browser sends them across origins without asking first. */
-export function isJsonType(type: string | null | undefined): boolean {
-  return type === undefined || type === null || /^[\w.-]+\/([\w.-]+\+)?json\b/i.test(type);
+/**
+ * A missing type counts as JSON, but not from a browser, which names an origin. Others are refused: a browser sends them,
+ * and none at all, across origins without asking first.
+ */
+export function isJsonType(type: string | null | undefined, origin: string | null | undefined): boolean {
+  return type ? /^[\w.-]+\/([\w.-]+\+)?json\b/i.test(type) : !origin;
 }
 
 /** The parsed body, which is JSON by its type; an empty one is `{}`. Throws `ApiError`. */

@@ -135,6 +135,9 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   hooks: (value) => isRecord(value) || 'an object of functions',
 };
 
+/** Node takes longer times for none at all. */
+export const milliseconds: OptionCheck = (value) =>
+  (typeof value === 'number' && value > 0 && value < 2 ** 31) || 'a number of milliseconds, over 0 and under 2^31';
 const limit: OptionCheck = (value) => (typeof value === 'number' && value > 0) || 'a positive number';
 const hook: OptionCheck = (value) => typeof value === 'function' || 'a function';
 
@@ -149,7 +152,7 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
   checkOptions(
     `${owner}: limits`,
     limits,
-    Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, limit])),
+    Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, name.endsWith('Ms') ? milliseconds : limit])),
   );
   checkOptions(`${owner}: hooks`, hooks, {
     onRequest: hook,
@@ -205,7 +208,7 @@ export function settingsFor(settings: CoreSettings, { request }: Pick<Call, 'req
 
 /** The heartbeat with its defaults; throws a `TypeError` for a bad option. */
 export function heartbeatSettings(owner: string, options: HeartbeatOptions): Required<WantedHeartbeat> {
-  checkOptions(owner, options, { intervalMs: limit, style: oneOf('comment', 'keepalive', 'ping') });
+  checkOptions(owner, options, { intervalMs: milliseconds, style: oneOf('comment', 'keepalive', 'ping') });
   return { intervalMs: options.intervalMs ?? 15_000, style: options.style ?? 'comment' };
 }
 

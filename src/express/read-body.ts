@@ -1,4 +1,5 @@
 /** Reads a JSON body, or takes the one that the host has already parsed. */
+import type { IncomingMessage } from 'node:http';
 import express, { type RequestHandler } from 'express';
 import { ApiError } from '../core/errors.ts';
 import { bodyErrors, isJsonType } from '../core/json-body.ts';
@@ -12,8 +13,8 @@ export function readBody(limit: number): RequestHandler {
   };
 }
 
-function isJson({ headers }: { headers: { 'content-type'?: string | undefined } }): boolean {
-  return isJsonType(headers['content-type']);
+function isJson({ headers }: IncomingMessage): boolean {
+  return isJsonType(headers['content-type'], headers.origin);
 }
 
 function bodyError(error: unknown): unknown {

@@ -2,6 +2,7 @@
 
 import type { Call } from '../core/call.ts';
 import { repairMessages } from '../core/chat-completions/repair.ts';
+import { guarded } from '../core/hooks.ts';
 import { oneOf } from '../core/options.ts';
 import type { TurnContext } from '../core/prepare/context.ts';
 import type { Prepare } from '../core/prepare/prepare.ts';
@@ -66,9 +67,5 @@ function stillLoaded(
 }
 
 function report(onRepair: ValidateMessagesOptions['onRepair'], repairs: readonly Repair[], { requestId }: Call): void {
-  try {
-    onRepair?.(repairs, { requestId });
-  } catch (error) {
-    process.emitWarning(`onRepair threw: ${error}`, 'ExpressOpenResponsesWarning');
-  }
+  guarded('onRepair', () => onRepair?.(repairs, { requestId }));
 }

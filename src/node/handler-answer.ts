@@ -30,6 +30,7 @@ export function answerOf(
   res: ServerResponse,
   signal: AbortSignal,
 ): Promise<HandlerAnswer> {
+  if (signal.aborted) return Promise.reject(signal.reason);
   // A later tick for each piece: a handler that only writes must be told to wait before it has written all.
   const body = new PassThrough({ transform: (bytes, _, done) => process.nextTick(done, null, bytes) });
   const { response, head } = capturing(req, res, body);

@@ -28,7 +28,11 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = 
   };
   const hold = () => {
     held = true;
-    watch.settle().then(release);
+    // What the handler wrote may be what no response takes; that harms this connection alone, as it would unheld.
+    watch
+      .settle()
+      .then(release)
+      .catch((error: Error) => res.destroy(error));
   };
 
   // The casts: the overloads of both are passed on as they come.

@@ -9,7 +9,8 @@ import type { NodeRequest } from './node-call.ts';
  * left as it is. Throws `ApiError`.
  */
 export async function bodyOf(req: NodeRequest, limit: number): Promise<unknown> {
-  if (req.body !== undefined || req.method !== 'POST' || !isJsonType(req.headers['content-type'])) return req.body;
+  if (req.body !== undefined || req.method !== 'POST' || !isJsonType(req.headers['content-type'], req.headers.origin))
+    return req.body;
   if (req.readableEnded) return undefined;
   const body = await readJson(req, headersFrom(req.headers), limit);
   replaceBody(req, body);

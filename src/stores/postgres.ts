@@ -61,7 +61,8 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
 
   async function put(response: StoredResponse): Promise<void> {
     await responses.put(response);
-    await sweep();
+    // It is kept; what has expired can wait for another put.
+    await sweep().catch(() => {});
   }
 
   return { ...responses, name: 'postgres', put, conversations: postgresConversations(place), setup, close() {} };

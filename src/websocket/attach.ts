@@ -1,5 +1,8 @@
 /** Puts the WebSocket on a server, and takes it off again with care. */
+
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { inspect } from 'node:util';
 import { WebSocketServer } from 'ws';
 import { activity, type DrainOptions } from '../core/activity.ts';
 import { ApiError } from '../core/errors.ts';
@@ -44,7 +47,7 @@ export function attachResponsesWebSocket(server: UpgradeServer, options: WebSock
   const acceptor = acceptorFor(settings);
   let draining = false;
 
-  const onUpgrade: UpgradeListener = async (request, socket, head) => {
+  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const refuse = async (error: ApiError) => writeReply(socket, await upgradeRefusal(error, request, core));
     const asked = pathOf(request);
     if (asked !== path) return isUnclaimed(asked, server, onUpgrade) ? refuse(unknownPath(asked)) : undefined;
@@ -62,6 +65,13 @@ export function attachResponsesWebSocket(server: UpgradeServer, options: WebSock
       connection.closed.then(() => connections.delete(connection));
     });
   };
+
+  /** Nobody awaits a listener: what fails here, such as a function of the host's, ends this socket alone. */
+  const onUpgrade: UpgradeListener = (request, socket, head) =>
+    upgrade(request, socket, head).catch((error: unknown) => {
+      process.emitWarning(inspect(error));
+      socket.on('error', ignore).destroy();
+    });
 
   const pings = setInterval(() => {
     for (const connection of connections) connection.beat();

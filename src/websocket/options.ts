@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
-import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../core/options.ts';
+import { type CoreOptions, type CoreSettings, coreChecks, coreSettings, milliseconds } from '../core/options.ts';
 import { checkOptions, type OptionCheck, positiveInteger } from '../core/options-check.ts';
 import type { MaybePromise } from '../core/store.ts';
 
@@ -80,9 +80,6 @@ export function checkServer(server: unknown): void {
 const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
 
 /** What a timer can count. */
-const milliseconds: OptionCheck = (value) =>
-  (typeof value === 'number' && value > 0 && value < 2 ** 31) || 'a number of milliseconds, over 0 and under 2^31';
-
 const checks: Readonly<Record<string, OptionCheck>> = {
   path: (value) => (typeof value === 'string' && /^\/[^?#]*$/.test(value)) || "a path such as '/v1/responses'",
   authorize: isFunction,

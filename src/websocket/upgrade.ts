@@ -5,6 +5,7 @@ import { inspect } from 'node:util';
 import { scopeOf } from '../core/api.ts';
 import { headersFrom } from '../core/call.ts';
 import { ApiError, toApiError } from '../core/errors.ts';
+import { isRecord } from '../core/record.ts';
 import type { Reply } from '../core/reply.ts';
 import type { Refusal, WebSocketSettings } from './options.ts';
 
@@ -20,14 +21,16 @@ export async function admit(
 ): Promise<string | ApiError> {
   try {
     const refused = await authorize(request);
-    if (refused) return refusedWith(refused);
+    if (refused !== undefined) return refusedWith(refused);
     return scope ? checkedScope(scope(request)) : scopeOf(headersFrom(request.headers));
   } catch (error) {
     return toApiError(error);
   }
 }
 
-function refusedWith({ status, message }: Refusal): ApiError {
+function refusedWith(refused: Refusal): ApiError {
+  if (!isRecord(refused)) throw new TypeError(`authorize: must return nothing or a refusal, got ${inspect(refused)}`);
+  const { status, message } = refused;
   if (!Number.isInteger(status) || status < 400 || status > 599)
     throw new TypeError(`authorize: status must be an HTTP status from 400, got ${inspect(status)}`);
   const type = status >= 500 ? 'server_error' : status === 429 ? 'rate_limit_error' : 'invalid_request_error';

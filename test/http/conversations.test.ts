@@ -229,9 +229,11 @@ describe('a response in a conversation', () => {
       return { body: textStream('Too late.') };
     });
     const response = await client.responses.create({ model: 'm', input: 'Hi', conversation: id });
-    expect([response.status, response.error]).toEqual([
+    const kept = await refusal(client.responses.retrieve(response.id));
+    expect([response.status, response.error, kept]).toEqual([
       'failed',
       { code: 'conversation_not_found', message: `Conversation with id '${id}' not found.` },
+      { status: 404, code: 'response_not_found', param: 'response_id' },
     ]);
   });
 

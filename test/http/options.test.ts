@@ -37,8 +37,14 @@ describe('a bad option', () => {
     [{ queuedEvent: 'yes' }, "responsesRouter: queuedEvent must be true or false, got 'yes'"],
     [{ heartbeat: 15_000 }, 'responsesRouter: heartbeat must be an object or false, got 15000'],
     [{ heartbeat: true }, 'responsesRouter: heartbeat must be an object or false, got true'],
-    [{ heartbeat: { intervalMs: 0 } }, 'responsesRouter: heartbeat: intervalMs must be a positive number, got 0'],
-    [{ heartbeat: { intervalMs: '5' } }, "responsesRouter: heartbeat: intervalMs must be a positive number, got '5'"],
+    [
+      { heartbeat: { intervalMs: 0 } },
+      'responsesRouter: heartbeat: intervalMs must be a number of milliseconds, over 0 and under 2^31, got 0',
+    ],
+    [
+      { heartbeat: { intervalMs: '5' } },
+      "responsesRouter: heartbeat: intervalMs must be a number of milliseconds, over 0 and under 2^31, got '5'",
+    ],
     [{ heartbeat: { interval: 5 } }, "responsesRouter: heartbeat: unknown option 'interval'"],
     [
       { heartbeat: { style: 'dots' } },
@@ -49,7 +55,7 @@ describe('a bad option', () => {
     [{ limits: { bodyBytes: '32mb' } }, "responsesRouter: limits: bodyBytes must be a positive number, got '32mb'"],
     [
       { limits: { idleTimeoutMs: Number.NaN } },
-      'responsesRouter: limits: idleTimeoutMs must be a positive number, got NaN',
+      'responsesRouter: limits: idleTimeoutMs must be a number of milliseconds, over 0 and under 2^31, got NaN',
     ],
     [{ limits: { bodySize: 1 } }, "responsesRouter: limits: unknown option 'bodySize'; known are bodyBytes,"],
     [{ limits: { __proto__: null, constructor: 1 } }, "responsesRouter: limits: unknown option 'constructor'"],

@@ -32,6 +32,8 @@ interface KeptRound extends Item {
 }
 
 const TYPE = 'chat_round';
+/** Messages that are looked for at the same time. */
+const AT_ONCE = 16;
 
 /** Keeps the round under the first of the client's calls. Throws `store_error`, or only tells of it, as the host chose. */
 export async function keepResults(
@@ -57,8 +59,13 @@ export async function restoreResults(
   scope: string,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
-  const restored = await Promise.all(messages.map((message) => withKept(store, scope, message)));
-  return restored.flat();
+  const restored: Message[] = [];
+  // A few at a time: one body must not be thousands of questions to the store at once.
+  for (let from = 0; from < messages.length; from += AT_ONCE) {
+    const some = messages.slice(from, from + AT_ONCE).map((message) => withKept(store, scope, message));
+    restored.push(...(await Promise.all(some)).flat());
+  }
+  return restored;
 }
 
 async function withKept(store: ResponseStore, scope: string, message: Message): Promise<readonly Message[]> {

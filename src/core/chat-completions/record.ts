@@ -77,7 +77,9 @@ function storedTurn(end: TurnEnd, { id, created, model }: Fields, call: Call, se
   const { messages, previous_response_id: asked } = body as Fields;
   const own = ownInput(messages, context?.history);
   // A router of ours behind the recorder loads the turn itself.
-  const previousId = context?.history?.previous?.id ?? (typeof asked === 'string' ? asked : undefined);
+  const continued = context?.history?.previous?.id ?? (typeof asked === 'string' ? asked : undefined);
+  // Some servers give every answer the same id, and a turn that continues itself would have no beginning.
+  const previousId = continued === id ? undefined : continued;
   const createdAt = typeof created === 'number' ? created : Math.floor(Date.now() / 1000);
   const resource = startedResource({
     id: String(id),

@@ -60,8 +60,8 @@ export function turnCompaction(
   }
 
   async function* compactedIfLong(output: readonly Item[]): AsyncGenerator<readonly TurnInput[]> {
-    if ((await settings.countTokens(request)) <= (threshold ?? 0)) return;
     try {
+      if ((await settings.countTokens(request)) <= (threshold ?? 0)) return;
       yield* compacted(output);
     } catch (error) {
       call.signal.throwIfAborted();

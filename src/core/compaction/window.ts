@@ -51,7 +51,8 @@ export function pendingFrom(items: readonly Item[]): number {
     if (isCall(item) && item.status !== 'incomplete') open.set(item.call_id, index);
     else if (isCallOutput(item)) open.delete(item.call_id);
   }
-  let start = Math.min(items.length, ...open.values());
+  let start = items.length;
+  for (const index of open.values()) start = Math.min(start, index);
   for (let before = items[start - 1]; before && isSameSpeech(before, items[start]); before = items[start - 1])
     start -= 1;
   return start;

@@ -34,7 +34,13 @@ function rewritten(pieces: AsyncIterable<string>, rewrite: (piece: string) => st
     },
     async next() {
       const { done, value } = await source.next();
-      return done ? { done: true, value: undefined } : { done: false, value: rewrite(value) };
+      if (done) return { done: true, value: undefined };
+      try {
+        return { done: false, value: rewrite(value) };
+      } catch (error) {
+        await source.return?.();
+        throw error;
+      }
     },
     async return() {
       await source.return?.();
@@ -59,7 +65,7 @@ function rewriterOf(dialect: Dialect, about: About): (piece: string) => string {
   }
 
   function partOf(part: string): string {
-    const data = /^data: (.*)$/m.exec(part)?.[1];
+    const data = dataOf(part);
     if (data === DONE) return wire.done ? DONE_FRAME : '';
     if (data !== undefined) return framesOf(data);
     inComments = true;
@@ -70,6 +76,14 @@ function rewriterOf(dialect: Dialect, about: About): (piece: string) => string {
 }
 
 const DONE = '[DONE]';
+const DATA = 'data: ';
+
+/** By the bytes of our own frames: a pattern's `.` and `$` stop at line separators that JSON leaves in its texts. */
+function dataOf(part: string): string | undefined {
+  if (part.startsWith(DATA)) return part.slice(DATA.length);
+  const start = part.indexOf(`\n${DATA}`);
+  return part.startsWith('event: ') && start > 0 ? part.slice(start + 1 + DATA.length) : undefined;
+}
 
 /** The type first, then the number, as everywhere. */
 function frameText({ type, sequence_number: _, ...fields }: Frame, sequence: number, wire: Wire): string {

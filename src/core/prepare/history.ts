@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import { isResponseId, responseIdOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { Note } from '../note.ts';
-import { chainOf, fromStore, type ResponseStore, type StoredResponse } from '../store.ts';
+import { chainOf, fromStore, type ResponseKey, type ResponseStore, type StoredResponse } from '../store.ts';
 
 /** A request's past. */
 export interface History {
@@ -58,10 +58,11 @@ export async function resolveReferences(
 ): Promise<readonly Item[]> {
   if (!input.some(needsStored)) return input;
   const known = new Map(history.map((item) => [item.id, item]));
+  const find = itemFinder(store, scope);
   const referredTo = async ({ id }: Item): Promise<Item | undefined> => {
     const earlier = known.get(id);
     // A copy: the item is said again here, and whoever tells the client's own from the history goes by identity.
-    return earlier ? { ...earlier } : findItem(store, scope, String(id));
+    return earlier ? { ...earlier } : find(String(id));
   };
   const resolved: Item[] = [];
   for (const item of input) {
@@ -82,8 +83,19 @@ function isReference({ type }: Item): boolean {
   return type === 'item_reference';
 }
 
-async function findItem(store: ResponseStore, scope: string, itemId: string): Promise<Item | undefined> {
-  const id = responseIdOfItem(itemId);
-  const response = id === undefined ? undefined : await fromStore(() => store.get({ scope, id }));
-  return [...(response?.output ?? []), ...(response?.input ?? [])].find((item) => item.id === itemId);
+/** Finds items by their ids; each response that holds some is asked for once. */
+function itemFinder(store: ResponseStore, scope: string): (itemId: string) => Promise<Item | undefined> {
+  const found = new Map<string, Promise<ReadonlyMap<unknown, Item>>>();
+  return async (itemId) => {
+    const id = responseIdOfItem(itemId);
+    if (id === undefined) return undefined;
+    const items = found.get(id) ?? itemsOf(store, { scope, id });
+    found.set(id, items);
+    return (await items).get(itemId);
+  };
+}
+
+async function itemsOf(store: ResponseStore, key: ResponseKey): Promise<ReadonlyMap<unknown, Item>> {
+  const response = await fromStore(() => store.get(key));
+  return new Map([...(response?.input ?? []), ...(response?.output ?? [])].map((item) => [item.id, item]));
 }

@@ -24,9 +24,9 @@ export function validateCreate(body: unknown): CreateBody {
   const { previous_response_id: previousId, conversation } = result.data;
   if (previousId && conversation) throw twoPasts();
   if (isOmitted(body.input) && !previousId && !conversation) throw missing(['input']);
+  refuseDepth(body);
   checkInput(body.input);
   checkTools(body.tools);
-  refuseDepth(body);
   return result.data;
 }
 

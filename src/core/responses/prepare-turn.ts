@@ -63,9 +63,10 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
     now: () => Math.floor(Date.now() / 1000),
     keep: async (end) => {
       const turn = { scope, id, ...continued, createdAt, input };
+      // First what may be refused: a response that the client is told failed must not be found.
+      if (talk) await extend(settings, { scope, id: talk }, newItems(history, [...input, ...end.output]), requestId);
       if (body.store !== false || settings.keepsUnstored)
         await keepTurn(turn, endedResource(started, end), settings, requestId);
-      if (talk) await extend(settings, { scope, id: talk }, newItems(history, [...input, ...end.output]), requestId);
     },
   };
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true };

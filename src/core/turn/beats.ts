@@ -33,9 +33,15 @@ function beating<T>(iterator: AsyncIterator<T>, intervalMs: number): AsyncIterat
       pending ??= iterator.next();
       const next = pending;
       return new Promise((resolve, reject) => {
-        wake = () => resolve({ done: false, value: { beat: beat++ } });
+        let beaten = false;
+        wake = () => {
+          beaten = true;
+          wake = undefined;
+          resolve({ done: false, value: { beat: beat++ } });
+        };
         next.then(
-          (result) => resolve(taken(result)),
+          // What comes after the beat is left for the next one to ask, who may ask much later.
+          (result) => beaten || resolve(taken(result)),
           (error) => {
             clearInterval(timer);
             reject(error);

@@ -43,7 +43,8 @@ interface Draft {
   readonly messages: OpenMessage[];
   readonly results: Block[];
   modelCall: string | undefined;
-  readonly ids: Set<string>;
+  /** The ids of calls so far, each with how many were made of it. */
+  readonly ids: Map<string, number>;
 }
 
 /**
@@ -55,7 +56,7 @@ export function toConversation(request: ModelRequest, skipped: (item: Item) => v
   const { items, outputs } = pairCalls(request.items);
   const answers = new Set(outputs.values());
   const system = [...blocksOf(request.instructions)];
-  const draft: Draft = { system, messages: [], results: [], modelCall: undefined, ids: new Set() };
+  const draft: Draft = { system, messages: [], results: [], modelCall: undefined, ids: new Map() };
   for (const item of items) {
     if (SILENT_TYPES.has(item.type) || answers.has(item)) continue;
     const call = answeredCall(item, outputs.get(item));
@@ -137,11 +138,14 @@ function addTo(messages: OpenMessage[], role: Message['role'], blocks: readonly 
 }
 
 /** The wire takes letters, digits, `_` and `-`, and each id once; other servers' ids have more, and come back. */
-function freshId(taken: Set<string>, given: string): string {
+function freshId(taken: Map<string, number>, given: string): string {
   const plain = given.replace(/[^\w-]/g, '_') || 'call';
+  // How many there are already, or a conversation of one id alone would be searched again for each.
+  let copy = taken.get(plain) ?? 1;
   let id = plain;
-  for (let copy = 2; taken.has(id); copy += 1) id = `${plain}_${copy}`;
-  taken.add(id);
+  for (; taken.has(id); id = `${plain}_${copy}`) copy += 1;
+  taken.set(plain, copy);
+  if (id !== plain) taken.set(id, 1);
   return id;
 }
 
