@@ -254,7 +254,9 @@ describe('heartbeat', () => {
 
   it('[X-01] names the option at fault', () => {
     const make = (options: unknown) => () => heartbeat(options as never);
-    expect(make({ intervalMs: 0 })).toThrow(new TypeError('heartbeat: intervalMs must be a number of milliseconds, over 0 and under 2^31, got 0'));
+    expect(make({ intervalMs: 0 })).toThrow(
+      new TypeError('heartbeat: intervalMs must be a number of milliseconds, over 0 and under 2^31, got 0'),
+    );
     expect(make({ style: 'loud' })).toThrow(/heartbeat: style must be .*, got 'loud'/);
     expect(make({ interval: 1 })).toThrow(/heartbeat: .*interval/);
   });
