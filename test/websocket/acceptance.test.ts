@@ -3,11 +3,11 @@ import { chatCompletion, textStream, toolCallStream } from '../../src/testing/in
 import { expectValidEvent, expectValidResponse } from '../support/open-responses-schema.ts';
 import { expectWireLaws } from '../support/wire-laws.ts';
 import { expectWire } from '../support/wire-schemas.ts';
-import { finalOf, type Message, outcomeOf, type SocketApp, startSocketApp } from './support.ts';
+import { finalOf, type Message, outcomeOf, startExampleApp } from './support.ts';
 
-let app: SocketApp;
+let app: Awaited<ReturnType<typeof startExampleApp>>;
 beforeEach(async () => {
-  app = await startSocketApp();
+  app = await startExampleApp();
 });
 afterEach(() => app.close());
 
@@ -21,8 +21,8 @@ function expectWhole(messages: readonly Message[]): void {
   expectWireLaws(messages.map((message) => expectWire(message)));
 }
 
-describe('over WebSocket', () => {
-  it('[S-15] websocket-response: every frame is an event of the schema, and the response completes', async () => {
+describe('the example app over WebSocket', () => {
+  it('[S-15] [Q-01] websocket-response: every frame is an event of the schema, and the response completes', async () => {
     const talk = await app.connect();
     const messages = await talk.ask({ input: USER });
     expectWhole(messages);

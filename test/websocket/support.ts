@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type ClientOptions, WebSocket } from 'ws';
+import { start } from '../../examples/express/start.ts';
 import { type ChatCompletionsOptions, chatCompletionsUpstream, memoryStore } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type AttachedWebSocket, attachResponsesWebSocket, type WebSocketOptions } from '../../src/websocket/index.ts';
@@ -66,11 +67,7 @@ export async function startSocketApp({ chat, ...options }: SocketAppSetup = {}):
       const [, response] = (await once(socket, 'unexpected-response')) as [ClientRequest, IncomingMessage];
       return { status: response.statusCode ?? 0, body: JSON.parse(await text(response)) };
     },
-    asked() {
-      // The cast: what these tests send upstream is a chat request.
-      const body = fake.requests.at(-1)?.body as { readonly messages: readonly Fields[] } | undefined;
-      return body?.messages ?? [];
-    },
+    asked: () => messagesAsked(fake),
     async close() {
       for (const socket of open) socket.terminate();
       await attached.close();
@@ -79,6 +76,39 @@ export async function startSocketApp({ chat, ...options }: SocketAppSetup = {}):
       await fake.close();
     },
   };
+}
+
+/** The example app, as `npm start` starts it, over a fake model server. */
+export async function startExampleApp(): Promise<Pick<SocketApp, 'connect' | 'asked' | 'fake' | 'url' | 'close'>> {
+  const fake = await startFakeUpstream();
+  const example = await start({ PORT: '0', LOG: 'off', UPSTREAM_BASE_URL: fake.baseURL }, () => {});
+  const url = `${example.url}/v1`;
+  const open: WebSocket[] = [];
+
+  return {
+    fake,
+    url,
+    async connect(clientOptions) {
+      const socket = new WebSocket(`${url.replace('http', 'ws')}/responses`, clientOptions);
+      open.push(socket);
+      const talk = talkOn(socket);
+      await once(socket, 'open');
+      return talk;
+    },
+    asked: () => messagesAsked(fake),
+    async close() {
+      for (const socket of open) socket.terminate();
+      await example.close();
+      await fake.close();
+    },
+  };
+}
+
+/** The messages of the last request to the model. */
+function messagesAsked(fake: FakeUpstream): readonly Fields[] {
+  // The cast: what these tests send upstream is a chat request.
+  const body = fake.requests.at(-1)?.body as { readonly messages: readonly Fields[] } | undefined;
+  return body?.messages ?? [];
 }
 
 /** A client's side of a connection. */
