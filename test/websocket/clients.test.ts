@@ -2,6 +2,8 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import OpenAI6 from 'openai';
+import { ResponsesWS as ResponsesWS6 } from 'openai/resources/responses/ws';
 import OpenAI from 'openai7';
 import type { ResponsesServerEvent } from 'openai7/resources/responses/responses';
 import { ResponsesWS } from 'openai7/resources/responses/ws';
@@ -22,11 +24,15 @@ afterEach(() => app.close());
 
 const CALL = { id: 'call_1', name: 'look', arguments: '{}' };
 
-describe('openai-node’s ResponsesWS', () => {
-  function connect(): ResponsesWS {
-    return new ResponsesWS(new OpenAI({ apiKey: 'client-key', baseURL: app.url, maxRetries: 0 }));
-  }
+const CLIENT = { apiKey: 'client-key', maxRetries: 0 };
 
+/** Both majors send and hear the same; the cast: their types have the same names in two packages. */
+const MAJORS: readonly (readonly [number, () => ResponsesWS])[] = [
+  [6, () => new ResponsesWS6(new OpenAI6({ ...CLIENT, baseURL: app.url })) as unknown as ResponsesWS],
+  [7, () => new ResponsesWS(new OpenAI({ ...CLIENT, baseURL: app.url }))],
+];
+
+describe.each(MAJORS)('the ResponsesWS of openai %i', (_, connect) => {
   /** The events up to the end of a response. */
   function response(ws: ResponsesWS): Promise<readonly ResponsesServerEvent[]> {
     const events: ResponsesServerEvent[] = [];
