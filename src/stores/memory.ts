@@ -7,7 +7,7 @@ import { memoryRoom } from './memory-room.ts';
 
 /** The bounds of a memory store; `undefined` means the default. */
 export interface MemoryStoreOptions {
-  /** How many responses at most; 10,000 by default. */
+  /** How many responses at most, and as many conversations; 10,000 by default. */
   readonly maxResponses?: number | undefined;
   /** How many bytes of JSON (UTF-8) at most, over all responses and conversations; 256 MiB by default. */
   readonly maxBytes?: number | undefined;
@@ -77,7 +77,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     put,
     delete: (key) => texts.drop(placeOf(key)),
     chain,
-    conversations: memoryConversations({ shelf: room.shelf(), placeOf, expiry: () => now() + ttlMs }),
+    conversations: memoryConversations({ shelf: room.shelf(maxResponses), placeOf, expiry: () => now() + ttlMs }),
     close: room.clear,
   };
 }

@@ -159,15 +159,15 @@ describe('memoryStore', () => {
     ]);
   });
 
-  it('[P-16] evicts no conversation for more than maxResponses, and counts none', () => {
-    const store = memoryStore({ maxResponses: 1 });
-    const conversations = [conversationOf(500, 'first'), conversationOf(500, 'second')];
+  it('[P-16] holds as many conversations as responses, each counted apart, and evicts the oldest of each', () => {
+    const store = memoryStore({ maxResponses: 2 });
+    const conversations = ['first', 'second', 'third'].map((id) => conversationOf(500, id));
     for (const made of conversations) store.conversations.put(made);
-    for (const id of ['a', 'b']) store.put(response(id));
-    expect([store.size, kept(store, 'a', 'b'), conversations.map((key) => store.conversations.get(key))]).toEqual([
-      1,
-      ['b'],
-      conversations,
+    for (const id of ['a', 'b', 'c']) store.put(response(id));
+    expect([store.size, kept(store, 'a', 'b', 'c'), conversations.map((key) => store.conversations.get(key))]).toEqual([
+      2,
+      ['b', 'c'],
+      [undefined, ...conversations.slice(1)],
     ]);
   });
 
