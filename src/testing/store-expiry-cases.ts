@@ -18,7 +18,7 @@ const LATE = 1000;
 /** The cases about expiry. */
 export const expiryCases: readonly StoreCase[] = [
   {
-    name: '[P-16] forgets a response when the store’s time to live is over',
+    name: '[P-16] [B-34] forgets a response when the store’s time to live is over',
     ttlUnits: SOON,
     async run(subject) {
       const response = timed(subject, 'resp_1');

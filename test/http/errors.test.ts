@@ -161,7 +161,7 @@ describe('an error of the model server before its first byte', () => {
 });
 
 describe('an error after the first byte', () => {
-  it('[P-09][B-05][D-20] is one error event, flat and nested, then response.failed, then [DONE]', async () => {
+  it('[P-09][B-05][D-20][C-20] is one error event, flat and nested, then response.failed, then [DONE]', async () => {
     fake.reply({
       body: `${chatChunk({ content: 'Hel' })}data: {"error":{"message":"Engine died.","type":"server_error","code":"died"}}\n\n`,
     });

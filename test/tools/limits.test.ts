@@ -164,7 +164,7 @@ describe('the same call with the same result', () => {
   const again = calls(['a', 'same', '{"q":1}']);
   const NOTE = '(same was called 3 times in a row with the same arguments and the same result. Answer without tools.)';
 
-  it('[T-12] is noted for the model the third time, which must then answer without tools', async () => {
+  it('[T-12] [C-25] is noted for the model the third time, which must then answer without tools', async () => {
     const { response, asked } = await played(OPTIONS, [again, again, again, says('As ever.')]);
     expect({
       status: response.status,

@@ -18,7 +18,7 @@ const NOW = { type: 'function', name: 'now', description: null, parameters: null
 const OFFERED_NOW = { name: 'now' };
 
 describe('inputItems', () => {
-  it('[S-03] [S-13] makes each item whole: a type, an id of ours where it has none, a status, a list of parts', () => {
+  it('[S-03] [S-13] [D-18] makes each item whole: a type, an id of ours where it has none, a status, a list of parts', () => {
     const items = [
       { role: 'user', content: 'a' },
       { role: 'assistant', content: 'b', phase: 'commentary' },

@@ -62,7 +62,7 @@ const NULLABLE: ReadonlySet<string> = new Set([
 ]);
 
 describe('startedResource', () => {
-  it('[S-01] [B-02] has the 31 keys, and null only where null may be', () => {
+  it('[S-01] [B-02] [C-21] has the 31 keys, and null only where null may be', () => {
     const resource = started();
     const nulls = Object.keys(resource).filter((key) => resource[key] === null && !NULLABLE.has(key));
     expect([Object.keys(resource).toSorted(), nulls]).toEqual([KEYS, []]);

@@ -1393,7 +1393,7 @@ describe('how a turn ends', () => {
       { status: 'incomplete', reason: 'max_output_tokens', error: null, completedAt: null },
     ],
     [
-      '[B-04, S-11] incomplete after `content_filter`',
+      '[B-04, C-17, S-11] incomplete after `content_filter`',
       [text('Hi'), finish('content_filter')],
       { status: 'incomplete', reason: 'content_filter', error: null, completedAt: null },
     ],
