@@ -465,7 +465,7 @@ describe('storeContract', () => {
         () => ({}),
       ),
     ).toEqual([
-      '[P-16] forgets a response when the store’s time to live is over',
+      '[P-16] [B-34] forgets a response when the store’s time to live is over',
       '[P-16] keeps a response no longer than the store’s time to live, whatever its expiresAt',
       '[P-16] forgets a conversation and its items when the store’s time to live is over',
       '[P-16] gives a conversation its time anew at each put and append',
