@@ -194,7 +194,7 @@ describe('the example app', () => {
     expect(data.map(({ id }) => id)).toEqual(['demo']);
   });
 
-  it('[X-01] keeps its own routes beside the API', async () => {
+  it('[X-01] [A-36] keeps its own routes beside the API', async () => {
     const health = await fetch(`${example.url}/health`);
     expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }]);
   });
