@@ -23,34 +23,35 @@ export function completionReader(
   { limits, reasoning }: Pick<CoreSettings, 'limits' | 'reasoning'>,
 ): AnswerReader {
   const decoder = chatDecoder();
-  const events: ModelEvent[] = [];
+  const seed = randomSeed();
+  // A chunk at a time: the machine holds the answer to the limit on its size, and gives it up there.
+  let state = startState({ seed, ...rulesOf(limits, reasoning) });
   let head: Fields | undefined;
   let failed = false;
   let done = false;
 
   function take(text: string): void {
     try {
+      const events: ModelEvent[] = [];
       const chunk: unknown = JSON.parse(text);
       if (isRecord(chunk) && chunk.id && Array.isArray(chunk.choices)) head ??= chunk;
       decoder.take(chunk, events);
+      state = step(state, events)[0];
     } catch {
       failed = true;
     }
   }
 
-  function end(seed: string): TurnEnd | undefined {
+  function end(): TurnEnd | undefined {
     try {
+      const events: ModelEvent[] = [];
       decoder.end(events, done);
+      const [, told] = step(state, [...events, { type: 'end', at: Math.floor(Date.now() / 1000) }]);
+      const last = told.at(-1);
+      return last?.type === 'turn-end' && !last.error ? last : undefined;
     } catch {
       return undefined;
     }
-    const { outputBytes, argumentBytes } = limits;
-    const shown = reasoning === 'summary' ? 'summary_text' : 'reasoning_text';
-    const rules = { owners: new Map(), ownedAs: 'mcp_call', queuedEvent: false, outputBytes, argumentBytes } as const;
-    const state = startState({ seed, reasoning: shown, ...rules });
-    const [, told] = step(state, [...events, { type: 'end', at: Math.floor(Date.now() / 1000) }]);
-    const last = told.at(-1);
-    return last?.type === 'turn-end' && !last.error ? last : undefined;
   }
 
   return {
@@ -64,11 +65,16 @@ export function completionReader(
       take(text);
     },
     turn() {
-      const seed = randomSeed();
-      const ended = failed || !head ? undefined : end(seed);
+      const ended = failed || !head ? undefined : end();
       return ended && head ? storedTurn(ended, head, call, seed) : undefined;
     },
   };
+}
+
+function rulesOf({ outputBytes, argumentBytes }: CoreSettings['limits'], reasoning: CoreSettings['reasoning']) {
+  const shown = reasoning === 'summary' ? 'summary_text' : 'reasoning_text';
+  const nothingOwned = { owners: new Map(), ownedAs: 'mcp_call', queuedEvent: false } as const;
+  return { reasoning: shown, ...nothingOwned, outputBytes, argumentBytes } as const;
 }
 
 function storedTurn(end: TurnEnd, { id, created, model }: Fields, call: Call, seed: string): StoredResponse {
