@@ -375,6 +375,17 @@ describe('context_management, where something comes between', () => {
     ]);
   });
 
+  it('[S-14] an answer is not failed for a count that fails: the host is told', async () => {
+    const count = () => Promise.reject(new Error('No tokenizer.'));
+    await restart({ tokens: { count } });
+    app.upstream.reply({ body: textStream('Noted.') });
+    const { body } = await app.create({ input: LONG, ...MANAGED });
+    expect([body.status, app.notes]).toEqual([
+      'completed',
+      [{ code: 'compaction_skipped', message: 'The conversation could not be compacted: No tokenizer.' }],
+    ]);
+  });
+
   it('[S-14] an answer is not failed for a summary that fails: the host is told', async () => {
     app.upstream.reply({ body: textStream('Noted.') }, { status: 400, body: '{"error":{"message":"Too long."}}' });
     const { status, body } = await app.create({ input: LONG, ...MANAGED });

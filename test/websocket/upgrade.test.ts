@@ -91,6 +91,7 @@ describe('authorize', () => {
   it.each([
     ['throws', () => Promise.reject(new Error('The secret database is down.'))],
     ['refuses with no status', () => ({ status: 200, message: 'Fine.' })],
+    ['answers as a predicate would', (() => false) as never],
   ])('[S-15] that %s is a 500 that tells nothing', async (_, authorize) => {
     app = await startSocketApp({ authorize });
     const message = 'The server had an error while processing the request.';
