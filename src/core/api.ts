@@ -1,5 +1,6 @@
 /** Both APIs as one function from a request to a reply, for frameworks that we bring no router for. */
 import { createHash } from 'node:crypto';
+import { inspect } from 'node:util';
 import type { DrainOptions } from './activity.ts';
 import { type Call, headersFrom, type NodeHeaders } from './call.ts';
 import { chatRoutes } from './chat-completions/endpoints.ts';
@@ -151,4 +152,10 @@ function decoded(part: string): string {
 export function scopeOf(headers: Pick<Headers, 'get'>): string {
   const authorization = headers.get('authorization');
   return authorization ? createHash('sha256').update(authorization).digest('base64url') : 'anonymous';
+}
+
+/** A host that knows no user must say so: with one scope for all who have none, each would see the others' responses. */
+export function checkedScope(scope: unknown): string {
+  if (typeof scope === 'string') return scope;
+  throw new TypeError(`scope: must return a string, got ${inspect(scope, { depth: 1 })}`);
 }

@@ -1,7 +1,7 @@
 /** The host's own logging and metrics: told what happens, never able to break it. */
 import type { ApiError } from './errors.ts';
 import type { Note } from './note.ts';
-import { isRecord } from './record.ts';
+import { isPromise } from './record.ts';
 import type { Usage } from './turn/events.ts';
 
 /** One request, before the model is asked. */
@@ -56,7 +56,7 @@ export function guarded(name: string, run: () => unknown): void {
   const warn = (error: unknown) => process.emitWarning(`${name} threw: ${error}`, 'ExpressOpenResponsesWarning');
   try {
     const answer = run();
-    if (isRecord(answer) && typeof answer.then === 'function') answer.then(undefined, warn);
+    if (isPromise(answer)) answer.then(undefined, warn);
   } catch (error) {
     warn(error);
   }

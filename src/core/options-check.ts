@@ -21,3 +21,6 @@ export function checkOptions(owner: string, options: object, checks: Readonly<Re
 /** A whole number from 1. */
 export const positiveInteger: OptionCheck = (value) =>
   (Number.isInteger(value) && (value as number) > 0) || 'a positive whole number';
+
+/** Any function. */
+export const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';

@@ -161,13 +161,14 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
     onError: hook,
     onNote: hook,
   });
-  const beat = heartbeat ? heartbeatSettings(`${owner}: heartbeat`, heartbeat) : undefined;
+  const beat = heartbeat === false ? NO_BEATS : heartbeat && heartbeatSettings(`${owner}: heartbeat`, heartbeat);
+  const usual = heartbeatSettings(owner, {});
   const settledLimits = { ...DEFAULT_LIMITS, ...given(limits) };
   const dialectOf = dialectsOf(owner, options.dialect);
   const shownIn = ({ shown = {} }: Dialect): Shown => ({
     mcpItems: options.mcpItems ?? shown.mcpItems ?? 'mcp_call',
     reasoning: options.reasoning ?? shown.reasoning ?? 'summary',
-    heartbeat: heartbeat === false ? NO_BEATS : (beat ?? shown.heartbeat ?? heartbeatSettings(owner, {})),
+    heartbeat: beat ?? shown.heartbeat ?? usual,
     queuedEvent: options.queuedEvent ?? shown.queuedEvent ?? false,
     listsTools: shown.listsTools ?? true,
   });

@@ -1,7 +1,7 @@
 /** The port through which finished responses are kept and found again. */
 import { ApiError } from './errors.ts';
 import type { Item } from './items.ts';
-import { isRecord } from './record.ts';
+import { isPromise } from './record.ts';
 
 /** A value now or later; memory answers now, a database later. */
 export type MaybePromise<T> = T | Promise<T>;
@@ -128,11 +128,6 @@ function bounded<Value>(answer: MaybePromise<Value>, name: string, timeoutMs: nu
     const timer = setTimeout(late, timeoutMs);
     answer.then(resolve, reject).finally(() => clearTimeout(timer));
   });
-}
-
-/** Not by `instanceof`: promises of other realms and libraries count. */
-function isPromise<Value>(answer: MaybePromise<Value>): answer is Promise<Value> {
-  return isRecord(answer) && typeof answer.then === 'function';
 }
 
 /** Asks the store; whatever it fails with becomes a `store_error`. */

@@ -4,7 +4,7 @@ import type { DrainOptions } from '../core/activity.ts';
 import { refusal } from '../core/endpoint.ts';
 import { ApiError } from '../core/errors.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../core/options.ts';
-import { checkOptions } from '../core/options-check.ts';
+import { checkOptions, isFunction } from '../core/options-check.ts';
 import type { ApiRoutes } from '../core/responses/endpoints.ts';
 import type { Scope } from './call-of.ts';
 import { handle, run } from './handle.ts';
@@ -47,8 +47,6 @@ export function routerKit(owner: string, options: RouterOptions): RouterKit {
 
   return { settings, serve };
 }
-
-const isFunction = (value: unknown) => typeof value === 'function' || 'a function';
 
 /** Answers what is wrong with a request before an endpoint sees it; the host's own errors go to the host's handler. */
 function answerErrors(settings: CoreSettings): ErrorRequestHandler {

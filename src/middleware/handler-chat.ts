@@ -1,5 +1,7 @@
 /** A handler of the host's as the model server of one request: each model call is one call of the handler. */
+
 import type { ServerResponse } from 'node:http';
+import { jsonIn } from '../core/json-text.ts';
 import type { Reply } from '../core/reply.ts';
 import { isDone } from '../core/upstream/chat-completions.ts';
 import { exchange } from '../core/upstream/exchange.ts';
@@ -48,7 +50,7 @@ export function handlerChat(handler: NodeHandler, req: NodeRequest, res: ServerR
           headers: { ...headers, ...(contentType ? { 'content-type': contentType } : {}) },
           body: text,
         };
-      throw upstreamError(answer.status, parsed(text));
+      throw upstreamError(answer.status, jsonIn(text));
     },
     close: async () => {},
   };
@@ -77,12 +79,4 @@ function passCookies({ headers }: HandlerAnswer, res: ServerResponse): void {
 function passedHeaders({ headers }: HandlerAnswer): Readonly<Record<string, string>> {
   const passed = Object.entries(headers).filter(([name, value]) => value !== undefined && !NOT_PASSED.test(name));
   return Object.fromEntries(passed.map(([name, value]) => [name, [value].flat().join(', ')]));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,7 +1,7 @@
 /** The options of the middlewares: those of the routers are taken too, so that one object can be shared by all. */
 import type { CoreOptions, CoreSettings } from '../core/options.ts';
 import { coreChecks, preparationSettings } from '../core/options.ts';
-import { checkOptions, type OptionCheck } from '../core/options-check.ts';
+import { checkOptions, isFunction, type OptionCheck } from '../core/options-check.ts';
 import type { NodeRequest, ScopeOf } from '../node/node-call.ts';
 import type { Dialect } from './dialect.ts';
 
@@ -22,8 +22,6 @@ export interface MiddlewareSettings<Req extends NodeRequest> extends Omit<CoreSe
 function isDialect(value: unknown): value is Dialect {
   return value === 'responses' || value === 'chat-completions';
 }
-
-const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
 
 /** Throws a `TypeError` that names the option at fault; `more` checks the options that only this middleware has. */
 export function middlewareSettings<Req extends NodeRequest>(

@@ -1,7 +1,6 @@
 /** Makes a core call of a Node request, whatever framework it came through. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { inspect } from 'node:util';
-import { scopeOf } from '../core/api.ts';
+import { checkedScope, scopeOf } from '../core/api.ts';
 import { type Call, headersFrom } from '../core/call.ts';
 import { requestIdFrom } from '../core/ids.ts';
 import type { TurnContext } from '../core/prepare/context.ts';
@@ -42,12 +41,6 @@ function leavingOf(res: ServerResponse): AbortSignal {
     if (!res.writableFinished) left.abort(new Error('The client left.'));
   });
   return left.signal;
-}
-
-/** A host that knows no user must say so: with one scope for all who have none, each would see the others' responses. */
-function checkedScope(scope: unknown): string {
-  if (typeof scope === 'string') return scope;
-  throw new TypeError(`scope: must return a string, got ${inspect(scope, { depth: 1 })}`);
 }
 
 type WithLocals = ServerResponse & { locals?: Record<string, unknown> };

@@ -3,7 +3,7 @@ import type { DrainOptions } from '../core/activity.ts';
 import { bothApis } from '../core/api.ts';
 import { ApiError } from '../core/errors.ts';
 import { type CoreOptions, coreChecks, coreSettings } from '../core/options.ts';
-import { checkOptions, type OptionCheck } from '../core/options-check.ts';
+import { checkOptions, isFunction, type OptionCheck } from '../core/options-check.ts';
 import { responseOf } from './response-of.ts';
 
 /** The shared options, and what only a host knows. */
@@ -53,8 +53,6 @@ export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
 
   return Object.assign(webHandler, { drain: api.drain });
 }
-
-const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
 
 const isBasePath: OptionCheck = (value) =>
   (typeof value === 'string' && /^(\/[^/]+)*$/.test(value)) || "a path such as '/v1', without a slash at its end";

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings, milliseconds } from '../core/options.ts';
-import { checkOptions, type OptionCheck, positiveInteger } from '../core/options-check.ts';
+import { checkOptions, isFunction, type OptionCheck, positiveInteger } from '../core/options-check.ts';
 import type { MaybePromise } from '../core/store.ts';
 
 /** Why a client is not let in; `status` is an HTTP status from 400. */
@@ -76,8 +76,6 @@ export function checkServer(server: unknown): void {
   if (['on', 'off', 'listeners'].every((name) => typeof methods[name] === 'function')) return;
   throw new TypeError(`${OWNER}: server must be an http.Server, got ${inspect(server, { depth: -1 })}`);
 }
-
-const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
 
 /** What a timer can count. */
 const checks: Readonly<Record<string, OptionCheck>> = {

@@ -2,7 +2,7 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
-import { scopeOf } from '../core/api.ts';
+import { checkedScope, scopeOf } from '../core/api.ts';
 import { headersFrom } from '../core/call.ts';
 import { ApiError, toApiError } from '../core/errors.ts';
 import { isRecord } from '../core/record.ts';
@@ -35,12 +35,6 @@ function refusedWith(refused: Refusal): ApiError {
     throw new TypeError(`authorize: status must be an HTTP status from 400, got ${inspect(status)}`);
   const type = status >= 500 ? 'server_error' : status === 429 ? 'rate_limit_error' : 'invalid_request_error';
   return new ApiError('websocket_refused', String(message), { status, type });
-}
-
-/** A host that knows no user must say so: with one scope for all who have none, each would see the others' responses. */
-function checkedScope(scope: unknown): string {
-  if (typeof scope === 'string') return scope;
-  throw new TypeError(`scope: must return a string, got ${inspect(scope, { depth: 1 })}`);
 }
 
 /** Answers in HTTP on the bare socket, and closes it. */

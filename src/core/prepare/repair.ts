@@ -1,5 +1,7 @@
 /** What is repaired in a conversation before a model server refuses it, whichever dialect it is in. */
+
 import { ApiError, type ErrorCode } from '../errors.ts';
+import { jsonIn } from '../json-text.ts';
 import { isRecord } from '../record.ts';
 
 /** One thing that was wrong with a conversation. */
@@ -60,15 +62,7 @@ export const NO_OUTPUT = '(no output was recorded)';
 
 /** The arguments of a call as every server takes them: the text of a JSON object. */
 export function argumentText(value: unknown, bad: () => void): string {
-  if (typeof value === 'string' && isRecord(parsed(value))) return value;
+  if (typeof value === 'string' && isRecord(jsonIn(value))) return value;
   bad();
   return isRecord(value) ? JSON.stringify(value) : '{}';
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,8 +1,10 @@
 /** Reads the turn out of somebody else's answer in the Responses API. */
+
 import type { AnswerReader } from '../answer-reader.ts';
 import type { Call } from '../call.ts';
 import { randomSeed } from '../ids.ts';
 import type { Item } from '../items.ts';
+import { jsonIn } from '../json-text.ts';
 import { ownInput } from '../prepare/own-input.ts';
 import { isRecord } from '../record.ts';
 import type { StoredResponse } from '../store.ts';
@@ -22,24 +24,16 @@ export function responseReader(call: Call): AnswerReader {
   let response: unknown;
   return {
     event(data) {
-      const event = LAST_EVENT.test(data) ? parsed(data) : undefined;
+      const event = LAST_EVENT.test(data) ? jsonIn(data) : undefined;
       if (!isRecord(event) || !/^response\.(completed|incomplete)$/.test(String(event.type))) return false;
       response = event.response;
       return true;
     },
     whole(text) {
-      response = parsed(text);
+      response = jsonIn(text);
     },
     turn: () => (isKept(response) ? storedTurn(response, call) : undefined),
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function isKept(response: unknown): response is Answer {

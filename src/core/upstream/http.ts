@@ -1,8 +1,10 @@
 /** Requests to a model server: one keep-alive pool, retries before the first byte, and deadlines. */
+
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { ApiError } from '../errors.ts';
+import { jsonIn } from '../json-text.ts';
 import { upstreamError } from './upstream-error.ts';
 
 const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504, 529]);
@@ -90,17 +92,9 @@ async function refusal(
   const retryAfter = headers['retry-after'];
   const text = await readWhole(body);
   const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
-  const error = upstreamError(status, parsed(text), passed);
+  const error = upstreamError(status, jsonIn(text), passed);
   const final = headers['x-should-retry'] === 'false';
   return Object.assign(error, { answered: status, retryAfterMs: retryAfterMs(headers), final });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** In milliseconds; `retry-after` holds seconds or a date. */
