@@ -1,5 +1,5 @@
 /** Both APIs as one function from a request to a reply, for frameworks that we bring no router for. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { inspect } from 'node:util';
 import type { DrainOptions } from './activity.ts';
 import { type Call, headersFrom, type NodeHeaders } from './call.ts';
@@ -151,7 +151,7 @@ function decoded(part: string): string {
 /** A digest of the `Authorization` header; `anonymous` without one. */
 export function scopeOf(headers: Pick<Headers, 'get'>): string {
   const authorization = headers.get('authorization');
-  return authorization ? createHash('sha256').update(authorization).digest('base64url') : 'anonymous';
+  return authorization ? hash('sha256', authorization, 'base64url') : 'anonymous';
 }
 
 /** A host that knows no user must say so: with one scope for all who have none, each would see the others' responses. */

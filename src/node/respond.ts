@@ -1,5 +1,6 @@
 /** Writes a reply to a Node response: the one place that touches a client's socket. */
 import type { ServerResponse } from 'node:http';
+import { type Pieces, piecesOf, type Sink } from '../core/pieces.ts';
 import type { Reply } from '../core/reply.ts';
 
 /**
@@ -13,27 +14,39 @@ export async function respond(res: ServerResponse, { status, headers, body }: Re
     return;
   }
   res.writeHead(status, headers);
-  for await (const frames of body) {
-    if (res.destroyed) return;
-    // Headers go out with the first frames, in one packet, or alone where there are none yet.
-    if (frames === '') res.flushHeaders();
-    else if (!res.write(frames)) await writable(res);
-  }
-  res.end();
+  await written(res, piecesOf(body));
+  if (!res.destroyed) res.end();
+}
+
+/** Writes piece by piece; resolves at the end, or as soon as the client has left. */
+function written(res: ServerResponse, body: Pieces<string>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const sink: Sink<string> = {
+      came(frames) {
+        if (res.destroyed) return leave();
+        // Headers go out with the first frames, in one packet, or alone where there are none yet.
+        if (frames === '') res.flushHeaders();
+        else if (!res.write(frames)) return whenWritable(res, ask);
+        ask();
+      },
+      ended: resolve,
+      failed: reject,
+    };
+    const leave = () => void body.return().then(() => resolve(), reject);
+    const ask = () => (res.destroyed ? leave() : body.ask(sink));
+    ask();
+  });
 }
 
 async function closeUnread(body: Reply['body']): Promise<void> {
   if (typeof body !== 'string') await body[Symbol.asyncIterator]().return?.();
 }
 
-/** Resolves when the socket takes more, or never will. By hand: `once` with a signal costs 20 µs, and a burst waits often. */
-function writable(res: ServerResponse): Promise<void> {
-  if (res.destroyed) return Promise.resolve();
-  return new Promise((resolve) => {
-    const settle = () => {
-      res.off('drain', settle).off('close', settle);
-      resolve();
-    };
-    res.on('drain', settle).on('close', settle);
-  });
+/** Goes on when the socket takes more, or never will. */
+function whenWritable(res: ServerResponse, goOn: () => void): void {
+  const settle = () => {
+    res.off('drain', settle).off('close', settle);
+    goOn();
+  };
+  res.on('drain', settle).on('close', settle);
 }

@@ -3,6 +3,7 @@ import type { Activity } from '../activity.ts';
 import type { Call } from '../call.ts';
 import { toApiError } from '../errors.ts';
 import { type Hooks, type RequestInfo, tell } from '../hooks.ts';
+import { inTurn, mapped, type Pieces } from '../pieces.ts';
 import { heartbeatOf } from '../prepare/prepare.ts';
 import { type Reply, streamReply } from '../reply.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME } from '../sse.ts';
@@ -13,7 +14,7 @@ import { readUsage } from '../upstream/usage.ts';
 import { withFirst } from '../with-first.ts';
 import { chunkFrame } from './completion.ts';
 import { type ChatSettings, prepareChat } from './prepare-chat.ts';
-import { type ChatTurn, chatAnswer, chatFrames } from './run-chat.ts';
+import { type ChatTurn, chatAnswer, chatSources } from './run-chat.ts';
 
 /** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
 export async function createChatCompletion(call: Call, settings: ChatSettings, turns: Activity): Promise<Reply> {
@@ -25,7 +26,7 @@ export async function createChatCompletion(call: Call, settings: ChatSettings, t
     if (!turn.body.stream) return await wholeReply(turn, told, life);
     const frames = guarded(turn, told, life, { ...settings, heartbeat: heartbeatOf(call, settings) });
     // The first piece is waited for, so that a refusal still has its own status.
-    return streamReply(withFirst(await frames.next(), frames, (text) => text));
+    return streamReply(withFirst(await frames.next(), frames));
   } catch (error) {
     life.leave();
     throw redacted(error, settings);
@@ -44,7 +45,7 @@ async function wholeReply(turn: ChatTurn, told: TellEnd, life: Lifetime): Promis
   return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
 }
 
-type TellEnd = (status: 'completed' | 'failed') => void;
+type TellEnd = (status: 'completed' | 'failed') => undefined;
 
 /** Tells the host of the request now, and answers how to tell it of the end. The id is the request's: the model server's comes later. */
 function tellEnd({ body, completion }: ChatTurn, { requestId, scope }: Call, hooks: Hooks): TellEnd {
@@ -55,6 +56,7 @@ function tellEnd({ body, completion }: ChatTurn, { requestId, scope }: Call, hoo
   return (status) => {
     const usage = readUsage(completion.usage) ?? NO_USAGE;
     tell(hooks, 'onResponse', { ...info, status, usage, durationMs: Date.now() - began });
+    return undefined;
   };
 }
 
@@ -62,24 +64,24 @@ function tellEnd({ body, completion }: ChatTurn, { requestId, scope }: Call, hoo
  * The frames; a failure after the first is told in the stream, as OpenAI does. In the silences there are comments: this
  * stream is the model server's, which knows no other beat.
  */
-async function* guarded(turn: ChatTurn, told: TellEnd, life: Lifetime, settings: ChatSettings): AsyncGenerator<string> {
+function guarded(turn: ChatTurn, told: TellEnd, life: Lifetime, settings: ChatSettings): Pieces<string> {
   const { heartbeat, hooks } = settings;
   let started = false;
-  try {
-    for await (const said of withBeats(chatFrames(turn), heartbeat.intervalMs)) {
+  return mapped(withBeats(inTurn(chatSources(turn)), heartbeat.intervalMs), {
+    map(said) {
       const isBeat = typeof said !== 'string';
-      if (isBeat && !started) continue;
+      if (isBeat) return started ? HEARTBEAT_FRAME : undefined;
       started = true;
-      yield isBeat ? HEARTBEAT_FRAME : said;
-    }
-    told('completed');
-  } catch (error) {
-    if (!started || hasLeft(life.signal)) throw error;
-    const shown = toApiError(redacted(error, settings));
-    tell(hooks, 'onError', shown, { requestId: turn.call.headers.get('x-request-id') ?? '' });
-    told('failed');
-    yield chunkFrame({ error: shown.body }) + DONE_FRAME;
-  } finally {
-    life.leave();
-  }
+      return said;
+    },
+    end: () => told('completed'),
+    failed(error) {
+      if (!started || hasLeft(life.signal)) throw error;
+      const shown = toApiError(redacted(error, settings));
+      tell(hooks, 'onError', shown, { requestId: turn.call.headers.get('x-request-id') ?? '' });
+      told('failed');
+      return chunkFrame({ error: shown.body }) + DONE_FRAME;
+    },
+    closed: life.leave,
+  });
 }

@@ -1,4 +1,5 @@
 /** Runs a chat completion: the model, our tools, and the model again, until something is for the client. */
+import { mapped } from '../pieces.ts';
 import { DONE_FRAME } from '../sse.ts';
 import { type RoundLimits, type ToolRounds, toolRounds } from '../tools/rounds.ts';
 import type { CallOutcome } from '../tools/run-call.ts';
@@ -26,30 +27,41 @@ export interface ChatTurn extends RoundRules {
   readonly keepResults: (round: ChatRound) => Promise<void>;
 }
 
-/** The frames of a stream. Throws what the upstream throws. */
-export async function* chatFrames(turn: ChatTurn): AsyncGenerator<string> {
+/** The frames of a stream, as sources to be read one after another. They throw what the upstream throws. */
+export async function* chatSources(turn: ChatTurn): AsyncGenerator<AsyncIterable<string>, void> {
   const rounds = toolRounds(turn.limits, turn.runCall);
   for (let body: ChatBody | undefined = turn.body; body; ) {
     const round = newRound(turn.completion, turn);
-    yield* roundFrames(turn, body, round);
+    yield roundFrames(turn, body, round);
     const after: AfterRound = await afterRound(turn, body, round, rounds);
-    if (after.finishReason) yield closingFrames(turn.completion, after.finishReason);
+    if (after.finishReason) yield only(closingFrames(turn.completion, after.finishReason));
     body = after.body;
   }
-  yield DONE_FRAME;
+  yield only(DONE_FRAME);
+}
+
+async function* only(frames: string): AsyncGenerator<string> {
+  yield frames;
 }
 
 /** What one round says to the client. An empty piece opens its stream; more of them would only hold beats back. */
-async function* roundFrames(turn: ChatTurn, body: ChatBody, round: Round): AsyncGenerator<string> {
+function roundFrames(turn: ChatTurn, body: ChatBody, round: Round): AsyncIterable<string> {
   let opens = body === turn.body;
-  for await (const batch of turn.chat(body, turn.call)) {
-    const { frames, failure } = takeBatch(round, batch);
-    if (frames !== '' || (opens && !failure)) yield frames;
-    if (failure) throw failure;
-    opens = false;
-  }
-  const last = endRound(round);
-  if (last !== '') yield last;
+  let failure: unknown;
+  return mapped(turn.chat(body, turn.call), {
+    map(batch) {
+      const taken = takeBatch(round, batch);
+      const isSaid = taken.frames !== '' || (opens && !taken.failure);
+      failure = taken.failure;
+      opens = false;
+      return isSaid ? taken.frames : undefined;
+    },
+    goesOn() {
+      if (failure) throw failure;
+      return true;
+    },
+    end: () => endRound(round) || undefined,
+  });
 }
 
 /** What came before a failure in the same batch still counts. */

@@ -4,9 +4,8 @@ import type { Note } from '../note.ts';
 import type { CoreSettings } from '../options.ts';
 import type { TurnInput } from '../turn/events.ts';
 import { isCutOff, type TurnState } from '../turn/state.ts';
+import type { Inputs } from '../turn/tool-loop.ts';
 import { type CompactionPlan, type SummarySettings, summarise } from './summarise.ts';
-
-type Inputs = AsyncIterable<readonly TurnInput[]>;
 
 /** What a turn needs to compact its conversation. */
 export interface TurnCompaction {
@@ -16,15 +15,15 @@ export interface TurnCompaction {
   readonly compact: (output: readonly OutputItem[]) => Inputs;
 }
 
-/** The turn's own inputs, and the compaction behind them. A turn that was cut off ends with what was cut off. */
+/** The turn's own sources, and the compaction behind them. A turn that was cut off ends with what was cut off. */
 export async function* withCompaction(
-  inputs: Inputs,
-  compaction: TurnCompaction | undefined,
+  sources: AsyncGenerator<Inputs, void>,
+  { only, compact }: TurnCompaction,
   current: () => TurnState,
-): AsyncGenerator<readonly TurnInput[]> {
-  if (!compaction?.only) yield* inputs;
+): AsyncGenerator<Inputs, void> {
+  if (!only) yield* sources;
   const state = current();
-  if (compaction && !isCutOff(state) && !state.stopped) yield* compaction.compact(state.output);
+  if (!isCutOff(state) && !state.stopped) yield compact(state.output);
 }
 
 /** Where compaction comes from: an item that asks for it, or a threshold in tokens. */

@@ -4,11 +4,12 @@ import type { Call } from '../call.ts';
 import { ApiError } from '../errors.ts';
 import { tell } from '../hooks.ts';
 import type { CoreSettings } from '../options.ts';
+import { mapped, type Pieces } from '../pieces.ts';
 import { heartbeatOf } from '../prepare/prepare.ts';
 import { jsonReply, type Reply, streamReply } from '../reply.ts';
 import type { TurnEnd, TurnEvent } from '../turn/events.ts';
 import { beginTurn } from '../turn/lifetime.ts';
-import { errorOf, observed } from '../turn/observe.ts';
+import { errorOf, observer } from '../turn/observe.ts';
 import { runTurn } from '../turn/run-turn.ts';
 import { withFirst } from '../with-first.ts';
 import { type EncodeOptions, encodeBatch } from './encode.ts';
@@ -22,7 +23,7 @@ export async function createResponse(call: Call, settings: CoreSettings, turns: 
   try {
     const { info, started, turn } = await prepareTurn(call, settings, signal);
     tell(hooks, 'onRequest', info);
-    const batches = observed(runTurn(turn), info, hooks, leave);
+    const batches = runTurn({ ...turn, told: observer(info, hooks), leave });
     const ownedTools = turn.plan.owners;
     if (!info.stream) return { ...jsonReply(endedResource(started, await lastEvent(batches))), ownedTools };
     const keepalive = heartbeatOf(call, settings).style === 'ping' ? 'ping' : 'keepalive';
@@ -45,9 +46,10 @@ async function lastEvent(batches: AsyncIterable<readonly TurnEvent[]>): Promise<
   return end;
 }
 
-type Batches = AsyncGenerator<readonly TurnEvent[]>;
+type Batches = Pieces<readonly TurnEvent[]>;
 
 /** The frames. The first batch is waited for, so that a refusal still has its own status. */
-async function frames(batches: Batches, options: EncodeOptions): Promise<AsyncIterableIterator<string>> {
-  return withFirst(await batches.next(), batches, (batch) => encodeBatch(batch, options));
+async function frames(batches: Batches, options: EncodeOptions): Promise<Pieces<string>> {
+  const all = mapped(batches, { map: (batch) => encodeBatch(batch, options) });
+  return withFirst(await all.next(), all);
 }

@@ -19,14 +19,23 @@ export interface EncodeOptions {
 export function encodeBatch(events: readonly TurnEvent[], options: EncodeOptions): string {
   let text = '';
   let around: DeltaFrame | undefined;
+  let started: string | undefined;
   for (const event of events) {
-    if (event.type !== 'text-delta') text += encode(event, options);
-    else {
+    if (event.type === 'text-delta') {
       if (!around || !isOf(around, event)) around = deltaFrame(event, options);
       text += textDelta(event, around);
-    }
+    } else if (event.type === 'turn-start' || event.type === 'turn-progress') {
+      // Written once for both: it is the larger part of what a short answer costs to encode.
+      started ??= JSON.stringify(options.started);
+      text += startFrame(event, started);
+    } else text += encode(event, options);
   }
   return text;
+}
+
+function startFrame({ type, sequence }: Of<'turn-start' | 'turn-progress'>, response: string): string {
+  const name = type === 'turn-start' ? 'response.created' : 'response.in_progress';
+  return `event: ${name}\ndata: {"type":"${name}","sequence_number":${sequence},"response":${response}}\n\n`;
 }
 
 function encode(event: TurnEvent, options: EncodeOptions): string {
@@ -36,11 +45,10 @@ function encode(event: TurnEvent, options: EncodeOptions): string {
     case 'arguments-delta':
       return argumentsDelta(event);
     case 'turn-start':
-      return lifecycle('created', event.sequence, options.started);
+    case 'turn-progress':
+      return startFrame(event, JSON.stringify(options.started));
     case 'turn-queued':
       return lifecycle('queued', event.sequence, { ...options.started, status: 'queued' });
-    case 'turn-progress':
-      return lifecycle('in_progress', event.sequence, options.started);
     case 'turn-end':
       return lifecycle(event.status, event.sequence, endedResource(options.started, event)) + DONE_FRAME;
     case 'item-start':
@@ -82,11 +90,7 @@ function encode(event: TurnEvent, options: EncodeOptions): string {
 
 type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>;
 
-function lifecycle(
-  name: TurnEnd['status'] | 'created' | 'queued' | 'in_progress',
-  sequence: number,
-  response: unknown,
-): string {
+function lifecycle(name: TurnEnd['status'] | 'queued', sequence: number, response: unknown): string {
   return frame({ type: `response.${name}`, sequence_number: sequence, response } as { type: string });
 }
 

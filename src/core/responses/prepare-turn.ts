@@ -25,7 +25,7 @@ export interface PreparedTurn {
   readonly info: RequestInfo;
   /** The resource as in `response.created`. */
   readonly started: Fields;
-  readonly turn: Turn;
+  readonly turn: Omit<Turn, 'told' | 'leave'>;
 }
 
 /** Throws `ApiError` for what is wrong with the request; `signal` ends the turn. */
@@ -44,7 +44,7 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
   const continued = previous ? { previousId: previous.id } : {};
   const asking = { signal, headers: passedHeaders(call), limits, note };
 
-  const turn: Turn = {
+  const turn: PreparedTurn['turn'] = {
     plan: planOf(seed, tools, offer, settings),
     // Strict Open Responses knows no item for them.
     lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(offer, conversation) : new Map(),

@@ -1,58 +1,72 @@
 /** Notices silence: a beat for every interval in which nothing came. */
+import { handOver, type Pieces, pieces, piecesOf, type Sink } from '../pieces.ts';
 
 /** Stands where nothing came; `beat` counts the intervals of one silence from 1. */
 export interface Beat {
   readonly beat: number;
 }
 
-/**
- * The source with beats in its silences; `intervalMs` in milliseconds, undefined for none. An iterator by hand, since a
- * generator would cost every batch more than the beats are worth.
- */
-export function withBeats<T>(source: AsyncIterable<T>, intervalMs: number | undefined): AsyncIterable<T | Beat> {
-  if (intervalMs === undefined) return source;
-  return { [Symbol.asyncIterator]: () => beating(source[Symbol.asyncIterator](), intervalMs) };
+/** The stream with beats in its silences; `intervalMs` in milliseconds, undefined for none. */
+export function withBeats<Piece>(stream: AsyncIterable<Piece>, intervalMs: number | undefined): Pieces<Piece | Beat> {
+  const source = piecesOf(stream);
+  // The cast: nothing is as good as no beats.
+  return intervalMs === undefined ? (source as Pieces<Piece | Beat>) : beating(source, intervalMs);
 }
 
-function beating<T>(iterator: AsyncIterator<T>, intervalMs: number): AsyncIterator<T | Beat> {
-  let wake: (() => void) | undefined;
-  let pending: Promise<IteratorResult<T>> | undefined;
+function beating<Piece>(source: Pieces<Piece>, intervalMs: number): Pieces<Piece | Beat> {
+  let waiting: Sink<Piece | Beat> | undefined;
+  let late: (() => void) | undefined;
+  let isAsked = false;
   let beat = 1;
-  const timer = setInterval(() => wake?.(), intervalMs).unref();
 
-  const taken = (result: IteratorResult<T>): IteratorResult<T | Beat> => {
-    pending = undefined;
-    wake = undefined;
-    beat = 1;
-    if (result.done) clearInterval(timer);
-    else timer.refresh();
-    return result;
+  const take = () => {
+    const sink = waiting;
+    waiting = undefined;
+    return sink;
   };
-  return {
-    next() {
-      pending ??= iterator.next();
-      const next = pending;
-      return new Promise((resolve, reject) => {
-        let beaten = false;
-        wake = () => {
-          beaten = true;
-          wake = undefined;
-          resolve({ done: false, value: { beat: beat++ } });
-        };
-        next.then(
-          // What comes after the beat is left for the next one to ask, who may ask much later.
-          (result) => beaten || resolve(taken(result)),
-          (error) => {
-            clearInterval(timer);
-            reject(error);
-          },
-        );
-      });
+  const tell = () => {
+    const sink = take();
+    if (sink) handOver(sink, { beat: beat++ });
+  };
+  const timer = setInterval(tell, intervalMs).unref();
+
+  const own: Sink<Piece> = {
+    came(piece) {
+      isAsked = false;
+      const sink = take();
+      // What comes after a beat is left for the next one to ask, who may ask much later.
+      if (!sink) {
+        late = () => own.came(piece);
+        return;
+      }
+      beat = 1;
+      timer.refresh();
+      sink.came(piece);
     },
-    async return() {
+    ended() {
       clearInterval(timer);
-      await iterator.return?.();
-      return { done: true, value: undefined };
+      const sink = take();
+      if (sink) sink.ended();
+      else late = own.ended;
+    },
+    failed(error) {
+      clearInterval(timer);
+      const sink = take();
+      if (sink) sink.failed(error);
+      else late = () => own.failed(error);
     },
   };
+  const ask = (sink: Sink<Piece | Beat>) => {
+    waiting = sink;
+    const told = late;
+    late = undefined;
+    if (told) return told();
+    if (isAsked) return;
+    isAsked = true;
+    source.ask(own);
+  };
+  return pieces(ask, () => {
+    clearInterval(timer);
+    return source.return();
+  });
 }

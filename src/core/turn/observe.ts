@@ -4,22 +4,12 @@ import { type Hooks, type RequestInfo, tell } from '../hooks.ts';
 import type { Note } from '../note.ts';
 import type { TurnError, TurnEvent } from './events.ts';
 
-/** The batches as they are, with the hooks told of each before it goes on; `leave` runs however the turn ends. */
-export async function* observed(
-  batches: AsyncGenerator<readonly TurnEvent[]>,
-  info: RequestInfo,
-  hooks: Hooks,
-  leave: () => void,
-): AsyncGenerator<readonly TurnEvent[]> {
+/** Takes batches before they go on. */
+export function observer(info: RequestInfo, hooks: Hooks): (events: readonly TurnEvent[]) => void {
   const began = Date.now();
-  try {
-    for await (const batch of batches) {
-      for (const event of batch) observe(event, info, hooks, began);
-      yield batch;
-    }
-  } finally {
-    leave();
-  }
+  return (events) => {
+    for (const event of events) observe(event, info, hooks, began);
+  };
 }
 
 function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: number): void {

@@ -118,8 +118,8 @@ export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'output' | 'wri
   output: OutputItem[];
   writing: Writing | undefined;
   calls: OpenCall[];
-  /** The ids of this step's own calls, which the next state takes in. */
-  newCallIds: Set<string>;
+  /** The ids of this step's own calls, which the next state takes in; most steps have none. */
+  newCallIds: Set<string> | undefined;
   events: TurnEvent[];
 };
 
@@ -175,7 +175,7 @@ export function draftOf(state: TurnState): Draft {
     finish: state.finish,
     stopped: state.stopped,
     bytes: state.bytes,
-    newCallIds: new Set(),
+    newCallIds: undefined,
     events: [],
   };
 }
@@ -206,7 +206,7 @@ export function stateOf(draft: Draft): TurnState {
     waiting: draft.waiting,
     searches: draft.searches,
     dropped: draft.dropped,
-    callIds: newCallIds.size === 0 ? callIds : new Set([...callIds, ...newCallIds]),
+    callIds: newCallIds ? new Set([...callIds, ...newCallIds]) : callIds,
     usage: draft.usage,
     callUsage: draft.callUsage,
     finish: draft.finish,

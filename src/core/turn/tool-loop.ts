@@ -1,6 +1,7 @@
 /** What goes into a turn's machine: the model's words, the results of the tools we run, and the model again. */
 import type { Item, ListedTool, OutputItem, ToolOutput } from '../items.ts';
-import { type RoundLimits, toolRounds } from '../tools/rounds.ts';
+import { mapped } from '../pieces.ts';
+import { type RoundLimits, type ToolRounds, toolRounds } from '../tools/rounds.ts';
 import type { CallOutcome } from '../tools/run-call.ts';
 import type { ModelRequest, Upstream, UpstreamCall } from '../upstream/upstream.ts';
 import type { ModelEvent, TurnInput } from './events.ts';
@@ -19,39 +20,53 @@ export interface Loop {
   readonly runCall: (call: WaitingCall) => Promise<CallOutcome>;
 }
 
+/** What goes into the machine, batch by batch. */
+export type Inputs = AsyncIterable<readonly TurnInput[]>;
+
 /**
- * Yields until the model answers without calling a tool of ours, calls one of the client's, or meets a limit. N rounds
- * are exactly N model calls. `current` answers the machine's state after all that was yielded.
+ * Yields the model's words and the results of tools as sources, each to be read to its end, until the model answers
+ * without calling a tool of ours, calls one of the client's, or meets a limit. N rounds are exactly N model calls.
+ * `current` answers the machine's state after all that was read.
  */
-export async function* turnInputs(loop: Loop, current: () => TurnState): AsyncGenerator<readonly TurnInput[]> {
+export async function* turnSources(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
   const rounds = toolRounds<WaitingCall>(loop.limits, loop.runCall);
   const introduced = introducer(loop);
   let { request } = loop;
   for (;;) {
     const before = current().output.length;
-    for await (const batch of loop.upstream.stream(request, loop.call)) yield introduced(batch);
+    yield introduced(loop.upstream.stream(request, loop.call));
     const { waiting } = current();
     if (waiting.length === 0 || isCutOff(current())) return;
 
     const outputs = new Map<number, ToolOutput>();
-    for await (const { call, outcome } of rounds.run(waiting)) {
-      outputs.set(call.index, outcome.output);
-      yield [{ type: 'tool-result', index: call.index, ...outcome }];
-    }
-    if (rounds.stopped) return yield [{ type: 'stop', reason: rounds.stopped }];
+    yield resultsOf(rounds, waiting, outputs);
+    if (rounds.stopped) return;
     const written = current().output.slice(before);
     if (written.some((item) => isClients(item, waiting))) return;
     request = nextRequest(request, modelView(written, waiting, outputs), rounds.circling);
   }
 }
 
+/** Runs the calls, and notes what came of each. */
+async function* resultsOf(
+  rounds: ToolRounds<WaitingCall>,
+  waiting: readonly WaitingCall[],
+  outputs: Map<number, ToolOutput>,
+): AsyncGenerator<readonly TurnInput[]> {
+  for await (const { call, outcome } of rounds.run(waiting)) {
+    outputs.set(call.index, outcome.output);
+    yield [{ type: 'tool-result', index: call.index, ...outcome }];
+  }
+  if (rounds.stopped) yield [{ type: 'stop', reason: rounds.stopped }];
+}
+
 /**
  * Puts the list of a server's tools before the first call of one: a client whose conversation never needs them is not
  * bothered with tools that it did not bring.
  */
-function introducer({ plan, lists }: Loop): (batch: readonly ModelEvent[]) => readonly TurnInput[] {
+function introducer({ plan, lists }: Loop): (source: AsyncIterable<readonly ModelEvent[]>) => Inputs {
   const unknown = new Map(lists);
-  return (batch) => {
+  const introduced = (batch: readonly ModelEvent[]): readonly TurnInput[] => {
     if (unknown.size === 0 || !batch.some(beginsCall)) return batch;
     return batch.flatMap((event) => {
       const name = beginsCall(event) && plan.allowedTools?.has(event.name) !== false ? event.name : '';
@@ -62,6 +77,7 @@ function introducer({ plan, lists }: Loop): (batch: readonly ModelEvent[]) => re
       return [{ type: 'tools-listed', server, tools }, event];
     });
   };
+  return (source) => (unknown.size === 0 ? source : mapped(source, { map: introduced }));
 }
 
 function beginsCall(event: ModelEvent): event is ModelEvent & { readonly name: string } {

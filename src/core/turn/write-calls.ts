@@ -39,6 +39,7 @@ function openCall(draft: Draft, delta: CallDelta): OpenCall | undefined {
   const nothing = { arguments: '', input: '', reading: FIELD_START };
   const call: OpenCall = { call: delta.call, index, id, callId, name, owner, form, ...nothing };
   draft.calls.push(call);
+  draft.newCallIds ??= new Set();
   draft.newCallIds.add(callId);
   announce(draft, callItem(draft, call, 'in_progress'));
   if (shownAs(draft, call) === 'mcp_call') {
@@ -62,7 +63,7 @@ function dropCall(draft: Draft, call: number, name: string): undefined {
 
 /** The upstream's id, or one of ours where it sent none or sends the same for several calls. */
 function unusedCallId(draft: Draft, id: string | undefined, index: number): string {
-  if (id && !draft.callIds.has(id) && !draft.newCallIds.has(id)) return id;
+  if (id && !draft.callIds.has(id) && !draft.newCallIds?.has(id)) return id;
   return callIdOf(draft.plan.seed, index);
 }
 

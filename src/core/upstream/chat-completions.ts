@@ -1,9 +1,10 @@
 /** The upstream for any Chat Completions server. */
+import { type Mapping, mapped, type Pieces } from '../pieces.ts';
 import { isRecord } from '../record.ts';
 import type { ModelEvent } from '../turn/events.ts';
 import { toChatBody } from './chat-body.ts';
 import { type ChatDecoder, chatDecoder } from './chat-decoder.ts';
-import { type ChatCompletionsOptions, chatSettings, keyHeaders } from './chat-options.ts';
+import { type ChatCompletionsOptions, type ChatSettings, chatSettings, keyHeaders } from './chat-options.ts';
 import { exchange, fetchJson, parseJson } from './exchange.ts';
 import { httpClient } from './http.ts';
 import { scrubber } from './scrub.ts';
@@ -31,28 +32,14 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   const scrub = scrubber(settings);
   const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, keyHeaders(settings), headers);
 
-  function chat(body: Fields, call: UpstreamCall): AsyncGenerator<ChatBatch> {
+  function chat(body: Fields, call: UpstreamCall): Pieces<ChatBatch> {
     const request = { path: '/chat/completions', headers: headersFor(call), body: JSON.stringify(body) };
     return exchange(client, { ...request, isLast: isDone, shown: scrub }, call);
   }
 
-  async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
+  function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
     const body = toChatBody(request, settings, (item) => call.note(skipped(item.type)));
-    const decoder = chatDecoder({ think: settings.thinkTags });
-    const memo = textMemo();
-    for await (const { whole, data } of chat(body, call)) {
-      const events: ModelEvent[] = [];
-      const failure = decodeBatch(data, { decoder, memo }, events);
-      const done = !failure && (whole || isDone(data.at(-1) ?? ''));
-      if (done) decoder.end(events, true);
-      // What came before an error still counts, and an empty batch says that the request was taken.
-      if (events.length > 0 || data.length === 0) yield events;
-      if (failure) throw scrub(failure);
-      if (done) return;
-    }
-    const events: ModelEvent[] = [];
-    decoder.end(events, false);
-    yield events;
+    return mapped(chat(body, call), decoding(settings, scrub));
   }
 
   async function models(call: UpstreamCall): Promise<readonly Fields[]> {
@@ -75,21 +62,45 @@ export function isDone(data: string): boolean {
   return data.length < LONGEST_DONE && data.trim() === DONE;
 }
 
-function decodeBatch(
-  batch: readonly string[],
-  { decoder, memo }: { readonly decoder: ChatDecoder; readonly memo: TextMemo },
-  events: ModelEvent[],
-): unknown {
-  try {
-    for (const data of batch) {
-      const text = memo.read(data);
-      if (text !== undefined) decoder.takeText(text, events);
-      else if (data !== '' && !isDone(data)) takeChunk(data, decoder, memo, events);
-    }
-  } catch (error) {
-    return error;
-  }
-  return undefined;
+/** Decodes batch by batch, with the `finish` at the end. */
+function decoding(
+  { thinkTags }: ChatSettings,
+  scrub: (error: unknown) => unknown,
+): Mapping<ChatBatch, readonly ModelEvent[]> {
+  const decoder = chatDecoder({ think: thinkTags });
+  const memo = textMemo();
+  let failure: unknown;
+  let done = false;
+
+  return {
+    map({ whole, data }) {
+      const events: ModelEvent[] = [];
+      try {
+        for (const each of data) takeData(each, decoder, memo, events);
+        done = whole || isDone(data.at(-1) ?? '');
+        if (done) decoder.end(events, true);
+      } catch (error) {
+        failure = scrub(error);
+      }
+      // What came before an error still counts, and an empty batch says that the request was taken.
+      return events.length > 0 || data.length === 0 ? events : undefined;
+    },
+    goesOn() {
+      if (failure) throw failure;
+      return !done;
+    },
+    end() {
+      const events: ModelEvent[] = [];
+      decoder.end(events, false);
+      return events;
+    },
+  };
+}
+
+function takeData(data: string, decoder: ChatDecoder, memo: TextMemo, events: ModelEvent[]): void {
+  const text = memo.read(data);
+  if (text !== undefined) decoder.takeText(text, events);
+  else if (data !== '' && !isDone(data)) takeChunk(data, decoder, memo, events);
 }
 
 function takeChunk(data: string, decoder: ChatDecoder, memo: TextMemo, events: ModelEvent[]): void {

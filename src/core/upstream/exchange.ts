@@ -1,5 +1,6 @@
 /** One exchange with a model server: a request, and its answer batch by batch as it arrives. */
 import { ApiError } from '../errors.ts';
+import { type Pieces, pieces, type Sink } from '../pieces.ts';
 import { type HttpAnswer, type HttpClient, readWhole, type Watchdog, watchdog } from './http.ts';
 import { type Inbox, openInbox } from './sse.ts';
 import type { UpstreamCall } from './upstream.ts';
@@ -26,40 +27,68 @@ export interface AnswerBatch {
 const QUIET_MS = 1000;
 
 /**
- * Posts the request and yields the answer up to its last event; an empty batch where the server took the request and is
- * silent. Throws `ApiError` where the server refuses or the connection breaks, and what the call was aborted with. One
- * generator and none inside it: at one event for each read, a layer of generators costs as much as decoding the event.
+ * Posts the request and answers it up to its last event; an empty batch where the server took the request and is silent.
+ * Throws `ApiError` where the server refuses or the connection breaks, and what the call was aborted with.
  */
-export async function* exchange(
+export function exchange(
   client: HttpClient,
   { isLast, shown = (error) => error, ...request }: ExchangeRequest,
-  call: UpstreamCall,
-): AsyncGenerator<AnswerBatch> {
-  const { signal, limits } = call;
-  const watch = watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
+  { signal, limits }: UpstreamCall,
+): Pieces<AnswerBatch> {
+  let sink: Sink<AnswerBatch>;
+  let watch: Watchdog | undefined;
   let inbox: Inbox | undefined;
-  try {
-    const answer = await client.send({ ...request, method: 'POST', signal: watch.signal });
-    if (isJson(answer)) return yield await wholeBatch(answer, watch);
-    inbox = openInbox(answer.body, { eventBytes: limits.eventBytes, quietMs: QUIET_MS, onBytes: watch.heard });
-    let heard = false;
-    for (let batch = await inbox.next(); batch; batch = await inbox.next()) {
-      heard ||= batch.length > 0;
-      const last = batch.findIndex(isLast);
-      if (last >= 0) watch.finish();
-      yield { whole: false, data: last < 0 ? batch : batch.slice(0, last + 1) };
-      if (last >= 0) return;
-    }
-    if (!heard) throw noEvents(answer);
-  } catch (error) {
-    throw shown(broken(error, watch));
-  } finally {
+  let contentType = '';
+  let heard = false;
+  let over = false;
+
+  const end = () => {
+    over = true;
     inbox?.close();
-    watch.stop();
-  }
+    watch?.stop();
+  };
+  const fail = (error: unknown) => {
+    const told = shown(watch ? broken(error, watch) : error);
+    end();
+    sink.failed(told);
+  };
+  const open = async () => {
+    watch = watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
+    const answer = await client.send({ ...request, method: 'POST', signal: watch.signal });
+    if (isJson(answer)) return last({ whole: true, data: [await readWhole(answer.body)] });
+    contentType = answer.contentType;
+    inbox = openInbox(answer.body, { eventBytes: limits.eventBytes, quietMs: QUIET_MS, onBytes: watch.heard });
+    inbox.ask(own);
+  };
+  const own: Sink<readonly string[]> = {
+    came(data) {
+      heard ||= data.length > 0;
+      const place = data.findIndex(isLast);
+      if (place >= 0) last({ whole: false, data: data.slice(0, place + 1) });
+      else sink.came({ whole: false, data });
+    },
+    ended() {
+      if (!heard) return fail(noEvents(contentType));
+      end();
+      sink.ended();
+    },
+    failed: fail,
+  };
+  const last = (batch: AnswerBatch) => {
+    watch?.finish();
+    end();
+    sink.came(batch);
+  };
+  const ask = (given: Sink<AnswerBatch>) => {
+    sink = given;
+    if (over) sink.ended();
+    else if (inbox) inbox.ask(own);
+    else open().catch(fail);
+  };
+  return pieces(ask, end);
 }
 
-function noEvents({ contentType }: HttpAnswer): ApiError {
+function noEvents(contentType: string): ApiError {
   return new ApiError('upstream_error', `The model server answered with no events (${contentType}).`);
 }
 
@@ -91,12 +120,6 @@ export function parseJson(text: string): unknown {
 
 function isJson({ contentType }: HttpAnswer): boolean {
   return /[/+]json\b/i.test(contentType);
-}
-
-async function wholeBatch({ body }: HttpAnswer, watch: Watchdog): Promise<AnswerBatch> {
-  const text = await readWhole(body);
-  watch.finish();
-  return { whole: true, data: [text] };
 }
 
 /** What really happened: the caller left, time ran out, or the connection broke in mid-answer. */

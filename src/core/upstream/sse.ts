@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
 import { ApiError } from '../errors.ts';
+import { handOver, type Sink } from '../pieces.ts';
 
 /** Characters of unread events above which the socket is paused. */
 const HIGH_WATER = 64 * 1024;
@@ -23,29 +24,42 @@ export interface SseOptions {
 
 /** The events of one body, as they arrive. */
 export interface Inbox {
-  /** The data of the events since the last call, or undefined at the end. */
-  next(): Promise<readonly string[] | undefined>;
+  /** Asks for the data of the events since the last time. */
+  ask(sink: Sink<readonly string[]>): void;
   /** Reads no more; a body that has ended gives its connection back. */
   close(): void;
 }
 
 /**
- * Reads the data of the events, only as fast as it is asked for. `next` rejects with what the body fails with, and with
+ * Reads the data of the events, only as fast as it is asked for. Fails with what the body fails with, and with
  * `upstream_error` for an event over the limit. The end is the body's; a last event without its blank line counts.
  */
 export function openInbox(body: Readable, { eventBytes, quietMs, onBytes }: SseOptions): Inbox {
   const decoder = new StringDecoder('utf8');
   let unread: Buffer[] = [];
   let events: string[] = [];
-  let waiting = 0;
+  let characters = 0;
   let ended = false;
   let failure: unknown;
-  let wake: (() => void) | undefined;
+  let waiting: Sink<readonly string[]> | undefined;
   let quiet = false;
 
+  /** Hands what there is to whoever waits for it. */
   const settle = () => {
-    wake?.();
-    wake = undefined;
+    const sink = waiting;
+    waiting = undefined;
+    if (!sink) return;
+    if (events.length > 0 || !ended) handOver(sink, takeEvents());
+    else if (failure) sink.failed(failure);
+    else sink.ended();
+  };
+  const takeEvents = () => {
+    const batch = events;
+    events = [];
+    characters = 0;
+    quiet = false;
+    body.resume();
+    return batch;
   };
   const fail = (error: unknown) => {
     failure ??= error;
@@ -58,7 +72,7 @@ export function openInbox(body: Readable, { eventBytes, quietMs, onBytes }: SseO
       if (ended) return;
       if (data.length * 3 > eventBytes && Buffer.byteLength(data) > eventBytes) return fail(eventTooLarge());
       events.push(data);
-      waiting += data.length;
+      characters += data.length;
     },
     onError(error) {
       if (error.type === 'max-buffer-size-exceeded') fail(eventTooLarge());
@@ -72,10 +86,9 @@ export function openInbox(body: Readable, { eventBytes, quietMs, onBytes }: SseO
     unread = [];
     onBytes();
     if (ended) return;
-    const before = events.length;
     parser.feed(decoder.write(bytes));
-    if (waiting > HIGH_WATER) body.pause();
-    if (before === 0 && events.length > 0) settle();
+    if (events.length > 0) settle();
+    if (characters > HIGH_WATER) body.pause();
   };
   body.on('data', (chunk: Buffer) => {
     if (unread.length === 0) process.nextTick(take);
@@ -98,16 +111,9 @@ export function openInbox(body: Readable, { eventBytes, quietMs, onBytes }: SseO
   }, quietMs);
 
   return {
-    async next() {
-      if (events.length === 0 && !ended && !quiet) await new Promise<void>((resolve) => (wake = resolve));
-      if (events.length === 0 && failure) throw failure;
-      if (events.length === 0 && ended) return undefined;
-      quiet = false;
-      const batch = events;
-      events = [];
-      waiting = 0;
-      body.resume();
-      return batch;
+    ask(sink) {
+      waiting = sink;
+      if (events.length > 0 || ended || quiet) settle();
     },
     close() {
       clearTimeout(timer);
