@@ -75,7 +75,7 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
 
   async function openSession(signal: AbortSignal): Promise<Session> {
     become('connecting', status.error);
-    const session: Session = createSession(server, settings.connectTimeoutMs, {
+    const session: Session = createSession(server, settings.openPool, {
       onListChanged: () => events.onListChanged(),
       onLost: () => lost(session),
       onClosed: () => sessions.delete(session),
@@ -103,6 +103,7 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
     become('failed', message);
     const pause = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures);
     failures += 1;
+    if (!settings.retries) return;
     retryTimer = setTimeout(() => void open().catch(() => {}), pause).unref();
     if (failures > 1) return;
     warn(`is unavailable and is tried again: ${message}`, log);
@@ -124,7 +125,7 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
 
   function warn(what: string, log: string): void {
     const itsLog = log === '' ? '' : ` Its log ends: ${redact.error(log)}`;
-    settings.warn(`mcpTools: server '${label}' ${what}${itsLog}`);
+    settings.warn(`${settings.owner}: server '${label}' ${what}${itsLog}`);
   }
 
   function told(error: unknown): string {
@@ -167,7 +168,7 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
 }
 
 /** An error in words; fetch hides the reason in its cause. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   if (!isRecord(error)) return String(error);
   const { message, cause } = error;
   return isRecord(cause) && cause.code !== undefined ? `${message} (${cause.code})` : String(message);

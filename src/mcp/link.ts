@@ -5,7 +5,7 @@ import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotoc
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { answerStreams } from './answer-streams.ts';
-import { httpPool, MESSAGE_BYTES } from './http-pool.ts';
+import { type HttpPool, MESSAGE_BYTES } from './http-pool.ts';
 import type { HttpServer, ServerSettings, StdioServer } from './server-config.ts';
 
 /** A transport that was not started yet. */
@@ -19,7 +19,7 @@ export interface Link {
 
 /** What a link needs to know. */
 export interface LinkOptions {
-  readonly connectTimeoutMs: number;
+  readonly openPool: () => HttpPool;
   /** The connection broke under a call; it cannot be relied on any more. */
   readonly onBroken: () => void;
 }
@@ -92,8 +92,8 @@ function lastLines(): { add(chunk: Buffer): void; read(): string } {
   };
 }
 
-function streamableLink({ url, headers }: HttpServer, { connectTimeoutMs, onBroken }: LinkOptions): Link {
-  const pool = httpPool(connectTimeoutMs);
+function streamableLink({ url, headers }: HttpServer, { openPool, onBroken }: LinkOptions): Link {
+  const pool = openPool();
   const fetch = answerStreams(pool.fetch, onBroken);
   const transport = new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers: { ...headers } } });
   return {
@@ -108,8 +108,8 @@ function streamableLink({ url, headers }: HttpServer, { connectTimeoutMs, onBrok
   };
 }
 
-function sseLink({ url, headers }: HttpServer, { connectTimeoutMs }: LinkOptions): Link {
-  const { fetch, close } = httpPool(connectTimeoutMs);
+function sseLink({ url, headers }: HttpServer, { openPool }: LinkOptions): Link {
+  const { fetch, close } = openPool();
   const transport = new SSEClientTransport(url, { fetch, requestInit: { headers: { ...headers } } });
   // Its event source would reconnect by itself, to a new session that was never initialised.
   transport.onerror = (error) => {

@@ -1,5 +1,6 @@
 /** The options of `mcpTools`, checked once. */
 import { checkOptions, type OptionCheck } from '../core/options-check.ts';
+import { type HttpPool, httpPool } from './http-pool.ts';
 import type { McpServerConfig } from './server-config.ts';
 
 /** Which servers there are and how their connections are kept. `undefined` means omitted. */
@@ -26,12 +27,21 @@ export interface McpSettings {
   readonly idleMs: number;
   readonly connectTimeoutMs: number;
   readonly warn: (message: string) => void;
+  /** Whose connections they are, in warnings. */
+  readonly owner: 'mcpTools' | 'remoteMcp';
+  /** Whether a server that failed is tried again in the background. */
+  readonly retries: boolean;
+  /** How much of a server's list is kept, in characters of JSON. */
+  readonly listCharacters: number;
+  /** The sockets of one session over HTTP. */
+  readonly openPool: () => HttpPool;
 }
 
 /** The longest delay that timers know; a longer one would fire at once. */
 export const LONGEST_MS = 2_147_483_647;
 
-const milliseconds: OptionCheck = (value) =>
+/** A delay that timers know. */
+export const milliseconds: OptionCheck = (value) =>
   (Number.isInteger(value) && (value as number) > 0 && (value as number) <= LONGEST_MS) ||
   `a whole number of milliseconds from 1 to ${LONGEST_MS}`;
 
@@ -47,15 +57,21 @@ export function mcpSettings(options: McpToolsOptions): McpSettings {
     connectTimeoutMs: milliseconds,
     onWarning: (value) => typeof value === 'function' || 'a function',
   });
+  const { refreshMs = 60_000, idleMs = 300_000, connectTimeoutMs = 10_000 } = options;
   return {
-    refreshMs: options.refreshMs ?? 60_000,
-    idleMs: options.idleMs ?? 300_000,
-    connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+    refreshMs,
+    idleMs,
+    connectTimeoutMs,
     warn: warner(options.onWarning),
+    owner: 'mcpTools',
+    retries: true,
+    listCharacters: Number.POSITIVE_INFINITY,
+    openPool: () => httpPool(connectTimeoutMs),
   };
 }
 
-function warner(onWarning: (message: string) => void = processWarning): (message: string) => void {
+/** Tells the host, whatever its callback does. */
+export function warner(onWarning: (message: string) => void = processWarning): (message: string) => void {
   return function warn(message) {
     try {
       onWarning(message);

@@ -180,7 +180,8 @@ function lowerCased(owner: string, headers: Readonly<Record<string, string>>): R
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-function isHeader(name: string, value: string): boolean {
+/** Whether HTTP can carry it. */
+export function isHeader(name: string, value: string): boolean {
   try {
     return new Headers({ [name]: value }).has(name);
   } catch {

@@ -7,7 +7,7 @@ import { type ConnectionStatus, createConnection } from './connection.ts';
 import type { McpSettings } from './options.ts';
 import type { McpTransport, ServerSettings } from './server-config.ts';
 import type { Session } from './session.ts';
-import { readToolList } from './tool-list.ts';
+import { type ListPage, readToolList } from './tool-list.ts';
 import { toToolResult } from './tool-result.ts';
 
 /** How one server is doing, for a health route; free of secrets. */
@@ -18,7 +18,7 @@ export interface McpServerStatus extends ConnectionStatus {
   readonly tools: number;
 }
 
-/** One server's part of `mcpTools`. */
+/** The tools of one server. */
 export interface ServerTools {
   readonly label: string;
   /** Waits for the first connection, never longer than that may take; later from the cache. Never rejects. */
@@ -42,9 +42,10 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
   let changeTimer: NodeJS.Timeout | undefined;
 
   async function load(session: Session, signal: AbortSignal): Promise<void> {
-    const list = await readToolList(server, (params) => session.request('tools/list', params, signal));
+    const listPage: ListPage = (params) => session.request('tools/list', params, signal);
+    const list = await readToolList(server, listPage, settings.listCharacters);
     if (list.unusable > 0 && list.unusable !== unusable)
-      settings.warn(`mcpTools: server '${label}': ${list.unusable} tools are left out: unusable, or too many`);
+      settings.warn(`${settings.owner}: server '${label}': ${list.unusable} tools are left out: unusable, or too many`);
     ({ tools, unusable } = list);
     listedAt = Date.now();
   }

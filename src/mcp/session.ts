@@ -2,6 +2,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { ResultSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { untilAborted } from '../core/until-aborted.ts';
+import type { HttpPool } from './http-pool.ts';
 import { openLink } from './link.ts';
 import { LONGEST_MS } from './options.ts';
 import type { ServerSettings } from './server-config.ts';
@@ -42,8 +43,8 @@ export const CLIENT_INFO = { name: 'express-open-responses', version: '0.1.0' };
 const GIVEN_UP = 'The client gave the request up.';
 
 /** A session that is not open yet. */
-export function createSession(server: ServerSettings, connectTimeoutMs: number, events: SessionEvents): Session {
-  const link = openLink(server, { connectTimeoutMs, onBroken: () => events.onLost() });
+export function createSession(server: ServerSettings, openPool: () => HttpPool, events: SessionEvents): Session {
+  const link = openLink(server, { openPool, onBroken: () => events.onLost() });
   const client = new Client(CLIENT_INFO, { capabilities: {} });
   const inFlight = new Set<() => void>();
   let retired = false;

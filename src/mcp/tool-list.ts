@@ -20,33 +20,45 @@ const DESCRIPTION_CHARACTERS = 4_096;
 /** Characters of a tool's schema, as JSON. */
 const SCHEMA_CHARACTERS = 128 * 1024;
 
-/** Reads all pages. A server without tools has none; what else goes wrong is thrown. */
-export async function readToolList(server: ServerSettings, listPage: ListPage): Promise<ToolList> {
-  const found = await rawTools(listPage);
-  const allowed = found.filter((tool) => !isRecord(tool) || server.allows(String(tool.name)));
-  const usable = uniqueByName(allowed.flatMap((tool) => providedTool(server, tool) ?? [])).slice(0, TOOLS);
-  return { tools: usable, unusable: allowed.length - usable.length };
+/**
+ * Reads all pages, and keeps tools up to this many characters of JSON in all. A server without tools has none; what else
+ * goes wrong is thrown.
+ */
+export async function readToolList(
+  server: ServerSettings,
+  listPage: ListPage,
+  characters = Number.POSITIVE_INFINITY,
+): Promise<ToolList> {
+  const byName = new Map<string, ProvidedTool>();
+  let room = characters;
+  let unusable = 0;
+  for await (const json of rawTools(listPage)) {
+    if (isRecord(json) && !server.allows(String(json.name))) continue;
+    const tool = providedTool(server, json);
+    if (tool) room -= JSON.stringify(tool).length;
+    if (!tool || byName.has(tool.name) || byName.size === TOOLS || room < 0) unusable += 1;
+    else byName.set(tool.name, tool);
+  }
+  return { tools: [...byName.values()], unusable };
 }
 
-async function rawTools(listPage: ListPage): Promise<readonly unknown[]> {
-  const found: unknown[] = [];
+/** One after the other, so that a page is let go of before the next one comes: a page may hold megabytes. */
+async function* rawTools(listPage: ListPage): AsyncGenerator<unknown> {
+  let found = 0;
   let cursor: unknown;
-  for (let page = 0; page < PAGES && found.length <= TOOLS; page += 1) {
+  for (let page = 0; page < PAGES && found <= TOOLS; page += 1) {
     const result = await listPage(cursor === undefined ? {} : { cursor }).catch(noToolsAtAll);
-    if (Array.isArray(result.tools)) found.push(...result.tools.slice(0, TOOLS + 1));
+    const tools: readonly unknown[] = Array.isArray(result.tools) ? result.tools.slice(0, TOOLS + 1) : [];
+    found += tools.length;
+    yield* tools;
     cursor = result.nextCursor;
     if (typeof cursor !== 'string' || cursor === '') break;
   }
-  return found;
 }
 
 function noToolsAtAll(error: unknown): Readonly<Record<string, unknown>> {
   if (error instanceof McpError && error.code === ErrorCode.MethodNotFound) return {};
   throw error;
-}
-
-function uniqueByName(tools: readonly ProvidedTool[]): readonly ProvidedTool[] {
-  return tools.filter(({ name }, place) => tools.findIndex((tool) => tool.name === name) === place);
 }
 
 function providedTool({ label, redact }: ServerSettings, json: unknown): ProvidedTool | undefined {

@@ -1,7 +1,14 @@
 /** The test tools over streamable HTTP and SSE, in this process, on a free port, with every request and socket on record. */
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
@@ -24,6 +31,8 @@ export interface McpHttpOptions {
   readonly json?: boolean;
   /** The port to take; a free one by default. */
   readonly port?: number;
+  /** The certificate to speak TLS with. */
+  readonly tls?: { readonly key: string; readonly cert: string };
 }
 
 /** A running server. */
@@ -92,13 +101,14 @@ export async function startMcpServer(options: McpHttpOptions = {}): Promise<McpH
     for (const socket of open) socket.destroy();
   }
 
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     const { method = '', url = '', headers } = request;
     requests.push({ method, url, headers });
     events.emit('request', method);
     if (result.refuseWith) return void response.writeHead(result.refuseWith.status).end(result.refuseWith.body);
     void (url.startsWith('/sse') ? sse(request, response) : streamable(request, response));
-  });
+  };
+  const server = options.tls ? createTlsServer(options.tls, listener) : createServer(listener);
   // Sockets that a client forgets to close stay open for as long as a test runs.
   server.keepAliveTimeout = 60_000;
   server.on('connection', (socket) => {
