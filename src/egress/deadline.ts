@@ -14,8 +14,13 @@ export interface Deadline {
   end(): void;
 }
 
-/** Starts the clock. */
-export function deadline(timeoutMs: number, target: string, caller?: AbortSignal | null): Deadline {
+/** Starts the clock; `onEnd` is told when it has let go. */
+export function deadline(
+  timeoutMs: number,
+  target: string,
+  caller: AbortSignal | null | undefined,
+  onEnd: () => void,
+): Deadline {
   const controller = new AbortController();
   const { signal } = controller;
   let timer: NodeJS.Timeout | undefined;
@@ -32,6 +37,7 @@ export function deadline(timeoutMs: number, target: string, caller?: AbortSignal
   const end = () => {
     clearTimeout(timer);
     caller?.removeEventListener('abort', forward);
+    onEnd();
   };
   const cut = <Cause>(error: Cause): Cause => {
     end();

@@ -33,14 +33,17 @@ const SOCKETS = 128;
 /** Opens the door. A bad policy is a `TypeError` that names the option. */
 export function egressGuard(policy: EgressPolicy = {}, resources: EgressResources = {}): EgressGuard {
   const settings = egressSettings(policy);
+  const { timeoutMs } = settings;
   const dispatcher = dispatcherOf(settings, resources);
+  const clocks = new Set<Deadline>();
   return {
     check(url) {
       checkUrl(url, settings);
     },
     async fetch(url, init = {}) {
       const first = firstHop(url, init, settings);
-      const clock = deadline(settings.timeoutMs, targetOf(first.url), init.signal);
+      const clock: Deadline = deadline(timeoutMs, targetOf(first.url), init.signal, () => clocks.delete(clock));
+      clocks.add(clock);
       try {
         const { hop, response } = await answerTo(first, { settings, dispatcher, clock, redirect: init.redirect });
         return limitedResponse(response, { maxBytes: settings.maxBytes, target: targetOf(hop.url) }, clock);
@@ -48,7 +51,11 @@ export function egressGuard(policy: EgressPolicy = {}, resources: EgressResource
         throw clock.cut(refusalIn(error) ?? error);
       }
     },
-    close: () => dispatcher.destroy(),
+    close() {
+      // An answer that nobody reads is not told of its socket's end, and its clock would run on.
+      for (const clock of clocks) clock.cut(new Error('The egress guard was closed.'));
+      return dispatcher.destroy();
+    },
   };
 }
 

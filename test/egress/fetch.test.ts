@@ -286,6 +286,22 @@ describe('answers', () => {
     expect([error, left.length]).toEqual([expect.objectContaining({ name: 'RangeError' }), 1]);
   });
 
+  it('[T-09] that nobody reads leave no timer behind when the guard is closed', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const { guard, url } = await opened((_req, res) => res.end(Buffer.alloc(MB)));
+    const before = timers();
+    const responses = await Promise.all([guard.fetch(url), guard.fetch(url)]);
+    const reading = timers();
+    await guard.close();
+    const left = timers();
+    const readings = await Promise.all(responses.map((response) => readingOf(Promise.resolve(response))));
+    expect([reading - before >= 2, left <= before, readings]).toEqual([
+      true,
+      true,
+      [expect.any(Error), expect.any(Error)],
+    ]);
+  });
+
   it('[T-09] that never begin are cut', async () => {
     const { guard, url } = await opened(() => {}, { timeoutMs: 50 });
     expect(await readingOf(guard.fetch(url))).toEqual(coded('answer_too_slow'));

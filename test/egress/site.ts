@@ -35,6 +35,7 @@ export function certificateFor(names: readonly string[]): Certificate | undefine
 
 /** One request as a site saw it. */
 export interface SeenRequest {
+  readonly method: string | undefined;
   readonly url: string | undefined;
   readonly host: string | undefined;
   /** The name that the TLS greeting asked for. */
@@ -57,7 +58,7 @@ export async function startSite(answer: RequestListener, certificate?: Certifica
   let connections = 0;
   const listener: RequestListener = (req, res) => {
     const { servername } = req.socket as { servername?: string | false | null };
-    requests.push({ url: req.url, host: req.headers.host, servername, headers: req.headers });
+    requests.push({ method: req.method, url: req.url, host: req.headers.host, servername, headers: req.headers });
     answer(req, res);
   };
   const server: Server = certificate ? createTlsServer(certificate, listener) : createServer(listener);

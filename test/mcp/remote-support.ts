@@ -1,0 +1,107 @@
+/** Remote MCP servers over TLS on loopback, under names that a resolver of the test knows, and `remoteMcp` before them. */
+import { once } from 'node:events';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import type { ToolProvider } from '../../src/core/tools/provider.ts';
+import type { RemoteServer, RemoteServers } from '../../src/core/tools/remote-servers.ts';
+import { type RemoteMcpOptions, remoteMcp } from '../../src/mcp/index.ts';
+import { certificateFor, type Site, startSite } from '../egress/site.ts';
+import { closeLater, never, startServer } from '../support/mcp-client.ts';
+import type { McpHttpOptions, McpHttpServer } from '../support/mcp-http-server.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What all servers of these tests are called. */
+export const HOST = 'tools.example';
+
+const certificate = certificateFor([`DNS:${HOST}`]);
+
+/** As `describe`, but skipped where there is no `openssl` to make a certificate. */
+export const describeRemote = certificate ? describe : describe.skip;
+
+/** The test server, over TLS. */
+export function startRemote(options: McpHttpOptions = {}): Promise<McpHttpServer> {
+  return startServer({ ...options, ...(certificate ? { tls: certificate } : {}) });
+}
+
+/** Any server, over TLS. */
+export async function startTlsSite(answer: RequestListener): Promise<Site> {
+  const site = await startSite(answer, certificate);
+  closeLater(site.close);
+  return site;
+}
+
+/** A server over streamable HTTP that answers each method as told; `undefined` says nothing. */
+export function startScripted(answer: (method: string, params: Fields) => unknown): Promise<Site> {
+  return startTlsSite(async (request, response) => {
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    const { id, method, params } = JSON.parse(await bodyOf(request));
+    if (id === undefined) return void response.writeHead(202).end();
+    const result = method === 'initialize' ? introduction(params) : answer(method, params ?? {});
+    if (result === undefined) return;
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+  });
+}
+
+function introduction({ protocolVersion }: Fields): Fields {
+  return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'scripted', version: '1' } };
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  request.setEncoding('utf8');
+  return (await request.toArray()).join('');
+}
+
+/** A server of that name as a request gives it. */
+export function named(
+  { port }: { readonly port: number },
+  parts: Partial<RemoteServer> & { readonly path?: string } = {},
+) {
+  const { path = '/mcp', ...given } = parts;
+  return { label: 'docs', url: `https://${HOST}:${port}${path}`, headers: {}, param: 'tools[2]', ...given };
+}
+
+/** `remoteMcp` that may go to these servers alone. */
+export function remoteFor(
+  servers: readonly { readonly port: number }[],
+  options: RemoteMcpOptions = {},
+): RemoteServers {
+  const remote = remoteMcp({
+    egress: { allow: [{ host: HOST }], ports: [443, ...servers.map(({ port }) => port)] },
+    egressResources: { resolve: async () => ['127.0.0.1'], ca: certificate?.cert },
+    ...options,
+  });
+  closeLater(remote.close);
+  return remote;
+}
+
+/** What `remoteFor` lets out, with more of the policy. */
+export function egressTo({ port }: { readonly port: number }, policy: RemoteMcpOptions['egress']): RemoteMcpOptions {
+  return { egress: { allow: [{ host: HOST }], ports: [port], ...policy } };
+}
+
+/** Resources whose resolver answers each time the next list of addresses, the last again and again. */
+export function resolving(...answers: readonly (readonly string[])[]): RemoteMcpOptions {
+  let asked = 0;
+  const resolve = async () => answers[Math.min(asked++, answers.length - 1)] ?? [];
+  return { egressResources: { resolve, ca: certificate?.cert } };
+}
+
+/** Calls a tool of a provider. */
+export function callOf(provider: ToolProvider, name: string, args: Fields = {}, signal = never()) {
+  const call = { server: 'docs', name, arguments: args, scope: 'a', requestId: 'req', request: undefined };
+  return provider.call(call, signal);
+}
+
+/** The names of a provider's tools. */
+export async function namesOf(provider: ToolProvider): Promise<readonly string[]> {
+  return (await provider.list(never())).map(({ name }) => name);
+}
+
+/** Calls a tool that does not return, and waits until it runs. */
+export async function startSlow(provider: ToolProvider, { events }: McpHttpServer, signal = never()) {
+  const running = once(events, 'call:slow');
+  const ended = callOf(provider, 'slow', {}, signal).catch((error: unknown) => error);
+  await running;
+  return { ended };
+}
