@@ -1,11 +1,10 @@
 /** Real servers on loopback that count who connects, a certificate for them, and a record of every connection attempted. */
 import { execFileSync } from 'node:child_process';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -90,12 +89,17 @@ export interface ConnectionWatch {
 /** Records every connection attempt of this process, whether anybody listens there or not. */
 export function watchConnections(): ConnectionWatch {
   const attempts: string[] = [];
-  const onSocket = (message: unknown) => {
-    const { socket } = message as { readonly socket: Socket };
-    socket.on('connectionAttempt', (address: string) => attempts.push(address));
+  const { connect } = Socket.prototype;
+  // Not the channel `net.client.socket`, which is not told of sockets for TLS.
+  Socket.prototype.connect = function watchedConnect(...args: unknown[]) {
+    this.on('connectionAttempt', (address: string) => attempts.push(address));
+    // The cast: all overloads take what they are given.
+    return connect.apply(this, args as Parameters<typeof connect>);
   };
-  subscribe('net.client.socket', onSocket);
-  return { attempts, stop: () => unsubscribe('net.client.socket', onSocket) };
+  const stop = () => {
+    Socket.prototype.connect = connect;
+  };
+  return { attempts, stop };
 }
 
 /** What the promise was rejected with; a promise that was not is a fault of its own. */

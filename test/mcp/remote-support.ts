@@ -80,11 +80,9 @@ export function egressTo({ port }: { readonly port: number }, policy: RemoteMcpO
   return { egress: { allow: [{ host: HOST }], ports: [port], ...policy } };
 }
 
-/** Resources whose resolver answers each time the next list of addresses, the last again and again. */
-export function resolving(...answers: readonly (readonly string[])[]): RemoteMcpOptions {
-  let asked = 0;
-  const resolve = async () => answers[Math.min(asked++, answers.length - 1)] ?? [];
-  return { egressResources: { resolve, ca: certificate?.cert } };
+/** Names have these addresses. */
+export function resolving(addresses: readonly string[]): RemoteMcpOptions {
+  return { egressResources: { resolve: async () => addresses, ca: certificate?.cert } };
 }
 
 /** Calls a tool of a provider. */

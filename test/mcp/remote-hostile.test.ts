@@ -1,0 +1,373 @@
+/** What remote servers do to hosts that connect to them, and what requests try with them: the process lives, and tells nothing. */
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { inspect } from 'node:util';
+import { type ConnectionWatch, watchConnections } from '../egress/site.ts';
+import { closeAll, failureOf, never } from '../support/mcp-client.ts';
+import {
+  callOf,
+  describeRemote,
+  egressTo,
+  HOST,
+  named,
+  namesOf,
+  remoteFor,
+  resolving,
+  startRemote,
+  startScripted,
+  startTlsSite,
+} from './remote-support.ts';
+
+const SECRET = 'hunter2-hunter2-hunter2';
+const MB = 1024 * 1024;
+
+let watch: ConnectionWatch;
+beforeEach(() => {
+  watch = watchConnections();
+});
+afterEach(async () => {
+  watch.stop();
+  await closeAll();
+});
+
+const refused = { status: 400, code: 'invalid_value', param: 'tools[2].server_url' };
+const unavailable = { status: 422, code: 'mcp_server_unavailable', param: 'tools[2]' };
+const attempted = () => [...new Set(watch.attempts)];
+
+/** Everything that an error could show in a log. */
+function unseen(...values: readonly unknown[]): void {
+  expect(inspect(values, { depth: 20, showHidden: true })).not.toContain('hunter2');
+}
+
+describeRemote('URLs that requests may not name', () => {
+  it.each([
+    'http://tools.example/mcp',
+    'https://127.0.0.1/mcp',
+    'https://0x7f000001/mcp',
+    'https://2130706433/mcp',
+    'https://[::1]/mcp',
+    'https://[::ffff:127.0.0.1]/sse',
+    'https://localhost/mcp',
+    'https://a.localhost/mcp',
+    'https://10.0.0.1/mcp',
+    'https://169.254.169.254/latest/meta-data/',
+    'https://[fd00:ec2::254]/latest/meta-data/',
+    'https://8.8.8.8/mcp',
+    'https://user:password@tools.example/mcp',
+    'https://tools.example./mcp',
+    'https://tools.example:22/mcp',
+    'https://other.example/mcp',
+    'https://tools.example.evil.test/mcp',
+    'file:///etc/passwd',
+    'ws://tools.example/mcp',
+    '/mcp',
+    '',
+  ])('[T-09] [B-19] [B-40] refuses %j without a connection', async (url) => {
+    const remote = remoteFor([]);
+    const error = await failureOf(remote.open({ ...named({ port: 443 }), url }, 'a', never()));
+    expect([error, attempted()]).toEqual([expect.objectContaining(refused), []]);
+  });
+
+  it.each([
+    ['a private address', ['10.0.0.7']],
+    ['a metadata service', ['169.254.169.254']],
+    ['a public and a private address', ['93.184.215.14', '127.0.0.1']],
+    ['no address', []],
+  ])('[T-09] [B-19] refuses a name that has %s without a connection', async (_name, addresses) => {
+    const server = await startRemote();
+    const options = { ...egressTo(server, { allow: undefined }), ...resolving(addresses) };
+    const errors = await Promise.all(
+      ['/mcp', '/sse'].map((path) => failureOf(remoteFor([], options).open(named(server, { path }), 'a', never()))),
+    );
+    expect([errors, attempted()]).toEqual([[expect.objectContaining(refused), expect.objectContaining(refused)], []]);
+  });
+
+  it('[T-09] says no more of a URL than its host', async () => {
+    const server = await startRemote();
+    const url = (path: string) => ({ ...named(server), url: `https://${path}` });
+    const errors = await Promise.all([
+      failureOf(remoteFor([]).open(url(`other.example/${SECRET}?key=${SECRET}#${SECRET}`), 'a', never())),
+      failureOf(remoteFor([]).open(url(`${SECRET}:${SECRET}@${HOST}/`), 'a', never())),
+      failureOf(remoteFor([server], resolving([])).open(url(`${HOST}:${server.port}/${SECRET}`), 'a', never())),
+    ]);
+    expect(errors.map(({ message }) => message)).toEqual([
+      'Egress to https://other.example refused: its host is not on the allow list.',
+      'Egress to https://tools.example refused: a URL must not hold a user or a password.',
+      'Egress to tools.example refused: its name has no address.',
+    ]);
+    unseen(errors);
+  });
+
+  it.each([
+    ['a line break', { 'x-key': `${SECRET}\r\nx: y` }],
+    ['a name of its own', { 'x key': SECRET }],
+    ['the host', { host: `${SECRET}.example` }],
+    ['the length', { 'content-length': '7' }],
+  ])('[T-09] refuses headers with %s, without their values', async (_name, headers) => {
+    const server = await startRemote();
+    const error = await failureOf(remoteFor([server]).open(named(server, { headers }), 'a', never()));
+    expect([error, server.requests]).toEqual([
+      expect.objectContaining({ status: 400, code: 'invalid_value', param: 'tools[2].headers' }),
+      [],
+    ]);
+    unseen(error);
+  });
+});
+
+describeRemote('the secrets of a request', () => {
+  it('[B-15] [B-32] are not told by an error, whatever the server answers', async () => {
+    const server = await startRemote();
+    const query = encodeURIComponent(`${SECRET}?&`);
+    const parts = { headers: { authorization: `Bearer ${SECRET}`, 'x-key': SECRET } };
+    const hidden = [...SECRET].join('\u0000');
+    const body = `No ${SECRET}, no Bearer ${SECRET}, no ${hidden}, no ${query}, no /${SECRET}/mcp.${'x'.repeat(9_000)}`;
+    server.refuseWith = { status: 401, body };
+    const remote = remoteFor([server]);
+    const errors = await Promise.all(
+      [`/${SECRET}/mcp?key=${query}`, `/sse?key=${query}`].map((path) =>
+        failureOf(remote.open(named(server, { path, ...parts }), 'a', never())),
+      ),
+    );
+    expect(errors).toEqual([expect.objectContaining(unavailable), expect.objectContaining(unavailable)]);
+    expect(errors[0]?.message).toContain('No ***, no ***, no ***, no ***, no /***/mcp.xxx');
+    expect(errors.map(({ message }) => message.length <= 4_096)).toEqual([true, true]);
+    unseen(errors);
+  });
+
+  it('[B-32] are not told by tools, results, errors of calls and warnings', async () => {
+    const warnings: string[] = [];
+    const server = await startRemote();
+    const remote = remoteFor([server], { onWarning: (message) => void warnings.push(message) });
+    const headers = { authorization: `Bearer ${SECRET}` };
+    const provider = await remote.open(named(server, { headers, path: `/sse?key=${SECRET}` }), 'a', never());
+    const told = await callOf(provider, 'headers');
+    const error = await failureOf(callOf(provider, 'refuse', { because: SECRET }));
+    await failureOf(callOf(provider, 'crash'));
+    expect([String(told.content).includes('***'), error.message, warnings]).toEqual([
+      true,
+      'refused: ***',
+      [`remoteMcp: server '${HOST}:${server.port}' broke its connection, which is reopened when it is needed.`],
+    ]);
+    unseen(provider, told, error, warnings, await provider.list(never()), remote);
+  });
+
+  it.each([301, 302, 307, 308])('[T-09] do not follow a %d to a metadata service', async (status) => {
+    const location = 'https://169.254.169.254/latest/meta-data/';
+    const site = await startTlsSite((_request, response) => response.writeHead(status, { location }).end());
+    const errors = [];
+    for (const path of ['/mcp', '/sse'])
+      errors.push(await failureOf(remoteFor([site]).open(named(site, { path }), 'a', never())));
+    expect([errors, attempted(), site.requests.length]).toEqual([
+      [expect.objectContaining(unavailable), expect.objectContaining(unavailable)],
+      ['127.0.0.1'],
+      2,
+    ]);
+  });
+
+  it('[T-09] do not follow an SSE endpoint of another origin', async () => {
+    const other = await startRemote();
+    const site = await startTlsSite((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(`event: endpoint\ndata: https://${HOST}:${other.port}/mcp\n\n`);
+    });
+    const remote = remoteFor([site, other]);
+    const error = await failureOf(remote.open(named(site, { path: '/sse' }), 'a', never()));
+    expect([error, other.requests]).toEqual([expect.objectContaining(unavailable), []]);
+  });
+
+  it('[T-09] do not follow a name to an address that it did not have when the connection was opened', async () => {
+    const server = await startRemote();
+    const addresses = ['127.0.0.1'];
+    const provider = await remoteFor([server], resolving(addresses)).open(named(server), 'a', never());
+    const before = attempted();
+    addresses[0] = '169.254.169.254';
+    server.cut();
+    const errors = [await failureOf(callOf(provider, 'echo')), await failureOf(callOf(provider, 'echo'))];
+    const names = errors.map(({ name }) => name);
+    expect([names, before, attempted()]).toEqual([['McpCallError', 'McpCallError'], ['127.0.0.1'], ['127.0.0.1']]);
+  });
+});
+
+describeRemote('a hostile server', () => {
+  const soon = { connectTimeoutMs: 300 };
+
+  it('[T-09] whose list has no end has 64 pages', async () => {
+    let page = 0;
+    const site = await startScripted(() => ({ tools: [{ name: `t${page++}` }], nextCursor: 'more' }));
+    const provider = await remoteFor([site]).open(named(site), 'a', never());
+    expect([(await namesOf(provider)).length, page]).toEqual([64, 64]);
+  });
+
+  it('[T-09] whose list is large offers what fits into 1 Mi characters', async () => {
+    const warnings: string[] = [];
+    const inputSchema = { type: 'object', description: 'd'.repeat(100_000) };
+    const site = await startScripted((_method, { cursor = 0 }) => ({
+      tools: Array.from({ length: 50 }, (_tool, index) => ({ name: `t${Number(cursor) + index}`, inputSchema })),
+      ...(Number(cursor) < 450 ? { nextCursor: `${Number(cursor) + 50}` } : {}),
+    }));
+    const remote = remoteFor([site], { onWarning: (message) => void warnings.push(message) });
+    const provider = await remote.open(named(site), 'a', never());
+    expect([(await namesOf(provider)).length, warnings]).toEqual([
+      10,
+      [`remoteMcp: server '${HOST}:${site.port}': 490 tools are left out: unusable, or too many`],
+    ]);
+  });
+
+  it.each([
+    ['says nothing', () => {}],
+    [
+      'drips its head',
+      (response: ServerResponse) =>
+        drip(response, () => response.socket?.writable && response.socket.write('x'), 'HTTP/1.1 200 O'),
+    ],
+    ['drips its body', (response: ServerResponse) => drip(response.writeHead(200), () => response.write('x'))],
+  ])('[T-09] that %s is given up, and its sockets are closed', async (_name, answer) => {
+    const left: Promise<unknown>[] = [];
+    const site = await startTlsSite((request, response) => {
+      left.push(once(request.socket, 'close'));
+      answer(response);
+    });
+    const errors = [];
+    for (const path of ['/mcp', '/sse'])
+      errors.push(await failureOf(remoteFor([site], soon).open(named(site, { path }), 'a', never())));
+    await Promise.all(left);
+    expect([errors, left.length > 1]).toEqual([
+      [expect.objectContaining(unavailable), expect.objectContaining(unavailable)],
+      true,
+    ]);
+  });
+
+  function drip(response: ServerResponse, write: () => unknown, first?: string): void {
+    if (first !== undefined) response.socket?.write(first);
+    const timer = setInterval(write, 10);
+    response.once('close', () => clearInterval(timer));
+  }
+
+  it('[T-09] that never lists its tools is given up', async () => {
+    const site = await startScripted(() => undefined);
+    const error = await failureOf(remoteFor([site], soon).open(named(site), 'a', never()));
+    expect(error).toEqual(
+      expect.objectContaining({
+        ...unavailable,
+        message: "The MCP server 'docs' is not available: It did not answer within 300 ms.",
+      }),
+    );
+  });
+
+  it.each(['application/json', 'text/event-stream'])(
+    '[T-09] that answers a call with 100 MB of %s fails that call, and serves the next',
+    async (type) => {
+      let written = 0;
+      const server = await startRemote();
+      const site = await startFlooding(type, (bytes) => {
+        written += bytes;
+      });
+      const remote = remoteFor([server, site]);
+      const provider = await remote.open(named(site), 'a', never());
+      const error = await failureOf(callOf(provider, 'flood'));
+      expect([error.name, written < 100 * MB, await callOf(provider, 'small')]).toEqual([
+        'McpCallError',
+        true,
+        { content: 'small' },
+      ]);
+    },
+  );
+
+  it('[T-09] [B-40] that answers with more than egress.maxBytes fails that call', async () => {
+    const server = await startRemote();
+    const remote = remoteFor([server], egressTo(server, { maxBytes: MB }));
+    const provider = await remote.open(named(server), 'a', never());
+    const error = await failureOf(callOf(provider, 'large'));
+    expect([error.name, await callOf(provider, 'echo', { text: 'again' })]).toEqual([
+      'McpCallError',
+      { content: 'again' },
+    ]);
+  });
+
+  it('[T-09] whose texts hide something is shown without it', async () => {
+    const bell = '\u0007\u001B[2J\u0085';
+    const tag = String.fromCodePoint(0xe0041);
+    const hidden = `a\tb\nc\r${bell}d\u202Ee${tag}\u200D\u00E9`;
+    const site = await startScripted((method) =>
+      method === 'tools/list'
+        ? {
+            tools: [
+              { name: 'good', description: hidden, inputSchema: { type: 'object', description: hidden } },
+              { name: `bad${bell}`, description: 'x' },
+              { name: `good${tag}`, description: 'the same to the eye' },
+            ],
+          }
+        : { content: [{ type: 'text', text: hidden }], isError: true },
+    );
+    const provider = await remoteFor([site]).open(named(site), 'a', never());
+    const shown = 'a\tb\nc[2Jde\u200D\u00E9';
+    expect([await provider.list(never()), await callOf(provider, 'good')]).toEqual([
+      [{ name: 'good', server: 'docs', description: shown, parameters: { type: 'object', description: shown } }],
+      { content: shown, isError: true },
+    ]);
+  });
+
+  it.each([
+    ['no JSON', '<html>'],
+    ['JSON of another kind', '[1]'],
+    ['an answer to nobody', '{"jsonrpc":"2.0","id":99,"result":{}}'],
+    ['deep JSON', `${'['.repeat(100_000)}${']'.repeat(100_000)}`],
+  ])('[T-09] that answers with %s is not available', async (_name, body) => {
+    const site = await startTlsSite((_request, response) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end(body),
+    );
+    const error = await failureOf(remoteFor([site], soon).open(named(site), 'a', never()));
+    expect(error).toEqual(expect.objectContaining(unavailable));
+  });
+
+  it('[T-09] whose certificate nobody vouches for is sent nothing', async () => {
+    const server = await startRemote();
+    const resolve = async () => ['127.0.0.1'];
+    const errors = [];
+    for (const path of ['/mcp', '/sse']) {
+      const remote = remoteFor([server], { egressResources: { resolve } });
+      errors.push(await failureOf(remote.open(named(server, { path }), 'a', never())));
+    }
+    expect([errors.map(({ message }) => message), server.requests]).toEqual([
+      [
+        "The MCP server 'docs' is not available: fetch failed (DEPTH_ZERO_SELF_SIGNED_CERT)",
+        "The MCP server 'docs' is not available: SSE error: fetch failed (DEPTH_ZERO_SELF_SIGNED_CERT)",
+      ],
+      [],
+    ]);
+  });
+});
+
+/** A server whose tool `flood` answers without end, and whose tool `small` does not. */
+function startFlooding(type: string, onWritten: (bytes: number) => void) {
+  return startTlsSite(async (request, response) => {
+    request.setEncoding('utf8');
+    const body = (await request.toArray()).join('');
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    const { id, method, params } = JSON.parse(body);
+    if (id === undefined) return void response.writeHead(202).end();
+    if (params?.name === 'flood') return flood(response, type, onWritten);
+    const results: Readonly<Record<string, unknown>> = {
+      initialize: {
+        protocolVersion: params?.protocolVersion,
+        capabilities: { tools: {} },
+        serverInfo: { name: 'f', version: '1' },
+      },
+      'tools/list': { tools: [{ name: 'flood' }, { name: 'small' }] },
+      'tools/call': { content: [{ type: 'text', text: 'small' }] },
+    };
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }));
+  });
+}
+
+function flood(response: ServerResponse, type: string, onWritten: (bytes: number) => void): void {
+  const piece = Buffer.alloc(64 * 1024, 'x');
+  response.writeHead(200, { 'content-type': type });
+  response.write(type === 'text/event-stream' ? 'data: ' : '"');
+  const write = () => {
+    while (!response.destroyed && response.write(piece)) onWritten(piece.length);
+    response.once('drain', write);
+  };
+  write();
+}
