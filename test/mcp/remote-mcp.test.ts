@@ -55,6 +55,17 @@ describeRemote('a remote server', () => {
     expect([error, site.requests.map(({ method }) => method)]).toEqual([expect.objectContaining(unavailable), methods]);
   });
 
+  it('[B-18] behind a redirect to its own origin is asked over the transport that it speaks there', async () => {
+    const site = await startTlsSite(({ url }, response) =>
+      url === '/mcp' ? response.writeHead(307, { location: '/mcp/' }).end() : response.writeHead(405).end(),
+    );
+    const error = await failureOf(remoteFor([site]).open(named(site), 'a', never()));
+    expect([error, site.requests.map(({ method, url }) => `${method} ${url}`)]).toEqual([
+      expect.objectContaining(unavailable),
+      ['POST /mcp', 'POST /mcp/', 'GET /mcp', 'GET /mcp/'],
+    ]);
+  });
+
   it('[T-09] fails a call that the tool fails, as configured servers do', async () => {
     const server = await startRemote();
     const provider = await remoteFor([server]).open(named(server), 'a', never());

@@ -38,6 +38,7 @@ function fakePool() {
       closed: false,
       async close() {
         if (connection.users > 0 && !connection.failed) faults.push(`${id} was closed in use`);
+        await Promise.resolve();
         connection.closed = true;
       },
     };
