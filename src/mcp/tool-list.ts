@@ -2,6 +2,7 @@
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { isRecord } from '../core/record.ts';
 import type { ProvidedTool } from '../core/tools/provider.ts';
+import type { Redactor } from './redact.ts';
 import type { ServerSettings } from './server-config.ts';
 
 /** Asks for one page of `tools/list`. */
@@ -63,13 +64,11 @@ function noToolsAtAll(error: unknown): Readonly<Record<string, unknown>> {
 
 function providedTool({ label, redact }: ServerSettings, json: unknown): ProvidedTool | undefined {
   if (!isRecord(json) || needsTask(json)) return undefined;
-  const text = JSON.stringify({ schema: json.inputSchema, annotations: json.annotations });
-  if (text.length > SCHEMA_CHARACTERS) return undefined;
-  const { schema, annotations }: Readonly<Record<string, unknown>> = JSON.parse(text, (_key, value: unknown) =>
-    typeof value === 'string' ? redact.content(value) : value,
-  );
   const { name, description } = json;
   if (typeof name !== 'string' || name === '' || name.length > NAME_CHARACTERS) return undefined;
+  const shape = shapeOf(json, redact);
+  if (!shape) return undefined;
+  const { schema, annotations } = shape;
   return {
     name,
     server: label,
@@ -77,6 +76,20 @@ function providedTool({ label, redact }: ServerSettings, json: unknown): Provide
     ...(isRecord(schema) ? { parameters: schema } : {}),
     ...(isRecord(annotations) ? { annotations } : {}),
   };
+}
+
+/** Schema and hints, their secrets masked; undefined where they are too large, or nested deeper than the stack. */
+function shapeOf(
+  { inputSchema, annotations }: Readonly<Record<string, unknown>>,
+  redact: Redactor,
+): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const text = JSON.stringify({ schema: inputSchema, annotations });
+    if (text.length > SCHEMA_CHARACTERS) return undefined;
+    return JSON.parse(text, (_key, value: unknown) => (typeof value === 'string' ? redact.content(value) : value));
+  } catch {
+    return undefined;
+  }
 }
 
 /** Tools that only run as tasks answer a plain call with an error. */

@@ -58,6 +58,7 @@ describe('readToolList', () => {
 
   it('leaves out what cannot be called or is too large, and keeps the rest', async () => {
     const huge = { type: 'object', description: 'd'.repeat(128 * 1024) };
+    const deep = JSON.parse(`${'{"a":'.repeat(20_000)}{}${'}'.repeat(20_000)}`);
     const needsTask = { execution: { taskSupport: 'required' } };
     const tools = [
       null,
@@ -65,11 +66,12 @@ describe('readToolList', () => {
       { name: 7 },
       { name: 'n'.repeat(257) },
       { name: 'huge', inputSchema: huge },
+      { name: 'deep', inputSchema: deep },
       { name: 'task', ...needsTask },
       { name: 'good' },
       { name: 'good', description: 'again' },
     ];
-    expect(await list(tools)).toEqual({ tools: [{ name: 'good', server: 'x' }], unusable: 7 });
+    expect(await list(tools)).toEqual({ tools: [{ name: 'good', server: 'x' }], unusable: 8 });
   });
 
   it('[A-35] redacts descriptions and schemas', async () => {
