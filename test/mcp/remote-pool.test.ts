@@ -1,10 +1,14 @@
 /** The pool of remote connections: laws that hold for whatever requests come and go. */
+import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { ApiError } from '../../src/core/errors.ts';
 import type { RemoteConnection } from '../../src/mcp/remote-connection.ts';
 import { type RemotePool, remotePool } from '../../src/mcp/remote-pool.ts';
 import { same } from '../support/law.ts';
+import { closeAll, useFakeTimers } from '../support/mcp-client.ts';
 import { deferred } from '../tools/support.ts';
+
+afterEach(closeAll);
 
 const LIMITS = { maxServers: 4, maxServersPerScope: 2, idleMs: 60_000 };
 
@@ -38,7 +42,7 @@ function fakePool() {
       closed: false,
       async close() {
         if (connection.users > 0 && !connection.failed) faults.push(`${id} was closed in use`);
-        await Promise.resolve();
+        if (connection.closed) faults.push(`${id} was closed twice`);
         connection.closed = true;
       },
     };
@@ -65,17 +69,18 @@ function fakePool() {
     });
   }
 
+  const end = (id: string) => uses.get(id)?.shift()?.();
   const live = () => opened.filter(({ connection }) => !connection.closed && !connection.failed);
 
   async function run({ act, scope, server }: Step): Promise<void> {
     const id = `${scope}${server}`;
     if (act === 'begin') void begin(scope, id);
-    if (act === 'end') uses.get(id)?.shift()?.();
+    if (act === 'end') end(id);
     for (const { id: other, connection } of live()) if (act === 'fail' && other === id) connection.failed = true;
     await settled();
   }
 
-  return { pool, opened, faults, run, live };
+  return { pool, opened, faults, begin, end, run, live };
 }
 
 async function settled(): Promise<void> {
@@ -105,6 +110,52 @@ describe('remotePool', () => {
         same(opened.filter(({ connection }) => !connection.closed).length, 0, 'close leaves nothing');
       }),
     );
+  });
+
+  it('[T-09] closes what nobody has used for idleMs, and not before the last user is gone', async () => {
+    useFakeTimers();
+    const { pool, begin, end, opened } = fakePool();
+    const closed = () => opened.map(({ connection }) => connection.closed);
+    const uses = [begin('a', 'a0'), begin('a', 'a0')];
+    const idle = async () => {
+      end('a0');
+      await settled();
+      jest.advanceTimersByTime(LIMITS.idleMs);
+      return closed();
+    };
+    expect([await idle(), await idle()]).toEqual([[false], [true]]);
+    await Promise.all([...uses, pool.close()]);
+  });
+
+  it('[T-09] closes what failed as soon as its last user is gone', async () => {
+    const { opened, begin, end } = fakePool();
+    const use = begin('a', 'a0');
+    const [first] = opened;
+    if (first) first.connection.failed = true;
+    const before = first?.connection.closed;
+    end('a0');
+    await use;
+    expect([before, first?.connection.closed]).toEqual([false, true]);
+  });
+
+  it('[T-09] is closed when the last connection is', async () => {
+    const ending = deferred();
+    const pool = remotePool(LIMITS);
+    const connection = { opened: new Promise<never>(() => {}), failed: false, close: () => ending.promise };
+    await pool.use(
+      { id: 'a', scope: 'a' },
+      () => connection,
+      async () => {},
+    );
+    let closed = false;
+    const closing = pool.close().then(() => {
+      closed = true;
+    });
+    await settled();
+    const before = closed;
+    ending.resolve();
+    await closing;
+    expect([before, closed]).toEqual([false, true]);
   });
 
   it('[T-09] hands out nothing after it was closed', async () => {
