@@ -17,7 +17,8 @@ export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [
     take(draft, input);
     if (draft.bytes > draft.plan.outputBytes && !draft.ended) fail(draft, tooLarge('a response'));
   }
-  return [stateOf(draft), draft.events];
+  const { events } = draft;
+  return [stateOf(draft), events];
 }
 
 /** What a model that was cut off can no longer say: its last item is incomplete, and must stay the last. */

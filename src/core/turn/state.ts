@@ -191,29 +191,20 @@ function writingCopy({ kind, index, id, parts, part }: Readonly<Writing>): Writi
   return { kind, index, id, parts, part: copy };
 }
 
-/** The state that the copy has become. */
+/**
+ * The state that the copy has become: the copy itself, which nobody may change from now on. A second copy would be the
+ * larger half of what a step costs.
+ */
 export function stateOf(draft: Draft): TurnState {
   const { callIds, newCallIds } = draft;
-  return {
-    plan: draft.plan,
-    started: draft.started,
-    ended: draft.ended,
-    sequence: draft.sequence,
-    round: draft.round,
-    output: draft.output,
-    writing: draft.writing,
-    calls: draft.calls,
-    waiting: draft.waiting,
-    searches: draft.searches,
-    dropped: draft.dropped,
-    callIds: newCallIds ? new Set([...callIds, ...newCallIds]) : callIds,
-    usage: draft.usage,
-    callUsage: draft.callUsage,
-    finish: draft.finish,
-    stopped: draft.stopped,
-    bytes: draft.bytes,
-  };
+  if (newCallIds) draft.callIds = new Set([...callIds, ...newCallIds]);
+  draft.newCallIds = undefined;
+  draft.events = NOTHING_SAID;
+  return draft;
 }
+
+/** In place of what a step said, which belongs to its caller. */
+const NOTHING_SAID: TurnEvent[] = [];
 
 /** Whether the model was stopped in the middle, so that its last item is incomplete and must stay the last. */
 export function isCutOff({ finish }: Pick<TurnState, 'finish'>): boolean {
