@@ -112,6 +112,22 @@ export type McpCallItem = {
   readonly server_label: string;
 };
 
+/** What a run of code gave: what it printed, or a picture that it drew, as a data URL. */
+export type CodeOutput =
+  | { readonly type: 'logs'; readonly logs: string }
+  | { readonly type: 'image'; readonly url: string };
+
+/** A run of code that the model wrote. */
+export type CodeInterpreterCallItem = {
+  readonly id: string;
+  readonly type: 'code_interpreter_call';
+  readonly status: ItemStatus | 'interpreting' | 'failed';
+  readonly container_id: string;
+  readonly code: string;
+  /** Null before the run has ended, and for clients that do not ask for it. */
+  readonly outputs: readonly CodeOutput[] | null;
+};
+
 /** One tool as clients are told of it; absent fields are absent, since some clients refuse null. */
 export interface ListedTool {
   readonly name: string;
@@ -169,6 +185,7 @@ export type OutputItem =
   | CustomToolCallItem
   | FunctionCallOutputItem
   | McpCallItem
+  | CodeInterpreterCallItem
   | McpListToolsItem
   | WebSearchCallItem
   | CompactionItem;

@@ -1,6 +1,7 @@
 /** The laws of a turn, checked by replaying its events as a strict client would. */
 import { inspect, isDeepStrictEqual } from 'node:util';
 import type {
+  CodeInterpreterCallItem,
   LogProb,
   McpCallItem,
   OutputItem,
@@ -100,6 +101,8 @@ function replay(items: SeenItem[], event: TurnEvent): void {
       return endRun(openItem(items, event), event);
     case 'search-progress':
       return addSearchState(openItem(items, event), event);
+    case 'code-progress':
+      return addCodeState(openItem(items, event), event);
     case 'item-end':
       return endItem(items, event);
     case 'turn-start':
@@ -149,6 +152,9 @@ function emptied(item: OutputItem): OutputItem {
       return { ...item, status, output: '' };
     case 'mcp_call':
       return { ...item, status, arguments: '', output: null, error: null };
+    case 'code_interpreter_call':
+      law(item.container_id !== '', 'code runs in a container that is known from the start', item);
+      return { ...item, status, code: '', outputs: null };
     case 'mcp_list_tools':
       return { ...item, tools: [] };
     case 'web_search_call':
@@ -247,14 +253,17 @@ function openArguments(items: readonly SeenItem[], event: EventOf<'arguments-del
   const item = openItem(items, event);
   law(isCall(item.start), 'only a call has arguments', event);
   law(event.call === item.start.type, `a call is shown in one way (started as ${item.start.type})`, event);
-  law(item.start.type !== 'mcp_call' || item.run[0] === 'progress', 'a run begins before its arguments', event);
+  law(!RUNS.has(item.start.type) || item.run.length === 1, 'a run begins before its arguments', event);
   law(!item.argumentsEnded, 'nothing is added to arguments after their end', event);
   if (event.type === 'arguments-delta') law(event.text !== '', 'a delta says something', event);
   return item;
 }
 
+/** The calls whose runs are told. */
+const RUNS: ReadonlySet<OutputItem['type']> = new Set(['mcp_call', 'code_interpreter_call'] as const);
+
 function isCall({ type }: OutputItem): boolean {
-  return type === 'function_call' || type === 'custom_tool_call' || type === 'mcp_call';
+  return type === 'function_call' || type === 'custom_tool_call' || RUNS.has(type);
 }
 
 function endArguments(item: SeenItem, event: EventOf<'arguments-end'>): void {
@@ -286,6 +295,12 @@ function endRun(item: SeenItem, event: EventOf<'call-end' | 'list-end'>): void {
 
 function addSearchState(item: SeenItem, event: EventOf<'search-progress'>): void {
   law(item.start.type === 'web_search_call', `a search fits its item (${item.start.type})`, event);
+  item.run.push(event.state);
+}
+
+function addCodeState(item: SeenItem, event: EventOf<'code-progress'>): void {
+  law(item.start.type === 'code_interpreter_call', `a run of code fits its item (${item.start.type})`, event);
+  law(item.argumentsEnded === (event.state !== 'in_progress'), 'code runs when it is whole', event);
   item.run.push(event.state);
 }
 
@@ -322,6 +337,8 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
       return { ...start, status: 'completed', output: sameType(start, end).output };
     case 'mcp_call':
       return { ...start, arguments: text, ...resultOf(sameType(start, end), run) };
+    case 'code_interpreter_call':
+      return { ...start, code: text, ...shownBy(sameType(start, end), run) };
     case 'web_search_call':
       return { ...start, ...foundBy(sameType(start, end), run) };
     case 'compaction':
@@ -353,6 +370,22 @@ function foundBy(end: WebSearchCallItem, run: readonly string[]): Partial<WebSea
   same(run, told, 'a search is told from beginning to end');
   const sealed = encrypted === undefined ? {} : { encrypted_content: encrypted };
   return { status, ...('sources' in action ? { action } : {}), ...sealed };
+}
+
+/** Code that was whole is told to run; only a run that succeeded is told to have ended, and none has outputs before. */
+function shownBy(
+  { status, outputs }: CodeInterpreterCallItem,
+  run: readonly string[],
+): Pick<CodeInterpreterCallItem, 'status' | 'outputs'> {
+  const told = ['in_progress', ...(run.length > 1 ? ['interpreting'] : [])];
+  same(
+    run,
+    status === 'completed' ? ['in_progress', 'interpreting', 'completed'] : told,
+    'a run of code is told whole',
+  );
+  law(status !== 'failed' || run.length === 2, 'only code that ran can fail', { status, run });
+  law((status === 'incomplete') === (outputs === null), 'a run that ended has outputs', { status, outputs });
+  return { status, outputs };
 }
 
 /** A run that was told to have ended has that status and its result; one that never ended is incomplete and has none. */

@@ -26,9 +26,13 @@ type ArgumentsDelta = EventOf<
   | 'response.function_call_arguments.delta'
   | 'response.custom_tool_call_input.delta'
   | 'response.mcp_call_arguments.delta'
+  | 'response.code_interpreter_call_code.delta'
 >;
 type ArgumentsDone = EventOf<
-  'response.function_call_arguments.done' | 'response.custom_tool_call_input.done' | 'response.mcp_call_arguments.done'
+  | 'response.function_call_arguments.done'
+  | 'response.custom_tool_call_input.done'
+  | 'response.mcp_call_arguments.done'
+  | 'response.code_interpreter_call_code.done'
 >;
 type State = EventOf<
   | 'response.mcp_call.in_progress'
@@ -40,6 +44,9 @@ type State = EventOf<
   | 'response.web_search_call.in_progress'
   | 'response.web_search_call.searching'
   | 'response.web_search_call.completed'
+  | 'response.code_interpreter_call.in_progress'
+  | 'response.code_interpreter_call.interpreting'
+  | 'response.code_interpreter_call.completed'
 >;
 type OutputText = Extract<Part, { type: 'output_text' }>;
 
@@ -103,10 +110,12 @@ function replay(items: SeenItem[], event: WireEvent): void {
     case 'response.function_call_arguments.delta':
     case 'response.custom_tool_call_input.delta':
     case 'response.mcp_call_arguments.delta':
+    case 'response.code_interpreter_call_code.delta':
       return addArguments(openArguments(items, event), event);
     case 'response.function_call_arguments.done':
     case 'response.custom_tool_call_input.done':
     case 'response.mcp_call_arguments.done':
+    case 'response.code_interpreter_call_code.done':
       return endArguments(openArguments(items, event), event);
     case 'response.mcp_call.in_progress':
     case 'response.mcp_call.completed':
@@ -117,6 +126,9 @@ function replay(items: SeenItem[], event: WireEvent): void {
     case 'response.web_search_call.in_progress':
     case 'response.web_search_call.searching':
     case 'response.web_search_call.completed':
+    case 'response.code_interpreter_call.in_progress':
+    case 'response.code_interpreter_call.interpreting':
+    case 'response.code_interpreter_call.completed':
       return addState(openItem(items, event), event);
     case 'response.created':
     case 'response.queued':
@@ -150,6 +162,7 @@ function emptied(item: WireItem): WireItem {
   if (item.type === 'custom_tool_call') return { ...item, status, input: '' };
   if (item.type === 'function_call_output') return { ...item, status, output: '' };
   if (item.type === 'mcp_call') return { ...item, status, arguments: '', output: null, error: null };
+  if (item.type === 'code_interpreter_call') return { ...item, status, code: '', outputs: null };
   if (item.type === 'mcp_list_tools') return { ...item, tools: [] };
   if (item.type === 'compaction') return item;
   if (item.type === 'web_search_call') return withoutFindings({ ...item, status });
@@ -258,10 +271,19 @@ function wholePart({ type, text, annotations, logprobs }: SeenPart): Part {
 
 function openArguments(items: readonly SeenItem[], event: ArgumentsDelta | ArgumentsDone): SeenItem {
   const item = openItem(items, event);
-  const written = item.added.type === 'custom_tool_call' ? 'input' : 'arguments';
-  law(event.type.startsWith(`response.${item.added.type}_${written}.`), 'only a call has arguments', event);
+  law(
+    event.type.startsWith(`response.${item.added.type}_${writtenIn(item.added)}.`),
+    'only a call has arguments',
+    event,
+  );
   law(!item.argumentsDone, 'nothing is added to arguments that are done', event);
   return item;
+}
+
+/** The field of a call that its model wrote. */
+function writtenIn({ type }: WireItem): 'input' | 'code' | 'arguments' {
+  if (type === 'custom_tool_call') return 'input';
+  return type === 'code_interpreter_call' ? 'code' : 'arguments';
 }
 
 function addArguments(item: SeenItem, event: ArgumentsDelta): void {
@@ -270,7 +292,7 @@ function addArguments(item: SeenItem, event: ArgumentsDelta): void {
 }
 
 function endArguments(item: SeenItem, event: ArgumentsDone): void {
-  const whole = 'input' in event ? event.input : event.arguments;
+  const whole = 'input' in event ? event.input : 'code' in event ? event.code : event.arguments;
   same(whole, item.arguments, 'arguments that are done are the sum of their deltas');
   if ('name' in event) same(event.name, 'name' in item.added && item.added.name, 'done arguments name their function');
   item.argumentsDone = true;
@@ -279,7 +301,8 @@ function endArguments(item: SeenItem, event: ArgumentsDone): void {
 function addState(item: SeenItem, event: State): void {
   const state = event.type.slice(`response.${item.added.type}.`.length);
   law(event.type === `response.${item.added.type}.${state}`, `a state fits its item (${item.added.type})`, event);
-  law(state === 'in_progress' || item.added.type !== 'mcp_call' || item.argumentsDone, 'a call runs when whole', event);
+  const isWhole = item.argumentsDone || !(writtenIn(item.added) in item.added);
+  law(state === 'in_progress' || isWhole, 'a call runs when whole', event);
   item.states.push(state);
 }
 
@@ -289,20 +312,26 @@ function endItem(
 ): void {
   const item = openItem(items, { item_id: whole.id, output_index });
   law(!item.part, 'a part is done before its item', whole);
-  const hasArguments = 'arguments' in item.added || 'input' in item.added;
-  law(item.argumentsDone || !hasArguments, 'arguments are done before their call', whole);
+  law(item.argumentsDone || !(writtenIn(item.added) in item.added), 'arguments are done before their call', whole);
   law(!('status' in whole) || whole.status !== 'in_progress', 'an item that is done is no longer in progress', whole);
-  same(item.states, statesOf(whole), 'a run and a listing are told from beginning to end');
+  same(item.states, statesOf(whole, item.states), 'a run and a listing are told from beginning to end');
   same(whole, rebuilt(item, whole), 'an item that is done is the sum of what was said of it');
   item.done = whole;
 }
 
-function statesOf(item: WireItem): readonly string[] {
+function statesOf(item: WireItem, seen: readonly string[]): readonly string[] {
   if (item.type === 'mcp_list_tools') return ['in_progress', 'completed'];
   if (item.type === 'web_search_call')
     return ['in_progress', 'searching', ...(item.status === 'completed' ? ['completed'] : [])];
+  if (item.type === 'code_interpreter_call') return codeStates(item.status, seen);
   if (item.type !== 'mcp_call') return [];
   return item.status === 'incomplete' ? ['in_progress'] : ['in_progress', item.status];
+}
+
+/** Where the turn fails, code may have begun to run or not. */
+function codeStates(status: string, seen: readonly string[]): readonly string[] {
+  if (status === 'completed') return ['in_progress', 'interpreting', 'completed'];
+  return status === 'failed' || seen.length > 1 ? ['in_progress', 'interpreting'] : ['in_progress'];
 }
 
 /** The item from what was told of it; what only its end can tell is taken from there. */
@@ -314,6 +343,8 @@ function rebuilt({ added, parts, arguments: text }: SeenItem, done: WireItem): u
   if (added.type === 'function_call_output') return { ...added, ...status, output: 'output' in done && done.output };
   if (added.type === 'mcp_list_tools') return { ...added, tools: 'tools' in done && done.tools };
   if (added.type === 'mcp_call') return { ...added, ...status, arguments: text, ...resultOf(done) };
+  if (added.type === 'code_interpreter_call')
+    return { ...added, ...status, code: text, outputs: 'outputs' in done && done.outputs };
   if (added.type === 'compaction') return added;
   if (added.type === 'web_search_call' && done.type === added.type) {
     same(withoutFindings({ ...done, status: 'in_progress' }), added, 'a search that is done is the one that was added');

@@ -83,6 +83,21 @@ const item = z.discriminatedUnion('type', [
     server_label: name,
   }),
   z.strictObject({
+    id: z.string().regex(/^ci_/),
+    type: z.literal('code_interpreter_call'),
+    status: z.enum([...itemStatus.options, 'interpreting', 'failed']),
+    container_id: z.string().regex(/^cntr_/),
+    code: text,
+    outputs: z
+      .array(
+        z.discriminatedUnion('type', [
+          z.strictObject({ type: z.literal('logs'), logs: text }),
+          z.strictObject({ type: z.literal('image'), url: name }),
+        ]),
+      )
+      .nullable(),
+  }),
+  z.strictObject({
     id: z.string().regex(/^mcpl_/),
     type: z.literal('mcp_list_tools'),
     server_label: name,
@@ -238,6 +253,11 @@ const wireEvent = z.discriminatedUnion('type', [
   event('response.mcp_call_arguments.done', { ...inItem, arguments: text }),
   event('response.mcp_call.completed', inItem),
   event('response.mcp_call.failed', inItem),
+  event('response.code_interpreter_call.in_progress', inItem),
+  event('response.code_interpreter_call_code.delta', { ...inItem, ...delta }),
+  event('response.code_interpreter_call_code.done', { ...inItem, code: text }),
+  event('response.code_interpreter_call.interpreting', inItem),
+  event('response.code_interpreter_call.completed', inItem),
   event('response.mcp_list_tools.in_progress', inItem),
   event('response.mcp_list_tools.completed', inItem),
   event('response.mcp_list_tools.failed', inItem),

@@ -69,6 +69,8 @@ function encode(event: TurnEvent, options: EncodeOptions): string {
       return stateFrame('mcp_call.in_progress', event);
     case 'call-end':
       return stateFrame(`mcp_call.${event.status}`, event);
+    case 'code-progress':
+      return stateFrame(`code_interpreter_call.${event.state}`, event);
     case 'list-progress':
       return stateFrame('mcp_list_tools.in_progress', event);
     case 'list-end':
@@ -179,6 +181,15 @@ const ARGUMENTS: Readonly<Record<CallType, string>> = {
   function_call: 'function_call_arguments',
   custom_tool_call: 'custom_tool_call_input',
   mcp_call: 'mcp_call_arguments',
+  code_interpreter_call: 'code_interpreter_call_code',
+};
+
+/** The field for all of it together. */
+const WHOLE: Readonly<Record<CallType, string>> = {
+  function_call: 'arguments',
+  custom_tool_call: 'input',
+  mcp_call: 'arguments',
+  code_interpreter_call: 'code',
 };
 
 function argumentsDelta({ call, sequence, itemId, index, text }: Of<'arguments-delta'>): string {
@@ -188,15 +199,18 @@ function argumentsDelta({ call, sequence, itemId, index, text }: Of<'arguments-d
 
 function argumentsEnd({ call, sequence, itemId, index, name, arguments: text }: Of<'arguments-end'>): string {
   const named = call === 'function_call' ? { name } : {};
-  const whole = call === 'custom_tool_call' ? { input: text } : { ...named, arguments: text };
-  const fields = { sequence_number: sequence, item_id: itemId, output_index: index, ...whole };
+  const fields = { sequence_number: sequence, item_id: itemId, output_index: index, ...named, [WHOLE[call]]: text };
   return written(`response.${ARGUMENTS[call]}.done`, fields);
 }
 
 /** Nothing but where and what: with an error in it, every SDK takes the whole stream for failed. */
 function stateFrame(
   name: string,
-  { sequence, itemId, index }: Of<'call-progress' | 'call-end' | 'list-progress' | 'list-end' | 'search-progress'>,
+  {
+    sequence,
+    itemId,
+    index,
+  }: Of<'call-progress' | 'call-end' | 'code-progress' | 'list-progress' | 'list-end' | 'search-progress'>,
 ) {
   return written(`response.${name}`, { sequence_number: sequence, item_id: itemId, output_index: index });
 }

@@ -1,6 +1,7 @@
 /** The two vocabularies of a turn: what a model says, and what a turn says to its encoders. */
 import type { ErrorBody } from '../errors.ts';
 import type {
+  CodeOutput,
   ListedTool,
   LogProb,
   OutputItem,
@@ -65,7 +66,14 @@ export type IncompleteReason = 'max_output_tokens' | 'content_filter' | 'max_too
 export type TurnControl =
   | { readonly type: 'start' }
   | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
-  | { readonly type: 'tool-result'; readonly index: number; readonly output: ToolOutput; readonly failed: boolean }
+  /** `outputs` is what a run of code is shown with; without any it is `output`. */
+  | {
+      readonly type: 'tool-result';
+      readonly index: number;
+      readonly output: ToolOutput;
+      readonly failed: boolean;
+      readonly outputs?: readonly CodeOutput[];
+    }
   /** The conversation was compacted, at that cost. */
   | { readonly type: 'compacted'; readonly encrypted: string; readonly usage: Usage }
   | { readonly type: 'keepalive' }
@@ -107,8 +115,14 @@ interface InPart extends InItem {
 /** How far a look into the web has come; one that failed is told by its item only. */
 export type SearchState = 'in_progress' | 'searching' | 'completed';
 
-/** How a call is shown: as one that the client runs, with arguments or with free text, or as one that the server runs. */
-export type CallType = 'function_call' | 'custom_tool_call' | 'mcp_call';
+/** How far a run of code has come; one that failed is told by its item only. */
+export type CodeState = 'in_progress' | 'interpreting' | 'completed';
+
+/**
+ * How a call is shown: as one that the client runs, with arguments or with free text, or as one that the server runs,
+ * with arguments or with code.
+ */
+export type CallType = 'function_call' | 'custom_tool_call' | 'mcp_call' | 'code_interpreter_call';
 
 /**
  * What a turn says. Starts and ends balance, and the last event is one `turn-end`.
@@ -147,6 +161,7 @@ export type TurnEvent =
       readonly arguments: string;
     } & InItem)
   | ({ readonly type: 'call-end'; readonly status: 'completed' | 'failed' } & InItem)
+  | ({ readonly type: 'code-progress'; readonly state: CodeState } & InItem)
   | ({ readonly type: 'list-progress' } & InItem)
   | ({ readonly type: 'list-end' } & InItem)
   | ({ readonly type: 'search-progress'; readonly state: SearchState } & InItem)

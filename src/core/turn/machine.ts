@@ -59,7 +59,7 @@ function take(draft: Draft, input: TurnInput): void {
     case 'finish':
       return finishModelCall(draft, input.reason);
     case 'tool-result':
-      return writeResult(draft, input.index, input.output, input.failed);
+      return writeResult(draft, input);
     case 'tools-listed':
       return writeToolList(draft, input.server, input.tools);
     case 'compacted':

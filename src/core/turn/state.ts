@@ -7,6 +7,8 @@ import type { TextField } from './text-field.ts';
 export interface ToolOwner {
   readonly server: string;
   readonly name: string;
+  /** The container in which it runs code: its calls are shown as `code_interpreter_call`. */
+  readonly container?: string;
 }
 
 /** How the client knows a tool of its own; models know only functions without namespaces. */
@@ -27,7 +29,7 @@ export interface TurnPlan {
   readonly allowedTools?: ReadonlySet<string>;
   /** The tools that the server runs, by the name that the model knows. */
   readonly owners: ReadonlyMap<string, ToolOwner>;
-  /** Whether their calls are shown as `mcp_call`, or as `function_call` and `function_call_output`. */
+  /** Whether their calls, but for runs of code, are shown as `mcp_call`, or as `function_call` and `function_call_output`. */
   readonly ownedAs: 'mcp_call' | 'function_call';
   /** How the client knows its own tools, by the name that the model knows; plain functions need none. */
   readonly forms?: ReadonlyMap<string, ToolForm>;
@@ -68,7 +70,7 @@ export interface OpenCall {
   readonly owner: ToolOwner | undefined;
   readonly form: ToolForm | undefined;
   readonly arguments: string;
-  /** The free text of a custom tool, as far as it can be told, and where the reading of it stands. */
+  /** The free text of a custom tool, or the code, as far as it can be told, and where the reading of it stands. */
   readonly input: string;
   readonly reading: TextField;
 }

@@ -1,8 +1,9 @@
 /** The machine's hand for tool calls: their arguments, and for the server's own tools their results. */
 import { callIdOf } from '../ids.ts';
-import type { ItemStatus, ListedTool, McpCallItem, OutputItem, ToolOutput } from '../items.ts';
+import type { ItemStatus, ListedTool, ToolOutput } from '../items.ts';
 import { isRecord } from '../record.ts';
-import type { CallType, TurnInput } from './events.ts';
+import { type CallResult, callItem, clientsName, ranItem, shownAs } from './call-items.ts';
+import type { CallType, CodeState, TurnInput } from './events.ts';
 import { type Draft, isCutOff, type OpenCall, type WaitingCall } from './state.ts';
 import { FIELD_START, readField } from './text-field.ts';
 import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
@@ -35,16 +36,16 @@ function openCall(draft: Draft, delta: CallDelta): OpenCall | undefined {
   const callId = unusedCallId(draft, delta.id, index);
   const owner = draft.plan.owners.get(name);
   const form = draft.plan.forms?.get(name);
-  const id = nextItemId(draft, ID_PREFIX[shownAs(draft, { owner, form })]);
+  const shown = shownAs(draft.plan, { owner, form });
+  const id = nextItemId(draft, ID_PREFIX[shown]);
   const nothing = { arguments: '', input: '', reading: FIELD_START };
   const call: OpenCall = { call: delta.call, index, id, callId, name, owner, form, ...nothing };
   draft.calls.push(call);
   draft.newCallIds ??= new Set();
   draft.newCallIds.add(callId);
-  announce(draft, callItem(draft, call, 'in_progress'));
-  if (shownAs(draft, call) === 'mcp_call') {
-    draft.events.push({ type: 'call-progress', sequence: draft.sequence++, index, itemId: id });
-  }
+  announce(draft, callItem(draft.plan, call, 'in_progress'));
+  if (shown === 'code_interpreter_call') tellCode(draft, call, 'in_progress');
+  if (shown === 'mcp_call') draft.events.push({ type: 'call-progress', sequence: draft.sequence++, index, itemId: id });
   draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(callId);
   return call;
 }
@@ -53,7 +54,20 @@ const ID_PREFIX: Readonly<Record<CallType, string>> = {
   function_call: 'fc',
   custom_tool_call: 'ctc',
   mcp_call: 'mcp',
+  code_interpreter_call: 'ci',
 };
+
+/** The argument that is all that such a call is shown with. */
+const TEXT_FIELD: Readonly<Record<CallType, string | undefined>> = {
+  function_call: undefined,
+  custom_tool_call: 'input',
+  mcp_call: undefined,
+  code_interpreter_call: 'code',
+};
+
+function textFieldOf({ plan }: Draft, call: OpenCall): string | undefined {
+  return TEXT_FIELD[shownAs(plan, call)];
+}
 
 /** `allowed_tools` is a hard limit: a call outside it is never shown, however the model came to make it. */
 function dropCall(draft: Draft, call: number, name: string): undefined {
@@ -67,57 +81,18 @@ function unusedCallId(draft: Draft, id: string | undefined, index: number): stri
   return callIdOf(draft.plan.seed, index);
 }
 
-function shownAs({ plan }: Draft, { owner, form }: Pick<OpenCall, 'owner' | 'form'>): CallType {
-  if (owner) return plan.ownedAs;
-  return form?.kind === 'custom' ? 'custom_tool_call' : 'function_call';
-}
-
-function callItem(draft: Draft, call: OpenCall, status: ItemStatus): OutputItem {
-  if (call.owner && shownAs(draft, call) === 'mcp_call') return mcpCall(call as WaitingCall, status, null, null);
-  const { id, callId, input, arguments: text } = call;
-  const said = { status, call_id: callId, ...clientsName(call) };
-  return shownAs(draft, call) === 'custom_tool_call'
-    ? { id, type: 'custom_tool_call', ...said, input }
-    : { id, type: 'function_call', ...said, arguments: text };
-}
-
-/** What the client calls the tool. */
-function clientsName({ name, form }: OpenCall): { readonly name: string; readonly namespace?: string } {
-  if (form?.namespace === undefined) return { name: form?.name ?? name };
-  return { name: form.name, namespace: form.namespace };
-}
-
-function mcpCall(
-  { id, owner, arguments: text }: WaitingCall,
-  status: McpCallItem['status'],
-  output: string | null,
-  error: string | null,
-): McpCallItem {
-  const { server, name } = owner;
-  return {
-    id,
-    type: 'mcp_call',
-    status,
-    approval_request_id: null,
-    arguments: text,
-    error,
-    name,
-    output,
-    server_label: server,
-  };
-}
-
 function writeArguments(draft: Draft, call: OpenCall, text: string): OpenCall {
   const written = { ...call, arguments: call.arguments + text };
-  if (shownAs(draft, call) === 'custom_tool_call') return writeInput(draft, call, written, text);
+  const field = textFieldOf(draft, call);
+  if (field) return writeInput(draft, call, written, field, text);
   replace(draft, call, written);
   tellArguments(draft, call, text);
   return written;
 }
 
 /** The free text comes as the one string in the arguments, and is told as it can be read there. */
-function writeInput(draft: Draft, call: OpenCall, written: OpenCall, text: string): OpenCall {
-  const [reading, read] = readField(call.reading, 'input', text);
+function writeInput(draft: Draft, call: OpenCall, written: OpenCall, field: string, text: string): OpenCall {
+  const [reading, read] = readField(call.reading, field, text);
   const next = { ...written, reading, input: call.input + read };
   replace(draft, call, next);
   if (read !== '') tellArguments(draft, call, read);
@@ -131,8 +106,12 @@ function replace({ calls }: Draft, call: OpenCall, written: OpenCall): void {
 
 function tellArguments(draft: Draft, call: OpenCall, text: string): void {
   const { index, id: itemId } = call;
-  const delta = { index, itemId, call: shownAs(draft, call), text };
+  const delta = { index, itemId, call: shownAs(draft.plan, call), text };
   draft.events.push({ type: 'arguments-delta', sequence: draft.sequence++, ...delta });
+}
+
+function tellCode(draft: Draft, { index, id: itemId }: OpenCall, state: CodeState): void {
+  draft.events.push({ type: 'code-progress', sequence: draft.sequence++, index, itemId, state });
 }
 
 /**
@@ -140,38 +119,43 @@ function tellArguments(draft: Draft, call: OpenCall, text: string): void {
  * deltas. A whole call of the server's own then waits for its result.
  */
 export function closeCall(draft: Draft, open: OpenCall, status: ItemStatus): void {
-  const call = wholeCall(draft, open, status);
-  const { index, id: itemId, input } = call;
-  const shown = shownAs(draft, call);
-  const text = shown === 'custom_tool_call' ? input : call.arguments;
-  const ended = { index, itemId, call: shown, name: clientsName(call).name, arguments: text };
+  const field = textFieldOf(draft, open);
+  const call = field ? wholeInput(draft, open, field, status) : wholeCall(draft, open, status);
+  const { index, id: itemId, input, owner } = call;
+  const shown = shownAs(draft.plan, call);
+  const ended = { index, itemId, call: shown, name: clientsName(call).name, arguments: field ? input : call.arguments };
   draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
-  const waits = call.owner !== undefined && status === 'completed';
-  if (waits) draft.waiting = [...draft.waiting, call as WaitingCall];
-  if (!waits || ended.call === 'function_call') closeItem(draft, index, callItem(draft, call, status));
+  const waits = owner && status === 'completed';
+  if (waits) draft.waiting = [...draft.waiting, { ...call, owner, ...(field ? argumentsOf(field, input) : {}) }];
+  if (waits && shown === 'code_interpreter_call') tellCode(draft, call, 'interpreting');
+  if (!waits || shown === 'function_call') closeItem(draft, index, callItem(draft.plan, call, status));
+}
+
+/** What is run is what was shown, in whatever form the model wrote it. */
+function argumentsOf(field: string, text: string): Pick<OpenCall, 'arguments'> {
+  return { arguments: JSON.stringify({ [field]: text }) };
 }
 
 function wholeCall(draft: Draft, call: OpenCall, status: ItemStatus): OpenCall {
-  if (shownAs(draft, call) === 'custom_tool_call') return wholeInput(draft, call, status);
   const bare = status === 'completed' && call.arguments.trim() === '';
   return bare ? writeArguments(draft, call, '{}') : call;
 }
 
 /** What a model wrote in another form than it was asked for is the text all the same. */
-function wholeInput(draft: Draft, call: OpenCall, status: ItemStatus): OpenCall {
+function wholeInput(draft: Draft, call: OpenCall, field: string, status: ItemStatus): OpenCall {
   const { phase } = call.reading;
   // What was cut off before the text began is no text.
   const isRead = phase === 'text' || phase === 'done' || (phase === 'head' && status === 'incomplete');
-  const input = isRead ? call.input : otherInput(call.arguments);
+  const input = isRead ? call.input : otherInput(call.arguments, field);
   if (input !== call.input) tellArguments(draft, call, input);
   return { ...call, input };
 }
 
-function otherInput(text: string): string {
+function otherInput(text: string, field: string): string {
   try {
     const fields: unknown = JSON.parse(text);
     if (!isRecord(fields)) return text;
-    const [only, ...others] = 'input' in fields ? [fields.input] : Object.values(fields);
+    const [only, ...others] = field in fields ? [fields[field]] : Object.values(fields);
     return others.length === 0 && typeof only === 'string' ? only : text;
   } catch {
     return text;
@@ -179,18 +163,23 @@ function otherInput(text: string): string {
 }
 
 /** Shows the result of a waiting call; one that no call waits for is ignored. */
-export function writeResult(draft: Draft, index: number, output: ToolOutput, failed: boolean): void {
+export function writeResult(draft: Draft, { index, ...result }: CallResult & { readonly index: number }): void {
   const call = draft.waiting.find((waiting) => waiting.index === index);
   if (!call) return;
   draft.waiting = draft.waiting.filter((waiting) => waiting !== call);
-  if (draft.plan.ownedAs === 'function_call') {
+  const shown = shownAs(draft.plan, call);
+  if (shown === 'function_call') {
     // An item that was cut off must stay the last.
-    return isCutOff(draft) ? undefined : writeOutputItem(draft, call, output);
+    return isCutOff(draft) ? undefined : writeOutputItem(draft, call, result.output);
   }
-  const text = textOf(output);
+  tellEnd(draft, call, shown, result.failed);
+  closeItem(draft, index, ranItem(draft.plan, call, result));
+}
+
+function tellEnd(draft: Draft, call: OpenCall, shown: CallType, failed: boolean): void {
+  if (shown === 'code_interpreter_call') return failed ? undefined : tellCode(draft, call, 'completed');
   const status = failed ? 'failed' : 'completed';
-  draft.events.push({ type: 'call-end', sequence: draft.sequence++, index, itemId: call.id, status });
-  closeItem(draft, index, failed ? mcpCall(call, status, null, text) : mcpCall(call, status, text, null));
+  draft.events.push({ type: 'call-end', sequence: draft.sequence++, index: call.index, itemId: call.id, status });
 }
 
 function writeOutputItem(draft: Draft, call: WaitingCall, output: ToolOutput): void {
@@ -200,23 +189,21 @@ function writeOutputItem(draft: Draft, call: WaitingCall, output: ToolOutput): v
   closeItem(draft, index, { ...head, status: 'completed', output });
 }
 
-/** The item holds text: what is not is named in its place. */
-function textOf(output: ToolOutput): string {
-  if (typeof output === 'string') return output;
-  return output.map((part) => (typeof part.text === 'string' ? part.text : `[${part.type}]`)).join('\n');
-}
-
 /** Closes calls that nobody ran, when the turn ends by itself. */
 export function failWaiting(draft: Draft): void {
-  for (const { index } of draft.waiting) writeResult(draft, index, 'Not run: the response had ended.', true);
+  for (const { index } of draft.waiting)
+    writeResult(draft, { index, output: 'Not run: the response had ended.', failed: true });
 }
 
 /** Leaves calls whose results will not come as they are, when the turn fails. */
 export function abandonWaiting(draft: Draft): void {
   const { waiting } = draft;
   draft.waiting = [];
-  if (draft.plan.ownedAs === 'function_call') return;
-  for (const call of waiting) closeItem(draft, call.index, mcpCall(call, 'incomplete', null, null));
+  for (const call of waiting) {
+    // The item of such a call has ended already.
+    if (shownAs(draft.plan, call) !== 'function_call')
+      closeItem(draft, call.index, callItem(draft.plan, call, 'incomplete'));
+  }
 }
 
 /** Shows which tools of a server the model is offered. */

@@ -162,6 +162,8 @@ function line(event: TurnEvent): string {
     case 'list-progress':
     case 'list-end':
       return `${event.type} ${event.index}`;
+    case 'code-progress':
+      return `code-progress ${event.index} ${event.state}`;
     case 'search-progress':
       return `search-progress ${event.index} ${event.state}`;
     case 'call-end':
