@@ -14,6 +14,7 @@ export default {
   moduleNameMapper: {
     '^express$': express,
     '^express-open-responses$': '<rootDir>/src/index.ts',
+    '^express-open-responses/code-interpreter$': '<rootDir>/src/code-interpreter/index.ts',
     '^express-open-responses/core$': '<rootDir>/src/core/index.ts',
     '^express-open-responses/egress$': '<rootDir>/src/egress/index.ts',
     '^express-open-responses/mcp$': '<rootDir>/src/mcp/index.ts',

@@ -18,6 +18,7 @@ const CODES = {
   history_too_long: [400, 'invalid_request_error'],
   item_already_in_conversation: [400, 'invalid_request_error'],
   invalid_encrypted_content: [400, 'invalid_request_error'],
+  container_not_found: [400, 'invalid_request_error'],
   tool_call_not_found: [400, 'invalid_request_error'],
   tool_output_missing: [400, 'invalid_request_error'],
   not_found: [404, 'invalid_request_error'],

@@ -52,6 +52,19 @@ export function responseIdOfItem(itemId: string): string | undefined {
   return seed === undefined ? undefined : responseId(seed);
 }
 
+/** The container of code that the response from `seed` begins. */
+export function containerId(seed: string): string {
+  return `cntr_${seed}`;
+}
+
+const OWN_CONTAINER_ID = /^cntr_([0-9a-f]{32})$/;
+
+/** The response that began the container, or undefined where the id is not one of ours. */
+export function responseIdOfContainer(id: string): string | undefined {
+  const seed = OWN_CONTAINER_ID.exec(id)?.[1];
+  return seed === undefined ? undefined : responseId(seed);
+}
+
 /** A call id for a call that came without one; some servers take no more than 40 characters. */
 export function callIdOf(seed: string, index: number): string {
   return `call_${seed}${index.toString(16).padStart(3, '0')}`;

@@ -7,7 +7,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** OpenAI's own events and items that Open Responses does not have; each is sent on purpose. */
 const BEYOND_THE_SPEC =
-  /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?(mcp|custom_tool_call|web_search|code_interpreter_call)(_.*)?)$/;
+  /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?(mcp|custom_tool_call|web_search|code_interpreter)(_.*)?)$/;
 
 /** Efforts that OpenAI's models take and the specification's list lacks; they are echoed as they were asked. */
 const BEYOND_THE_EFFORTS: ReadonlySet<unknown> = new Set(['minimal', 'max']);
@@ -60,10 +60,17 @@ function eventTypeOf(component: Fields): string | undefined {
 
 /** The resource without our deliberate deviations: the schema has no room for them, and clients need them. */
 function conforming(response: Fields): Fields {
-  const { text, tools, reasoning, output } = response as {
+  const {
+    text,
+    tools,
+    tool_choice: choice,
+    reasoning,
+    output,
+  } = response as {
     readonly output?: readonly { readonly type: string }[];
     readonly text?: { readonly format?: Fields };
     readonly tools?: readonly Fields[];
+    readonly tool_choice?: unknown;
     readonly reasoning?: Fields | null;
   };
   return {
@@ -71,6 +78,8 @@ function conforming(response: Fields): Fields {
     ...(text?.format && 'schema' in text.format ? { text: { ...text, format: { ...text.format, schema: null } } } : {}),
     ...(output ? { output: output.filter(({ type }) => !BEYOND_THE_SPEC.test(type)) } : {}),
     ...(tools ? { tools: tools.filter(({ type }) => type === 'function') } : {}),
+    // OpenAI's own kinds of tools may be chosen too.
+    ...(JSON.stringify(choice)?.includes('code_interpreter') ? { tool_choice: 'auto' } : {}),
     ...(BEYOND_THE_EFFORTS.has(reasoning?.effort) ? { reasoning: { ...reasoning, effort: null } } : {}),
   };
 }

@@ -1,6 +1,6 @@
 /** Puts the server's tools into a Chat Completions body. */
 import { isRecord } from '../record.ts';
-import { definitions, type Offer } from '../tools/offer.ts';
+import { definitions, type Offer, withoutServed } from '../tools/offer.ts';
 import type { ChatBody } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -15,13 +15,13 @@ function list(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
-/** The body with the tools behind the client's own, in the legacy field where the client uses that. */
+/** The body with the tools behind the client's own, or in their place, in the legacy field where the client uses that. */
 export function withTools(body: Fields, offer: Offer): Fields {
   if (offer.size === 0) return body;
   const functions = definitions(offer).map((tool) => ({ parameters: { type: 'object', properties: {} }, ...tool }));
   if (isLegacy(body)) return { ...body, functions: [...list(body.functions), ...functions] };
   const tools = functions.map((each) => ({ type: 'function', function: each }));
-  return { ...body, tools: [...list(body.tools), ...tools] };
+  return { ...body, tools: [...withoutServed(list(body.tools), offer), ...tools] };
 }
 
 /** The body asking for the usage, which has to be summed over the rounds. */

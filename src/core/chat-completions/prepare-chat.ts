@@ -6,6 +6,7 @@ import type { CoreSettings } from '../options.ts';
 import { noteOf } from '../prepare/prepare.ts';
 import type { Offer } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
+import { workspaceOf } from '../tools/workspace.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { newCompletion } from './completion.ts';
 import { countingUsage, isLegacy, wantsUsage } from './inject.ts';
@@ -27,6 +28,10 @@ export async function prepareChat(given: Call, settings: ChatSettings, signal: A
   const call = needsStore(checked, offer) ? await prepareChatHistory(withTools, settings) : withTools;
   // The cast: the steps only added to the body that was checked.
   const body = call.body as ChatBody;
+  const tools = call.context?.tools?.client ?? [];
+  // Messages know no containers: the code of each request runs in one of its own, unless the request names one.
+  const asked = { offer, tools, conversation: [], seed: randomSeed(), scope: call.scope };
+  const workspace = await workspaceOf(asked, settings.store);
   return {
     body: offer.size === 0 ? body : countingUsage(body),
     completion: newCompletion({ wantsUsage: wantsUsage(checked) || offer.size === 0, legacy: isLegacy(checked) }),
@@ -36,7 +41,7 @@ export async function prepareChat(given: Call, settings: ChatSettings, signal: A
     offersTools: offer.size > 0,
     isOwned: (name) => offer.has(name),
     newCallId: () => `call_${randomSeed()}`,
-    runCall: toolRunner(offer, call, settings, signal),
+    runCall: toolRunner({ offer, workspace }, call, settings, signal),
     keepResults: (round) => keepResults(settings, call, round),
   };
 }

@@ -3,7 +3,7 @@ import type { Call } from '../call.ts';
 import { noteOf, type PrepareSettings } from '../prepare/prepare.ts';
 import { isRecord } from '../record.ts';
 import { toolList } from '../responses/prepare-tools.ts';
-import { offerTools } from '../tools/offer.ts';
+import { offerTools, typesOf } from '../tools/offer.ts';
 import { chatToolNames, withTools } from './inject.ts';
 
 /** Adds the tools behind the client's own; a client's tool of the same name wins. */
@@ -12,7 +12,9 @@ export async function prepareChatTools(call: Call, settings: PrepareSettings): P
   if (context.tools || !isRecord(body)) return call;
   // Several answers at once cannot each call tools of ours.
   const providers = Number(body.n ?? 1) > 1 ? [] : settings.toolsOf(call.request);
-  const offer = await offerTools(providers, chatToolNames(body), signal, noteOf(call, settings));
-  const tools = { offer, client: toolList(body.tools) };
+  const client = toolList(body.tools);
+  const requested = typesOf(client ?? []);
+  const offer = await offerTools(providers, chatToolNames(body), signal, noteOf(call, settings), requested);
+  const tools = { offer, client };
   return { ...call, body: withTools(body, offer), context: { ...context, tools } };
 }

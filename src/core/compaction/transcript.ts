@@ -1,6 +1,8 @@
 /** Writes a conversation without tool calls, as a model can be shown it that is offered no tools. */
+import { outputText } from '../code-outputs.ts';
 import type { Item } from '../items.ts';
 import { isRecord } from '../record.ts';
+import { CODE_INTERPRETER } from '../tools/names.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -26,7 +28,7 @@ function asWords(item: Item): readonly Item[] {
     case 'mcp_call':
       return [said(callText(item.name, item.arguments)), heard(item.output ?? item.error)];
     case 'code_interpreter_call':
-      return [said(callText('code_interpreter', item.code)), heard(item.outputs)];
+      return [said(callText(CODE_INTERPRETER, item.code)), heard(outputText(item.outputs))];
     default:
       return [];
   }

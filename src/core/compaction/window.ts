@@ -65,8 +65,10 @@ function isSameSpeech(before: Item | undefined, item: Item | undefined): boolean
 
 function isModels(item: Item): boolean {
   if (item.type === 'message') return item.role === 'assistant';
-  return item.type === 'reasoning' || item.type === 'mcp_call' || isCall(item);
+  return HOSTED.has(item.type) || isCall(item);
 }
+
+const HOSTED: ReadonlySet<string> = new Set(['reasoning', 'mcp_call', 'code_interpreter_call']);
 
 function modelCallOf({ id }: Item): string | undefined {
   return modelCallOfItem(String(id));

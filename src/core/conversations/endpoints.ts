@@ -1,5 +1,6 @@
 /** The endpoints of the Conversations API as functions from a call to a reply, for any framework. */
 import type { Call } from '../call.ts';
+import { queryShower } from '../code-outputs.ts';
 import { answered, type Endpoint } from '../endpoint.ts';
 import { ApiError } from '../errors.ts';
 import { randomSeed } from '../ids.ts';
@@ -67,7 +68,7 @@ async function addItems(call: Call, store: ResponseStore): Promise<Reply> {
   const key = keyOf(call);
   const items = wholeItems(needed(call.body, 'items'), await conversationItems(store, key));
   await appendItems(store, key, items);
-  return jsonReply(page(items, { order: 'asc' }));
+  return jsonReply(page(items, { order: 'asc' }, queryShower(call.query)));
 }
 
 async function listItems(call: Call, store: ResponseStore): Promise<Reply> {
@@ -78,7 +79,7 @@ async function retrieveItem(call: Call, store: ResponseStore): Promise<Reply> {
   const id = itemIdOf(call);
   const found = (await conversationItems(store, keyOf(call))).find((item) => item.id === id);
   if (!found) throw itemNotFound(id);
-  return jsonReply(found);
+  return jsonReply(queryShower(call.query)(found));
 }
 
 async function removeItem(call: Call, store: ResponseStore): Promise<Reply> {

@@ -76,6 +76,7 @@ export async function resolveReferences(
 }
 
 function needsStored(item: Item): boolean {
+  if (item.type === 'code_interpreter_call') return !item.outputs;
   return isReference(item) || (item.type === 'mcp_call' && !item.output && !item.error);
 }
 

@@ -21,13 +21,13 @@ export async function createResponse(call: Call, settings: CoreSettings, turns: 
   const { hooks, reasoning, limits } = settings;
   const { signal, leave } = beginTurn(call, limits.durationMs, turns);
   try {
-    const { info, started, turn } = await prepareTurn(call, settings, signal);
+    const { info, started, show, turn } = await prepareTurn(call, settings, signal);
     tell(hooks, 'onRequest', info);
     const batches = runTurn({ ...turn, told: observer(info, hooks), leave });
     const ownedTools = turn.plan.owners;
-    if (!info.stream) return { ...jsonReply(endedResource(started, await lastEvent(batches))), ownedTools };
+    if (!info.stream) return { ...jsonReply(endedResource(started, await lastEvent(batches), show)), ownedTools };
     const keepalive = heartbeatOf(call, settings).style === 'ping' ? 'ping' : 'keepalive';
-    return { ...streamReply(await frames(batches, { started, reasoning, keepalive })), ownedTools };
+    return { ...streamReply(await frames(batches, { started, reasoning, show, keepalive })), ownedTools };
   } catch (error) {
     leave();
     throw error;

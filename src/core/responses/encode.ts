@@ -1,5 +1,6 @@
 /** Writes turn events as the frames of a Responses stream: a switch without memory. */
-import type { PartType } from '../items.ts';
+import type { ShowItem } from '../code-outputs.ts';
+import type { Item, PartType } from '../items.ts';
 import { DONE_FRAME, frame, HEARTBEAT_FRAME } from '../sse.ts';
 import type { CallType, TurnEnd, TurnEvent } from '../turn/events.ts';
 import { unreachable } from '../unreachable.ts';
@@ -11,6 +12,8 @@ export interface EncodeOptions {
   readonly started: Readonly<Record<string, unknown>>;
   /** `spec` spells raw reasoning as Open Responses does, `text` as OpenAI does. */
   readonly reasoning: 'summary' | 'text' | 'spec';
+  /** What the client is shown of an item. */
+  readonly show: ShowItem;
   /** The name of the event among the heartbeats. */
   readonly keepalive: 'keepalive' | 'ping';
 }
@@ -50,11 +53,11 @@ function encode(event: TurnEvent, options: EncodeOptions): string {
     case 'turn-queued':
       return lifecycle('queued', event.sequence, { ...options.started, status: 'queued' });
     case 'turn-end':
-      return lifecycle(event.status, event.sequence, endedResource(options.started, event)) + DONE_FRAME;
+      return lifecycle(event.status, event.sequence, endedResource(options.started, event, options.show)) + DONE_FRAME;
     case 'item-start':
-      return itemFrame('added', event);
+      return itemFrame('added', event, event.item);
     case 'item-end':
-      return itemFrame('done', event);
+      return itemFrame('done', event, options.show(event.item));
     case 'part-start':
       return partFrame('added', event);
     case 'part-end':
@@ -96,7 +99,7 @@ function lifecycle(name: TurnEnd['status'] | 'queued', sequence: number, respons
   return frame({ type: `response.${name}`, sequence_number: sequence, response } as { type: string });
 }
 
-function itemFrame(name: 'added' | 'done', { sequence, index, item }: Of<'item-start' | 'item-end'>): string {
+function itemFrame(name: 'added' | 'done', { sequence, index }: Of<'item-start' | 'item-end'>, item: Item): string {
   return written(`response.output_item.${name}`, { sequence_number: sequence, output_index: index, item });
 }
 

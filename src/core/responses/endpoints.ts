@@ -1,6 +1,7 @@
 /** The endpoints of the Responses API as functions from a call to a reply, for any framework. */
 import { type Activity, activity } from '../activity.ts';
 import type { Call } from '../call.ts';
+import { queryShower } from '../code-outputs.ts';
 import { compactConversation } from '../compaction/endpoint.ts';
 import { conversationRoutes } from '../conversations/endpoints.ts';
 import { DIALECTS } from '../dialects/dialects.ts';
@@ -42,7 +43,8 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
 
   async function retrieve(call: Call) {
     refuseReplay(call);
-    return jsonReply(wholeResource(await stored(call)));
+    const response = await stored(call);
+    return jsonReply(wholeResource({ ...response, output: response.output.map(queryShower(call.query)) }));
   }
 
   const create: Endpoint = async (call) => createResponse(call, settingsFor(settings, call), turns);

@@ -1,4 +1,5 @@
 /** OpenAI's paged lists: `limit`, `order`, `after`, `before`. */
+import { queryShower } from '../code-outputs.ts';
 import { ApiError } from '../errors.ts';
 import type { Item } from '../items.ts';
 
@@ -7,13 +8,13 @@ const MAX_LIMIT = 100;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** One page of the items, which come oldest first; the newest come first unless `order` is `asc`. */
-export function page(items: readonly Item[], query: Fields): Fields {
+/** One page of the items, which come oldest first, as the client is shown them; the newest come first unless `order` is `asc`. */
+export function page(items: readonly Item[], query: Fields, show = queryShower(query)): Fields {
   const limit = limitOf(query.limit);
   const ordered = orderOf(query.order) === 'asc' ? items : items.toReversed();
   const from = query.after === undefined ? 0 : indexOf(ordered, query.after, 'after') + 1;
   const to = query.before === undefined ? ordered.length : indexOf(ordered, query.before, 'before');
-  const data = ordered.slice(from, Math.min(to, from + limit));
+  const data = ordered.slice(from, Math.min(to, from + limit)).map(show);
   return {
     object: 'list',
     data,

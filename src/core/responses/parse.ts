@@ -5,7 +5,7 @@ import type { Item } from '../items.ts';
 import type { Note } from '../note.ts';
 import { itemType } from '../prepare/validate.ts';
 import { isRecord } from '../record.ts';
-import { definitions, type Offer } from '../tools/offer.ts';
+import { definitions, namesServing, type Offer, withoutServed } from '../tools/offer.ts';
 import type { ToolForm } from '../turn/state.ts';
 import type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from '../upstream/upstream.ts';
 import { modelNameOf, readClientTools } from './client-tools.ts';
@@ -68,7 +68,7 @@ export interface GivenTools {
 /** Settles what the model is offered: the client's tools and the server's. Tools nobody here can run are noted. */
 export function planTools(given: GivenTools, offer: Offer, note: (note: Note) => void): ToolPlan {
   const { tools, additional = [], choice } = given;
-  const { known, unknown, repeated } = readClientTools([...tools, ...additional]);
+  const { known, unknown, repeated } = readClientTools(withoutServed([...tools, ...additional], offer));
   for (const type of unknown) note(droppedTool(type));
   for (const name of repeated) note(repeatedTool(name));
   const offered = [...[...known.values()].map(({ definition }) => definition), ...definitions(offer)];
@@ -95,7 +95,8 @@ function settleChoice(
   if (typeof choice === 'string') return { toolChoice: wordChoice(choice, offered), allowed: undefined };
   if (!isRecord(choice)) return { toolChoice: undefined, allowed: undefined };
   if (choice.type === 'allowed_tools') return allowedTools(choice, offered, offer);
-  if (choice.type === 'mcp') return allowedTools({ tools: [choice], mode: 'required' }, offered, offer);
+  if (choice.type === 'mcp' || namesServing(offer, choice.type).length > 0)
+    return allowedTools({ tools: [choice], mode: 'required' }, offered, offer);
   if (choice.type === 'function' || choice.type === 'custom')
     return { toolChoice: namedChoice(choice, offered), allowed: undefined };
   note({ code: 'tool_choice_dropped', message: `A tool_choice of type '${choice.type}' cannot be met here.` });
@@ -128,6 +129,8 @@ function allowedTools({ tools, mode }: Fields, offered: readonly ToolDefinition[
 /** A server's label stands for all of its tools, or for the one that is named. */
 function namesOf(tool: Fields, offer: Offer): readonly string[] {
   const { type, server_label: label } = tool;
+  const served = namesServing(offer, type);
+  if (served.length > 0) return served;
   const name = nameIn(tool);
   if (type !== 'mcp') return [modelNameIn(tool)].filter((known) => known !== undefined);
   return [...offer]

@@ -2,7 +2,9 @@
 import type { Call } from '../call.ts';
 import type { CoreSettings } from '../options.ts';
 import { noteOf } from '../prepare/prepare.ts';
-import { forModel, type Offer } from '../tools/offer.ts';
+import { withNamedFiles } from '../tools/code-files.ts';
+import { CODE_INTERPRETER } from '../tools/names.ts';
+import { forModel, namesServing, type Offer } from '../tools/offer.ts';
 import type { ModelRequest } from '../upstream/upstream.ts';
 import { additionalTools } from './client-tools.ts';
 import { modelRequest, planTools, type ToolPlan } from './parse.ts';
@@ -10,10 +12,14 @@ import { type PreparedConversation, prepareConversation } from './prepare-conver
 import { prepareTools } from './prepare-tools.ts';
 import type { CreateBody } from './schema.ts';
 
+type Fields = Readonly<Record<string, unknown>>;
+
 /** A request with everything that the model is told. */
 export interface PreparedRequest extends PreparedConversation {
   /** The server's own tools. */
   readonly offer: Offer;
+  /** The client's tools, those in its input included. */
+  readonly brought: readonly Fields[];
   readonly tools: ToolPlan;
   readonly request: ModelRequest;
 }
@@ -29,8 +35,10 @@ export async function prepareRequest(
   const call = await prepareTools(prepared.call, settings);
   // The casts: the step has left its part in the context, and the body is the one that was checked.
   const { offer, client } = (call.context as Required<NonNullable<Call['context']>>).tools;
-  const { tool_choice: choice } = call.body as Readonly<Record<string, unknown>>;
-  const brought = { tools: client ?? [], additional: additionalTools(conversation), choice };
-  const tools = planTools(brought, offer, noteOf(given, settings));
-  return { ...prepared, call, offer, tools, request: modelRequest(body, forModel(window.items, offer), tools) };
+  const { tool_choice: choice } = call.body as Fields;
+  const additional = additionalTools(conversation);
+  const tools = planTools({ tools: client ?? [], additional, choice }, offer, noteOf(given, settings));
+  const brought = [...(client ?? []), ...additional];
+  const items = namesServing(offer, CODE_INTERPRETER).length > 0 ? withNamedFiles(window.items) : window.items;
+  return { ...prepared, call, offer, brought, tools, request: modelRequest(body, forModel(items, offer), tools) };
 }

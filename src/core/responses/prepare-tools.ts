@@ -3,7 +3,7 @@ import type { Call } from '../call.ts';
 import type { Item } from '../items.ts';
 import { noteOf, type PrepareSettings } from '../prepare/prepare.ts';
 import { isRecord } from '../record.ts';
-import { definitions, type Offer, offerTools } from '../tools/offer.ts';
+import { definitions, type Offer, offerTools, typesOf, withoutServed } from '../tools/offer.ts';
 import type { ToolDefinition } from '../upstream/upstream.ts';
 import { additionalTools, readClientTools } from './client-tools.ts';
 
@@ -15,18 +15,21 @@ export async function prepareTools(call: Call, settings: PrepareSettings): Promi
   if (context.tools || !isRecord(body)) return call;
   const client = toolList(body.tools);
   const providers = settings.toolsOf(call.request);
-  const names = new Set(readClientTools([...(client ?? []), ...additionalTools(itemsIn(body.input))]).known.keys());
-  const offer = await offerTools(providers, names, signal, noteOf(call, settings));
+  const brought = [...(client ?? []), ...additionalTools(itemsIn(body.input))];
+  const names = new Set(readClientTools(brought).known.keys());
+  const offer = await offerTools(providers, names, signal, noteOf(call, settings), typesOf(brought));
   const tools = { offer, client };
   return { ...call, body: withTools(body, tools), context: { ...context, tools } };
 }
 
-/** The body with the client's tools and the server's; as it is where the server has none. */
+/** The body with the client's tools and the server's, some in the place of the client's; as it is where there are none. */
 export function withTools(
   body: Fields,
   { offer, client = [] }: { readonly offer: Offer; readonly client: readonly Fields[] | undefined },
 ): Fields {
-  return offer.size === 0 ? body : { ...body, tools: [...client, ...definitions(offer).map(functionTool)] };
+  return offer.size === 0
+    ? body
+    : { ...body, tools: [...withoutServed(client, offer), ...definitions(offer).map(functionTool)] };
 }
 
 /** Null as `strict` lets every server take the schema as it is. */

@@ -1,5 +1,6 @@
 /** Everything that happens to a request before the model is asked: check, prepare, and settle how the turn runs. */
 import type { Call } from '../call.ts';
+import { itemShower, type ShowItem } from '../code-outputs.ts';
 import { type CompactionWish, turnCompaction } from '../compaction/turn-compaction.ts';
 import { passedHeaders } from '../endpoint.ts';
 import type { RequestInfo } from '../hooks.ts';
@@ -9,8 +10,9 @@ import type { CoreSettings } from '../options.ts';
 import type { LoadedHistory } from '../prepare/context.ts';
 import { heartbeatOf, noteOf } from '../prepare/prepare.ts';
 import { validateCreate } from '../prepare/validate.ts';
-import { newLists, type Offer, ownersOf } from '../tools/offer.ts';
+import { newLists, ownersOf } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
+import { workspaceOf } from '../tools/workspace.ts';
 import { extend, keepTurn } from '../turn/keep.ts';
 import type { Turn } from '../turn/run-turn.ts';
 import type { TurnPlan } from '../turn/state.ts';
@@ -25,6 +27,8 @@ export interface PreparedTurn {
   readonly info: RequestInfo;
   /** The resource as in `response.created`. */
   readonly started: Fields;
+  /** What the client is shown of an item. */
+  readonly show: ShowItem;
   readonly turn: Omit<Turn, 'told' | 'leave'>;
 }
 
@@ -36,16 +40,17 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
   const note = noteOf(given, settings);
   const checked = validateCreate(given.body);
   const prepared = await prepareRequest({ ...given, signal }, checked, settings);
-  const { call, body, history, seed, input, conversation, offer, tools, request } = prepared;
+  const { call, body, history, seed, input, conversation, offer, brought, tools, request } = prepared;
   const { previous, conversation: talk } = history;
   const id = responseId(seed);
   const createdAt = Date.now();
   const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
+  const workspace = await workspaceOf({ offer, tools: brought, conversation, seed, scope }, settings.store);
   const continued = previous ? { previousId: previous.id } : {};
   const asking = { signal, headers: passedHeaders(call), limits, note };
 
   const turn: PreparedTurn['turn'] = {
-    plan: planOf(seed, tools, offer, settings),
+    plan: planOf(seed, tools, ownersOf(offer, workspace?.container), settings),
     // Strict Open Responses knows no item for them.
     lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(offer, conversation) : new Map(),
     request,
@@ -57,7 +62,7 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
       settings,
     ),
     limits: { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) },
-    runCall: toolRunner(offer, call, settings, signal),
+    runCall: toolRunner({ offer, workspace }, call, settings, signal),
     beatMs: body.stream ? heartbeat.intervalMs : undefined,
     beatComments: heartbeat.style === 'comment',
     now: () => Math.floor(Date.now() / 1000),
@@ -70,7 +75,7 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
     },
   };
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true };
-  return { info, started, turn };
+  return { info, started, show: itemShower(body.include), turn };
 }
 
 /** Where a client wants compaction and names no threshold: below the context of most models. */
@@ -88,13 +93,18 @@ function newItems({ loaded }: LoadedHistory, items: readonly Item[]): readonly I
   return items.filter(({ id }) => !known.has(id));
 }
 
-function planOf(seed: string, { allowed, forms }: ToolPlan, offer: Offer, settings: CoreSettings): TurnPlan {
+function planOf(
+  seed: string,
+  { allowed, forms }: ToolPlan,
+  owners: TurnPlan['owners'],
+  settings: CoreSettings,
+): TurnPlan {
   const { reasoning, mcpItems, queuedEvent, limits } = settings;
   return {
     seed,
     reasoning: reasoning === 'summary' ? 'summary_text' : 'reasoning_text',
     ...(allowed ? { allowedTools: allowed } : {}),
-    owners: ownersOf(offer),
+    owners,
     forms,
     ownedAs: mcpItems,
     queuedEvent,

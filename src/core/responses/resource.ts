@@ -1,4 +1,5 @@
 /** The response resource: all of its keys, always, with the values that the request gave or that OpenAI fills in. */
+import type { ShowItem } from '../code-outputs.ts';
 import { conversationId } from '../conversations/conversation.ts';
 import type { TurnEnd } from '../turn/events.ts';
 import type { ToolPlan } from './parse.ts';
@@ -54,15 +55,15 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
   };
 }
 
-/** The resource as it stands in the last event, in a JSON answer and in the store. */
-export function endedResource(started: Fields, end: TurnEnd): Fields {
+/** The resource as it stands in the store and, with what the client is shown, in the last event and in a JSON answer. */
+export function endedResource(started: Fields, end: TurnEnd, show: ShowItem = (item) => item): Fields {
   return {
     ...started,
     completed_at: end.completedAt,
     status: end.status,
     error: end.error && { code: end.error.code ?? 'server_error', message: end.error.message },
     incomplete_details: end.reason && { reason: end.reason },
-    output: end.output,
+    output: end.output.map(show),
     usage: end.usage,
   };
 }

@@ -70,6 +70,9 @@ export const toolSchemas: Readonly<Record<string, z.ZodType>> = {
     strict: flag,
   }),
   custom: z.looseObject({ name: z.string().min(1), description: optionalText }),
+  code_interpreter: z.looseObject({
+    container: either('a container id or an object', text, z.looseObject({ file_ids: list.nullish() })).nullish(),
+  }),
   namespace: z.looseObject({ name: z.string().min(1), tools: list }),
 };
 

@@ -4,6 +4,9 @@ import { createHash } from 'node:crypto';
 const MAX_NAME = 64;
 const HASH = 10;
 
+/** What models call the tool that runs their code, and the type with which requests ask for it. */
+export const CODE_INTERPRETER = 'code_interpreter';
+
 /** The name as servers take it; one that had to change stays distinct by a digest. */
 export function modelSafe(name: string): string {
   const plain = name.replace(/[^\w-]/g, '_');

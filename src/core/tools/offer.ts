@@ -4,8 +4,10 @@ import type { Note } from '../note.ts';
 import type { ToolOwner } from '../turn/state.ts';
 import { untilAborted } from '../until-aborted.ts';
 import type { ToolDefinition } from '../upstream/upstream.ts';
-import { modelSafe, namespacedName, shortened } from './names.ts';
+import { CODE_INTERPRETER, modelSafe, namespacedName, shortened } from './names.ts';
 import type { ProvidedTool, ToolProvider } from './provider.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
 
 /** A tool with the provider that runs it. */
 export interface OfferedTool {
@@ -16,15 +18,21 @@ export interface OfferedTool {
 /** The server's own tools, by the name that the model knows. */
 export type Offer = ReadonlyMap<string, OfferedTool>;
 
-/** Asks every provider; one that fails is noted and left out. A client's tool of the same name wins. */
+/**
+ * Asks every provider; one that fails is noted and left out. A client's tool of the same name wins. Tools that a request
+ * must ask for are left out unless their type is among those `requested`.
+ */
 export async function offerTools(
   providers: readonly ToolProvider[],
   clientNames: ReadonlySet<string>,
   signal: AbortSignal,
   note: (note: Note) => void,
+  requested: ReadonlySet<unknown> = new Set(),
 ): Promise<Offer> {
   const listed = await Promise.all(providers.map((provider) => toolsOf(provider, signal, note)));
-  const tools = listed.flat();
+  const tools = listed
+    .flat()
+    .filter(({ tool: { requestedBy } }) => requestedBy === undefined || requested.has(requestedBy));
   const shared = repeated(tools.map(({ tool }) => tool.name));
   const offer = new Map<string, OfferedTool>();
   for (const each of tools) {
@@ -77,17 +85,46 @@ export function definitions(offer: Offer): readonly ToolDefinition[] {
   }));
 }
 
-/** Whose each tool is. */
-export function ownersOf(offer: Offer): ReadonlyMap<string, ToolOwner> {
-  return new Map([...offer].map(([name, { tool }]) => [name, { server: tool.server, name: tool.name }]));
+/** The types of the request's tools. */
+export function typesOf(tools: readonly Fields[]): ReadonlySet<unknown> {
+  return new Set(tools.map(({ type }) => type));
 }
 
-/** What clients are told of the tools, by server, but for the servers that the conversation already lists. */
+/** The names under which the model knows the tools that a request asks for by this type. */
+export function namesServing(offer: Offer, type: unknown): readonly string[] {
+  if (type === undefined) return [];
+  return [...offer].filter(([, { tool }]) => tool.requestedBy === type).map(([name]) => name);
+}
+
+/** The tools of the request that none of the server's own stand for. */
+export function withoutServed(tools: readonly Fields[], offer: Offer): readonly Fields[] {
+  return tools.filter(({ type }) => namesServing(offer, type).length === 0);
+}
+
+/** Whose each tool is; what runs code does so in the container. */
+export function ownersOf(offer: Offer, container?: string): ReadonlyMap<string, ToolOwner> {
+  return new Map(
+    [...offer].map(([name, { tool }]) => {
+      const owner = { server: tool.server, name: tool.name };
+      return [name, container !== undefined && runsCode(tool) ? { ...owner, container } : owner];
+    }),
+  );
+}
+
+/** Whether its calls are runs of code in a container. */
+export function runsCode({ requestedBy }: ProvidedTool): boolean {
+  return requestedBy === CODE_INTERPRETER;
+}
+
+/**
+ * What clients are told of the tools, by server, but for the servers that the conversation already lists, and for tools
+ * that the client has asked for itself.
+ */
 export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyMap<string, readonly ListedTool[]> {
   const known = new Set(conversation.filter(({ type }) => type === 'mcp_list_tools').map((item) => item.server_label));
   const lists = new Map<string, ListedTool[]>();
   for (const { tool } of offer.values()) {
-    if (known.has(tool.server)) continue;
+    if (known.has(tool.server) || tool.requestedBy !== undefined) continue;
     lists.set(tool.server, [...(lists.get(tool.server) ?? []), listedTool(tool)]);
   }
   return lists;
@@ -122,15 +159,19 @@ function withoutUnanswered(items: readonly Item[], offer: Offer): readonly Item[
 function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
   if (!items.some(isRenamed)) return items;
   const names = new Map([...offer].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
+  const [interpreter = CODE_INTERPRETER] = namesServing(offer, CODE_INTERPRETER);
   return items.map((item) => {
     const { type, name, namespace } = item;
     if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, String(name)) };
     if (type === 'custom_tool_call') return { ...item, name: modelSafe(String(name)) };
+    if (type === 'code_interpreter_call') return { ...item, name: interpreter };
     if (type !== 'mcp_call') return item;
     return { ...item, name: names.get(`${item.server_label}\0${name}`) ?? modelSafe(String(name)) };
   });
 }
 
 function isRenamed({ type, namespace }: Item): boolean {
-  return type === 'mcp_call' || type === 'custom_tool_call' || namespace !== undefined;
+  return RENAMED.has(type) || namespace !== undefined;
 }
+
+const RENAMED: ReadonlySet<string> = new Set(['mcp_call', 'custom_tool_call', 'code_interpreter_call']);

@@ -1,6 +1,6 @@
 /** Runs one call of a tool: arguments checked, time and output bounded, every failure told in words. */
 import { Validator } from '@cfworker/json-schema';
-import type { ToolOutput } from '../items.ts';
+import type { CodeOutput, ToolOutput } from '../items.ts';
 import type { Limits } from '../limits.ts';
 import { isRecord } from '../record.ts';
 import { untilAborted } from '../until-aborted.ts';
@@ -13,10 +13,11 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface CallOutcome {
   readonly output: ToolOutput;
   readonly failed: boolean;
+  readonly outputs?: readonly CodeOutput[];
 }
 
 /** Everything a call needs besides its arguments. */
-export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request'> {
+export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'workspace'> {
   readonly limits: Pick<Limits, 'toolTimeoutMs' | 'toolOutputBytes'>;
   /** Ends the call with the turn. */
   readonly signal: AbortSignal;
@@ -73,7 +74,7 @@ function validate(args: Fields, schema: Fields) {
 
 /** The call under its own deadline, which ends this call and leaves its provider alone. */
 async function bounded({ provider, tool }: OfferedTool, args: Fields, context: CallContext): Promise<ToolResult> {
-  const { signal, limits, scope, requestId, request } = context;
+  const { signal, limits, ...about } = context;
   const deadline = new AbortController();
   const follow = () => deadline.abort(signal.reason);
   const expire = () => deadline.abort(new Error(`The tool did not answer within ${limits.toolTimeoutMs} ms.`));
@@ -81,7 +82,7 @@ async function bounded({ provider, tool }: OfferedTool, args: Fields, context: C
   signal.addEventListener('abort', follow, { once: true });
   const timer = setTimeout(expire, limits.toolTimeoutMs);
   try {
-    const call = { server: tool.server, name: tool.name, arguments: args, scope, requestId, request };
+    const call = { server: tool.server, name: tool.name, arguments: args, ...about };
     return await untilAborted(deadline.signal, () => provider.call(call, deadline.signal));
   } finally {
     clearTimeout(timer);
@@ -89,13 +90,14 @@ async function bounded({ provider, tool }: OfferedTool, args: Fields, context: C
   }
 }
 
-function outcome({ content, isError = false }: ToolResult, maxBytes: number): CallOutcome {
+function outcome({ content, isError = false, outputs }: ToolResult, maxBytes: number): CallOutcome {
   if (typeof content !== 'string' && !isParts(content))
     return failure('The tool answered with neither text nor parts.');
   const bytes = Buffer.byteLength(typeof content === 'string' ? content : JSON.stringify(content));
   if (bytes > maxBytes)
     return failure(`The tool answered with ${bytes} bytes, more than the ${maxBytes} that are allowed.`);
-  return { output: typeof content === 'string' ? content : content.map(wholePart), failed: isError };
+  const output = typeof content === 'string' ? content : content.map(wholePart);
+  return { output, failed: isError, ...(outputs ? { outputs } : {}) };
 }
 
 /** Open Responses wants the detail of an image. */

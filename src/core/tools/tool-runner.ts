@@ -3,20 +3,28 @@ import type { Call } from '../call.ts';
 import { tell } from '../hooks.ts';
 import type { CoreSettings } from '../options.ts';
 import type { Offer } from './offer.ts';
+import type { Workspace } from './provider.ts';
 import type { RoundCall } from './rounds.ts';
 import { type CallOutcome, runCall } from './run-call.ts';
 
+/** What one request's calls are run with. */
+export interface RunnerTools {
+  readonly offer: Offer;
+  readonly workspace: Workspace | undefined;
+}
+
 /** Rejects only with the signal's reason. */
 export function toolRunner(
-  offer: Offer,
+  { offer, workspace }: RunnerTools,
   { scope, requestId, request }: Call,
   { limits, hooks }: CoreSettings,
   signal: AbortSignal,
 ): (call: RoundCall) => Promise<CallOutcome> {
+  const about = { scope, requestId, request, ...(workspace ? { workspace } : {}) };
   return async ({ name, arguments: text }) => {
     const began = Date.now();
     const offered = offer.get(name);
-    const outcome = await runCall(offered, text, { scope, requestId, request, limits, signal });
+    const outcome = await runCall(offered, text, { ...about, limits, signal });
     const { failed, output } = outcome;
     const said = typeof output === 'string' ? output : JSON.stringify(output);
     const error = failed ? said : undefined;

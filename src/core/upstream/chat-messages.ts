@@ -1,8 +1,10 @@
 /** Writes a conversation of items as the messages of a Chat Completions request. */
+import { outputText } from '../code-outputs.ts';
 import { modelCallOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { pairCalls } from '../prepare/pair-calls.ts';
 import { isRecord } from '../record.ts';
+import { CODE_INTERPRETER } from '../tools/names.ts';
 import type { ModelRequest } from './upstream.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -107,8 +109,12 @@ function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredCal
       };
     case 'code_interpreter_call':
       return {
-        ...callHead(shortId(item.id), 'code_interpreter', JSON.stringify({ code: item.code })),
-        output: codeOutput(item.outputs),
+        ...callHead(
+          item.call_id ?? shortId(item.id),
+          item.name ?? CODE_INTERPRETER,
+          JSON.stringify({ code: item.code }),
+        ),
+        output: item.output ?? outputText(item.outputs),
       };
     default:
       return undefined;
@@ -136,11 +142,6 @@ function isObjectText(text: unknown): text is string {
 function errorText(error: unknown): string {
   if (error === undefined || error === null) return '(no output was recorded)';
   return typeof error === 'string' ? error : JSON.stringify(error);
-}
-
-function codeOutput(outputs: unknown): string {
-  if (!Array.isArray(outputs)) return '(no output was recorded)';
-  return outputs.map((output) => (isRecord(output) ? (output.logs ?? `[${output.type}]`) : '')).join('\n');
 }
 
 function assistantMessages({ text, reasoning, calls }: Draft, { reasoningReplay }: MessageOptions): ChatMessage[] {

@@ -1,8 +1,10 @@
 /** Writes a conversation of items as the system prompt and the alternating messages of a Messages request. */
+import { outputText } from '../../core/code-outputs.ts';
 import { modelCallOfItem } from '../../core/ids.ts';
 import type { Item } from '../../core/items.ts';
 import { pairCalls } from '../../core/prepare/pair-calls.ts';
 import { isRecord } from '../../core/record.ts';
+import { CODE_INTERPRETER } from '../../core/tools/names.ts';
 import type { ModelRequest } from '../../core/upstream/upstream.ts';
 import { type Block, blocksOf } from './parts.ts';
 import { unsealed } from './thinking.ts';
@@ -173,8 +175,9 @@ function answeredCall(item: Item, answer: Item | undefined): AnsweredCall | unde
       return { id: callId, name, input: objectFrom(item.arguments), output, failed: failed && Boolean(error) };
     }
     case 'code_interpreter_call': {
-      const output = codeOutput(item.outputs);
-      return { id, name: 'code_interpreter', input: { code: item.code }, output, failed: false };
+      const output = item.output ?? outputText(item.outputs);
+      const failed = item.status === 'failed';
+      return { id: callId, name: name ?? CODE_INTERPRETER, input: { code: item.code }, output, failed };
     }
     default:
       return undefined;
@@ -191,11 +194,6 @@ function objectFrom(text: unknown): Fields {
   } catch {
     return {};
   }
-}
-
-function codeOutput(outputs: unknown): string {
-  if (!Array.isArray(outputs)) return UNKNOWN;
-  return outputs.map((output) => (isRecord(output) ? (output.logs ?? `[${output.type}]`) : '')).join('\n');
 }
 
 /** A thought must lead to something, and the wire refuses a last text that ends in white space. */

@@ -6,6 +6,7 @@ import { type EncodeOptions, encodeBatch } from '../../../src/core/responses/enc
 import type { TurnEvent } from '../../../src/core/turn/events.ts';
 
 const OPTIONS: EncodeOptions = {
+  show: (item) => item,
   started: { id: 'resp_1', status: 'in_progress', output: [] },
   reasoning: 'summary',
   keepalive: 'keepalive',

@@ -1,0 +1,64 @@
+/** What a run gave, as clients and models are told it. */
+import type { CodeOutput } from '../core/items.ts';
+import type { CodeFile, CodeRun } from './runtime.ts';
+
+/** How much of a run is told. */
+export interface OutputLimits {
+  /** Characters of text. */
+  readonly logCharacters: number;
+  /** Bytes of the pictures together. */
+  readonly imageBytes: number;
+}
+
+/** Told where a container's earlier state is gone. */
+const NEW_CONTAINER = '(The container is new: earlier variables and files are gone.)';
+
+/** The text, the pictures that fit, and the names of all files; nothing where the run said nothing. */
+export function runOutputs(run: CodeRun, lost: boolean, limits: OutputLimits): readonly CodeOutput[] {
+  const images = imagesIn(run.files, limits.imageBytes);
+  const written = run.files.map(({ name }) => name).join(', ');
+  return [
+    ...logs(lost ? NEW_CONTAINER : ''),
+    ...logs(shortened(textOf(run), limits.logCharacters)),
+    ...images,
+    ...logs(written === '' ? '' : `Files written: ${written}`),
+  ];
+}
+
+function logs(text: string): readonly CodeOutput[] {
+  return text === '' ? [] : [{ type: 'logs', logs: text }];
+}
+
+function textOf({ stdout, stderr, result, error }: CodeRun): string {
+  return [stdout, stderr, error ?? result ?? '']
+    .map((text) => text.replace(/\n+$/, ''))
+    .filter((text) => text !== '')
+    .join('\n');
+}
+
+/** Its beginning and its end: an error stands last. */
+function shortened(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const half = Math.floor(limit / 2);
+  const left = text.length - 2 * half;
+  return `${text.slice(0, half)}\n… (${left} characters left out) …\n${text.slice(text.length - half)}`;
+}
+
+const IMAGE_TYPE: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  svg: 'image/svg+xml',
+};
+
+function imagesIn(files: readonly CodeFile[], limit: number): readonly CodeOutput[] {
+  let room = limit;
+  return files.flatMap(({ name, data }): readonly CodeOutput[] => {
+    const type = IMAGE_TYPE[/\.(\w+)$/.exec(name.toLowerCase())?.[1] ?? ''];
+    if (!type || data.length > room) return [];
+    room -= data.length;
+    return [{ type: 'image', url: `data:${type};base64,${Buffer.from(data).toString('base64')}` }];
+  });
+}

@@ -1,0 +1,29 @@
+/** What runs of code gave, for models and for clients. */
+import type { Item } from './items.ts';
+import { isRecord } from './record.ts';
+
+/** The outputs of a `code_interpreter_call` in words, each on lines of its own; the same whenever the model is told them. */
+export function outputText(outputs: unknown): string {
+  if (!Array.isArray(outputs)) return '(no output was recorded)';
+  if (outputs.length === 0) return '(no output)';
+  return outputs.map((output) => (isRecord(output) ? (output.logs ?? `[${output.type}]`) : '')).join('\n');
+}
+
+const OUTPUTS = 'code_interpreter_call.outputs';
+
+/** What a client is shown of an item. */
+export type ShowItem = (item: Item) => Item;
+
+/**
+ * By what the client's `include` asks for: outputs of code are kept for the model, and a picture among them may have
+ * megabytes.
+ */
+export function itemShower(include: unknown): ShowItem {
+  const isAsked = [include].flat().includes(OUTPUTS);
+  return (item) => (isAsked || item.type !== 'code_interpreter_call' ? item : { ...item, outputs: null });
+}
+
+/** The same by a request's query; SDKs write `include[]`, and not every framework takes the brackets off. */
+export function queryShower(query: Readonly<Record<string, unknown>>): ShowItem {
+  return itemShower(query.include ?? query['include[]']);
+}
