@@ -76,7 +76,8 @@ export async function resolveReferences(
 }
 
 function needsStored(item: Item): boolean {
-  if (item.type === 'code_interpreter_call') return !item.outputs;
+  // Some clients send an empty list for the outputs that they were not shown.
+  if (item.type === 'code_interpreter_call') return !Array.isArray(item.outputs) || item.outputs.length === 0;
   return isReference(item) || (item.type === 'mcp_call' && !item.output && !item.error);
 }
 
