@@ -7,4 +7,5 @@ export {
   type CodeRun,
   type CodeRuntime,
   ContainerLostError,
+  type LostReason,
 } from './runtime.ts';

@@ -22,33 +22,35 @@ export interface CodeRun {
 export interface CodeContainer {
   /**
    * Rejects with `ContainerLostError` where the container died or was killed (time, memory, crash), and with the signal's
-   * reason once aborted; it is then gone.
+   * reason once aborted; it is then gone. A run that was aborted while it waited for another leaves the container alive.
    */
   run(code: string, signal: AbortSignal): Promise<CodeRun>;
   /** Makes a file readable for the code. */
   put(file: CodeFile): Promise<void>;
   readonly alive: boolean;
+  /** Ends it, whatever runs. May be called twice. */
   close(): Promise<void>;
 }
 
-/** Makes containers. */
+/** Where containers come from. */
 export interface CodeRuntime {
   readonly name: string;
   /** A fresh container; rejects where none can be had. */
   create(signal: AbortSignal): Promise<CodeContainer>;
+  /** Ends every container. May be called twice. */
   close(): Promise<void>;
 }
 
-/** A container that is gone with everything in it; `reason` says why, in words for the model. */
+/** What ended a container: a limit that the code went over, a crash, or `close`. */
+export type LostReason = 'timeout' | 'memory' | 'output' | 'crash' | 'closed';
+
+/** The container is gone, and with it what the code had kept there. The message is fit for the model. */
 export class ContainerLostError extends Error {
   override readonly name = 'ContainerLostError';
-  readonly reason: string;
+  readonly reason: LostReason;
 
-  constructor(reason: string, options?: ErrorOptions) {
-    super(
-      `${reason} The container is gone, and with it all variables and files; the next run begins in a new one.`,
-      options,
-    );
+  constructor(reason: LostReason, message: string) {
+    super(message);
     this.reason = reason;
   }
 }

@@ -65,6 +65,8 @@ const asking = (...parts: readonly Fields[]): Fields => ({
   input: [{ role: 'user', content: [{ type: 'input_text', text: 'Sum it.' }, ...parts] }],
 });
 
+const isUsers = ({ role }: Fields): boolean => role === 'user';
+
 describe('the container', () => {
   it('[T-11] stays with the conversation, and with it its variables', () =>
     withCode(async (app) => {
@@ -235,6 +237,23 @@ describe('files', () => {
         '12',
         "Sum it.\n[The file 'a.csv' is in the working directory of the code interpreter.]",
       ]);
+    }));
+
+  it('[T-11] of one name keep their own where they differ', () =>
+    withCode(async (app) => {
+      const first = await runOnce(app, 'read("a.csv")', asking(file('a.csv', '1')));
+      const more = { ...asking(file('a.csv', '2'), file('a.csv', '1')), previous_response_id: first.id };
+      const second = await runOnce(app, 'read("a.csv") + read("a-2.csv")', more);
+      expect([logsOf(second), chatBody(app.fake.requests.at(-1) as never).messages.findLast(isUsers)?.content]).toEqual(
+        [
+          '12',
+          [
+            'Sum it.',
+            "[The file 'a-2.csv' is in the working directory of the code interpreter.]",
+            "[The file 'a.csv' is in the working directory of the code interpreter.]",
+          ].join('\n'),
+        ],
+      );
     }));
 
   it('[T-11] that are PDFs go to the model server as well', () =>

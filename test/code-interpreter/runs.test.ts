@@ -155,7 +155,7 @@ describe('a request that asks for a code interpreter', () => {
       ],
       [
         [{ logs: '1' }],
-        [{ logs: expect.stringContaining('used too much memory') }],
+        [{ logs: expect.stringContaining('took too much memory') }],
         [{ logs: '(The container is new: earlier variables and files are gone.)' }, { logs: 'undefined' }],
         false,
       ],

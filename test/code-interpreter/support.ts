@@ -95,7 +95,7 @@ function javascript(hangs: () => void, gives: (reason: unknown) => void): CodeCo
   async function run(code: string, signal: AbortSignal): Promise<CodeRun> {
     [out, written, hang] = ['', [], false];
     const { result, error } = evaluated(code);
-    if (!alive) throw new ContainerLostError('The code used too much memory.');
+    if (!alive) throw new ContainerLostError('memory', 'The code took too much memory; its container is gone.');
     if (hang) await hangUntil(signal);
     return { stdout: out, stderr: '', result, error, files: written };
   }

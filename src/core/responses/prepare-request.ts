@@ -39,6 +39,7 @@ export async function prepareRequest(
   const additional = additionalTools(conversation);
   const tools = planTools({ tools: client ?? [], additional, choice }, offer, noteOf(given, settings));
   const brought = [...(client ?? []), ...additional];
-  const items = namesServing(offer, CODE_INTERPRETER).length > 0 ? withNamedFiles(window.items) : window.items;
+  const items =
+    namesServing(offer, CODE_INTERPRETER).length > 0 ? withNamedFiles(window.items, conversation) : window.items;
   return { ...prepared, call, offer, brought, tools, request: modelRequest(body, forModel(items, offer), tools) };
 }
