@@ -1,10 +1,18 @@
 /** The law that a client may send our output back as it came: nothing is refused, and the model sees all of it again. */
 import fc from 'fast-check';
 import type { Call } from '../../../src/core/call.ts';
+import { outputText } from '../../../src/core/code-outputs.ts';
 import { type CoreOptions, coreSettings } from '../../../src/core/options.ts';
 import type { Reply } from '../../../src/core/reply.ts';
 import { type ApiRoutes, responsesRoutes } from '../../../src/core/responses/endpoints.ts';
-import { chatCompletionsUpstream, functionTools, type Item, memoryStore, type Upstream } from '../../../src/index.ts';
+import {
+  chatCompletionsUpstream,
+  functionTools,
+  type Item,
+  memoryStore,
+  type ToolProvider,
+  type Upstream,
+} from '../../../src/index.ts';
 import { chatChunk, chatStream, type FakeUpstream, startFakeUpstream, textStream } from '../../../src/testing/index.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -22,13 +30,25 @@ afterAll(async () => {
   await upstream.close();
 });
 
-/** `look` is run by the server; every other tool is the client's. */
-const tools = functionTools({ look: { execute: () => 'seen' } });
+const codeTool = { server: 'code', name: 'code_interpreter', requestedBy: 'code_interpreter' };
+
+/** `look` and code are run by the server; every other tool is the client's. */
+const tools: readonly ToolProvider[] = [
+  functionTools({ look: { execute: () => 'seen' } }),
+  {
+    name: 'code',
+    list: () => [codeTool],
+    call: async ({ arguments: { code } }) => ({
+      content: `ran ${code}`,
+      outputs: [{ type: 'logs', logs: `ran ${code}` }],
+    }),
+  },
+];
 
 /** The response to the body. Throws where it is refused. */
 async function create({ routes }: ApiRoutes, body: Fields): Promise<{ id: string; output: readonly Item[] }> {
   const call = {
-    body: { model: 'm', ...body },
+    body: { model: 'm', tools: [{ type: 'code_interpreter' }], ...body },
     params: {},
     query: {},
     headers: new Headers(),
@@ -63,7 +83,10 @@ const deltas = fc
       fc.record({ reasoning_content: words }),
       fc.record({ refusal: words }),
       fc.record({ annotations: fc.constant([{ type: 'url_citation', url: 'https://example.com' }]) }),
-      fc.record({ called: fc.constantFrom('add', 'now', 'look'), value: fc.option(fc.jsonValue({ maxDepth: 1 })) }),
+      fc.record({
+        called: fc.constantFrom('add', 'now', 'look', 'code_interpreter'),
+        value: fc.option(fc.jsonValue({ maxDepth: 1 })),
+      }),
     ),
     { minLength: 1, maxLength: 8 },
   )
@@ -85,8 +108,13 @@ function streamOf(said: readonly Fields[], finish: (typeof FINISHES)[number]): s
 function tellingOf(output: readonly Item[]): readonly unknown[] {
   return output.flatMap((item): readonly unknown[] => {
     if (item.type === 'message') return [textOf(item.content)].filter((text) => text !== '');
+    if (isCode(item)) return [[item.id, 'code_interpreter', JSON.stringify({ code: item.code })]];
     return isCall(item) ? [[item.call_id ?? item.id, item.name, item.arguments || '{}']] : [];
   });
+}
+
+function isCode({ type }: Item): boolean {
+  return type === 'code_interpreter_call';
 }
 
 function isCall({ type }: Item): boolean {
@@ -101,10 +129,13 @@ function answersIn(items: readonly Item[]): readonly unknown[] {
   const outputs = new Map(
     items.filter((item) => item.type === 'function_call_output').map((item) => [item.call_id, item.output]),
   );
-  return items.filter(isCall).map((item) => {
-    const id = item.call_id ?? item.id;
-    return [id, item.type === 'mcp_call' ? (item.output ?? item.error ?? NOT_RUN) : outputs.get(id)];
-  });
+  return items
+    .filter((item) => isCall(item) || isCode(item))
+    .map((item) => {
+      if (isCode(item)) return [item.id, outputText(item.outputs)];
+      const id = item.call_id ?? item.id;
+      return [id, item.type === 'mcp_call' ? (item.output ?? item.error ?? NOT_RUN) : outputs.get(id)];
+    });
 }
 
 /** The same of the assistant's messages. */
@@ -158,9 +189,12 @@ describe('our output as the next input', () => {
       await fc.assert(
         fc.asyncProperty(deltas, fc.constantFrom(...FINISHES), async (said, finish) => {
           upstream.reply({ body: streamOf(said, finish) }, { body: textStream('Next.') });
-          const { id, output } = await create(endpoints, { input: [QUESTION] });
+          const include = ['code_interpreter_call.outputs'];
+          const { id, output } = await create(endpoints, { input: [QUESTION], include });
           const answers = clientAnswers(output);
-          await create(endpoints, { input: [QUESTION, ...output, ...answers, NEXT], store: false });
+          // What a client was not shown, the server knows.
+          const shown = output.map((item) => (isCode(item) ? { ...item, outputs: null } : item));
+          await create(endpoints, { input: [QUESTION, ...shown, ...answers, NEXT], store: false });
           const replayed = asked();
           await create(endpoints, { input: [...answers, NEXT], previous_response_id: id, store: false });
 
