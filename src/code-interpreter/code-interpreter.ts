@@ -13,7 +13,7 @@ export interface CodeInterpreterOptions {
   readonly limits?: { readonly [Name in keyof OutputLimits]?: OutputLimits[Name] | undefined } | undefined;
 }
 
-const DEFAULT_LIMITS: OutputLimits = { logCharacters: 30_000, imageBytes: 4 * 1024 * 1024 };
+const DEFAULT_LIMITS: OutputLimits = { logCharacters: 30_000, imageBytes: 1024 * 1024 };
 
 const TOOL: ProvidedTool = {
   server: CODE_INTERPRETER,

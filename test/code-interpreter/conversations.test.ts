@@ -198,6 +198,28 @@ describe('outputs', () => {
       expect([await listed(), await listed('code_interpreter_call.outputs')]).toEqual([[null], [outputs]]);
     }));
 
+  it('[B-38] of items that are put into a conversation are shown in the same way', () =>
+    withCode(async ({ url }) => {
+      const { conversations } = openaiClient(url);
+      const { id } = await conversations.create();
+      const call = {
+        type: 'code_interpreter_call',
+        id: 'ci_1',
+        code: '7',
+        container_id: 'cntr_1',
+        status: 'completed',
+      };
+      const put = async (callId: string, include: readonly 'code_interpreter_call.outputs'[]) => {
+        const item = { ...call, id: callId, outputs: [{ type: 'logs', logs: '7' }] };
+        const { data } = await conversations.items.create(id, { items: [item as never], include: [...include] });
+        return data.map((shown) => 'outputs' in shown && shown.outputs);
+      };
+      expect([await put('ci_1', []), await put('ci_2', ['code_interpreter_call.outputs'])]).toEqual([
+        [null],
+        [[{ type: 'logs', logs: '7' }]],
+      ]);
+    }));
+
   it('[B-38, D-17] that the client was not shown reach the model when it sends the item back', () =>
     withCode(async (app) => {
       const first = await runOnce(app, 'print(7)', { include: [] });

@@ -19,7 +19,8 @@ const DEFINITION = { name: 'code_interpreter', parameters: { required: ['code'] 
 describe('a request that asks for a code interpreter', () => {
   it('[T-11, B-37, B-38] has the model’s code run in one response, told in OpenAI’s order', async () => {
     const { tools } = interpreter();
-    const { response, events, asked } = await played({ tools }, [runs('print(6 * 7)'), says('It is 42.')], ASKING);
+    const script = [runs('print(6 * 7)'), says('It is 42.')];
+    const { response, events, asked, notes } = await played({ tools }, script, ASKING);
     const seed = response.id.slice('resp_'.length);
 
     expect(typesOf(events)).toEqual([
@@ -48,10 +49,11 @@ describe('a request that asks for a code interpreter', () => {
       code: 'print(6 * 7)',
       outputs: [{ type: 'logs', logs: '42' }],
     });
-    expect([asked[0]?.tools, response.tools, asked[1] && toolTexts(asked[1])]).toMatchObject([
+    expect([asked[0]?.tools, response.tools, asked[1] && toolTexts(asked[1]), notes]).toMatchObject([
       [{ type: 'function', function: DEFINITION }],
       ASKING.tools,
       { call_0: '42' },
+      [],
     ]);
   });
 
@@ -186,6 +188,14 @@ describe('a request that asks for a code interpreter', () => {
       [{ type: 'code_interpreter_call', status: 'incomplete', code: 'print(', outputs: null }],
       [],
     ]);
+  });
+
+  it('[T-11] tells the model where it runs the same code again and again', async () => {
+    const { tools } = interpreter();
+    const { asked } = await played({ tools, limits: { repeatedCalls: 2 } }, [runs('1'), runs('1'), says('1.')], ASKING);
+    expect(asked[2]?.messages.at(-1)?.content).toBe(
+      '1\n(code_interpreter was called 2 times in a row with the same arguments and the same result. Answer without tools.)',
+    );
   });
 
   it('[T-11, T-10] is offered the server’s other tools too, which are shown as ever', async () => {
