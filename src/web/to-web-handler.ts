@@ -1,6 +1,6 @@
 /** Both APIs as one Web handler, for Hono, Next, Bun, Deno and whatever else speaks `Request` and `Response`. */
 import type { DrainOptions } from '../core/activity.ts';
-import { bothApis } from '../core/api.ts';
+import { type ApiRequest, bothApis } from '../core/api.ts';
 import { ApiError } from '../core/errors.ts';
 import { type CoreOptions, coreChecks, coreSettings } from '../core/options.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../core/options-check.ts';
@@ -34,7 +34,7 @@ export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
     const { method, headers, body: bytes } = request;
     const { pathname, searchParams } = new URL(request.url);
     const path = pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '';
-    const query = Object.fromEntries(searchParams);
+    const query = queryOf(searchParams);
     const left = leavingOf(request);
     const { signal } = left;
     const cutOff = new AbortController();
@@ -52,6 +52,17 @@ export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
   }
 
   return Object.assign(webHandler, { drain: api.drain });
+}
+
+/** A name that comes several times has a list, as in Express: SDKs write lists so. */
+function queryOf(params: URLSearchParams): ApiRequest['query'] {
+  const names = [...new Set(params.keys())];
+  return Object.fromEntries(
+    names.map((name) => {
+      const [first, ...more] = params.getAll(name);
+      return [name, more.length > 0 ? [first, ...more] : first];
+    }),
+  );
 }
 
 const isBasePath: OptionCheck = (value) =>

@@ -55,6 +55,21 @@ describe('toWebHandler', () => {
     expect([response.status, error, seen]).toEqual([404, { ...expected, code: 'not_found' }, ['not_found']]);
   });
 
+  it.each([
+    ['', null],
+    ['?include[]=code_interpreter_call.outputs', 'logs'],
+    ['?include[]=reasoning.encrypted_content&include[]=code_interpreter_call.outputs', 'logs'],
+    ['?include=code_interpreter_call.outputs', 'logs'],
+  ])('[B-38, X-03] Web handler reads every value of a list: %j', async (query, shown) => {
+    const store = memoryStore();
+    const item = { type: 'code_interpreter_call', id: 'ci_1', code: '1', outputs: 'logs' };
+    const kept = { scope: 'mine', id: 'resp_1', createdAt: Date.now(), input: [], output: [item], resource: {} };
+    await store.put(kept);
+    const handler = handlerOf({ store, scope: () => 'mine' });
+    const { output } = parsed(await (await handler(new Request(`http://app/responses/resp_1${query}`))).text());
+    expect(output).toEqual([{ ...item, outputs: shown }]);
+  });
+
   it('[X-03] Web handler has no chat completions where the upstream does not speak them', async () => {
     const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] };
     expect((await handlerOf()(post('/chat/completions', body))).status).toBe(404);
