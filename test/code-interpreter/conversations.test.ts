@@ -4,7 +4,7 @@ import { memoryStore } from '../../src/index.ts';
 import { openaiClient, post } from '../support/responses-client.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
 import { chatBody, type Fields, says, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
-import { ASKING, interpreter, type Ran, runs } from './support.ts';
+import { ASKING, interpreter, type Ran, runs } from './interpreter.ts';
 
 type Item = WireResponse['output'][number] & Fields;
 

@@ -10,7 +10,7 @@ import { chatBody, says, withTools } from '../tools/support.ts';
 import { startMessagesApp, streamOf } from '../upstreams/messages-app.ts';
 import { messagesStream, textBlock, toolBlock } from '../upstreams/messages-bytes.ts';
 import { startSocketApp } from '../websocket/support.ts';
-import { ASKING, interpreter, runs } from './support.ts';
+import { ASKING, interpreter, runs } from './interpreter.ts';
 
 const CODE = { type: 'code_interpreter' };
 const OWN = { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } };

@@ -12,7 +12,7 @@ import {
   typesOf,
   withTools,
 } from '../tools/support.ts';
-import { ASKING, interpreter, runs } from './support.ts';
+import { ASKING, interpreter, runs } from './interpreter.ts';
 
 const DEFINITION = { name: 'code_interpreter', parameters: { required: ['code'] } };
 
