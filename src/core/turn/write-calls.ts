@@ -126,14 +126,15 @@ export function closeCall(draft: Draft, open: OpenCall, status: ItemStatus): voi
   const ended = { index, itemId, call: shown, name: clientsName(call).name, arguments: field ? input : call.arguments };
   draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
   const waits = owner && status === 'completed';
-  if (waits) draft.waiting = [...draft.waiting, { ...call, owner, ...(field ? argumentsOf(field, input) : {}) }];
-  if (waits && shown === 'code_interpreter_call') tellCode(draft, call, 'interpreting');
+  if (waits) awaitResult(draft, { ...call, owner }, field);
   if (!waits || shown === 'function_call') closeItem(draft, index, callItem(draft.plan, call, status));
 }
 
-/** What is run is what was shown, in whatever form the model wrote it. */
-function argumentsOf(field: string, text: string): Pick<OpenCall, 'arguments'> {
-  return { arguments: JSON.stringify({ [field]: text }) };
+/** Code that is run is the code that was shown, in whatever form the model wrote it. */
+function awaitResult(draft: Draft, call: WaitingCall, field: string | undefined): void {
+  const run = field ? { ...call, arguments: JSON.stringify({ [field]: call.input }) } : call;
+  draft.waiting = [...draft.waiting, run];
+  if (field) tellCode(draft, call, 'interpreting');
 }
 
 function wholeCall(draft: Draft, call: OpenCall, status: ItemStatus): OpenCall {

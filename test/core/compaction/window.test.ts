@@ -53,6 +53,7 @@ describe('pendingFrom', () => {
     ['nothing where every call has its output', [says('a'), call('1'), output('1'), answers('b')], 4],
     ['a call, its thoughts and words', [says('a'), { type: 'reasoning' }, answers('Let me see.'), call('1')], 1],
     ['all calls of one answer, also those with outputs', [says('a'), call('1'), call('2'), output('1')], 1],
+    ['code that ran beside a call', [says('a'), { type: 'code_interpreter_call' }, call('1')], 1],
     ['nothing of the round before', [says('a'), call('1'), output('1'), call('2')], 3],
     ['no call that was cut off', [says('a'), { ...call('1'), status: 'incomplete' }], 2],
   ])('[S-14] finds %s', (_, items, from) => {
@@ -69,6 +70,14 @@ describe('transcriptOf', () => {
       call('1'),
       { ...output('1'), output: [image] },
       { type: 'mcp_call', name: 'echo', arguments: '{"a":1}', output: 'one', error: null },
+      {
+        type: 'code_interpreter_call',
+        code: '1',
+        outputs: [
+          { type: 'logs', logs: '1' },
+          { type: 'image', url: 'data:' },
+        ],
+      },
     ]);
     expect(items.map(({ role, content }) => [role, content])).toEqual([
       ['user', 'a'],
@@ -80,6 +89,14 @@ describe('transcriptOf', () => {
         [
           { type: 'input_text', text: '[The tool answered:]' },
           { type: 'input_text', text: 'one' },
+        ],
+      ],
+      ['assistant', [{ type: 'output_text', text: '[Called the tool code_interpreter with: 1]' }]],
+      [
+        'user',
+        [
+          { type: 'input_text', text: '[The tool answered:]' },
+          { type: 'input_text', text: '1\n[image]' },
         ],
       ],
     ]);
