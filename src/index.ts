@@ -3,7 +3,7 @@ export type { DrainOptions } from './core/activity.ts';
 export type { CompactionOptions } from './core/compaction/settings.ts';
 export type { DialectName } from './core/dialects/dialect.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './core/errors.ts';
-export type { Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './core/hooks.ts';
+export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './core/hooks.ts';
 export type { Item, LogProb, TopLogProb, UrlCitation } from './core/items.ts';
 export type { Limits } from './core/limits.ts';
 export type { Note } from './core/note.ts';
@@ -25,7 +25,9 @@ export {
   functionTool,
   functionTools,
 } from './core/tools/function-tools.ts';
+export type { ApprovalPolicy, ApprovalQuestion } from './core/tools/gates.ts';
 export type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from './core/tools/provider.ts';
+export type { RemoteServer, RemoteServers } from './core/tools/remote-servers.ts';
 export type { FinishReason, ModelEvent, Usage } from './core/turn/events.ts';
 export { type ChatCompletionsOptions, chatCompletionsUpstream } from './core/upstream/chat-completions.ts';
 export type {

@@ -21,6 +21,8 @@ const CODES = {
   container_not_found: [400, 'invalid_request_error'],
   tool_call_not_found: [400, 'invalid_request_error'],
   tool_output_missing: [400, 'invalid_request_error'],
+  approval_not_found: [400, 'invalid_request_error'],
+  approval_mismatch: [400, 'invalid_request_error'],
   not_found: [404, 'invalid_request_error'],
   response_not_found: [404, 'invalid_request_error'],
   conversation_not_found: [404, 'invalid_request_error'],

@@ -31,11 +31,26 @@ export interface ToolCallInfo {
   readonly error: string | undefined;
 }
 
+/** What became of a call that needs the user's approval; `refused` is an approval that did not count. */
+export interface ApprovalInfo {
+  readonly requestId: string;
+  readonly scope: string;
+  /** Undefined, as `name`, where the answer is to a request that is not known. */
+  readonly server: string | undefined;
+  readonly name: string | undefined;
+  readonly approvalRequestId: string;
+  readonly decision: 'requested' | 'approved' | 'denied' | 'refused';
+  /** Whether the option `approval` asked for it. */
+  readonly forcedByHost: boolean;
+}
+
 /** Functions of the host; each is optional and none may throw (what one throws is a process warning). */
 export interface Hooks {
   readonly onRequest?: ((info: RequestInfo) => void) | undefined;
   readonly onResponse?: ((info: ResponseInfo) => void) | undefined;
   readonly onToolCall?: ((info: ToolCallInfo) => void) | undefined;
+  /** Every step of an approval, for the host's audit. */
+  readonly onApproval?: ((info: ApprovalInfo) => void) | undefined;
   /** Every error a client is answered with, and store failures that `onStoreError: 'continue'` hides from it. */
   readonly onError?: ((error: ApiError, info: { readonly requestId: string }) => void) | undefined;
   /** What was left out of a request without failing it. */

@@ -28,9 +28,16 @@ export function chatRoundId(callId: string): string {
 
 const CHAT_ROUND = 'chat_';
 
+/** Where a call that waits for approval is kept, by the item that asks for it. */
+export function pendingCallId(approvalRequestId: string): string {
+  return `${PENDING_CALL}${approvalRequestId}`;
+}
+
+const PENDING_CALL = 'approval_';
+
 /** Whether a response may be kept under this id, foreign ones included: the store also holds what is no response. */
 export function isResponseId(id: string): boolean {
-  return !id.startsWith(CHAT_ROUND);
+  return !id.startsWith(CHAT_ROUND) && !id.startsWith(PENDING_CALL);
 }
 
 /** The id of an output item: the response's seed, the item's place in `output`, and from the second model call on its round. */

@@ -7,7 +7,7 @@ export { type Api, type ApiRequest, createChatCompletions, createResponses } fro
 export type { NodeHeaders } from './call.ts';
 export type { DialectName } from './dialects/dialect.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './errors.ts';
-export type { Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './hooks.ts';
+export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './hooks.ts';
 export type { Limits } from './limits.ts';
 export type { Note } from './note.ts';
 export type { CoreOptions, DialectOf, HeartbeatOptions, ToolsOf } from './options.ts';
@@ -21,6 +21,8 @@ export type {
   StoredResponse,
 } from './store.ts';
 export { type ExecuteContext, type FunctionTool, functionTool, functionTools } from './tools/function-tools.ts';
+export type { ApprovalPolicy, ApprovalQuestion } from './tools/gates.ts';
 export type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from './tools/provider.ts';
+export type { RemoteServer, RemoteServers } from './tools/remote-servers.ts';
 export { type ChatCompletionsOptions, chatCompletionsUpstream } from './upstream/chat-completions.ts';
 export type { Upstream } from './upstream/upstream.ts';

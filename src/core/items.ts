@@ -104,7 +104,8 @@ export type McpCallItem = {
   readonly id: string;
   readonly type: 'mcp_call';
   readonly status: ItemStatus | 'failed';
-  readonly approval_request_id: null;
+  /** The request that the user approved it by; null where none was needed. */
+  readonly approval_request_id: string | null;
   readonly arguments: string;
   readonly error: string | null;
   readonly name: string;
@@ -126,6 +127,15 @@ export type CodeInterpreterCallItem = {
   readonly code: string;
   /** Null before the run has ended, and for clients that do not ask for it. */
   readonly outputs: readonly CodeOutput[] | null;
+};
+
+/** A call of a tool that the server runs, once the user has approved it. */
+export type McpApprovalRequestItem = {
+  readonly id: string;
+  readonly type: 'mcp_approval_request';
+  readonly arguments: string;
+  readonly name: string;
+  readonly server_label: string;
 };
 
 /** One tool as clients are told of it; absent fields are absent, since some clients refuse null. */
@@ -186,6 +196,7 @@ export type OutputItem =
   | FunctionCallOutputItem
   | McpCallItem
   | CodeInterpreterCallItem
+  | McpApprovalRequestItem
   | McpListToolsItem
   | WebSearchCallItem
   | CompactionItem;

@@ -8,13 +8,15 @@ import { DIALECTS, openai } from './dialects/dialects.ts';
 import type { Hooks } from './hooks.ts';
 import { fromHost } from './host-error.ts';
 import { DEFAULT_LIMITS, type Limits } from './limits.ts';
-import { checkOptions, type OptionCheck } from './options-check.ts';
+import { checkOptions, isFunction, type OptionCheck } from './options-check.ts';
 import type { WantedHeartbeat } from './prepare/context.ts';
 import { isRecord } from './record.ts';
 import { boundedStore, type ResponseStore } from './store.ts';
 import type { TokenCounter } from './tokens/count.ts';
 import { type TokenOptions, tokenSettings } from './tokens/settings.ts';
+import type { ApprovalPolicy } from './tools/gates.ts';
 import type { ToolProvider } from './tools/provider.ts';
+import type { RemoteServers } from './tools/remote-servers.ts';
 import { chatCompletionsUpstream } from './upstream/chat-completions.ts';
 import type { Upstream } from './upstream/upstream.ts';
 
@@ -40,6 +42,12 @@ export interface CoreOptions {
   readonly store?: ResponseStore | undefined;
   /** Tools that the server runs itself, for every request or by request. Default: none. */
   readonly tools?: ToolProvider | readonly ToolProvider[] | ToolsOf | undefined;
+  /** Opens servers of tools that requests name by their URL; `remoteMcp()` makes one. Default: such tools are left out. */
+  readonly remoteMcp?: RemoteServers | undefined;
+  /** The `server_label`s of the host's own tools that requests may name. Default: all of them. */
+  readonly mcpLabels?: readonly string[] | undefined;
+  /** Which tools that the server runs wait for the user's approval, besides those of which the request says so. Default: none. */
+  readonly approval?: ApprovalPolicy | undefined;
   /** How calls of those tools are shown: `function_call` is what strict Open Responses clients know. Default: `mcp_call`. */
   readonly mcpItems?: 'mcp_call' | 'function_call' | undefined;
   /** Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` Open Responses'. */
@@ -78,6 +86,9 @@ export interface Shown {
 /** The options with every default filled in. */
 export interface CoreSettings extends Shown {
   readonly toolsOf: ToolsOf;
+  readonly remoteMcp?: RemoteServers | undefined;
+  readonly mcpLabels?: readonly string[] | undefined;
+  readonly approval?: ApprovalPolicy | undefined;
   readonly upstream: Upstream;
   readonly store: ResponseStore;
   readonly limits: Limits;
@@ -122,6 +133,10 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
     typeof value === 'function' ||
     (Array.isArray(value) ? value : [value]).every(isProvider) ||
     'tool providers or a function',
+  remoteMcp: withMethods('open', 'close'),
+  mcpLabels: (value) =>
+    (Array.isArray(value) && value.every((label) => typeof label === 'string')) || 'an array of labels',
+  approval: isFunction,
   mcpItems: oneOf('mcp_call', 'function_call'),
   reasoning: oneOf('summary', 'text', 'spec'),
   heartbeat: (value) => value === false || isRecord(value) || 'an object or false',
@@ -158,6 +173,7 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
     onRequest: hook,
     onResponse: hook,
     onToolCall: hook,
+    onApproval: hook,
     onError: hook,
     onNote: hook,
   });
@@ -176,6 +192,9 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
     ...shownIn(typeof options.dialect === 'string' ? DIALECTS[options.dialect] : openai),
     store: boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs),
     toolsOf: toolsOf(options.tools),
+    remoteMcp: options.remoteMcp,
+    mcpLabels: options.mcpLabels,
+    approval: options.approval,
     limits: settledLimits,
     onStoreError: options.onStoreError ?? 'fail',
     compaction: compactionSettings(`${owner}: compaction`, options.compaction),

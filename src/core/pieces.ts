@@ -165,6 +165,11 @@ export function inTurn<Piece>(streams: AsyncGenerator<AsyncIterable<Piece>, void
   });
 }
 
+/** A stream of one piece. */
+export async function* only<Piece>(piece: Piece): AsyncGenerator<Piece> {
+  yield piece;
+}
+
 function rethrow(error: unknown): never {
   throw error;
 }

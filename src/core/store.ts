@@ -37,7 +37,7 @@ export interface ResponseStore {
   get(key: ResponseKey): MaybePromise<StoredResponse | undefined>;
   /** Keeps the response; when it resolves, every reader sees it. */
   put(response: StoredResponse): MaybePromise<void>;
-  /** Whether there was one to delete. */
+  /** Whether there was one to delete; of several deletes at the same time one is answered true. */
   delete(key: ResponseKey): MaybePromise<boolean>;
   /**
    * The response and its ancestors, newest first, at most `limit` of them, in one round trip; shorter where an

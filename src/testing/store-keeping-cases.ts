@@ -68,6 +68,15 @@ export const keepingCases: readonly StoreCase[] = [
     },
   },
   {
+    name: '[T-09] answers true to one of ten deletes at the same time: an approval counts once',
+    async run({ store }) {
+      const gone = turn(freshScope(), 'resp_1');
+      await store.put(gone);
+      const answers = await Promise.all(Array.from({ length: 10 }, () => store.delete(gone)));
+      assert.equal(answers.filter((answer) => answer).length, 1);
+    },
+  },
+  {
     name: '[P-12] keeps all of 100 responses that are put at the same time',
     async run({ store }) {
       const scope = freshScope();

@@ -1,4 +1,5 @@
 /** What one connection remembers by itself: its newest turns, those too that the client does not want stored. */
+import { isResponseId } from '../core/ids.ts';
 import {
   chainOf,
   type MaybePromise,
@@ -68,6 +69,7 @@ export function connectionMemory(host: ResponseStore, settings: MemorySettings):
     }
 
     async function put(stored: StoredResponse): Promise<void> {
+      if (!isResponseId(stored.id)) return host.put(stored);
       const failure = stored.resource.store === false ? undefined : await attempt(() => host.put(stored));
       kept = failure === undefined || settings.onStoreError === 'continue';
       if (kept) remember(stored, before);

@@ -161,6 +161,7 @@ function emptied(item: OutputItem): OutputItem {
       law(item.encrypted_content === undefined, 'what leads back to a search is told at its end', item);
       law(!('sources' in item.action), 'what a search found is told at its end', item);
       return { ...item, status };
+    case 'mcp_approval_request':
     case 'compaction':
       return item;
     default:
@@ -341,6 +342,7 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
       return { ...start, code: text, ...shownBy(sameType(start, end), run) };
     case 'web_search_call':
       return { ...start, ...foundBy(sameType(start, end), run) };
+    case 'mcp_approval_request':
     case 'compaction':
       return start;
     case 'mcp_list_tools':

@@ -80,6 +80,13 @@ function conforming(response: Fields): Fields {
     ...(tools ? { tools: tools.filter(({ type }) => type === 'function') } : {}),
     // OpenAI's own kinds of tools may be chosen too.
     ...(JSON.stringify(choice)?.includes('code_interpreter') ? { tool_choice: 'auto' } : {}),
+    ...(namesServer(choice) ? { tool_choice: 'auto' } : {}),
     ...(BEYOND_THE_EFFORTS.has(reasoning?.effort) ? { reasoning: { ...reasoning, effort: null } } : {}),
   };
+}
+
+/** Whether a server of tools is chosen, or is among the tools that are allowed. */
+function namesServer(choice: unknown): boolean {
+  const { type, tools = [] } = Object(choice) as { readonly type?: unknown; readonly tools?: readonly Fields[] };
+  return type === 'mcp' || tools.some((tool) => tool.type === 'mcp');
 }

@@ -164,7 +164,7 @@ function emptied(item: WireItem): WireItem {
   if (item.type === 'mcp_call') return { ...item, status, arguments: '', output: null, error: null };
   if (item.type === 'code_interpreter_call') return { ...item, status, code: '', outputs: null };
   if (item.type === 'mcp_list_tools') return { ...item, tools: [] };
-  if (item.type === 'compaction') return item;
+  if (item.type === 'compaction' || item.type === 'mcp_approval_request') return item;
   if (item.type === 'web_search_call') return withoutFindings({ ...item, status });
   return { ...item, status, summary: [], ...(item.content ? { content: [] } : {}) };
 }
@@ -312,7 +312,8 @@ function endItem(
 ): void {
   const item = openItem(items, { item_id: whole.id, output_index });
   law(!item.part, 'a part is done before its item', whole);
-  law(item.argumentsDone || !(writtenIn(item.added) in item.added), 'arguments are done before their call', whole);
+  const isTold = item.added.type !== 'mcp_approval_request' && writtenIn(item.added) in item.added;
+  law(item.argumentsDone || !isTold, 'arguments are done before their call', whole);
   law(!('status' in whole) || whole.status !== 'in_progress', 'an item that is done is no longer in progress', whole);
   same(item.states, statesOf(whole, item.states), 'a run and a listing are told from beginning to end');
   same(whole, rebuilt(item, whole), 'an item that is done is the sum of what was said of it');
@@ -345,7 +346,7 @@ function rebuilt({ added, parts, arguments: text }: SeenItem, done: WireItem): u
   if (added.type === 'mcp_call') return { ...added, ...status, arguments: text, ...resultOf(done) };
   if (added.type === 'code_interpreter_call')
     return { ...added, ...status, code: text, outputs: 'outputs' in done && done.outputs };
-  if (added.type === 'compaction') return added;
+  if (added.type === 'compaction' || added.type === 'mcp_approval_request') return added;
   if (added.type === 'web_search_call' && done.type === added.type) {
     same(withoutFindings({ ...done, status: 'in_progress' }), added, 'a search that is done is the one that was added');
     return done;

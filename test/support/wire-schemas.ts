@@ -98,6 +98,13 @@ const item = z.discriminatedUnion('type', [
       .nullable(),
   }),
   z.strictObject({
+    id: z.string().regex(/^mcpr_/),
+    type: z.literal('mcp_approval_request'),
+    arguments: text,
+    name,
+    server_label: name,
+  }),
+  z.strictObject({
     id: z.string().regex(/^mcpl_/),
     type: z.literal('mcp_list_tools'),
     server_label: name,
@@ -201,6 +208,7 @@ function resource<const Status extends readonly [string, ...string[]]>(...status
     store: z.boolean(),
     background: z.boolean(),
     service_tier: name,
+    conversation: z.strictObject({ id: name }).optional(),
     metadata: z.record(z.string(), z.string()),
     safety_identifier: name.nullable(),
     prompt_cache_key: name.nullable(),

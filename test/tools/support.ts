@@ -1,6 +1,14 @@
 /** An app with tools of its own over a model server that follows a script, round by round. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Item, Note, RouterOptions, ToolCallInfo, ToolProvider, ToolResult } from '../../src/index.ts';
+import type {
+  ApprovalInfo,
+  Item,
+  Note,
+  RouterOptions,
+  ToolCallInfo,
+  ToolProvider,
+  ToolResult,
+} from '../../src/index.ts';
 import {
   type FakeAnswer,
   type FakeRequest,
@@ -36,6 +44,8 @@ export interface ToolsApp extends App {
   readonly notes: readonly Note[];
   /** What `hooks.onToolCall` was told. */
   readonly toolCalls: readonly ToolCallInfo[];
+  /** What `hooks.onApproval` was told. */
+  readonly approvals: readonly ApprovalInfo[];
 }
 
 /** One answer, however it was asked for. */
@@ -67,15 +77,17 @@ async function withApp<Result>(
 ): Promise<Result> {
   const notes: Note[] = [];
   const toolCalls: ToolCallInfo[] = [];
+  const approvals: ApprovalInfo[] = [];
   const hooks = {
     onNote: (note: Note) => void notes.push(note),
     onToolCall: (info: ToolCallInfo) => void toolCalls.push(info),
+    onApproval: (info: ApprovalInfo) => void approvals.push(info),
     onError: () => {},
   };
   // One scope: openai-node authorizes itself, and a bare fetch does not.
   const app = await startApp({ upstream: fake, options: { scope: () => 'everyone', ...options, hooks } });
   try {
-    return await run({ ...app, fake, notes, toolCalls });
+    return await run({ ...app, fake, notes, toolCalls, approvals });
   } finally {
     await app.close();
   }

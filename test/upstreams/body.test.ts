@@ -220,6 +220,8 @@ describe('the messages', () => {
       { type: 'acme:thing' },
       { type: 'mcp_list_tools' },
       { type: 'additional_tools' },
+      { type: 'mcp_approval_request', id: 'mcpr_1', name: 'send', arguments: '{}' },
+      { type: 'mcp_approval_response', approval_request_id: 'mcpr_1', approve: true },
       call('a'),
       output('a'),
     ];

@@ -48,6 +48,14 @@ describe('the memory of a connection', () => {
     ]);
   });
 
+  it('[S-15, T-09] leaves what is no response to the host’s store, however little may be remembered', async () => {
+    const { host, keep, past } = start({ ...LARGE, turns: 1 });
+    await keep('passing');
+    await keep('approval_mcpr_1', { store: true });
+    await keep('chat_1', { store: true });
+    expect([await past('passing'), known(host, 'approval_mcpr_1')]).toEqual([['passing'], true]);
+  });
+
   it('[S-15] goes on in the host’s store where a turn continues what was stored elsewhere', async () => {
     const { host, keep, past } = start();
     host.put(turn('first', { store: true }));

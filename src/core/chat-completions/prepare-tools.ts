@@ -3,10 +3,14 @@ import type { Call } from '../call.ts';
 import { noteOf, type PrepareSettings } from '../prepare/prepare.ts';
 import { isRecord } from '../record.ts';
 import { toolList } from '../responses/prepare-tools.ts';
-import { offerTools, typesOf } from '../tools/offer.ts';
+import { gatesOf } from '../tools/gates.ts';
+import { type Offer, offerTools, typesOf } from '../tools/offer.ts';
 import { chatToolNames, withTools } from './inject.ts';
 
-/** Adds the tools behind the client's own; a client's tool of the same name wins. */
+/**
+ * Adds the tools behind the client's own; a client's tool of the same name wins. Those that need approval are left out,
+ * since this API has no words for it.
+ */
 export async function prepareChatTools(call: Call, settings: PrepareSettings): Promise<Call> {
   const { body, context = {}, signal } = call;
   if (context.tools || !isRecord(body)) return call;
@@ -14,7 +18,18 @@ export async function prepareChatTools(call: Call, settings: PrepareSettings): P
   const providers = Number(body.n ?? 1) > 1 ? [] : settings.toolsOf(call.request);
   const client = toolList(body.tools);
   const requested = typesOf(client ?? []);
-  const offer = await offerTools(providers, chatToolNames(body), signal, noteOf(call, settings), requested);
+  const offered = await offerTools(providers, chatToolNames(body), signal, noteOf(call, settings), requested);
+  const offer = withoutGated(offered, call, settings);
   const tools = { offer, client };
   return { ...call, body: withTools(body, offer), context: { ...context, tools } };
+}
+
+function withoutGated(offer: Offer, call: Call, settings: PrepareSettings): Offer {
+  const gates = gatesOf(offer, call, settings.approval);
+  for (const name of gates.keys()) noteOf(call, settings)({ code: 'tool_dropped', message: needsApproval(name) });
+  return new Map([...offer].filter(([name]) => !gates.has(name)));
+}
+
+function needsApproval(name: string): string {
+  return `The tool '${name}' needs approval, which Chat Completions has no words for; the model is not offered it.`;
 }

@@ -1,5 +1,5 @@
 /** Runs a chat completion: the model, our tools, and the model again, until something is for the client. */
-import { mapped } from '../pieces.ts';
+import { mapped, only } from '../pieces.ts';
 import { DONE_FRAME } from '../sse.ts';
 import { type RoundLimits, type ToolRounds, toolRounds } from '../tools/rounds.ts';
 import type { CallOutcome } from '../tools/run-call.ts';
@@ -38,10 +38,6 @@ export async function* chatSources(turn: ChatTurn): AsyncGenerator<AsyncIterable
     body = after.body;
   }
   yield only(DONE_FRAME);
-}
-
-async function* only(frames: string): AsyncGenerator<string> {
-  yield frames;
 }
 
 /** What one round says to the client. An empty piece opens its stream; more of them would only hold beats back. */

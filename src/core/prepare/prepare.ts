@@ -7,7 +7,10 @@ import type { MaybePromise } from '../store.ts';
 import type { WantedHeartbeat } from './context.ts';
 
 /** What a preparation may use. */
-export type PrepareSettings = Pick<CoreSettings, 'store' | 'limits' | 'hooks' | 'toolsOf'>;
+export type PrepareSettings = Pick<
+  CoreSettings,
+  'store' | 'limits' | 'hooks' | 'toolsOf' | 'remoteMcp' | 'mcpLabels' | 'approval'
+>;
 
 /**
  * Answers the call with its body rewritten in its own dialect and the context saying so; what the context tells of is

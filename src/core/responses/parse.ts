@@ -8,8 +8,9 @@ import { isRecord } from '../record.ts';
 import { definitions, namesServing, type Offer, withoutServed } from '../tools/offer.ts';
 import type { ToolForm } from '../turn/state.ts';
 import type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from '../upstream/upstream.ts';
-import { modelNameOf, readClientTools } from './client-tools.ts';
+import { additionalTools, modelNameOf, readClientTools } from './client-tools.ts';
 import type { CreateBody } from './schema.ts';
+import { withoutSecrets } from './tool-secrets.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -35,6 +36,8 @@ function wholeItem(fields: Fields, seed: string, index: number): Item {
   const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(prefix, seed, index);
   const item: Item = { ...fields, type, id };
   if (type === 'message') return { ...item, status: item.status ?? 'completed', content: partsOf(item) };
+  if (type === 'additional_tools' && Array.isArray(item.tools))
+    return { ...item, tools: additionalTools([item]).map(withoutSecrets) };
   return type.endsWith('_output') ? { ...item, status: item.status ?? 'completed' } : item;
 }
 

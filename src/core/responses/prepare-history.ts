@@ -9,6 +9,7 @@ import { isRecord } from '../record.ts';
 import type { StoredResponse } from '../store.ts';
 import { readClientTools } from './client-tools.ts';
 import { toolList, withTools } from './prepare-tools.ts';
+import { onTermsOf } from './server-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -63,8 +64,8 @@ function inherit(call: Call, previous: StoredResponse | undefined, context: Turn
   return { ...call, body: withTools({ ...chosen, tools: client }, tools), context: { ...context, tools } };
 }
 
-/** A client's tool wins over the server's of the same name, inherited or not. */
+/** A client's tool wins over the server's of the same name, and its terms hold, inherited or not. */
 function joined({ offer }: InjectedTools, client: readonly Fields[]): InjectedTools {
   const names = readClientTools(client).known;
-  return { offer: new Map([...offer].filter(([name]) => !names.has(name))), client };
+  return { offer: new Map([...onTermsOf(client, offer)].filter(([name]) => !names.has(name))), client };
 }

@@ -1,8 +1,11 @@
 /** Everything that happens to a request until it is one to a model: find history, settle tools, translate. */
+import { type Answers, readAnswers } from '../approvals/read-answers.ts';
 import type { Call } from '../call.ts';
+import type { Item } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
 import { noteOf } from '../prepare/prepare.ts';
 import { withNamedFiles } from '../tools/code-files.ts';
+import { type Gates, gatesOf } from '../tools/gates.ts';
 import { CODE_INTERPRETER } from '../tools/names.ts';
 import { forModel, namesServing, type Offer } from '../tools/offer.ts';
 import type { ModelRequest } from '../upstream/upstream.ts';
@@ -21,6 +24,10 @@ export interface PreparedRequest extends PreparedConversation {
   /** The client's tools, those in its input included. */
   readonly brought: readonly Fields[];
   readonly tools: ToolPlan;
+  /** Which of the server's tools wait for approval. */
+  readonly gates: Gates;
+  /** What the user has decided of calls that waited. */
+  readonly answers: Answers;
   readonly request: ModelRequest;
 }
 
@@ -31,7 +38,7 @@ export async function prepareRequest(
   settings: CoreSettings,
 ): Promise<PreparedRequest> {
   const prepared = await prepareConversation(given, checked, settings);
-  const { body, conversation, window } = prepared;
+  const { body, input, conversation, window } = prepared;
   const call = await prepareTools(prepared.call, settings);
   // The casts: the step has left its part in the context, and the body is the one that was checked.
   const { offer, client } = (call.context as Required<NonNullable<Call['context']>>).tools;
@@ -39,7 +46,23 @@ export async function prepareRequest(
   const additional = additionalTools(conversation);
   const tools = planTools({ tools: client ?? [], additional, choice }, offer, noteOf(given, settings));
   const brought = [...(client ?? []), ...additional];
-  const items =
-    namesServing(offer, CODE_INTERPRETER).length > 0 ? withNamedFiles(window.items, conversation) : window.items;
-  return { ...prepared, call, offer, brought, tools, request: modelRequest(body, forModel(items, offer), tools) };
+  const gates = gatesOf(offer, call, settings.approval);
+  const answers = await readAnswers({ call, input, conversation, offer, gates }, settings);
+  const runsCode = namesServing(offer, CODE_INTERPRETER).length > 0;
+  const named = runsCode ? withNamedFiles(window.items, conversation) : window.items;
+  const request = modelRequest(body, forModel(withDenied(named, answers), offer), tools);
+  return { ...prepared, call, offer, brought, tools, gates, answers, request };
+}
+
+/** The items with the calls that the user denies now: some clients send the answer alone. */
+function withDenied(items: readonly Item[], { denied }: Answers): readonly Item[] {
+  const unseen = denied.flatMap(({ request }) =>
+    request && !items.some(({ id }) => id === request.id) ? [request] : [],
+  );
+  if (unseen.length === 0) return items;
+  const requests = new Map(unseen.map((request) => [request.id, request]));
+  return items.flatMap((item) => {
+    const request = item.type === 'mcp_approval_response' ? requests.get(String(item.approval_request_id)) : undefined;
+    return request ? [request, item] : [item];
+  });
 }

@@ -3,21 +3,27 @@ import type { Call } from '../call.ts';
 import type { Item } from '../items.ts';
 import { noteOf, type PrepareSettings } from '../prepare/prepare.ts';
 import { isRecord } from '../record.ts';
-import { definitions, type Offer, offerTools, typesOf, withoutServed } from '../tools/offer.ts';
+import { definitions, listTools, namedTools, type Offer, typesOf, withoutServed } from '../tools/offer.ts';
 import type { ToolDefinition } from '../upstream/upstream.ts';
 import { additionalTools, readClientTools } from './client-tools.ts';
+import { withNamedServers } from './server-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Adds the tools behind the client's own; a client's tool of the same name wins. */
+/**
+ * Adds the tools behind the client's own, with those of the servers that the request names; a client's tool of the same
+ * name wins. Throws `ApiError` for a server that cannot be had.
+ */
 export async function prepareTools(call: Call, settings: PrepareSettings): Promise<Call> {
   const { body, context = {}, signal } = call;
   if (context.tools || !isRecord(body)) return call;
   const client = toolList(body.tools);
-  const providers = settings.toolsOf(call.request);
   const brought = [...(client ?? []), ...additionalTools(itemsIn(body.input))];
-  const names = new Set(readClientTools(brought).known.keys());
-  const offer = await offerTools(providers, names, signal, noteOf(call, settings), typesOf(brought));
+  const own = readClientTools(brought).known;
+  const note = noteOf(call, settings);
+  const hosted = await listTools(settings.toolsOf(call.request), signal, note, typesOf(brought));
+  const offered = await withNamedServers(call, { named: client ?? [], own, hosted }, settings);
+  const offer = namedTools(offered, new Set(own.keys()), note);
   const tools = { offer, client };
   return { ...call, body: withTools(body, tools), context: { ...context, tools } };
 }
@@ -27,9 +33,8 @@ export function withTools(
   body: Fields,
   { offer, client = [] }: { readonly offer: Offer; readonly client: readonly Fields[] | undefined },
 ): Fields {
-  return offer.size === 0
-    ? body
-    : { ...body, tools: [...withoutServed(client, offer), ...definitions(offer).map(functionTool)] };
+  if (offer.size === 0) return body;
+  return { ...body, tools: [...withoutServed(client, offer), ...definitions(offer).map(functionTool)] };
 }
 
 /** Null as `strict` lets every server take the schema as it is. */

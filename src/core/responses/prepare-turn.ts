@@ -1,22 +1,24 @@
 /** Everything that happens to a request before the model is asked: check, prepare, and settle how the turn runs. */
+import { keepPending } from '../approvals/pending-call.ts';
+import { tellApproval } from '../approvals/tell-approval.ts';
+import { useAnswers } from '../approvals/use-answers.ts';
 import type { Call } from '../call.ts';
 import { itemShower, type ShowItem } from '../code-outputs.ts';
 import { type CompactionWish, turnCompaction } from '../compaction/turn-compaction.ts';
 import { passedHeaders } from '../endpoint.ts';
 import type { RequestInfo } from '../hooks.ts';
 import { responseId } from '../ids.ts';
-import type { Item } from '../items.ts';
+import type { Item, OutputItem } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
 import type { LoadedHistory } from '../prepare/context.ts';
 import { heartbeatOf, noteOf } from '../prepare/prepare.ts';
 import { validateCreate } from '../prepare/validate.ts';
-import { newLists, ownersOf } from '../tools/offer.ts';
+import { findOffered, newLists, ownersOf, serversNamed } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
 import { workspaceOf } from '../tools/workspace.ts';
 import { extend, keepTurn } from '../turn/keep.ts';
 import type { Turn } from '../turn/run-turn.ts';
 import type { TurnPlan } from '../turn/state.ts';
-import type { ToolPlan } from './parse.ts';
 import { type PreparedRequest, prepareRequest } from './prepare-request.ts';
 import { endedResource, startedResource } from './resource.ts';
 
@@ -40,7 +42,7 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
   const note = noteOf(given, settings);
   const checked = validateCreate(given.body);
   const prepared = await prepareRequest({ ...given, signal }, checked, settings);
-  const { call, body, history, seed, input, conversation, offer, brought, tools, request } = prepared;
+  const { call, body, history, seed, input, conversation, offer, brought, tools, request, answers } = prepared;
   const { previous, conversation: talk } = history;
   const id = responseId(seed);
   const createdAt = Date.now();
@@ -50,9 +52,11 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
   const asking = { signal, headers: passedHeaders(call), limits, note };
 
   const turn: PreparedTurn['turn'] = {
-    plan: planOf(seed, tools, ownersOf(offer, workspace?.container), settings),
+    plan: planOf(prepared, workspace?.container, settings),
     // Strict Open Responses knows no item for them.
     lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(offer, conversation) : new Map(),
+    named: serversNamed(offer),
+    approved: answers.approved,
     request,
     upstream,
     call: asking,
@@ -70,11 +74,14 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
       const turn = { scope, id, ...continued, createdAt, input };
       // First what may be refused: a response that the client is told failed must not be found.
       if (talk) await extend(settings, { scope, id: talk }, newItems(history, [...input, ...end.output]), requestId);
+      await keepPendingCalls(end.output, prepared, settings);
       if (body.store !== false || settings.keepsUnstored)
         await keepTurn(turn, endedResource(started, end), settings, requestId);
     },
   };
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true };
+  // The last thing that may be refused: an answer counts once.
+  await useAnswers(answers, prepared, settings);
   return { info, started, show: itemShower(body.include), turn };
 }
 
@@ -93,10 +100,23 @@ function newItems({ loaded }: LoadedHistory, items: readonly Item[]): readonly I
   return items.filter(({ id }) => !known.has(id));
 }
 
+/** Also where the client wants nothing stored: what it approves later is bound to these. */
+async function keepPendingCalls(
+  output: readonly OutputItem[],
+  prepared: PreparedRequest,
+  settings: CoreSettings,
+): Promise<void> {
+  for (const request of output) {
+    if (request.type !== 'mcp_approval_request') continue;
+    const [, offered] = findOffered(prepared.offer, request.server_label, request.name) ?? [];
+    await keepPending(settings, prepared.call, { request, url: offered?.url ?? null });
+    tellApproval({ id: request.id, request }, 'requested', prepared, settings);
+  }
+}
+
 function planOf(
-  seed: string,
-  { allowed, forms }: ToolPlan,
-  owners: TurnPlan['owners'],
+  { seed, tools: { allowed, forms }, offer, gates }: PreparedRequest,
+  container: string | undefined,
   settings: CoreSettings,
 ): TurnPlan {
   const { reasoning, mcpItems, queuedEvent, limits } = settings;
@@ -104,7 +124,7 @@ function planOf(
     seed,
     reasoning: reasoning === 'summary' ? 'summary_text' : 'reasoning_text',
     ...(allowed ? { allowedTools: allowed } : {}),
-    owners,
+    owners: ownersOf(offer, { gates, container }),
     forms,
     ownedAs: mcpItems,
     queuedEvent,

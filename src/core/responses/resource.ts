@@ -4,6 +4,7 @@ import { conversationId } from '../conversations/conversation.ts';
 import type { TurnEnd } from '../turn/events.ts';
 import type { ToolPlan } from './parse.ts';
 import type { CreateBody } from './schema.ts';
+import { withoutSecrets } from './tool-secrets.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -86,10 +87,7 @@ function choiceEcho(choice: unknown): unknown {
 
 /** Function tools have all their keys. Others are echoed as sent, but for what may hold a secret. */
 function toolEcho(tool: Fields): Fields {
-  if (tool.type !== 'function') {
-    const { headers, authorization, ...rest } = tool;
-    return rest;
-  }
+  if (tool.type !== 'function') return withoutSecrets(tool);
   const { type, name, description, parameters, strict } = tool;
   return { type, name, description: description ?? null, parameters: parameters ?? null, strict: strict ?? null };
 }

@@ -40,6 +40,11 @@ export const itemSchemas: Readonly<Record<string, z.ZodType>> = {
   function_call_output: z.looseObject({ call_id: callId }),
   custom_tool_call: z.looseObject({ call_id: callId, name: z.string().min(1), input: text }),
   custom_tool_call_output: z.looseObject({ call_id: callId }),
+  mcp_approval_response: z.looseObject({
+    approval_request_id: z.string().min(1),
+    approve: z.boolean(),
+    reason: optionalText,
+  }),
   item_reference: z.looseObject({ id: z.string().min(1) }),
   compaction: z.looseObject({ encrypted_content: text }),
   reasoning: z.looseObject({

@@ -13,6 +13,10 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface OfferedTool {
   readonly provider: ToolProvider;
   readonly tool: ProvidedTool;
+  /** Of a server that the request names: the URL that it names. */
+  readonly url?: string;
+  /** Whether the request wants each call approved. */
+  readonly needsApproval?: true;
 }
 
 /** The server's own tools, by the name that the model knows. */
@@ -29,10 +33,26 @@ export async function offerTools(
   note: (note: Note) => void,
   requested: ReadonlySet<unknown> = new Set(),
 ): Promise<Offer> {
+  return namedTools(await listTools(providers, signal, note, requested), clientNames, note);
+}
+
+/** The tools of every provider; one that fails is noted and left out. */
+export async function listTools(
+  providers: readonly ToolProvider[],
+  signal: AbortSignal,
+  note: (note: Note) => void,
+  requested: ReadonlySet<unknown> = new Set(),
+): Promise<readonly OfferedTool[]> {
   const listed = await Promise.all(providers.map((provider) => toolsOf(provider, signal, note)));
-  const tools = listed
-    .flat()
-    .filter(({ tool: { requestedBy } }) => requestedBy === undefined || requested.has(requestedBy));
+  return listed.flat().filter(({ tool: { requestedBy } }) => requestedBy === undefined || requested.has(requestedBy));
+}
+
+/** The tools under the names that the model is told. A client's tool of the same name wins. */
+export function namedTools(
+  tools: readonly OfferedTool[],
+  clientNames: ReadonlySet<string>,
+  note: (note: Note) => void,
+): Offer {
   const shared = repeated(tools.map(({ tool }) => tool.name));
   const offer = new Map<string, OfferedTool>();
   for (const each of tools) {
@@ -90,6 +110,11 @@ export function typesOf(tools: readonly Fields[]): ReadonlySet<unknown> {
   return new Set(tools.map(({ type }) => type));
 }
 
+/** The tool under the model's name for it; undefined where it is not on offer. */
+export function findOffered(offer: Offer, server: string, name: string): readonly [string, OfferedTool] | undefined {
+  return [...offer].find(([, { tool }]) => tool.server === server && tool.name === name);
+}
+
 /** The names under which the model knows the tools that a request asks for by this type. */
 export function namesServing(offer: Offer, type: unknown): readonly string[] {
   if (type === undefined) return [];
@@ -98,17 +123,31 @@ export function namesServing(offer: Offer, type: unknown): readonly string[] {
 
 /** The tools of the request that none of the server's own stand for. */
 export function withoutServed(tools: readonly Fields[], offer: Offer): readonly Fields[] {
-  return tools.filter(({ type }) => namesServing(offer, type).length === 0);
+  return tools.filter((tool) => !isServed(tool, offer));
 }
 
-/** Whose each tool is; what runs code does so in the container. */
-export function ownersOf(offer: Offer, container?: string): ReadonlyMap<string, ToolOwner> {
-  return new Map(
-    [...offer].map(([name, { tool }]) => {
-      const owner = { server: tool.server, name: tool.name };
-      return [name, container !== undefined && runsCode(tool) ? { ...owner, container } : owner];
-    }),
-  );
+function isServed({ type, server_label: label, server_url: url }: Fields, offer: Offer): boolean {
+  if (type !== 'mcp') return namesServing(offer, type).length > 0;
+  return [...offer.values()].some((offered) => offered.tool.server === label && offered.url === (url ?? undefined));
+}
+
+/** What is settled about the tools of one turn. */
+export interface Terms {
+  /** The names of those whose calls wait for approval. */
+  readonly gates?: { has(name: string): boolean };
+  /** Where code runs. */
+  readonly container?: string | undefined;
+}
+
+/** Whose each tool is. */
+export function ownersOf(offer: Offer, { gates, container }: Terms = {}): ReadonlyMap<string, ToolOwner> {
+  const ownerOf = (name: string, tool: ProvidedTool): ToolOwner => ({
+    server: tool.server,
+    name: tool.name,
+    ...(container !== undefined && runsCode(tool) ? { container } : {}),
+    ...(gates?.has(name) ? { needsApproval: true } : {}),
+  });
+  return new Map([...offer].map(([name, { tool }]) => [name, ownerOf(name, tool)]));
 }
 
 /** Whether its calls are runs of code in a container. */
@@ -130,6 +169,11 @@ export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyM
   return lists;
 }
 
+/** The servers that the request itself names. */
+export function serversNamed(offer: Offer): ReadonlySet<string> {
+  return new Set([...offer.values()].flatMap(({ tool, url }) => (url === undefined ? [] : [tool.server])));
+}
+
 function listedTool({ name, description, parameters, annotations }: ProvidedTool): ListedTool {
   return {
     name,
@@ -144,7 +188,25 @@ function listedTool({ name, description, parameters, annotations }: ProvidedTool
  * without those that nobody answered, since the client cannot.
  */
 export function forModel(items: readonly Item[], offer: Offer): readonly Item[] {
-  return withModelNames(withoutUnanswered(items, offer), offer);
+  return withModelNames(withDenials(withoutUnanswered(items, offer)), offer);
+}
+
+/** A call that the user did not approve is one that failed; the others stand for themselves, or say nothing. */
+function withDenials(items: readonly Item[]): readonly Item[] {
+  const denials = items.filter(({ type, approve }) => type === 'mcp_approval_response' && approve === false);
+  const open = new Map(denials.map((denial) => [denial.approval_request_id, denial]));
+  if (open.size === 0) return items;
+  return items.map((item) => {
+    const denial = item.type === 'mcp_approval_request' ? open.get(item.id) : undefined;
+    // Clients may send the request again that stands in the history.
+    open.delete(item.id);
+    return denial ? { ...item, type: 'mcp_call', output: null, error: denialText(denial) } : item;
+  });
+}
+
+function denialText({ reason }: Item): string {
+  const why = typeof reason === 'string' && reason !== '' ? ` The reason: ${reason}` : '';
+  return `The user did not approve this call, so it was not run.${why}`;
 }
 
 function withoutUnanswered(items: readonly Item[], offer: Offer): readonly Item[] {

@@ -47,7 +47,7 @@ export function clientsName({ name, form }: OpenCall): { readonly name: string; 
 }
 
 function mcpCall(
-  { id, name, owner, arguments: text }: OpenCall,
+  { id, name, owner, arguments: text, approvalRequestId }: OpenCall,
   status: McpCallItem['status'],
   output: string | null,
   error: string | null,
@@ -56,7 +56,7 @@ function mcpCall(
     id,
     type: 'mcp_call',
     status,
-    approval_request_id: null,
+    approval_request_id: approvalRequestId ?? null,
     arguments: text,
     error,
     name: owner?.name ?? name,

@@ -66,6 +66,8 @@ export type IncompleteReason = 'max_output_tokens' | 'content_filter' | 'max_too
 export type TurnControl =
   | { readonly type: 'start' }
   | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
+  /** The user has approved this call of an earlier turn; `name` is the model's. */
+  | ({ readonly type: 'call-approved' } & ApprovedCall)
   /** `outputs` is what a run of code is shown with; without any it is `output`. */
   | {
       readonly type: 'tool-result';
@@ -80,6 +82,14 @@ export type TurnControl =
   | { readonly type: 'fail'; readonly error: TurnError }
   | { readonly type: 'stop'; readonly reason: IncompleteReason }
   | { readonly type: 'end'; readonly at: number };
+
+/** A call that the user has approved, exactly as it was written. */
+export interface ApprovedCall {
+  /** As the model knows the tool now. */
+  readonly name: string;
+  readonly arguments: string;
+  readonly approvalRequestId: string;
+}
 
 export type TurnInput = ModelEvent | TurnControl;
 
@@ -166,7 +176,7 @@ export type TurnEvent =
   | ({ readonly type: 'list-end' } & InItem)
   | ({ readonly type: 'search-progress'; readonly state: SearchState } & InItem)
   | { readonly type: 'item-end'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
-  | { readonly type: 'call-dropped'; readonly name: string }
+  | { readonly type: 'call-dropped'; readonly name: string; readonly why: 'not_allowed' | 'cut_off' }
   | { readonly type: 'heartbeat' }
   | { readonly type: 'keepalive'; readonly sequence: number }
   | { readonly type: 'error'; readonly sequence: number; readonly error: TurnError }

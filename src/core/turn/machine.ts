@@ -4,7 +4,16 @@ import type { ItemStatus } from '../items.ts';
 import { unreachable } from '../unreachable.ts';
 import type { FinishReason, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from './events.ts';
 import { type Draft, draftOf, isCutOff, stateOf, type TurnState } from './state.ts';
-import { abandonWaiting, closeCall, failWaiting, writeCall, writeResult, writeToolList } from './write-calls.ts';
+import {
+  abandonWaiting,
+  askForApproval,
+  closeCall,
+  failWaiting,
+  writeApproved,
+  writeCall,
+  writeResult,
+  writeToolList,
+} from './write-calls.ts';
 import { closeSearch, failSearches, openSearch } from './write-searches.ts';
 import { annotate, closeReasoning, closeWriting, writeCompaction, writeText } from './write-text.ts';
 
@@ -58,6 +67,8 @@ function take(draft: Draft, input: TurnInput): void {
       return;
     case 'finish':
       return finishModelCall(draft, input.reason);
+    case 'call-approved':
+      return writeApproved(draft, input);
     case 'tool-result':
       return writeResult(draft, input);
     case 'tools-listed':
@@ -102,6 +113,7 @@ function exceeds(text: string, bytes: number): boolean {
 function finishModelCall(draft: Draft, reason: FinishReason): void {
   const last = draft.output.length - 1;
   closeAll(draft, (index) => (reason !== 'stop' && index === last ? 'incomplete' : 'completed'));
+  askForApproval(draft, reason === 'stop');
   draft.dropped = [];
   draft.finish = reason;
   draft.round += 1;
@@ -139,12 +151,17 @@ function sum(a: Usage, b: Usage): Usage {
 const CUT_OFF = { stop: null, length: 'max_output_tokens', content_filter: 'content_filter' } as const;
 
 function end(draft: Draft, at: number): void {
-  if (draft.writing || draft.calls.length > 0 || draft.searches.length > 0) finishModelCall(draft, 'stop');
+  if (isOpen(draft)) finishModelCall(draft, 'stop');
   failWaiting(draft);
   addCallUsage(draft);
   const reason = draft.stopped ?? CUT_OFF[draft.finish ?? 'stop'];
   const status = reason ? 'incomplete' : 'completed';
   endTurn(draft, { status, reason, error: null, completedAt: reason ? null : at });
+}
+
+/** Whether the model call has begun something that it has not finished. */
+function isOpen({ writing, calls, held, searches }: Draft): boolean {
+  return writing !== undefined || calls.length > 0 || held.length > 0 || searches.length > 0;
 }
 
 function fail(draft: Draft, error: TurnError): void {

@@ -13,7 +13,7 @@ export function observer(info: RequestInfo, hooks: Hooks): (events: readonly Tur
 }
 
 function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: number): void {
-  if (event.type === 'call-dropped') tell(hooks, 'onNote', droppedCall(event.name), info);
+  if (event.type === 'call-dropped') tell(hooks, 'onNote', droppedCall(event), info);
   if (event.type !== 'turn-end') return;
   const { status, usage, error, output } = event;
   // A JSON answer without output is refused with the error's status, and told of there.
@@ -21,8 +21,13 @@ function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: numbe
   tell(hooks, 'onResponse', { ...info, status, usage, durationMs: Date.now() - began });
 }
 
-function droppedCall(name: string): Note {
-  return { code: 'call_dropped', message: `The model called '${name}', which tool_choice does not allow.` };
+const WHY_DROPPED = {
+  not_allowed: 'which tool_choice does not allow',
+  cut_off: 'which needs approval, and was cut off',
+} as const;
+
+function droppedCall({ name, why }: Extract<TurnEvent, { type: 'call-dropped' }>): Note {
+  return { code: 'call_dropped', message: `The model called '${name}', ${WHY_DROPPED[why]}.` };
 }
 
 /** The error that a turn's own was made from. */

@@ -9,6 +9,8 @@ export interface ToolOwner {
   readonly name: string;
   /** The container in which it runs code: its calls are shown as `code_interpreter_call`. */
   readonly container?: string;
+  /** Whether its calls wait for the user's approval. */
+  readonly needsApproval?: true;
 }
 
 /** How the client knows a tool of its own; models know only functions without namespaces. */
@@ -73,6 +75,15 @@ export interface OpenCall {
   /** The free text of a custom tool, or the code, as far as it can be told, and where the reading of it stands. */
   readonly input: string;
   readonly reading: TextField;
+  /** The request by which the user approved it. */
+  readonly approvalRequestId?: string;
+}
+
+/** A call that needs approval: nothing is shown of it before it is whole. */
+export interface HeldCall {
+  readonly call: number;
+  readonly owner: ToolOwner;
+  readonly arguments: string;
 }
 
 /** A call of ours whose result is awaited. */
@@ -104,6 +115,7 @@ export interface TurnState {
   readonly output: readonly OutputItem[];
   readonly writing: Readonly<Writing> | undefined;
   readonly calls: readonly OpenCall[];
+  readonly held: readonly HeldCall[];
   readonly waiting: readonly WaitingCall[];
   readonly searches: readonly OpenSearch[];
   readonly dropped: readonly number[];
@@ -144,6 +156,7 @@ export function startState(plan: TurnPlan): TurnState {
     output: [],
     writing: undefined,
     calls: [],
+    held: [],
     waiting: [],
     searches: [],
     dropped: [],
@@ -168,6 +181,7 @@ export function draftOf(state: TurnState): Draft {
     output: state.output.slice(),
     writing: writing && writingCopy(writing),
     calls: state.calls.slice(),
+    held: state.held,
     waiting: state.waiting,
     searches: state.searches,
     dropped: state.dropped,

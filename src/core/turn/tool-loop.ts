@@ -1,10 +1,10 @@
 /** What goes into a turn's machine: the model's words, the results of the tools we run, and the model again. */
 import type { Item, ListedTool, OutputItem, ToolOutput } from '../items.ts';
-import { mapped } from '../pieces.ts';
+import { mapped, only } from '../pieces.ts';
 import { type RoundLimits, type ToolRounds, toolRounds } from '../tools/rounds.ts';
 import type { CallOutcome } from '../tools/run-call.ts';
 import type { ModelRequest, Upstream, UpstreamCall } from '../upstream/upstream.ts';
-import type { ModelEvent, TurnInput } from './events.ts';
+import type { ApprovedCall, TurnInput } from './events.ts';
 import { isCutOff, type TurnPlan, type TurnState, type WaitingCall } from './state.ts';
 
 /** What the loop needs of a turn. */
@@ -16,6 +16,10 @@ export interface Loop {
   readonly plan: Pick<TurnPlan, 'owners' | 'allowedTools'>;
   /** The tools of each server that the client has not been told of yet. */
   readonly lists: ReadonlyMap<string, readonly ListedTool[]>;
+  /** The servers among them whose tools are listed first: the request itself names them. */
+  readonly named: ReadonlySet<string>;
+  /** Calls of earlier turns that the user has approved: they run before the model is asked. */
+  readonly approved: readonly ApprovedCall[];
   /** Runs one call; rejects only when the turn is aborted. */
   readonly runCall: (call: WaitingCall) => Promise<CallOutcome>;
 }
@@ -32,18 +36,30 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   const rounds = toolRounds<WaitingCall>(loop.limits, loop.runCall);
   const introduced = introducer(loop);
   let { request } = loop;
+
+  /** Runs what waits. Answers what was written since `before` as the model must see it, or nothing where the turn ends. */
+  async function* ran(before: number): AsyncGenerator<Inputs, readonly Item[] | undefined> {
+    const { waiting } = current();
+    const outputs = new Map<number, ToolOutput>();
+    yield resultsOf(rounds, waiting, outputs);
+    if (rounds.stopped) return undefined;
+    const written = current().output.slice(before);
+    return written.some((item) => isClients(item, waiting)) ? undefined : modelView(written, waiting, outputs);
+  }
+
+  if (loop.approved.length > 0) {
+    yield introduced(only(loop.approved.map((call) => ({ type: 'call-approved', ...call }))));
+    const written = yield* ran(0);
+    if (!written) return;
+    request = { ...request, items: [...request.items, ...written] };
+  }
   for (;;) {
     const before = current().output.length;
     yield introduced(loop.upstream.stream(request, loop.call));
-    const { waiting } = current();
-    if (waiting.length === 0 || isCutOff(current())) return;
-
-    const outputs = new Map<number, ToolOutput>();
-    yield resultsOf(rounds, waiting, outputs);
-    if (rounds.stopped) return;
-    const written = current().output.slice(before);
-    if (written.some((item) => isClients(item, waiting))) return;
-    request = nextRequest(request, modelView(written, waiting, outputs), rounds.circling);
+    if (current().waiting.length === 0 || isCutOff(current())) return;
+    const written = yield* ran(before);
+    if (!written) return;
+    request = nextRequest(request, written, rounds.circling);
   }
 }
 
@@ -61,31 +77,39 @@ async function* resultsOf(
 }
 
 /**
- * Puts the list of a server's tools before the first call of one: a client whose conversation never needs them is not
- * bothered with tools that it did not bring.
+ * Puts the lists of servers that the request names in front of everything, and that of another server before the first
+ * call of one of its tools: a client whose conversation never needs them is not bothered with tools that it did not bring.
  */
-function introducer({ plan, lists }: Loop): (source: AsyncIterable<readonly ModelEvent[]>) => Inputs {
+function introducer({ plan, lists, named }: Loop): (source: Inputs) => Inputs {
   const unknown = new Map(lists);
-  const introduced = (batch: readonly ModelEvent[]): readonly TurnInput[] => {
-    if (unknown.size === 0 || !batch.some(beginsCall)) return batch;
-    return batch.flatMap((event) => {
-      const name = beginsCall(event) && plan.allowedTools?.has(event.name) !== false ? event.name : '';
-      const server = plan.owners.get(name)?.server ?? '';
-      const tools = unknown.get(server);
-      if (!tools) return [event];
-      unknown.delete(server);
-      return [{ type: 'tools-listed', server, tools }, event];
-    });
+  let begun = false;
+  const listed = (server: string): readonly TurnInput[] => {
+    const tools = unknown.get(server);
+    unknown.delete(server);
+    return tools ? [{ type: 'tools-listed', server, tools }] : [];
+  };
+  const introduced = (batch: readonly TurnInput[]): readonly TurnInput[] => {
+    if (begun && (unknown.size === 0 || !batch.some(beginsCall))) return batch;
+    const first = begun ? [] : [...named].flatMap(listed);
+    begun = true;
+    return [...first, ...batch.flatMap((event) => [...listed(serverOf(event, plan)), event])];
   };
   return (source) => (unknown.size === 0 ? source : mapped(source, { map: introduced }));
 }
 
-function beginsCall(event: ModelEvent): event is ModelEvent & { readonly name: string } {
-  return event.type === 'tool-call-delta' && event.name !== undefined;
+function beginsCall(event: TurnInput): event is TurnInput & { readonly name: string } {
+  return event.type === 'call-approved' || (event.type === 'tool-call-delta' && event.name !== undefined);
 }
 
-/** Whether the item is a call that the client must run. */
+/** The server whose tool is called here; none has an empty name. */
+function serverOf(event: TurnInput, { owners, allowedTools }: Loop['plan']): string {
+  if (!beginsCall(event) || (event.type === 'tool-call-delta' && allowedTools?.has(event.name) === false)) return '';
+  return owners.get(event.name)?.server ?? '';
+}
+
+/** Whether the client must act before the model can go on: run a call, or approve one. */
 function isClients(item: OutputItem, ours: readonly WaitingCall[]): boolean {
+  if (item.type === 'mcp_approval_request') return true;
   const isCall = item.type === 'function_call' || item.type === 'custom_tool_call';
   return isCall && !ours.some(({ id }) => id === item.id);
 }
@@ -98,7 +122,7 @@ function modelView(
 ): readonly Item[] {
   return written.map((item): Item => {
     const call = waiting.find(({ id }) => id === item.id);
-    if (!call || (item.type !== 'mcp_call' && item.type !== 'code_interpreter_call')) return item;
+    if (!call || item.type !== 'mcp_call') return item;
     return { ...item, name: call.name, call_id: call.callId, output: outputs.get(call.index) };
   });
 }

@@ -1,23 +1,23 @@
 /** The machine's hand for tool calls: their arguments, and for the server's own tools their results. */
 import { callIdOf } from '../ids.ts';
-import type { ItemStatus, ListedTool, ToolOutput } from '../items.ts';
+import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolOutput } from '../items.ts';
 import { isRecord } from '../record.ts';
 import { type CallResult, callItem, clientsName, ranItem, shownAs } from './call-items.ts';
-import type { CallType, CodeState, TurnInput } from './events.ts';
-import { type Draft, isCutOff, type OpenCall, type WaitingCall } from './state.ts';
+import type { ApprovedCall, CallType, CodeState, TurnInput } from './events.ts';
+import { type Draft, type HeldCall, isCutOff, type OpenCall, type ToolOwner, type WaitingCall } from './state.ts';
 import { FIELD_START, readField } from './text-field.ts';
 import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
 
 type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
 
-/** Adds arguments to the call, opening it where it is new; answers it where there is one to show. */
-export function writeCall(draft: Draft, delta: CallDelta): OpenCall | undefined {
+/** Adds arguments to the call, opening it where it is new; answers it where it may be made. */
+export function writeCall(draft: Draft, delta: CallDelta): OpenCall | HeldCall | undefined {
   if (draft.dropped.includes(delta.call)) {
     draft.bytes += Buffer.byteLength(delta.arguments);
     return undefined;
   }
-  const open = openCallOf(draft, delta.call) ?? openCall(draft, delta);
-  if (!open || delta.arguments === '') return open;
+  const open = openCallOf(draft, delta.call) ?? heldCallOf(draft, delta) ?? openCall(draft, delta);
+  if (!open || !('index' in open) || delta.arguments === '') return open;
   draft.bytes += Buffer.byteLength(delta.arguments);
   return writeArguments(draft, open, delta.arguments);
 }
@@ -28,19 +28,45 @@ function openCallOf({ calls }: Draft, number: number): OpenCall | undefined {
   return newest?.call === number ? newest : calls.find(({ call }) => call === number);
 }
 
-function openCall(draft: Draft, delta: CallDelta): OpenCall | undefined {
+/** The held call with the delta's arguments. */
+function heldCallOf(draft: Draft, { call: number, arguments: text }: CallDelta): HeldCall | undefined {
+  const held = draft.held.find(({ call }) => call === number);
+  if (!held || text === '') return held;
+  draft.bytes += Buffer.byteLength(text);
+  const written = { ...held, arguments: held.arguments + text };
+  draft.held = draft.held.map((each) => (each === held ? written : each));
+  return written;
+}
+
+function openCall(draft: Draft, delta: CallDelta): OpenCall | HeldCall | undefined {
   const name = delta.name ?? '';
   if (draft.plan.allowedTools?.has(name) === false) return dropCall(draft, delta.call, name);
+  const owner = draft.plan.owners.get(name);
+  if (owner?.needsApproval) return holdCall(draft, owner, delta);
+  const call = showCall(draft, delta.call, name, delta.id);
+  draft.calls.push(call);
+  return call;
+}
+
+function holdCall(draft: Draft, owner: ToolOwner, { call, name = '', arguments: text }: CallDelta): HeldCall {
+  const held: HeldCall = { call, owner, arguments: text };
+  draft.held = [...draft.held, held];
+  draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(text);
+  return held;
+}
+
+/** Announces the call. */
+function showCall(draft: Draft, number: number, name: string, given?: string, approvalRequestId?: string): OpenCall {
   closeWriting(draft, 'completed');
   const index = draft.output.length;
-  const callId = unusedCallId(draft, delta.id, index);
+  const callId = unusedCallId(draft, given, index);
   const owner = draft.plan.owners.get(name);
   const form = draft.plan.forms?.get(name);
   const shown = shownAs(draft.plan, { owner, form });
   const id = nextItemId(draft, ID_PREFIX[shown]);
   const nothing = { arguments: '', input: '', reading: FIELD_START };
-  const call: OpenCall = { call: delta.call, index, id, callId, name, owner, form, ...nothing };
-  draft.calls.push(call);
+  const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
+  const call: OpenCall = { call: number, index, id, callId, name, owner, form, ...nothing, ...approved };
   draft.newCallIds ??= new Set();
   draft.newCallIds.add(callId);
   announce(draft, callItem(draft.plan, call, 'in_progress'));
@@ -72,7 +98,7 @@ function textFieldOf({ plan }: Draft, call: OpenCall): string | undefined {
 /** `allowed_tools` is a hard limit: a call outside it is never shown, however the model came to make it. */
 function dropCall(draft: Draft, call: number, name: string): undefined {
   draft.dropped = [...draft.dropped, call];
-  draft.events.push({ type: 'call-dropped', name });
+  draft.events.push({ type: 'call-dropped', name, why: 'not_allowed' });
 }
 
 /** The upstream's id, or one of ours where it sent none or sends the same for several calls. */
@@ -161,6 +187,39 @@ function otherInput(text: string, field: string): string {
   } catch {
     return text;
   }
+}
+
+/** No call of a request; upstreams number theirs. */
+const APPROVED = -1;
+
+/** Shows a call that the user has approved, which then waits for its result. */
+export function writeApproved(draft: Draft, { name, arguments: text, approvalRequestId }: ApprovedCall): void {
+  const call = showCall(draft, APPROVED, name, undefined, approvalRequestId);
+  closeCall(draft, writeArguments(draft, call, text), 'completed');
+}
+
+/** Asks the user to approve the calls that were held; those of a model that was cut off are left out. */
+export function askForApproval(draft: Draft, isWhole: boolean): void {
+  const { held } = draft;
+  draft.held = [];
+  for (const call of held) {
+    if (isWhole) writeApprovalRequest(draft, call);
+    else draft.events.push({ type: 'call-dropped', name: call.owner.name, why: 'cut_off' });
+  }
+}
+
+function writeApprovalRequest(draft: Draft, { owner, arguments: text }: HeldCall): void {
+  const index = draft.output.length;
+  const { server, name } = owner;
+  const item: McpApprovalRequestItem = {
+    id: nextItemId(draft, 'mcpr'),
+    type: 'mcp_approval_request',
+    arguments: text.trim() === '' ? '{}' : text,
+    name,
+    server_label: server,
+  };
+  announce(draft, item);
+  closeItem(draft, index, item);
 }
 
 /** Shows the result of a waiting call; one that no call waits for is ignored. */

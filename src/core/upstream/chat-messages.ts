@@ -81,7 +81,12 @@ export function toChatMessages(
 }
 
 /** Items that say nothing to a model. */
-const SILENT_TYPES: ReadonlySet<string> = new Set(['mcp_list_tools', 'mcp_approval_request', 'additional_tools']);
+const SILENT_TYPES: ReadonlySet<string> = new Set([
+  'mcp_list_tools',
+  'mcp_approval_request',
+  'mcp_approval_response',
+  'additional_tools',
+]);
 
 function emptyDraft(): Draft {
   return { modelCall: undefined, text: [], reasoning: [], calls: [] };

@@ -70,7 +70,12 @@ export function toConversation(request: ModelRequest, skipped: (item: Item) => v
 }
 
 /** Items that say nothing to a model. */
-const SILENT_TYPES: ReadonlySet<string> = new Set(['mcp_list_tools', 'mcp_approval_request', 'additional_tools']);
+const SILENT_TYPES: ReadonlySet<string> = new Set([
+  'mcp_list_tools',
+  'mcp_approval_request',
+  'mcp_approval_response',
+  'additional_tools',
+]);
 
 function addCall(draft: Draft, item: Item, call: AnsweredCall): void {
   const modelCall = modelCallOfItem(String(item.id));

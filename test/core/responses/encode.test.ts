@@ -35,7 +35,7 @@ describe('encodeBatch', () => {
       { type: 'turn-progress', sequence: 2 },
       { type: 'heartbeat' },
       { type: 'keepalive', sequence: 3 },
-      { type: 'call-dropped', name: 'x' },
+      { type: 'call-dropped', why: 'not_allowed', name: 'x' },
     ];
     expect([encodeBatch(batch, OPTIONS), encodeBatch([], OPTIONS)]).toEqual([
       [

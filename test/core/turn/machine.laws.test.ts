@@ -137,7 +137,15 @@ const input: fc.Arbitrary<TurnInput> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<TurnInput>({ type: 'fail', error }) },
   { weight: 1, arbitrary: fc.constant<TurnInput>(END) },
 );
-const inputs = fc.array(input, { maxLength: 30 }).map((middle): readonly TurnInput[] => [START, ...middle]);
+const approved = fc.record({
+  type: fc.constant('call-approved' as const),
+  name: fc.constantFrom('look_up', 'send'),
+  arguments: fc.constantFrom('{}', '{"a":1}'),
+  approvalRequestId: fc.constant('mcpr_1'),
+});
+const inputs = fc
+  .tuple(fc.array(approved, { maxLength: 2 }), fc.array(input, { maxLength: 30 }))
+  .map(([first, middle]): readonly TurnInput[] => [START, ...first, ...middle]);
 
 const PLAN: TurnPlan = {
   seed: '0123456789abcdef0123456789abcdef',
@@ -153,6 +161,7 @@ const owner: fc.Arbitrary<ToolOwner> = fc.record(
     server: fc.constantFrom('files', 'mail'),
     name: fc.constantFrom('look.up', 'send'),
     container: fc.constant('cntr_1'),
+    needsApproval: fc.constant(true as const),
   },
   { requiredKeys: ['server', 'name'] },
 );

@@ -1,0 +1,32 @@
+/** Which tools wait for the user's approval before the server runs them. */
+import type { Call } from '../call.ts';
+import { fromHost } from '../host-error.ts';
+import type { Offer } from './offer.ts';
+import type { ProvidedTool, ToolCall } from './provider.ts';
+
+/** What a host decides by: the tool, as its provider lists it, and whose request it is. */
+export interface ApprovalQuestion
+  extends Pick<ProvidedTool, 'server' | 'name' | 'annotations'>,
+    Pick<ToolCall, 'scope' | 'request'> {}
+
+/** Whether each call of the tool waits for the user's approval. */
+export type ApprovalPolicy = (tool: ApprovalQuestion) => boolean;
+
+/** Who wants the approval, by the names that the model knows; the other tools run at once. */
+export type Gates = ReadonlyMap<string, 'host' | 'request'>;
+
+/** Asks the host's policy for each tool, which wins over the request. Throws `HostError` where the policy throws. */
+export function gatesOf(
+  offer: Offer,
+  { scope, request }: Pick<Call, 'scope' | 'request'>,
+  policy: ApprovalPolicy | undefined,
+): Gates {
+  const gates = new Map<string, 'host' | 'request'>();
+  for (const [modelName, { tool, needsApproval }] of offer) {
+    const { server, name, annotations } = tool;
+    const asked = { server, name, ...(annotations ? { annotations } : {}), scope, request };
+    if (policy && fromHost(() => policy(asked))) gates.set(modelName, 'host');
+    else if (needsApproval) gates.set(modelName, 'request');
+  }
+  return gates;
+}

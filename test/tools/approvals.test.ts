@@ -1,0 +1,567 @@
+/** Calls that wait for the user's approval, over HTTP: shown, answered in every way clients have, and run once. */
+import { memoryStore, type ResponseStore } from '../../src/index.ts';
+import { chatChunk } from '../../src/testing/index.ts';
+import { askForStream, post } from '../support/responses-client.ts';
+import {
+  answered,
+  answerTo,
+  askToSend,
+  guardedMail,
+  LETTER,
+  mailer,
+  QUESTION,
+  refused,
+  requestIn,
+  requestsIn,
+  ways,
+} from './approvals-support.ts';
+import {
+  calls,
+  deferred,
+  play,
+  played,
+  says,
+  shape,
+  sinceUser,
+  streamOf,
+  told,
+  typesOf,
+  withTools,
+} from './support.ts';
+
+/** Each over JSON and over SSE. */
+const IN_EVERY_WAY = ways.flatMap((way) => [
+  [way.name, 'JSON', way, false] as const,
+  [way.name, 'SSE', way, true] as const,
+]);
+
+describe('a call that needs approval', () => {
+  it('[T-09] is not run: the response ends with a request for it', async () => {
+    const { options, ran } = guardedMail();
+    const { response, events, asked } = await played(options, [calls(['call_a', 'send', LETTER])]);
+    const seed = response.id.slice('resp_'.length);
+    expect(typesOf(events).slice(6)).toEqual(['output_item.added', 'output_item.done', 'completed']);
+    expect(response.output.slice(1)).toEqual([
+      {
+        id: `mcpr_${seed}0001`,
+        type: 'mcp_approval_request',
+        arguments: LETTER,
+        name: 'send',
+        server_label: 'mail',
+      },
+    ]);
+    expect([shape(response)[0], response.status, ran, asked.length]).toEqual(['mcp_list_tools', 'completed', [], 1]);
+  });
+
+  it('[T-09] is asked for in the same way where calls are shown as function calls', async () => {
+    const { options, ran } = guardedMail();
+    await withTools({ ...options, mcpItems: 'function_call' }, async (app) => {
+      const { response, request } = await askToSend(app);
+      expect([shape(response), ran]).toEqual([['mcp_approval_request send'], []]);
+      const next = await answered(app, { previous_response_id: response.id, input: [answerTo(request)] }, true);
+      expect([shape(next.response), ran]).toEqual([
+        ['function_call send completed', 'function_call_output completed', 'message completed'],
+        ['send {"to":"Ann"}'],
+      ]);
+    });
+  });
+
+  it('[T-09] has arguments though the model gave none', async () => {
+    const { options } = guardedMail();
+    const { response } = await played(options, [calls(['call_a', 'send', ''])]);
+    expect(requestIn(response)).toMatchObject({ arguments: '{}' });
+  });
+
+  it('[T-09] ends the response beside calls that need none, which run, and calls of the client’s own', async () => {
+    const { options, ran } = guardedMail();
+    const own = { type: 'function', name: 'ask', parameters: {} };
+    const script = [calls(['call_a', 'send', LETTER], ['call_b', 'read'], ['call_c', 'ask'], ['call_d', 'send'])];
+    const { response, asked } = await played(options, script, { tools: [own] });
+    expect(shape(response)).toEqual([
+      'mcp_list_tools',
+      'mcp_call read completed',
+      'function_call ask completed',
+      'mcp_approval_request send',
+      'mcp_approval_request send',
+    ]);
+    expect([response.status, asked.length, ran]).toEqual(['completed', 1, ['read {}', 'read {}', 'read {}']]);
+  });
+
+  it('[T-09] ends the response though a call beside it has run', async () => {
+    const { options, ran } = guardedMail();
+    const { response, asked } = await played(options, [calls(['call_a', 'send', LETTER], ['call_b', 'read'])]);
+    expect([shape(response).slice(1), asked.length, ran.length]).toEqual([
+      ['mcp_call read completed', 'mcp_approval_request send'],
+      1,
+      3,
+    ]);
+  });
+
+  it('[T-09] is left out with a note where the model was cut off', async () => {
+    const { options, ran } = guardedMail();
+    const call = { index: 0, id: 'call_a', type: 'function', function: { name: 'send', arguments: '{"to": "A' } };
+    const body = [
+      chatChunk({ tool_calls: [call] }),
+      chatChunk({}, { finish_reason: 'length' }),
+      'data: [DONE]\n\n',
+    ].join('');
+    const { response, notes } = await played(options, [{ body }]);
+    expect([shape(response), response.status, ran]).toEqual([['mcp_list_tools'], 'incomplete', []]);
+    expect(notes).toContainEqual({
+      code: 'call_dropped',
+      message: "The model called 'send', which needs approval, and was cut off.",
+    });
+  });
+
+  it('[T-09] is one that the policy of the host says so of, for this scope and request', async () => {
+    const seen: unknown[] = [];
+    const { provider } = mailer();
+    const annotations = { readOnlyHint: true };
+    const tools = { ...provider, list: () => [{ server: 'mail', name: 'read', annotations }] };
+    const approval = (asked: object) => {
+      seen.push({ ...asked, request: typeof (asked as { request?: unknown }).request });
+      return false;
+    };
+    await withTools({ tools, approval }, async (app) => {
+      const { response } = await play(app, [calls(['call_a', 'read']), says('Done.')]);
+      expect(shape(response)).toContain('mcp_call read completed');
+      expect(seen[0]).toEqual({ server: 'mail', name: 'read', annotations, scope: 'everyone', request: 'object' });
+    });
+  });
+});
+
+describe('an approval', () => {
+  it.each(IN_EVERY_WAY)('[T-09] %s runs the call and goes on with the model, over %s', async (_, __, way, stream) => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      const first = await way.first(app);
+      const { response, request } = await askToSend(app, first);
+      const next = await answered(app, way.body(response, [answerTo(request)], first), stream);
+      const [call, message] = next.response.output.filter(({ type }) => type !== 'mcp_list_tools');
+      expect(call).toMatchObject({
+        type: 'mcp_call',
+        status: 'completed',
+        approval_request_id: request.id,
+        arguments: LETTER,
+        output: 'Sent.',
+        error: null,
+      });
+      expect([told(message), ran, next.asked.length]).toEqual([
+        [expect.objectContaining({ text: 'Done.' })],
+        ['send {"to":"Ann"}'],
+        1,
+      ]);
+      const id = expect.any(String);
+      expect(next.asked[0]?.messages.slice(-2)).toEqual([
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id, type: 'function', function: { name: 'send', arguments: LETTER } }],
+        },
+        { role: 'tool', tool_call_id: id, content: 'Sent.' },
+      ]);
+    });
+  });
+
+  it('[T-09] is told from beginning to end, as any call of the server’s', async () => {
+    const { options } = guardedMail();
+    await withTools(options, async (app) => {
+      const { response, request } = await askToSend(app);
+      app.fake.reply(says('Done.'));
+      const { events } = await askForStream(app.url, {
+        previous_response_id: response.id,
+        input: [answerTo(request)],
+      });
+      expect(typesOf(events).slice(0, 8)).toEqual([
+        'created',
+        'in_progress',
+        'output_item.added',
+        'mcp_call.in_progress',
+        'mcp_call_arguments.delta',
+        'mcp_call_arguments.done',
+        'mcp_call.completed',
+        'output_item.done',
+      ]);
+    });
+  });
+
+  it('[T-09] runs behind the list of its server’s tools where the conversation has none', async () => {
+    const { options } = guardedMail();
+    await withTools(options, async (app) => {
+      const { request } = await askToSend(app, { store: false });
+      const { response } = await answered(app, { store: false, input: [answerTo(request)] }, true);
+      expect(shape(response)).toEqual(['mcp_list_tools', 'mcp_call send completed', 'message completed']);
+    });
+  });
+
+  it('[T-09] of several calls runs them all, in their order, each once', async () => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      app.fake.reply(calls(['call_a', 'send', '{"to":"Ann"}'], ['call_b', 'send', '{"to":"Bob"}']));
+      const { response } = await streamOf(app.url);
+      const input = requestsIn(response).map((request) => answerTo(request));
+      const next = await answered(app, { previous_response_id: response.id, input }, false);
+      expect([shape(next.response), ran]).toEqual([
+        ['mcp_call send completed', 'mcp_call send completed', 'message completed'],
+        ['send {"to":"Ann"}', 'send {"to":"Bob"}'],
+      ]);
+    });
+  });
+
+  it.each(['behind their requests', 'each behind its own'])('[T-09] counts where answers stand %s', async (where) => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      app.fake.reply(calls(['call_a', 'send', '{"to":"Ann"}'], ['call_b', 'send', '{"to":"Bob"}']));
+      const { response } = await streamOf(app.url);
+      const requests = requestsIn(response);
+      const pairs = requests.flatMap((request) => [request, answerTo(request)]);
+      const input =
+        where === 'each behind its own' ? pairs : [...requests, ...requests.map((request) => answerTo(request))];
+      await answered(app, { input: [QUESTION, ...input] }, false);
+      expect(ran).toEqual(['send {"to":"Ann"}', 'send {"to":"Bob"}']);
+    });
+  });
+
+  it('[T-09] comes along with the output of the client’s own call', async () => {
+    const { options, ran } = guardedMail();
+    const tools = [{ type: 'function', name: 'ask', parameters: {} }];
+    await withTools(options, async (app) => {
+      app.fake.reply(calls(['call_a', 'send', LETTER], ['call_b', 'ask']));
+      const { response } = await streamOf(app.url, { tools });
+      const output = { type: 'function_call_output', call_id: 'call_b', output: 'Yes.' };
+      const input = [output, answerTo(requestIn(response))];
+      const { asked } = await answered(app, { previous_response_id: response.id, input, tools }, true);
+      expect(asked[0]?.messages.slice(1).map(({ role, content }) => [role, content])).toEqual([
+        ['assistant', null],
+        ['tool', 'Yes.'],
+        ['assistant', null],
+        ['tool', 'Sent.'],
+      ]);
+      expect(ran).toHaveLength(1);
+    });
+  });
+
+  it('[T-09] leads on to another call that needs one', async () => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      const { response, request } = await askToSend(app, { store: false });
+      const input = [QUESTION, ...response.output, answerTo(request)];
+      const again = await answered(app, { store: false, input }, true, [calls(['call_z', 'send', '{"to":"Bob"}'])]);
+      const second = requestIn(again.response);
+      const more = [...input, ...again.response.output, answerTo(second)];
+      const { response: last } = await answered(app, { store: false, input: more }, true);
+      expect([shape(last), ran]).toEqual([
+        ['mcp_call send completed', 'message completed'],
+        ['send {"to":"Ann"}', 'send {"to":"Bob"}'],
+      ]);
+    });
+  });
+
+  it('[T-09] is history where the model has spoken since', async () => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      const { response, request } = await askToSend(app);
+      const input = [QUESTION, ...response.output, answerTo(request)];
+      const next = await answered(app, { input }, false);
+      const more = { type: 'message', role: 'user', content: 'And now?' };
+      const whole = { input: [...input, ...next.response.output, more] };
+      const { asked } = await answered(app, whole, false);
+      const withoutCall = { input: [...input, ...next.response.output.filter(({ type }) => type === 'message'), more] };
+      await answered(app, withoutCall, false);
+      expect([ran, asked[0] && sinceUser(asked[0])]).toEqual([['send {"to":"Ann"}'], []]);
+      expect(asked[0]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+    });
+  });
+
+  it('[T-09] counts to max_tool_calls as other calls do', async () => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      app.fake.reply(calls(['call_a', 'send', '{"to":"Ann"}'], ['call_b', 'send', '{"to":"Bob"}']));
+      const { response } = await streamOf(app.url);
+      const input = requestsIn(response).map((request) => answerTo(request));
+      const body = { previous_response_id: response.id, input, max_tool_calls: 1 };
+      const next = await answered(app, body, true);
+      expect([next.response.incomplete_details, ran, next.asked]).toEqual([
+        { reason: 'max_tool_calls' },
+        ['send {"to":"Ann"}'],
+        [],
+      ]);
+    });
+  });
+
+  it('[T-09] leaves the client’s choice of a tool to the model’s first call', async () => {
+    const { options } = guardedMail();
+    await withTools(options, async (app) => {
+      const { response, request } = await askToSend(app);
+      const body = { previous_response_id: response.id, input: [answerTo(request)], tool_choice: 'required' };
+      const { asked } = await answered(app, body, false, [calls(['call_b', 'read']), says('Done.')]);
+      expect(asked.map((each) => each.tool_choice)).toEqual(['required', 'auto']);
+    });
+  });
+
+  it('[T-09] is told to the host, step by step', async () => {
+    const { options } = guardedMail();
+    await withTools(options, async (app) => {
+      const { response, request } = await askToSend(app);
+      const body = { previous_response_id: response.id, input: [answerTo(request)] };
+      await answered(app, body, false);
+      await refused(app, body);
+      const { request: other } = await askToSend(app);
+      await answered(app, { input: [answerTo(other, false)] }, false);
+      const known = { scope: 'everyone', server: 'mail', name: 'send', forcedByHost: true };
+      const requestId = expect.any(String);
+      const unknown = { ...known, server: undefined, name: undefined, forcedByHost: false };
+      expect(app.approvals).toEqual([
+        { ...known, requestId, approvalRequestId: request.id, decision: 'requested' },
+        { ...known, requestId, approvalRequestId: request.id, decision: 'approved' },
+        { ...unknown, requestId, approvalRequestId: request.id, decision: 'refused' },
+        { ...known, requestId, approvalRequestId: other.id, decision: 'requested' },
+        { ...known, requestId, approvalRequestId: other.id, decision: 'denied' },
+      ]);
+    });
+  });
+});
+
+describe('an approval that does not count', () => {
+  it('[T-09] is one that was used before, in whatever way', async () => {
+    for (const way of ways) {
+      const { options, ran } = guardedMail();
+      await withTools(options, async (app) => {
+        const first = await way.first(app);
+        const { response, request } = await askToSend(app, first);
+        const body = way.body(response, [answerTo(request)], first);
+        await answered(app, body, false);
+        if (way.name !== 'in a conversation') expect(await refused(app, body)).toEqual([400, 'approval_not_found']);
+        expect(await refused(app, { input: [answerTo(request)] })).toEqual([400, 'approval_not_found']);
+        expect(ran).toHaveLength(1);
+      });
+    }
+  });
+
+  it('[T-09] is each but one of several at the same time, though all were found to be good', async () => {
+    const store = memoryStore();
+    const allFound = deferred();
+    let found = 0;
+    const get: ResponseStore['get'] = async (key) => {
+      const stored = await store.get(key);
+      if (key.id.startsWith('approval_') && ++found === 5) allFound.resolve();
+      if (key.id.startsWith('approval_')) await allFound.promise;
+      return stored;
+    };
+    const { options, ran } = guardedMail();
+    await withTools({ ...options, store: { ...store, get } }, async (app) => {
+      const { request } = await askToSend(app);
+      app.fake.reply(says('Done.'));
+      const input = [answerTo(request)];
+      const replies = await Promise.all(Array.from({ length: 5 }, () => post(app.url, { input })));
+      expect([replies.map(({ status }) => status).toSorted(), ran.length]).toEqual([[200, 400, 400, 400, 400], 1]);
+    });
+  });
+
+  it('[T-09, P-13] is one from another scope', async () => {
+    const { options, ran } = guardedMail();
+    let scope = 'ann';
+    await withTools({ ...options, scope: () => scope }, async (app) => {
+      const { request } = await askToSend(app);
+      scope = 'bob';
+      expect(await refused(app, { input: [answerTo(request)] })).toEqual([400, 'approval_not_found']);
+      await answered(app, { input: [answerTo(request, false)] }, false);
+      scope = 'ann';
+      await answered(app, { input: [answerTo(request)] }, false);
+      expect(ran).toHaveLength(1);
+    });
+  });
+
+  it.each([
+    ['arguments', { arguments: '{"to":"Eve"}' }],
+    ['arguments that are no JSON', { arguments: 'Eve' }],
+    ['name', { name: 'read' }],
+    ['server', { server_label: 'files' }],
+  ])('[T-09] is one of a request that the client sends with another %s; it can be given again', async (_, changed) => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      const { request } = await askToSend(app);
+      const input = [QUESTION, { ...request, ...changed }, answerTo(request)];
+      expect(await refused(app, { input })).toEqual([400, 'approval_mismatch']);
+      expect(ran).toEqual([]);
+      await answered(app, { input: [QUESTION, { ...request, arguments: '{ "to":"Ann" }' }, answerTo(request)] }, false);
+      expect(ran).toEqual(['send {"to":"Ann"}']);
+    });
+  });
+
+  it('[T-09] is one of a tool that is not on offer any more', async () => {
+    const { provider, ran } = mailer();
+    let tools = [provider];
+    await withTools({ tools: () => tools, approval: () => true }, async (app) => {
+      const { request } = await askToSend(app);
+      tools = [];
+      expect(await refused(app, { input: [answerTo(request)] })).toEqual([400, 'approval_mismatch']);
+      expect(ran).toEqual([]);
+    });
+  });
+
+  it.each([true, false])('[T-09] is one that the input gives twice (the second approves: %s)', async (second) => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      const { request } = await askToSend(app);
+      const input = [answerTo(request), answerTo(request, second)];
+      expect([await refused(app, { input }), ran]).toEqual([[400, 'invalid_value'], []]);
+    });
+  });
+
+  it('[T-09] is one beside another that does not: none of them is used up', async () => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      const { request } = await askToSend(app);
+      const { request: used } = await askToSend(app);
+      await answered(app, { input: [answerTo(used)] }, false);
+      const input = [answerTo(request), answerTo(used)];
+      expect(await refused(app, { input })).toEqual([400, 'approval_not_found']);
+      await answered(app, { input: [answerTo(request)] }, false);
+      expect(ran).toHaveLength(2);
+    });
+  });
+
+  it('[T-09] is one beside which compaction is wanted, which would run nothing', async () => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      const { response, request } = await askToSend(app);
+      const input = [answerTo(request), { type: 'compaction_trigger' }];
+      expect(await refused(app, { previous_response_id: response.id, input })).toEqual([400, 'invalid_value']);
+      await answered(app, { previous_response_id: response.id, input: [answerTo(request)] }, false);
+      expect(ran).toHaveLength(1);
+    });
+  });
+
+  it('[T-09, P-14] is one of more than can run; the store is asked for none', async () => {
+    const asked: string[] = [];
+    const store = memoryStore();
+    const get: typeof store.get = (key) => {
+      asked.push(key.id);
+      return store.get(key);
+    };
+    const { options } = guardedMail();
+    await withTools({ ...options, store: { ...store, get }, limits: { toolCalls: 2 } }, async (app) => {
+      const answers = [0, 1, 2].map((place) => answerTo({ id: `mcpr_${'0'.repeat(35)}${place}` }));
+      expect(await refused(app, { input: answers })).toEqual([400, 'array_above_max_length']);
+      expect(asked).toEqual([]);
+      expect(await refused(app, { input: answers.slice(1) })).toEqual([400, 'approval_not_found']);
+      expect(await refused(app, { input: [answerTo({ id: 'x'.repeat(10_000) })] })).toEqual([
+        400,
+        'approval_not_found',
+      ]);
+      expect(asked).toEqual([`approval_mcpr_${'0'.repeat(35)}1`]);
+    });
+  });
+
+  it.each(['', 'mcpr_1', 'approval_1', `mcpr_${'0'.repeat(36)}`, 'resp_x'])(
+    '[T-09] is one of a request that never was: %j',
+    async (id) => {
+      const { options } = guardedMail();
+      await withTools(options, async (app) => {
+        const [status] = await refused(app, { input: [answerTo({ id })] });
+        expect(status).toBe(400);
+      });
+    },
+  );
+
+  it.each([
+    ['approve', { approve: 'yes' }],
+    ['approval_request_id', { approval_request_id: 7 }],
+    ['reason', { reason: 7 }],
+  ])('[T-09, P-14] is one with a %s of another type', async (_, field) => {
+    const { options } = guardedMail();
+    await withTools(options, async (app) => {
+      const { request } = await askToSend(app);
+      expect(await refused(app, { input: [answerTo(request, true, field)] })).toEqual([400, 'invalid_type']);
+    });
+  });
+});
+
+describe('a denial', () => {
+  it.each(IN_EVERY_WAY)('[T-09] %s runs nothing, and the model is told, over %s', async (_, __, way, stream) => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      const first = await way.first(app);
+      const { response, request } = await askToSend(app, first);
+      const body = way.body(response, [answerTo(request, false, { reason: 'Not to Ann.' })], first);
+      const next = await answered(app, body, stream);
+      expect([shape(next.response), ran]).toEqual([['message completed'], []]);
+      const id = request.id.slice(-40);
+      expect(next.asked[0]?.messages.slice(-2)).toEqual([
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id, type: 'function', function: { name: 'send', arguments: LETTER } }],
+        },
+        {
+          role: 'tool',
+          tool_call_id: id,
+          content: 'The user did not approve this call, so it was not run. The reason: Not to Ann.',
+        },
+      ]);
+      expect(app.notes).toEqual([]);
+      expect(await refused(app, { input: [answerTo(request)] })).toEqual([400, 'approval_not_found']);
+    });
+  });
+
+  it('[T-09] of what nobody asked is no error', async () => {
+    const { options } = guardedMail();
+    await withTools(options, async (app) => {
+      const { response } = await answered(app, { input: [QUESTION, answerTo({ id: 'mcpr_1' }, false)] }, false);
+      expect(shape(response)).toEqual(['message completed']);
+    });
+  });
+
+  it('[T-09] stays known to the model in later turns, once', async () => {
+    const { options } = guardedMail();
+    await withTools(options, async (app) => {
+      const { response, request } = await askToSend(app);
+      const input = [request, answerTo(request, false)];
+      const next = await answered(app, { previous_response_id: response.id, input }, false);
+      const { asked } = await answered(app, { previous_response_id: next.response.id, input: 'And?' }, false);
+      expect(asked[0]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+    });
+  });
+});
+
+describe('a call that waits', () => {
+  it('[T-09] says nothing to the model where the user goes on without an answer', async () => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      const { response } = await askToSend(app);
+      const { asked } = await answered(app, { previous_response_id: response.id, input: 'Never mind.' }, false);
+      expect([asked[0]?.messages.map(({ content }) => content), ran]).toEqual([['Go.', 'Never mind.'], []]);
+      expect(app.notes).toEqual([]);
+    });
+  });
+
+  it('[T-09, S-13] is no response that could be read, deleted or continued', async () => {
+    const { options } = guardedMail();
+    await withTools(options, async (app) => {
+      const { request } = await askToSend(app);
+      const url = `${app.url}/responses/approval_${request.id}`;
+      const statuses = [await fetch(url), await fetch(url, { method: 'DELETE' })].map(({ status }) => status);
+      const continued = await refused(app, { previous_response_id: `approval_${request.id}`, input: 'Go.' });
+      expect([statuses, continued]).toEqual([
+        [404, 404],
+        [400, 'previous_response_not_found'],
+      ]);
+    });
+  });
+
+  it('[T-09] that cannot be kept fails the response', async () => {
+    const store = memoryStore();
+    const put: typeof store.put = (stored) => {
+      if (stored.id.startsWith('approval_')) throw new Error('Full.');
+      return store.put(stored);
+    };
+    const { options } = guardedMail();
+    await withTools({ ...options, store: { ...store, put } }, async (app) => {
+      app.fake.reply(calls(['call_a', 'send', LETTER]));
+      const { response } = await askForStream(app.url);
+      const { status } = await fetch(`${app.url}/responses/${response.id}`);
+      expect([response.status, response.error?.code, status]).toEqual(['failed', 'store_error', 404]);
+    });
+  });
+});
