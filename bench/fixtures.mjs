@@ -2,9 +2,14 @@
 
 const HEAD = { id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1_793_491_200, model: 'bench' };
 const WORDS = ['The', ' quick', ' brown', ' fox', ' "jumps"', ' over\n', ' the', ' lazy', ' dög', '.'];
+const DONE = 'data: [DONE]\n\n';
+const PROMPT_TOKENS = 9;
 
-function chunk(delta, finish_reason = null, more = {}) {
-  const choices = [{ index: 0, delta, logprobs: null, finish_reason }];
+/** How many deltas the model says once the server's tool has run. */
+export const AFTER_TOOL = 8;
+
+function chunk(delta, finish_reason = null, { logprobs = null, ...more } = {}) {
+  const choices = [{ index: 0, delta, logprobs, finish_reason }];
   return `data: ${JSON.stringify({ ...HEAD, choices, ...more })}\n\n`;
 }
 
@@ -18,43 +23,77 @@ export function text(deltas) {
   return Array.from({ length: deltas }, (_, index) => word(index)).join('');
 }
 
-function padding(index) {
-  return { obfuscation: 'x'.repeat(1 + ((index * 7) % 15)) };
+/** What differs between the chunks of one kind of answer. */
+const EXTRAS = {
+  padded: (index) => ({ obfuscation: 'x'.repeat(1 + ((index * 7) % 15)) }),
+  logprobs: (index) => ({ logprobs: { content: [logprob(index)], refusal: null } }),
+};
+
+function logprob(index) {
+  const token = word(index);
+  return { token, logprob: -(index % 7) / 8, bytes: [...Buffer.from(token)], top_logprobs: [] };
 }
 
-/** The events of one answer, each as its bytes stand on the wire. */
-export function answer({ deltas, padded = false }) {
+function usage(completion_tokens) {
+  return { prompt_tokens: PROMPT_TOKENS, completion_tokens, total_tokens: PROMPT_TOKENS + completion_tokens };
+}
+
+function usageChunk(tokens) {
+  return `data: ${JSON.stringify({ ...HEAD, choices: [], usage: usage(tokens) })}\n\n`;
+}
+
+/** The events of one answer, each as its bytes stand on the wire; `kind` is `padded`, `logprobs` or plain. */
+export function answer({ deltas, kind }) {
   const said = Array.from({ length: deltas }, (_, index) =>
-    chunk({ content: word(index) }, null, padded ? padding(index) : {}),
+    chunk({ content: word(index) }, null, EXTRAS[kind]?.(index)),
   );
-  const usage = { prompt_tokens: 9, completion_tokens: deltas, total_tokens: 9 + deltas };
-  return [
-    chunk({ role: 'assistant', content: '' }),
-    ...said,
-    chunk({}, 'stop'),
-    `data: ${JSON.stringify({ ...HEAD, choices: [], usage })}\n\n`,
-    'data: [DONE]\n\n',
-  ];
+  return [chunk({ role: 'assistant', content: '' }), ...said, chunk({}, 'stop'), usageChunk(deltas), DONE];
 }
 
-/** A call of the server's own tool, as a model makes it; its arguments are `bytes` long. */
-export function toolCall(bytes = 16) {
+/** One delta with this text and no others about it. */
+export function delta(content) {
+  return chunk({ content });
+}
+
+/** The arguments of a call, as JSON text, around so many bytes. */
+export function argumentsOf(bytes) {
+  return JSON.stringify({ text: 'x'.repeat(bytes) });
+}
+
+function pieces(bytes) {
+  return argumentsOf(bytes).match(/[\s\S]{1,32}/g) ?? [];
+}
+
+/** A call of the tool `echo`, as a model makes it; its arguments are about `bytes` long. */
+export function toolCall(bytes) {
   const name = { index: 0, id: 'call_bench', type: 'function', function: { name: 'echo', arguments: '' } };
-  const argument = JSON.stringify({ text: 'x'.repeat(bytes) });
-  const pieces = argument.match(/[\s\S]{1,32}/g) ?? [];
-  const deltas = pieces.map((piece) => chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] }));
+  const said = pieces(bytes);
   return [
     chunk({ role: 'assistant', content: null, tool_calls: [name] }),
-    ...deltas,
+    ...said.map((piece) => chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] })),
     chunk({}, 'tool_calls'),
-    'data: [DONE]\n\n',
+    usageChunk(said.length),
+    DONE,
   ];
 }
 
-/** The same as one JSON body. */
+/** An answer without a stream, as one JSON body. */
 export function completion(deltas) {
   const message = { role: 'assistant', content: text(deltas) };
-  const usage = { prompt_tokens: 9, completion_tokens: deltas, total_tokens: 9 + deltas };
   const choices = [{ index: 0, message, finish_reason: 'stop' }];
-  return JSON.stringify({ ...HEAD, object: 'chat.completion', choices, usage });
+  return JSON.stringify({ ...HEAD, object: 'chat.completion', choices, usage: usage(deltas) });
+}
+
+/** The parts of a plan, which stands in the place of a model's name: `burst:500`, `paced:50:20`, `arguments:16384`. */
+export function planOf(name) {
+  const [kind, first = '8', second = '20'] = name.split(':');
+  return { kind, first: Number(first), second: Number(second) };
+}
+
+/** What a right answer to a plan holds, whatever server stands between. */
+export function expected(name) {
+  const { kind, first } = planOf(name);
+  const said = (words, calls, output) => ({ text: words, calls, usage: { input: PROMPT_TOKENS, output } });
+  if (kind === 'arguments') return said('', [argumentsOf(first)], pieces(first).length);
+  return said(text(first), [], first);
 }

@@ -1,68 +1,165 @@
 /** The bench's clients, in a process of their own: raw sockets that count and do not parse. */
 import { createConnection } from 'node:net';
 
-/** Runs `requests` requests over `connections` sockets; answers what the clients saw. */
-export async function load({ port, path, body, connections, requests, read = 'all' }) {
-  const text = JSON.stringify(body);
-  const head = `POST ${path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer bench\r\ncontent-type: application/json\r\n`;
-  const bytes = Buffer.from(`${head}content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
-  const seen = { answers: 0, events: 0, bytes: 0, firsts: [], gaps: [], failed: 0 };
-  const began = performance.now();
-  let left = requests;
+// More, and there is nothing to measure.
+const MOST_FAILURES = 50;
+// As many connections at once as a backlog takes.
+const AT_ONCE = 100;
+const LAST_CHUNK = Buffer.from('0\r\n\r\n');
+const OK = Buffer.from('HTTP/1.1 200');
 
-  await Promise.all(
-    Array.from({ length: connections }, async () => {
-      const socket = createConnection({ port, host: '127.0.0.1', noDelay: true });
-      await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
-      while (left > 0) {
-        left -= 1;
-        await ask(socket, bytes, seen, read);
-      }
-      socket.destroy();
-    }),
-  );
-  return { ...seen, ms: performance.now() - began };
+const jobs = { ask, hold, release };
+const held = [];
+
+process.on('message', (job) => {
+  jobs[job.kind](job)
+    .catch((error) => ({ error: String(error) }))
+    .then((answer) => process.send(answer));
+});
+process.once('disconnect', () => process.exit());
+
+/**
+ * Sends each of `bodies` in turn, so many `turns` over so many `connections`. Answers how many answers were whole, and
+ * the times to their first byte, first stamped delta and end, and of stamps on their way, in milliseconds.
+ */
+async function ask({ connections, turns, bodies, ...where }) {
+  const requests = bodies.map((body) => requestOf(where, body));
+  const seen = { answers: 0, failed: 0, firstByte: [], firstDelta: [], whole: [], delay: [] };
+  let left = turns;
+
+  async function client() {
+    let socket = await open(where);
+    while (left > 0 && seen.failed < MOST_FAILURES) {
+      left -= 1;
+      for (const request of requests) if (!(await exchange(socket, request, seen))) socket = await open(where);
+    }
+    socket.destroy();
+  }
+
+  await Promise.all(Array.from({ length: connections }, client));
+  const { answers, failed, ...times } = seen;
+  return { answers, failed, ...Object.fromEntries(Object.entries(times).map(([name, all]) => [name, quantiles(all)])) };
 }
 
-const LAST_CHUNK = Buffer.from('0\r\n\r\n');
+function quantiles(times) {
+  const sorted = Float64Array.from(times).sort();
+  const at = (part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
+  return { p50: at(0.5), p99: at(0.99) };
+}
 
-function ask(socket, bytes, seen, read) {
-  return new Promise((resolve) => {
-    const asked = performance.now();
-    let last = asked;
-    let expected;
-    let got = 0;
-    let first = true;
-    const done = (ok) => {
-      socket.off('data', take).off('close', gone);
-      if (ok) seen.answers += 1;
-      else seen.failed += 1;
-      resolve();
-    };
-    const gone = () => done(false);
-    const take = (data) => {
-      const now = performance.now();
-      seen.bytes += data.length;
-      if (first) {
-        first = false;
-        if (!data.subarray(0, 12).equals(Buffer.from('HTTP/1.1 200'))) return done(false);
-        const head = data.indexOf('\r\n\r\n');
-        const length = /content-length: (\d+)/i.exec(data.toString('latin1', 0, head))?.[1];
-        if (length !== undefined) {
-          expected = Number(length);
-          got = -(head + 4);
-        }
-      } else if (read === 'gaps') seen.gaps.push(now - last);
-      if (seen.firsts.length < 100_000 && last === asked) seen.firsts.push(now - asked);
-      last = now;
-      if (expected !== undefined) {
-        got += data.length;
-        if (got >= expected) done(true);
-      } else if (data.subarray(-5).equals(LAST_CHUNK)) done(true);
-    };
-    socket.on('data', take).on('close', gone);
-    socket.write(bytes);
+function requestOf({ path }, body) {
+  const text = JSON.stringify(body);
+  const head = `POST ${path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer bench\r\ncontent-type: application/json`;
+  return Buffer.from(`${head}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+}
+
+function open({ host, port }) {
+  const socket = createConnection({ port, host, noDelay: true });
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject);
+    socket.once('connect', () => resolve(socket.off('error', reject).on('error', () => {})));
   });
 }
 
-process.on('message', async (job) => process.send({ done: await load(job) }));
+/** Whether the answer came whole; the socket is destroyed where it did not. */
+function exchange(socket, request, seen) {
+  return new Promise((resolve) => {
+    const read = answerReader(seen);
+    const settle = (ok) => {
+      socket.off('data', take).off('close', gone);
+      if (ok) seen.answers += 1;
+      else seen.failed += 1;
+      if (!ok) socket.destroy();
+      resolve(ok);
+    };
+    const gone = () => settle(false);
+    const take = (data) => {
+      const whole = read(data);
+      if (whole !== undefined) settle(whole);
+    };
+    socket.on('data', take).on('close', gone);
+    socket.write(request);
+  });
+}
+
+/** Takes the bytes of an answer; says true at its end, false where it is no good one. */
+function answerReader(seen) {
+  const asked = performance.now();
+  let left;
+  let tail = Buffer.alloc(0);
+  let isFirst = true;
+  let lastStamp = 0;
+
+  function start(data) {
+    isFirst = false;
+    seen.firstByte.push(performance.now() - asked);
+    const head = data.indexOf('\r\n\r\n');
+    const length = /content-length: (\d+)/i.exec(data.toString('latin1', 0, head))?.[1];
+    if (length !== undefined) left = Number(length) + head + 4;
+  }
+
+  /** The whole text repeats all stamps at the end of a response: only later ones are new. */
+  function readStamps(data) {
+    const now = Number(process.hrtime.bigint() / 1000n);
+    for (const [, stamp] of data.latin1Slice().matchAll(/@(\d+)@/g)) {
+      if (Number(stamp) <= lastStamp) continue;
+      if (lastStamp === 0) seen.firstDelta.push(performance.now() - asked);
+      lastStamp = Number(stamp);
+      seen.delay.push((now - lastStamp) / 1000);
+    }
+  }
+
+  function isLast(data) {
+    if (left !== undefined) {
+      left -= data.length;
+      return left <= 0;
+    }
+    tail = data.length >= LAST_CHUNK.length ? data : Buffer.concat([tail, data]);
+    tail = tail.subarray(-LAST_CHUNK.length);
+    return tail.equals(LAST_CHUNK);
+  }
+
+  return function read(data) {
+    if (isFirst && !data.subarray(0, OK.length).equals(OK)) return false;
+    if (isFirst) start(data);
+    if (data.includes('@')) readStamps(data);
+    if (!isLast(data)) return undefined;
+    seen.whole.push(performance.now() - asked);
+    return true;
+  };
+}
+
+/** Opens streams and keeps them: `deaf` clients read nothing, the others have read the first delta. */
+async function hold({ connections, bodies, deaf, ...where }) {
+  const request = requestOf(where, bodies[0]);
+  for (let count = 0; count < connections; count += AT_ONCE) {
+    const some = Math.min(AT_ONCE, connections - count);
+    await Promise.all(Array.from({ length: some }, () => holdOne(where, request, deaf)));
+  }
+  return { held: held.length };
+}
+
+async function holdOne(where, request, deaf) {
+  const socket = await open(where);
+  held.push(socket);
+  socket.write(request);
+  if (!deaf) await firstWord(socket);
+}
+
+function firstWord(socket) {
+  return new Promise((resolve, reject) => {
+    const gone = () => reject(new Error('The server closed an open stream.'));
+    const take = (data) => {
+      if (!data.includes('"The"')) return;
+      socket.off('data', take).off('close', gone).resume();
+      resolve();
+    };
+    socket.on('data', take).once('close', gone);
+  });
+}
+
+/** Leaves all streams that are held. */
+async function release() {
+  for (const socket of held.splice(0)) socket.destroy();
+  return { held: 0 };
+}

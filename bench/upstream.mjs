@@ -1,6 +1,6 @@
 /** The bench's model server, in a process of its own: raw sockets, so that it is never what is measured. */
 import { createServer } from 'node:net';
-import { answer, completion, toolCall } from './fixtures.mjs';
+import { AFTER_TOOL, answer, completion, delta, planOf, toolCall } from './fixtures.mjs';
 
 const STREAM_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
 const END = '0\r\n\r\n';
@@ -9,43 +9,74 @@ const END = '0\r\n\r\n';
 const chunked = (event) => `${Buffer.byteLength(event).toString(16)}\r\n${event}\r\n`;
 const whole = (events) => Buffer.from(STREAM_HEAD + events.map(chunked).join('') + END);
 
-const bodies = new Map();
-/** The bytes of an answer that is written at once. */
-function bytesOf(plan) {
-  if (!bodies.has(plan)) bodies.set(plan, build(plan));
-  return bodies.get(plan);
-}
-
-function build(plan) {
-  const [kind, deltas = '8', bytes = '16'] = plan.split(':');
-  if (kind === 'json') return json(completion(Number(deltas)));
-  if (kind === 'tool') return whole(toolCall(Number(bytes)));
-  return whole(answer({ deltas: Number(deltas), padded: kind === 'padded' }));
-}
-
 function json(body) {
-  return Buffer.from(
-    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+  const head = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
+  return Buffer.from(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`);
 }
 
-/** One delta every so many milliseconds. */
-function pace(socket, deltas, everyMs) {
-  const events = answer({ deltas }).map(chunked);
-  socket.write(STREAM_HEAD + events.shift());
-  const timer = setInterval(() => {
-    const next = events.shift();
-    if (next) return socket.write(next);
+/** Answers that are written at once, each built once. */
+const bodies = new Map();
+function bytesOf(name) {
+  if (!bodies.has(name)) bodies.set(name, build(planOf(name)));
+  return bodies.get(name);
+}
+
+function build({ kind, first }) {
+  if (kind === 'json') return json(completion(first));
+  if (kind === 'tool' || kind === 'arguments') return whole(toolCall(first));
+  return whole(answer({ deltas: first, kind }));
+}
+
+/** Calls `next` after the first time and then every so many milliseconds, while it answers true and the socket is open. */
+function every(socket, afterMs, everyMs, next) {
+  const stop = () => clearTimeout(timer);
+  const tick = () => {
+    const goesOn = next();
+    if (goesOn) return true;
     stop();
     socket.off('close', stop);
-    socket.write(END);
-  }, everyMs);
-  const stop = () => clearInterval(timer);
+    return false;
+  };
+  let timer = setTimeout(() => {
+    if (tick()) timer = setInterval(tick, everyMs);
+  }, afterMs);
   socket.once('close', stop);
 }
 
+/** One delta every so many milliseconds. */
+function pace(socket, { first: deltas, second: everyMs }) {
+  const events = answer({ deltas }).map(chunked);
+  socket.write(STREAM_HEAD + events.shift());
+  every(socket, everyMs, everyMs, () => {
+    const next = events.shift();
+    socket.write(next ?? END);
+    return next !== undefined;
+  });
+}
+
+const [BEFORE_STAMP, AFTER_STAMP] = delta('@@').split('@@');
+let streams = 0;
+
+/** Paced deltas whose text is the time of their writing, in microseconds; streams do not write all at once. */
+function stamp(socket, { first: deltas, second: everyMs }) {
+  const rest = answer({ deltas: 0 });
+  let left = deltas;
+  const write = () => {
+    left -= 1;
+    const now = process.hrtime.bigint() / 1000n;
+    socket.write(chunked(`${BEFORE_STAMP}@${now}@${AFTER_STAMP}`));
+    if (left === 0) socket.write(rest.slice(1).map(chunked).join('') + END);
+    return left > 0;
+  };
+  socket.write(STREAM_HEAD + chunked(rest[0]));
+  // A prime steps through all the milliseconds between two deltas; a single client need not wait.
+  streams += 7;
+  const afterMs = streams % everyMs;
+  if (afterMs > 0 || write()) every(socket, afterMs || everyMs, everyMs, write);
+}
+
 /** Text without end, as fast as it is read: `megabytes` of it. */
-function flood(socket, megabytes) {
+function flood(socket, { first: megabytes }) {
   const events = Buffer.from(answer({ deltas: 2000 }).slice(0, -3).map(chunked).join(''));
   let left = Math.ceil((megabytes * 1e6) / events.length);
   socket.write(STREAM_HEAD);
@@ -58,14 +89,41 @@ function flood(socket, megabytes) {
   more();
 }
 
-function reply(socket, plan, body) {
-  const [kind, first = '8', second = '20'] = plan.split(':');
-  if (kind === 'paced') return pace(socket, Number(first), Number(second));
-  if (kind === 'idle') return socket.write(STREAM_HEAD + chunked(answer({ deltas: 1 })[1]));
-  if (kind === 'flood') return flood(socket, Number(first));
+/** Says how many messages it was sent. */
+function count(socket, body) {
+  const messages = body.match(/"role":/g)?.length ?? 0;
+  socket.write(whole([delta(String(messages)), ...answer({ deltas: 0 }).slice(1)]));
+}
+
+const KINDS = {
+  paced: pace,
+  stamped: stamp,
+  flood,
+  idle: (socket) => socket.write(STREAM_HEAD + chunked(answer({ deltas: 1 })[1])),
+  messages: (socket, _plan, body) => count(socket, body),
+};
+
+function reply(socket, name, body) {
+  const plan = planOf(name);
+  if (KINDS[plan.kind]) return KINDS[plan.kind](socket, plan, body);
   // After the tool has run its result stands in the messages.
-  if (kind === 'tool' && body.includes('"role":"tool"')) return socket.write(bytesOf('burst:8'));
-  socket.write(bytesOf(plan));
+  const hasRun = plan.kind === 'tool' && body.includes('"role":"tool"');
+  socket.write(bytesOf(hasRun ? `burst:${AFTER_TOOL}` : name));
+}
+
+/** Where the first request in these bytes ends and its body starts; undefined while it is not whole. */
+function requestIn(buffer) {
+  const end = buffer.indexOf('\r\n\r\n');
+  if (end < 0) return undefined;
+  const start = end + 4;
+  const length = /content-length: (\d+)/i.exec(buffer.toString('latin1', 0, end))?.[1];
+  const stop = length === undefined ? chunkedEnd(buffer, start) : start + Number(length);
+  return stop === undefined || buffer.length < stop ? undefined : { start, stop };
+}
+
+function chunkedEnd(buffer, from) {
+  const end = buffer.indexOf(END, from);
+  return end < 0 ? undefined : end + END.length;
 }
 
 /** Reads keep-alive requests with a content length, as undici and fetch send them; chunked ones too. */
@@ -75,23 +133,13 @@ const server = createServer((socket) => {
   socket.on('error', () => {});
   socket.on('data', (data) => {
     buffer = buffer.length === 0 ? data : Buffer.concat([buffer, data]);
-    for (;;) {
-      const end = buffer.indexOf('\r\n\r\n');
-      if (end < 0) return;
-      const head = buffer.toString('latin1', 0, end);
-      const length = /content-length: (\d+)/i.exec(head)?.[1];
-      const stop = length === undefined ? chunkedEnd(buffer, end + 4) : end + 4 + Number(length);
-      if (stop === undefined || buffer.length < stop) return;
-      const body = buffer.toString('utf8', end + 4, stop);
-      buffer = buffer.subarray(stop);
+    for (let found = requestIn(buffer); found; found = requestIn(buffer)) {
+      const body = buffer.toString('utf8', found.start, found.stop);
+      buffer = buffer.subarray(found.stop);
       reply(socket, /"model":"([^"]+)"/.exec(body)?.[1] ?? 'burst:8', body);
     }
   });
 });
 
-function chunkedEnd(buffer, from) {
-  const end = buffer.indexOf('0\r\n\r\n', from);
-  return end < 0 ? undefined : end + 5;
-}
-
-server.listen(0, '127.0.0.1', () => process.send?.({ port: server.address().port }));
+server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => process.send?.({ port: server.address().port }));
+process.once('disconnect', () => process.exit());

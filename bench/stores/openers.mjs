@@ -1,4 +1,7 @@
-/** The stores that the bench measures, by name: each opens one with what it needs, and says how to be done with it. */
+/**
+ * The stores that the bench measures, by name: each opens one with what it needs, and says how to be done with it. The function
+ * that an opener may be given is called for each round trip: a command, a statement or, of memory, a method.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -7,15 +10,41 @@ import { join } from 'node:path';
 
 const require = createRequire(import.meta.url);
 
-/** @type {Readonly<Record<string, () => Promise<{ store: import('../../dist/core/store.js').ResponseStore, close(): unknown }>>>} */
+/** @type {Readonly<Record<string, (asked?: () => void) => Promise<{ store: import('../../dist/core/store.js').ResponseStore, close(): unknown }>>>} */
 export const openers = {
-  memory: async () => ({ store: (await from('memory')).memoryStore(), close() {} }),
-  'sqlite-libsql': () => openSqlite((file) => new (require('libsql'))(file)),
-  'sqlite-node': () => openSqlite((file) => new (require('node:sqlite').DatabaseSync)(file)),
+  memory: async (asked) => ({ store: counted((await from('memory')).memoryStore(), METHODS, asked), close() {} }),
+  'sqlite-libsql': (asked) => openSqlite((file) => new (require('libsql'))(file), asked),
+  'sqlite-node': (asked) => openSqlite((file) => new (require('node:sqlite').DatabaseSync)(file), asked),
   'encrypted-memory': async () => ({ store: await encrypted((await from('memory')).memoryStore()), close() {} }),
   redis: openRedis,
   postgres: openPostgres,
 };
+
+const METHODS = ['get', 'put', 'delete', 'chain'];
+
+/** The same object, which calls `asked` before each of these methods. */
+function counted(object, methods, asked) {
+  if (!asked) return object;
+  return new Proxy(object, {
+    get(target, key) {
+      const value = target[key];
+      if (typeof value !== 'function') return value;
+      return (...given) => {
+        if (methods.includes(key)) asked();
+        return value.apply(target, given);
+      };
+    },
+  });
+}
+
+/** A database whose statements are counted. */
+function countedDatabase(database, asked) {
+  if (!asked) return database;
+  return new Proxy(counted(database, ['exec'], asked), {
+    get: (target, key) =>
+      key === 'prepare' ? (sql) => counted(database.prepare(sql), ['all', 'get', 'run'], asked) : target[key],
+  });
+}
 
 function from(name) {
   return import(`../../dist/stores/${name}.js`);
@@ -26,7 +55,7 @@ async function encrypted(store) {
   return encryptedStore(store, { keys: [{ id: 'bench', key: randomBytes(32) }] });
 }
 
-async function openSqlite(open) {
+async function openSqlite(open, asked) {
   const { sqliteStore } = await from('sqlite');
   const folder = await mkdtemp(join(tmpdir(), 'bench-'));
   const database = open(join(folder, 'responses.db'));
@@ -34,10 +63,10 @@ async function openSqlite(open) {
     database.close();
     await rm(folder, { recursive: true });
   };
-  return { store: sqliteStore({ database }), close };
+  return { store: sqliteStore({ database: countedDatabase(database, asked) }), close };
 }
 
-async function openRedis() {
+async function openRedis(asked) {
   const server = await (await support('redis-server')).startRedis({ durable: true });
   const { createClient } = await import('redis');
   const client = await createClient({ url: server.url }).connect();
@@ -46,10 +75,10 @@ async function openRedis() {
     client.destroy();
     await server.close();
   };
-  return { store: redisStore({ client }), close };
+  return { store: redisStore({ client: counted(client, ['eval', 'evalSha'], asked) }), close };
 }
 
-async function openPostgres() {
+async function openPostgres(asked) {
   const server = await (await support('postgres-server')).startPostgres({ durable: true });
   const { default: pg } = await import('pg');
   const pool = new pg.Pool({ connectionString: server.url });
@@ -58,7 +87,7 @@ async function openPostgres() {
     await pool.end();
     await server.close();
   };
-  return { store: postgresStore({ pool }), close };
+  return { store: postgresStore({ pool: counted(pool, ['query'], asked) }), close };
 }
 
 /** The servers of the tests, which are TypeScript and ask at once whether there is a test runner. */

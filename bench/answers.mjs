@@ -1,0 +1,100 @@
+/** Asks a server once and reads what it said, however it says it: a fast wrong answer must not win. */
+import { isDeepStrictEqual } from 'node:util';
+import { expected } from './fixtures.mjs';
+
+const PATHS = { chat: '/chat/completions', responses: '/responses' };
+const ECHO = { name: 'echo', description: 'Says it again.', parameters: { type: 'object', properties: {} } };
+
+/** Where an API is below its mount point. */
+export function pathOf(api) {
+  return PATHS[api];
+}
+
+/** What a client sends: the plan as the model's name; `tool` offers the tool `echo`, `logprobs` asks for those. */
+export function bodyOf(api, plan, { stream = true, tool = false, logprobs = false } = {}) {
+  if (api === 'chat') {
+    const tools = tool ? { tools: [{ type: 'function', function: ECHO }] } : {};
+    const more = { ...(stream ? { stream_options: { include_usage: true } } : {}), ...(logprobs ? { logprobs } : {}) };
+    return { model: plan, stream, messages: [{ role: 'user', content: 'Hi' }], ...tools, ...more };
+  }
+  const tools = tool ? { tools: [{ type: 'function', ...ECHO }] } : {};
+  const more = logprobs ? { include: ['message.output_text.logprobs'] } : {};
+  return { model: plan, stream, input: 'Hi', ...tools, ...more };
+}
+
+/** The next request of a client that has run the tool by itself: the second half of what our servers do in one. */
+export function afterTool(plan) {
+  const body = bodyOf('chat', plan, { tool: true });
+  const call = { id: 'call_bench', type: 'function', function: { name: 'echo', arguments: '{"text":"x"}' } };
+  const messages = [
+    ...body.messages,
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: call.id, content: 'x' },
+  ];
+  return { ...body, messages };
+}
+
+/** What the server answers: its id, text, arguments of the client's calls and usage; throws where it is no good answer. */
+export async function ask({ base, api }, body, signal = AbortSignal.timeout(60_000)) {
+  const answer = await fetch(base + pathOf(api), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: 'Bearer bench' },
+    body: JSON.stringify(body),
+    signal,
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`status ${answer.status}: ${text.slice(0, 200)}`);
+  const read = readers[api];
+  return body.stream ? read.events(eventsIn(text)) : read.whole(JSON.parse(text));
+}
+
+function eventsIn(text) {
+  const lines = text.split('\n').filter((line) => line.startsWith('data: ') && line !== 'data: [DONE]');
+  return lines.map((line) => JSON.parse(line.slice('data: '.length)));
+}
+
+const readers = {
+  chat: {
+    events(chunks) {
+      const deltas = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta));
+      const calls = deltas.flatMap(({ tool_calls = [] }) => tool_calls.map((call) => call.function.arguments)).join('');
+      const text = deltas.map(({ content }) => content ?? '').join('');
+      return { text, calls: calls ? [calls] : [], usage: chatUsage(chunks.findLast(({ usage }) => usage)?.usage) };
+    },
+    whole: ({ choices, usage }) => ({ text: choices[0].message.content, calls: [], usage: chatUsage(usage) }),
+  },
+  responses: {
+    /** The deltas must say the same as the response at the end. */
+    events(events) {
+      const deltas = (kind) => events.filter(({ type }) => type === `response.${kind}.delta`).map(({ delta }) => delta);
+      const last = events.findLast(({ type }) => type === 'response.completed')?.response;
+      if (!last) throw new Error('no response.completed');
+      const { id, text, calls, usage } = readers.responses.whole(last);
+      if (deltas('output_text').join('') !== text) throw new Error('deltas and response say different texts');
+      if (deltas('function_call_arguments').join('') !== calls.join(''))
+        throw new Error('deltas and response say different arguments');
+      return { id, text, calls, usage };
+    },
+    whole({ id, output, usage }) {
+      const parts = output.filter(({ type }) => type === 'message').flatMap(({ content }) => content);
+      const calls = output.filter(({ type }) => type === 'function_call').map((call) => call.arguments);
+      const counted = usage && { input: usage.input_tokens, output: usage.output_tokens };
+      return { id, text: parts.map(({ text }) => text).join(''), calls, usage: counted };
+    },
+  },
+};
+
+function chatUsage(usage) {
+  return usage && { input: usage.prompt_tokens, output: usage.completion_tokens };
+}
+
+/** Why the server's answer to the body is wrong; undefined where it is right. A peer need not count tokens. */
+export async function wrongAnswer(server, body, right = expected(body.model)) {
+  try {
+    const { text, calls, usage } = await ask(server, body);
+    const said = { text, calls, usage: server.isPeer ? right.usage : usage };
+    return isDeepStrictEqual(said, right) ? undefined : `wrong answer: ${JSON.stringify(said).slice(0, 200)}`;
+  } catch (error) {
+    return `no answer: ${error.message}`;
+  }
+}

@@ -1,0 +1,48 @@
+/** What a run is told on the command line, checked before anything starts. */
+import { parseArgs } from 'node:util';
+
+const OPTIONS = {
+  only: { type: 'string' },
+  rounds: { type: 'string' },
+  quick: { type: 'boolean', default: false },
+  'no-pin': { type: 'boolean', default: false },
+  'upstream-port': { type: 'string', default: '0' },
+  peer: { type: 'string', multiple: true, default: [] },
+  'peer-pid': { type: 'string', multiple: true, default: [] },
+};
+
+/** The settings; throws a `TypeError` that names the option and quotes its value. */
+export function settingsFrom(args, scenarios) {
+  const { values } = parseArgs({ args, options: OPTIONS });
+  const names = values.only?.split(',') ?? Object.keys(scenarios).filter((name) => !scenarios[name].onlyOnRequest);
+  const unknown = names.find((name) => !Object.hasOwn(scenarios, name));
+  if (unknown !== undefined)
+    throw new TypeError(`--only: there is no '${unknown}'; known are ${Object.keys(scenarios).join(', ')}`);
+  return {
+    names,
+    quick: values.quick,
+    pin: !values['no-pin'],
+    rounds: countOf('rounds', values.rounds ?? (values.quick ? '1' : '3'), 1),
+    upstreamPort: countOf('upstream-port', values['upstream-port'], 0),
+    peers: peersFrom(values.peer, values['peer-pid']),
+  };
+}
+
+function countOf(name, text, least) {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= least) return count;
+  throw new TypeError(`--${name}: must be a whole number from ${least}, got '${text}'`);
+}
+
+function peersFrom(peers, pids) {
+  const idOf = new Map(pids.map((text) => pairOf('peer-pid', text)));
+  return peers
+    .map((text) => pairOf('peer', text))
+    .map(([name, url]) => ({ name, url, pid: idOf.has(name) ? countOf('peer-pid', idOf.get(name), 1) : undefined }));
+}
+
+function pairOf(option, text) {
+  const [, name, value] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+  if (name === undefined) throw new TypeError(`--${option}: must be name=value, got '${text}'`);
+  return [name, value];
+}

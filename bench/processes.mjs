@@ -1,0 +1,66 @@
+/** Starts the processes of a run, the server under test on a core of its own where there is taskset, and ends them. */
+import { spawn, spawnSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ANSWERS_WITHIN_MS = 180_000;
+
+/** Which side of the measurement a process is on, and its core. */
+const CORES = { server: '0', load: '1' };
+
+/** Whether processes can be bound to a core each. */
+export function canPin() {
+  return availableParallelism() > 1 && spawnSync('taskset', ['-c', Object.values(CORES).join(), 'true']).status === 0;
+}
+
+/** A way to start processes, and to end all that still run. */
+export function processes({ pinned }) {
+  const running = new Set();
+
+  function start(file, args = [], side = 'load') {
+    const node = [process.execPath, '--expose-gc', fileURLToPath(new URL(file, import.meta.url)), ...args.map(String)];
+    const [program, ...rest] = pinned ? ['taskset', '-c', CORES[side], ...node] : node;
+    const child = spawn(program, rest, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    running.add(child);
+    child.once('exit', () => running.delete(child));
+    return child;
+  }
+
+  function stopAll() {
+    for (const child of running) child.kill('SIGKILL');
+  }
+
+  return { start, stopAll };
+}
+
+/** What the process answers to the message, or says first of all without one. Rejects where it ends or fails instead. */
+export function told(child, message) {
+  return new Promise((resolve, reject) => {
+    const late = () => settle(() => reject(new Error(`${nameOf(child)} did not answer in time.`)));
+    const timer = setTimeout(late, ANSWERS_WITHIN_MS);
+    const settle = (how) => {
+      clearTimeout(timer);
+      child.off('message', hear).off('exit', gone);
+      how();
+    };
+    const hear = (answer) =>
+      settle(() => (answer.error ? reject(new Error(`${nameOf(child)}: ${answer.error}`)) : resolve(answer)));
+    const gone = (code, signal) => settle(() => reject(new Error(`${nameOf(child)} ended: ${signal ?? code}`)));
+    child.once('message', hear).once('exit', gone);
+    if (message) child.send(message);
+  });
+}
+
+function nameOf({ spawnargs }) {
+  const [file, ...args] = spawnargs.slice(spawnargs.findIndex((part) => part.endsWith('.mjs')));
+  return [basename(file), ...args].join(' ');
+}
+
+/** Ends the process and waits until it has. */
+export function stopped(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  return exited;
+}

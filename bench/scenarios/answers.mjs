@@ -1,0 +1,50 @@
+/** Answers of all kinds, as fast as they are read or at a model's pace: what each costs the server. */
+import { bodyOf } from '../answers.mjs';
+import { inRounds } from './rounds.mjs';
+
+function scenario({ about, plan, ask, ...load }) {
+  const bodiesOf = ({ api }) => [bodyOf(api, plan, ask)];
+  return {
+    about,
+    plan,
+    ask,
+    async run(bench) {
+      return inRounds(bench, [...(await bench.startAll()), ...bench.peers()], { bodiesOf, ...load });
+    },
+  };
+}
+
+export const burst = scenario({
+  about: '32 clients, 500 deltas each, as fast as they are read',
+  ...{ plan: 'burst:500', connections: 32, turns: 300, events: 500 },
+});
+
+export const padded = scenario({
+  about: 'the same with padding of changing length in each delta',
+  ...{ plan: 'padded:500', connections: 32, turns: 200, events: 500 },
+});
+
+export const logprobs = scenario({
+  about: 'the same with log probabilities in each delta',
+  ...{ plan: 'logprobs:500', ask: { logprobs: true }, connections: 32, turns: 80, events: 500 },
+});
+
+export const short = scenario({
+  about: '64 clients, 8 deltas each',
+  ...{ plan: 'short:8', connections: 64, turns: 1500 },
+});
+
+export const json = scenario({
+  about: '64 clients, one JSON answer each',
+  ...{ plan: 'json:50', ask: { stream: false }, connections: 64, turns: 1000 },
+});
+
+export const paced = scenario({
+  about: '200 clients, a delta every 20 ms each',
+  ...{ plan: 'paced:50:20', connections: 200, turns: 200, events: 50 },
+});
+
+export const arguments16k = scenario({
+  about: '32 clients, 16 KB of arguments of a client’s tool each, in 513 deltas',
+  ...{ plan: 'arguments:16384', ask: { tool: true }, connections: 32, turns: 100, events: 513 },
+});

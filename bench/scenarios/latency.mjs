@@ -1,0 +1,50 @@
+/** What a server adds to the time until a client sees a delta, against asking the model server itself. */
+import { bodyOf } from '../answers.mjs';
+import { add } from './rounds.mjs';
+
+/** One client, one answer after another. */
+const ALONE = { plan: 'stamped:1:1', connections: 1, turns: 200 };
+/** The real regime of a model. */
+const TOGETHER = { plan: 'stamped:25:20', connections: 200, turns: 200 };
+const WARM_UP = 1;
+
+async function timed(bench, server, { plan, connections, turns }) {
+  const bodies = [bodyOf(server.api, plan)];
+  return bench.load(server, 'ask', { bodies, connections: bench.scaled(connections), turns: bench.scaled(turns) });
+}
+
+async function oneRound(bench, server) {
+  const { firstDelta, failed } = await timed(bench, server, ALONE);
+  const together = await timed(bench, server, TOGETHER);
+  return { first: firstDelta.p50, p50: together.delay.p50, p99: together.delay.p99, failed: failed + together.failed };
+}
+
+export const latency = {
+  about: 'added to the first delta of one client at a time, and to each of 200 clients with a delta every 20 ms',
+  async run(bench) {
+    const servers = [...(await bench.startAll()), ...bench.peers()];
+    const rows = servers.map(({ name }) => ({ name, values: {} }));
+    const direct = { name: 'direct, not added', values: {} };
+    for (let round = 0; round < bench.rounds + WARM_UP; round += 1) {
+      const floor = await oneRound(bench, bench.direct);
+      if (round >= WARM_UP) add(direct.values, floor);
+      for (const [index, server] of servers.entries()) {
+        const seen = await oneRound(bench, server);
+        if (round >= WARM_UP) add(rows[index].values, above(floor, seen));
+      }
+    }
+    await Promise.all(servers.map((server) => server.stop()));
+    return { columns: COLUMNS, rows: [...rows, direct] };
+  },
+};
+
+function above(floor, { failed, ...seen }) {
+  return { ...Object.fromEntries(Object.entries(seen).map(([key, ms]) => [key, ms - floor[key]])), failed };
+}
+
+const COLUMNS = [
+  { key: 'first', title: 'first delta, ms', digits: 3, ratio: true },
+  { key: 'p50', title: 'event p50, ms', digits: 3, ratio: true },
+  { key: 'p99', title: 'event p99, ms', digits: 2 },
+  { key: 'failed', title: 'failed', digits: 0 },
+];

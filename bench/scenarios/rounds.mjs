@@ -1,0 +1,55 @@
+/** CPU of many answers: the same load for each server in turn, round by round. */
+
+const WARM_UP = 1;
+
+const COLUMNS = {
+  event: { key: 'event', title: 'CPU µs/event', digits: 2, ratio: true },
+  request: { key: 'request', title: 'CPU µs/request', digits: 0, ratio: true },
+  first: { key: 'first', title: 'first byte p50, ms', digits: 2 },
+  rss: { key: 'rss', title: 'RSS MB', digits: 0 },
+  failed: { key: 'failed', title: 'failed', digits: 0 },
+};
+
+/**
+ * Measures `servers`, each with what `bodiesOf` says it is sent in a turn; `events` in an answer, or none where a request is
+ * what counts. Stops the servers.
+ */
+export async function inRounds(bench, servers, { bodiesOf, connections, turns, events }) {
+  const { right, wrong } = await bench.checked(servers, bodiesOf);
+  const rows = new Map(right.map((server) => [server, { name: server.name, values: {} }]));
+  const job = { connections: bench.scaled(connections), turns: bench.scaled(turns) };
+  for (let round = 0; round < bench.rounds + WARM_UP; round += 1) {
+    for (const server of right) {
+      const seen = await oneRound(
+        bench,
+        server,
+        { ...job, bodies: bodiesOf(server).map((body) => [body].flat()[0]) },
+        events,
+      );
+      if (round >= WARM_UP) add(rows.get(server).values, seen);
+    }
+  }
+  await Promise.all(servers.map((server) => server.stop()));
+  const columns = [...(events ? [COLUMNS.event] : []), COLUMNS.request, COLUMNS.first, COLUMNS.rss, COLUMNS.failed];
+  const failed = [...wrong].map(([{ name }, note]) => ({ name, values: {}, note }));
+  return { columns, rows: [...rows.values(), ...failed] };
+}
+
+async function oneRound(bench, server, job, events) {
+  const before = await server.usage();
+  const { answers, failed, firstByte } = await bench.load(server, 'ask', job);
+  const after = await server.usage();
+  const request = ((after.cpu - before.cpu) / answers) * job.bodies.length;
+  return {
+    request,
+    ...(events ? { event: request / events } : {}),
+    first: firstByte.p50,
+    rss: after.rss / 1e6,
+    failed,
+  };
+}
+
+/** Adds the figures of one round to those of the others. */
+export function add(values, seen) {
+  for (const [key, value] of Object.entries(seen)) values[key] = [...(values[key] ?? []), value];
+}

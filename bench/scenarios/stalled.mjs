@@ -1,0 +1,60 @@
+/** Clients that ask and never read: the model must be held back, not its words in memory. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { bodyOf } from '../answers.mjs';
+
+const CLIENTS = 30;
+const PLAN = 'flood:66';
+const LOOKS_EVERY_MS = 1000;
+// Less growth than this from one look to the next, and the buffers of the sockets are full.
+const SETTLED = 1.01;
+const MOST_LOOKS = 6;
+const LATER_MS = 2000;
+
+/** RSS once it stands still, or when there has been time enough to. */
+async function settledUsage(bench, server) {
+  let last = await server.usage();
+  for (let look = 0; look < MOST_LOOKS; look += 1) {
+    await pause(bench.scaled(LOOKS_EVERY_MS));
+    const before = last;
+    last = await server.usage();
+    if (look > 0 && last.rss < before.rss * SETTLED) return last;
+  }
+  return last;
+}
+
+async function measured(bench, server) {
+  const bodies = [bodyOf(server.api, PLAN)];
+  const before = await server.usage();
+  await bench.load(server, 'hold', { connections: CLIENTS, bodies, deaf: true });
+  const early = await settledUsage(bench, server);
+  await pause(bench.scaled(LATER_MS));
+  const late = await server.usage();
+  await bench.load(server, 'release');
+  return {
+    before: [before.rss / 1e6],
+    early: [early.rss / 1e6],
+    late: [late.rss / 1e6],
+    heap: [late.heap / 1e6],
+    growth: [(100 * (late.rss - early.rss)) / early.rss],
+  };
+}
+
+export const stalled = {
+  about: '30 clients that never read streams of 66 MB, looked at once memory stands still, or after 6 s, and 2 s later',
+  async run(bench) {
+    const rows = [];
+    for (const server of [...(await bench.startAll()), ...bench.peers()]) {
+      rows.push({ name: server.name, values: await measured(bench, server) });
+      await server.stop();
+    }
+    return { columns: COLUMNS, rows };
+  },
+};
+
+const COLUMNS = [
+  { key: 'before', title: 'RSS before, MB', digits: 0 },
+  { key: 'early', title: 'early', digits: 0 },
+  { key: 'late', title: 'late', digits: 0, ratio: true },
+  { key: 'heap', title: 'of it heap', digits: 0 },
+  { key: 'growth', title: 'growth, %', digits: 1 },
+];

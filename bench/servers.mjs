@@ -1,0 +1,68 @@
+/** The servers under test, ours and others', each with the same few questions answered about it. */
+import { readFileSync } from 'node:fs';
+import { stopped, told } from './processes.mjs';
+
+/** By name, in the order of the tables: the file, its arguments and the API that it speaks. The first is the yardstick. */
+export const SERVERS = {
+  'pass-through': { file: 'pass-through.mjs', api: 'chat' },
+  'pass-through in Express': { file: 'pass-through-express.mjs', api: 'chat' },
+  'ours in Express': { file: 'ours.mjs', args: ['express'], api: 'responses' },
+  'ours on node:http': { file: 'ours.mjs', args: ['core'], api: 'responses' },
+  'ours, chat': { file: 'ours.mjs', args: ['chat'], api: 'chat' },
+  naive: { file: 'naive.mjs', api: 'responses' },
+};
+
+/** Those that run tools: a function of their own, or the tool of an MCP server, whose URL is one more argument. */
+export const TOOL_SERVERS = {
+  tool: {
+    'ours in Express': { file: 'ours.mjs', args: ['express-tool'], api: 'responses' },
+    'ours, chat': { file: 'ours.mjs', args: ['chat-tool'], api: 'chat' },
+  },
+  mcp: {
+    'ours in Express': { file: 'ours.mjs', args: ['express-mcp'], api: 'responses' },
+    'ours, chat': { file: 'ours.mjs', args: ['chat-mcp'], api: 'chat' },
+  },
+};
+
+/** Starts one of them over the model server at that port. */
+export async function startServer(start, name, { file, args = [], api }, upstreamPort) {
+  const child = start(`servers/${file}`, [upstreamPort, ...args], 'server');
+  const { port } = await told(child);
+  return {
+    ...{ name, api, host: '127.0.0.1', port, base: `http://127.0.0.1:${port}/v1`, prefix: '/v1', isPeer: false },
+    /** CPU in µs, RSS and heap in bytes; `collected` collects garbage first. */
+    usage: (ask = 'usage') => told(child, { ask }),
+    ask: (message) => told(child, message),
+    stop: () => stopped(child),
+  };
+}
+
+/** A server that somebody else runs: what its process needs is known where its id is. */
+export function peerServer({ name, url, pid }) {
+  const { hostname: host, port, protocol, pathname } = new URL(url);
+  if (protocol !== 'http:') throw new TypeError(`--peer: ${name} must be at an http URL, got '${url}'`);
+  const prefix = pathname.replace(/\/+$/, '');
+  return {
+    ...{
+      name,
+      api: 'responses',
+      host,
+      port: Number(port || 80),
+      base: `http://${host}:${port || 80}${prefix}`,
+      prefix,
+    },
+    isPeer: true,
+    usage: async () => (pid === undefined ? { cpu: Number.NaN, rss: Number.NaN, heap: Number.NaN } : usageOf(pid)),
+    async stop() {},
+  };
+}
+
+// What Linux calls a clock tick is a hundredth of a second wherever Node runs.
+const TICK_US = 10_000;
+
+function usageOf(pid) {
+  // The name of the program, in parentheses, may hold spaces.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ');
+  const rss = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return { cpu: (Number(fields[11]) + Number(fields[12])) * TICK_US, rss: Number(rss) * 1024, heap: Number.NaN };
+}
