@@ -1,6 +1,6 @@
 /** Asks a server once and reads what it said, however it says it: a fast wrong answer must not win. */
 import { isDeepStrictEqual } from 'node:util';
-import { expected } from './fixtures.mjs';
+import { argumentsOf, echoed, expected, planOf } from './fixtures.mjs';
 
 const PATHS = { chat: '/chat/completions', responses: '/responses' };
 const ECHO = { name: 'echo', description: 'Says it again.', parameters: { type: 'object', properties: {} } };
@@ -25,11 +25,12 @@ export function bodyOf(api, plan, { stream = true, tool = false, logprobs = fals
 /** The next request of a client that has run the tool by itself: the second half of what our servers do in one. */
 export function afterTool(plan) {
   const body = bodyOf('chat', plan, { tool: true });
-  const call = { id: 'call_bench', type: 'function', function: { name: 'echo', arguments: '{"text":"x"}' } };
+  const { first } = planOf(plan);
+  const call = { id: 'call_bench', type: 'function', function: { name: 'echo', arguments: argumentsOf(first) } };
   const messages = [
     ...body.messages,
     { role: 'assistant', content: null, tool_calls: [call] },
-    { role: 'tool', tool_call_id: call.id, content: 'x' },
+    { role: 'tool', tool_call_id: call.id, content: echoed(first) },
   ];
   return { ...body, messages };
 }

@@ -55,9 +55,14 @@ export function delta(content) {
   return chunk({ content });
 }
 
-/** The arguments of a call, as JSON text, around so many bytes. */
+/** What the tool `echo` is asked to say again: so many bytes. */
+export function echoed(bytes) {
+  return 'x'.repeat(bytes);
+}
+
+/** The arguments of such a call, as JSON text. */
 export function argumentsOf(bytes) {
-  return JSON.stringify({ text: 'x'.repeat(bytes) });
+  return JSON.stringify({ text: echoed(bytes) });
 }
 
 function pieces(bytes) {

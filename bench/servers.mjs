@@ -24,6 +24,13 @@ export const TOOL_SERVERS = {
   },
 };
 
+/** The same servers, each with one more argument. */
+export function withArgument(servers, argument) {
+  return Object.fromEntries(
+    Object.entries(servers).map(([name, server]) => [name, { ...server, args: [...server.args, argument] }]),
+  );
+}
+
 /** Starts one of them over the model server at that port. */
 export async function startServer(start, name, { file, args = [], api }, upstreamPort) {
   const child = start(`servers/${file}`, [upstreamPort, ...args], 'server');

@@ -1,6 +1,6 @@
 /** The bench's model server, in a process of its own: raw sockets, so that it is never what is measured. */
 import { createServer } from 'node:net';
-import { AFTER_TOOL, answer, completion, delta, planOf, toolCall } from './fixtures.mjs';
+import { AFTER_TOOL, answer, completion, delta, echoed, planOf, toolCall } from './fixtures.mjs';
 
 const STREAM_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
 const END = '0\r\n\r\n';
@@ -106,8 +106,8 @@ const KINDS = {
 function reply(socket, name, body) {
   const plan = planOf(name);
   if (KINDS[plan.kind]) return KINDS[plan.kind](socket, plan, body);
-  // After the tool has run its result stands in the messages.
-  const hasRun = plan.kind === 'tool' && body.includes('"role":"tool"');
+  // After the tool has run its result stands in the messages: what it was to say again, and not as text within arguments.
+  const hasRun = plan.kind === 'tool' && body.includes(`"${echoed(plan.first)}"`);
   socket.write(bytesOf(hasRun ? `burst:${AFTER_TOOL}` : name));
 }
 

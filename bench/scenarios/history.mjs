@@ -9,7 +9,7 @@ const EARLY = [1, 2];
 const LATE = [100, 1000];
 const SAMPLES = 15;
 const TRIES = 3;
-const WARM_UP = 1;
+const WARM_UP = 2;
 
 function body(previous) {
   return { ...bodyOf('responses', 'messages'), ...(previous ? { previous_response_id: previous } : {}) };

@@ -1,12 +1,12 @@
 /** One round of a tool that the server runs, against a client that runs it and asks twice through a pass-through. */
 import { afterTool, bodyOf } from '../answers.mjs';
 import { AFTER_TOOL, argumentsOf, expected } from '../fixtures.mjs';
-import { SERVERS, TOOL_SERVERS } from '../servers.mjs';
+import { SERVERS, TOOL_SERVERS, withArgument } from '../servers.mjs';
 import { inRounds } from './rounds.mjs';
 
 const BYTES = 16;
 const PLAN = `tool:${BYTES}`;
-const LOAD = { connections: 32, turns: 1000 };
+const LOAD = { connections: 32, turns: 500 };
 const PASS_THROUGH = 'pass-through';
 
 /** The model's call, and its text once the tool has run. */
@@ -23,6 +23,12 @@ export function toolBodies({ name, api }) {
   ];
 }
 
+/** An MCP server and where it is. */
+export async function startMcp(bench) {
+  const { port, child } = await bench.startHelper('servers/mcp.mjs');
+  return { url: `http://127.0.0.1:${port}/mcp`, child };
+}
+
 async function run(bench, servers) {
   const started = await bench.startAll({ [PASS_THROUGH]: SERVERS[PASS_THROUGH], ...servers });
   return inRounds(bench, started, { bodiesOf: toolBodies, ...LOAD });
@@ -36,10 +42,8 @@ export const chatTools = {
 export const mcp = {
   about: 'the same with a tool of an MCP server on loopback',
   async run(bench) {
-    const { port, child } = await bench.startHelper('servers/mcp.mjs');
-    const url = `http://127.0.0.1:${port}/mcp`;
-    const over = ([name, server]) => [name, { ...server, args: [...server.args, url] }];
-    const report = await run(bench, Object.fromEntries(Object.entries(TOOL_SERVERS.mcp).map(over)));
+    const { url, child } = await startMcp(bench);
+    const report = await run(bench, withArgument(TOOL_SERVERS.mcp, url));
     child.kill();
     return report;
   },
