@@ -7,7 +7,7 @@ import { peerServer, SERVERS, startServer } from './servers.mjs';
 const QUICK = 20;
 
 /** Starts the model server and the clients. */
-export async function startBench({ start, rounds, quick, peers, upstreamPort }) {
+export async function startBench({ start, rounds, scenarioMs, quick, peers, upstreamPort }) {
   const { port } = await told(start('upstream.mjs', [upstreamPort]));
   const clients = start('load.mjs');
 
@@ -28,7 +28,7 @@ export async function startBench({ start, rounds, quick, peers, upstreamPort }) 
   }
 
   return {
-    ...{ rounds, quick, load, checked, direct: directServer(port) },
+    ...{ rounds, scenarioMs, quick, load, checked, direct: directServer(port) },
     scaled: (count) => (quick ? Math.max(2, Math.ceil(count / QUICK)) : count),
     start: (name, server = SERVERS[name]) => startServer(start, name, server, port),
     startAll: (servers = SERVERS) =>

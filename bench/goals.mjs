@@ -58,9 +58,16 @@ export const GOALS = [
   { scenario: 'long', goal: 'slope of RSS, in standard errors', figure: middle('errors'), most: 2.3 },
 ];
 
+const ofThese = (reports) => GOALS.filter(({ scenario }) => reports.has(scenario));
+
+/** Whether there are goals for any of these scenarios. */
+export function hasGoals(reports) {
+  return ofThese(reports).length > 0;
+}
+
 /** The table of the goals of these scenarios; `reports` by the scenario's name. */
 export function verdict(reports) {
-  const rows = GOALS.filter(({ scenario }) => reports.has(scenario)).map(({ scenario, goal, figure, most }) => {
+  const rows = ofThese(reports).map(({ scenario, goal, figure, most }) => {
     const value = figure(reports.get(scenario));
     const told = Number.isFinite(value) ? [value.toFixed(2), value <= most ? 'yes' : 'no'] : ['–', 'not measured'];
     return [scenario, goal, `≤ ${most}`, ...told];

@@ -11,6 +11,9 @@ const OPTIONS = {
   'peer-pid': { type: 'string', multiple: true, default: [] },
 };
 
+/** How long the rounds of one scenario may take before there are fewer. */
+const SCENARIO_MS = 20_000;
+
 /** The settings; throws a `TypeError` that names the option and quotes its value. */
 export function settingsFrom(args, scenarios) {
   const { values } = parseArgs({ args, options: OPTIONS });
@@ -23,6 +26,8 @@ export function settingsFrom(args, scenarios) {
     quick: values.quick,
     pin: !values['no-pin'],
     rounds: countOf('rounds', values.rounds ?? (values.quick ? '1' : '3'), 1),
+    // Who asks for rounds gets them all; otherwise a busy machine makes fewer, not a longer run.
+    scenarioMs: values.rounds === undefined ? SCENARIO_MS : Number.POSITIVE_INFINITY,
     upstreamPort: countOf('upstream-port', values['upstream-port'], 0),
     peers: peersFrom(values.peer, values['peer-pid']),
   };

@@ -4,7 +4,7 @@
  */
 import { cpus, loadavg } from 'node:os';
 import { startBench } from './bench.mjs';
-import { verdict } from './goals.mjs';
+import { hasGoals, verdict } from './goals.mjs';
 import { settingsFrom } from './options.mjs';
 import { canPin, processes } from './processes.mjs';
 import { SCENARIOS } from './scenarios/all.mjs';
@@ -31,9 +31,10 @@ for (const name of settings.names) {
   const report = await SCENARIOS[name].run(bench);
   reports.set(name, report);
   const seconds = Math.round((performance.now() - began) / 1000);
-  console.log(`\n## ${name}: ${SCENARIOS[name].about}\n\n${tableOf(report)}\n\n${seconds} s`);
+  const counted = report.rounds === undefined ? '' : `, ${report.rounds} rounds`;
+  console.log(`\n## ${name}: ${SCENARIOS[name].about}\n\n${tableOf(report)}\n\n${seconds} s${counted}`);
 }
-console.log(`\n## Goals\n\n${verdict(reports)}`);
+if (hasGoals(reports)) console.log(`\n## Goals\n\n${verdict(reports)}`);
 if (settings.quick) console.log('\nA quick run shows that the bench works; its figures mean nothing.');
 process.exit();
 
@@ -41,5 +42,5 @@ function headline() {
   const [{ model = 'unknown' } = {}] = cpus();
   const where = pinned ? 'the server under test on a core of its own' : 'no process bound to a core';
   const load = `load average ${loadavg()[0].toFixed(1)} before the run`;
-  return `Node ${process.version}, ${cpus().length} × ${model}, ${load}, ${where}; medians and ranges of ${settings.rounds} rounds`;
+  return `Node ${process.version}, ${cpus().length} × ${model}, ${load}, ${where}; medians and ranges of at most ${settings.rounds} rounds`;
 }

@@ -42,7 +42,7 @@ async function said(server, body) {
 async function withBench(run) {
   const { start, stopAll } = processes({ pinned: false });
   try {
-    return await run(await startBench({ start, rounds: 1, quick: true, peers: [], upstreamPort: 0 }));
+    return await run(await startBench({ start, rounds: 1, scenarioMs: 0, quick: true, peers: [], upstreamPort: 0 }));
   } finally {
     stopAll();
   }

@@ -9,12 +9,13 @@ function numberOf(value, digits) {
   return Number.isFinite(value) ? value.toFixed(digits) : '–';
 }
 
-/** The median and, of several, the least and the greatest. */
+/** The median and, where they differ, the least and the greatest. */
 export function cellOf(values = [], digits = 2) {
   const known = values.filter(Number.isFinite);
-  if (known.length < 2) return numberOf(known[0], digits);
-  const [middle, least, most] = [median(known), Math.min(...known), Math.max(...known)];
-  return `${numberOf(middle, digits)} (${numberOf(least, digits)}–${numberOf(most, digits)})`;
+  const [middle, least, most] = [median(known), Math.min(...known), Math.max(...known)].map((value) =>
+    numberOf(value, digits),
+  );
+  return least === most ? middle : `${middle} (${least}–${most})`;
 }
 
 /** How many times the yardstick it is, by medians; NaN where the yardstick is not above zero. */

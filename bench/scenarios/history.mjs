@@ -1,7 +1,7 @@
 /** Long conversations in each store: what turn 1,000 costs that turn 1 did not. */
 import { ask, bodyOf } from '../answers.mjs';
 import { median } from '../table.mjs';
-import { add } from './rounds.mjs';
+import { add, rounds } from './rounds.mjs';
 
 const STORES = ['memory', 'sqlite-libsql', 'redis', 'postgres'];
 // The first turn, the second, which is the first with a history, and late ones.
@@ -52,12 +52,13 @@ async function measured(bench, store, server) {
   const rows = numbers.map((number) => ({ name: `${store}, turn ${number.toLocaleString('en')}`, values: {} }));
   for (const [index, number] of numbers.entries())
     add(rows[index].values, { trips: await tripsOf(server, number, previous(number)) });
-  for (let round = 0; round < bench.rounds + WARM_UP; round += 1) {
+  const round = async (counts) => {
     for (const [index, number] of numbers.entries()) {
       const seen = await timed(bench, server, number, previous(number));
-      if (round >= WARM_UP) add(rows[index].values, seen);
+      if (counts) add(rows[index].values, seen);
     }
-  }
+  };
+  await rounds(bench, round, { warmUp: WARM_UP, share: 1 / STORES.length });
   const [first, second, ...rest] = rows;
   for (const { values } of rest) compare(values, first.values, second.values);
   return rows;

@@ -1,12 +1,11 @@
 /** What a server adds to the time until a client sees a delta, against asking the model server itself. */
 import { bodyOf } from '../answers.mjs';
-import { add } from './rounds.mjs';
+import { add, rounds } from './rounds.mjs';
 
 /** One client, one answer after another. */
 const ALONE = { plan: 'stamped:1:1', connections: 1, turns: 200 };
 /** The real regime of a model. */
 const TOGETHER = { plan: 'stamped:25:20', connections: 200, turns: 200 };
-const WARM_UP = 1;
 
 async function timed(bench, server, { plan, connections, turns }) {
   const bodies = [bodyOf(server.api, plan)];
@@ -25,16 +24,16 @@ export const latency = {
     const servers = [...(await bench.startAll()), ...bench.peers()];
     const rows = servers.map(({ name }) => ({ name, values: {} }));
     const direct = { name: 'direct, not added', values: {} };
-    for (let round = 0; round < bench.rounds + WARM_UP; round += 1) {
+    const counted = await rounds(bench, async (counts) => {
       const floor = await oneRound(bench, bench.direct);
-      if (round >= WARM_UP) add(direct.values, floor);
+      if (counts) add(direct.values, floor);
       for (const [index, server] of servers.entries()) {
         const seen = await oneRound(bench, server);
-        if (round >= WARM_UP) add(rows[index].values, above(floor, seen));
+        if (counts) add(rows[index].values, above(floor, seen));
       }
-    }
+    });
     await Promise.all(servers.map((server) => server.stop()));
-    return { columns: COLUMNS, rows: [...rows, direct] };
+    return { rounds: counted, columns: COLUMNS, rows: [...rows, direct] };
   },
 };
 

@@ -1,6 +1,19 @@
 /** CPU of many answers: the same load for each server in turn, round by round. */
 
-const WARM_UP = 1;
+/**
+ * Calls `round` to warm up, and then for each round of the run, or until the time of a scenario, or this share of it, is over;
+ * told whether the round counts. Answers how many did.
+ */
+export async function rounds(bench, round, { warmUp = 1, share = 1 } = {}) {
+  const end = performance.now() + bench.scenarioMs * share;
+  for (let count = 0; count < warmUp; count += 1) await round(false);
+  let counted = 0;
+  while (counted === 0 || (counted < bench.rounds && performance.now() < end)) {
+    await round(true);
+    counted += 1;
+  }
+  return counted;
+}
 
 const COLUMNS = {
   event: { key: 'event', title: 'CPU µs/event', digits: 2, ratio: true },
@@ -18,7 +31,7 @@ export async function inRounds(bench, servers, { bodiesOf, connections, turns, e
   const { right, wrong } = await bench.checked(servers, bodiesOf);
   const rows = new Map(right.map((server) => [server, { name: server.name, values: {} }]));
   const job = { connections: bench.scaled(connections), turns: bench.scaled(turns) };
-  for (let round = 0; round < bench.rounds + WARM_UP; round += 1) {
+  const counted = await rounds(bench, async (counts) => {
     for (const server of right) {
       const seen = await oneRound(
         bench,
@@ -26,13 +39,13 @@ export async function inRounds(bench, servers, { bodiesOf, connections, turns, e
         { ...job, bodies: bodiesOf(server).map((body) => [body].flat()[0]) },
         events,
       );
-      if (round >= WARM_UP) add(rows.get(server).values, seen);
+      if (counts) add(rows.get(server).values, seen);
     }
-  }
+  });
   await Promise.all(servers.map((server) => server.stop()));
   const columns = [...(events ? [COLUMNS.event] : []), COLUMNS.request, COLUMNS.first, COLUMNS.rss, COLUMNS.failed];
   const failed = [...wrong].map(([{ name }, note]) => ({ name, values: {}, note }));
-  return { columns, rows: [...rows.values(), ...failed] };
+  return { rounds: counted, columns, rows: [...rows.values(), ...failed] };
 }
 
 async function oneRound(bench, server, job, events) {
