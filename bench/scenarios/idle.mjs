@@ -1,7 +1,7 @@
 /** What an open stream costs in memory while the model says nothing. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { bodyOf } from '../answers.mjs';
-import { add } from './rounds.mjs';
+import { oneByOne } from './one-by-one.mjs';
 
 const STREAMS = 2000;
 const WARM_UP = { plan: 'short:8', connections: 32, turns: 200 };
@@ -17,7 +17,6 @@ async function perStream(bench, server) {
   await pause(SETTLES_MS);
   const asItComes = await server.usage();
   const collected = await server.usage('collected');
-  await bench.load(server, 'release');
   const each = (bytes) => bytes / streams / 1024;
   return {
     rss: each(asItComes.rss - idle.rss),
@@ -30,14 +29,7 @@ async function perStream(bench, server) {
 export const idle = {
   about: '2,000 open streams whose model has said one word',
   async run(bench) {
-    const rows = [];
-    for (const server of [...(await bench.startAll()), ...bench.peers()]) {
-      const row = { name: server.name, values: {} };
-      add(row.values, await perStream(bench, server));
-      await server.stop();
-      rows.push(row);
-    }
-    return { columns: COLUMNS, rows };
+    return { columns: COLUMNS, rows: await oneByOne(bench, perStream) };
   },
 };
 

@@ -1,6 +1,6 @@
 /** What a server adds to the time until a client sees a delta, against asking the model server itself. */
 import { bodyOf } from '../answers.mjs';
-import { add, rounds } from './rounds.mjs';
+import { add, rounds, wrongRows } from './rounds.mjs';
 
 /** One client, one answer after another. */
 const ALONE = { plan: 'stamped:1:1', connections: 1, turns: 200 };
@@ -21,7 +21,9 @@ async function oneRound(bench, server) {
 export const latency = {
   about: 'added to the first delta of one client at a time, and to each of 200 clients with a delta every 20 ms',
   async run(bench) {
-    const servers = [...(await bench.startAll()), ...bench.peers()];
+    const all = [...(await bench.startAll()), ...bench.peers()];
+    // What a stamped plan says is never twice the same.
+    const { right: servers, wrong } = await bench.checked(all, ({ api }) => [bodyOf(api, 'short:8')]);
     const rows = servers.map(({ name }) => ({ name, values: {} }));
     const direct = { name: 'direct, not added', values: {} };
     const counted = await rounds(bench, async (counts) => {
@@ -32,8 +34,8 @@ export const latency = {
         if (counts) add(rows[index].values, above(floor, seen));
       }
     });
-    await Promise.all(servers.map((server) => server.stop()));
-    return { rounds: counted, columns: COLUMNS, rows: [...rows, direct] };
+    await Promise.all(all.map((server) => server.stop()));
+    return { rounds: counted, columns: COLUMNS, rows: [...rows, direct, ...wrongRows(wrong)] };
   },
 };
 

@@ -1,6 +1,7 @@
 /** Many requests, one process: whether it keeps something of each. */
 import { bodyOf } from '../answers.mjs';
 import { slopeOf } from '../slope.mjs';
+import { listed } from './rounds.mjs';
 
 const SAMPLES = 100;
 const TURNS = 1000;
@@ -37,7 +38,7 @@ async function measured(bench, name) {
   };
   const failed = samples.reduce((sum, sample) => sum + sample.failed, 0);
   const values = { ...shown, start: settled[0].rss / 1000, end: samples.at(-1).rss / 1000, failed };
-  return { name, values: Object.fromEntries(Object.entries(values).map(([key, value]) => [key, [value]])) };
+  return { name, values: listed(values) };
 }
 
 export const long = {

@@ -44,8 +44,12 @@ export async function inRounds(bench, servers, { bodiesOf, connections, turns, e
   });
   await Promise.all(servers.map((server) => server.stop()));
   const columns = [...(events ? [COLUMNS.event] : []), COLUMNS.request, COLUMNS.first, COLUMNS.rss, COLUMNS.failed];
-  const failed = [...wrong].map(([{ name }, note]) => ({ name, values: {}, note }));
-  return { rounds: counted, columns, rows: [...rows.values(), ...failed] };
+  return { rounds: counted, columns, rows: [...rows.values(), ...wrongRows(wrong)] };
+}
+
+/** The rows of servers whose answers are wrong, by the reasons. */
+export function wrongRows(wrong) {
+  return [...wrong].map(([{ name }, note]) => ({ name, values: {}, note }));
 }
 
 async function oneRound(bench, server, job, events) {
@@ -60,6 +64,11 @@ async function oneRound(bench, server, job, events) {
     rss: after.rss / 1e6,
     failed,
   };
+}
+
+/** The figures of what is measured once. */
+export function listed(figures) {
+  return Object.fromEntries(Object.entries(figures).map(([key, value]) => [key, [value]]));
 }
 
 /** Adds the figures of one round to those of the others. */

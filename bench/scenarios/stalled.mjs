@@ -1,6 +1,7 @@
 /** Clients that ask and never read: the model must be held back, not its words in memory. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { bodyOf } from '../answers.mjs';
+import { oneByOne } from './one-by-one.mjs';
 
 const CLIENTS = 30;
 const PLAN = 'flood:66';
@@ -29,25 +30,19 @@ async function measured(bench, server) {
   const early = await settledUsage(bench, server);
   await pause(bench.scaled(LATER_MS));
   const late = await server.usage();
-  await bench.load(server, 'release');
   return {
-    before: [before.rss / 1e6],
-    early: [early.rss / 1e6],
-    late: [late.rss / 1e6],
-    heap: [late.heap / 1e6],
-    growth: [(100 * (late.rss - early.rss)) / early.rss],
+    before: before.rss / 1e6,
+    early: early.rss / 1e6,
+    late: late.rss / 1e6,
+    heap: late.heap / 1e6,
+    growth: (100 * (late.rss - early.rss)) / early.rss,
   };
 }
 
 export const stalled = {
   about: '30 clients that never read streams of 66 MB, looked at once memory stands still, or after 6 s, and 2 s later',
   async run(bench) {
-    const rows = [];
-    for (const server of [...(await bench.startAll()), ...bench.peers()]) {
-      rows.push({ name: server.name, values: await measured(bench, server) });
-      await server.stop();
-    }
-    return { columns: COLUMNS, rows };
+    return { columns: COLUMNS, rows: await oneByOne(bench, measured) };
   },
 };
 

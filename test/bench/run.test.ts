@@ -1,6 +1,7 @@
 /** A small run of the bench as a user starts it. */
 import { execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -64,10 +65,12 @@ describe('node bench/run.mjs', () => {
     120_000,
   );
 
-  it('[Q-04] refuses a scenario that it does not know', async () => {
+  it('[Q-04] refuses a scenario that it does not know, and names those that bench/README.md explains', async () => {
     const args = ['bench/run.mjs', '--only', 'burst,idel'];
-    await expect(runs(process.execPath, args, { cwd: root })).rejects.toThrow(
-      "--only: there is no 'idel'; known are burst,",
-    );
+    const error = await runs(process.execPath, args, { cwd: root }).catch(String);
+    const [, unknown, known] = /--only: there is no '(\w+)'; known are (.+)/.exec(String(error)) ?? [];
+    const [table = ''] = readFileSync(join(root, 'bench/README.md'), 'utf8').match(/^\| scenario [\s\S]+?\n\n/m) ?? [];
+    const explained = [...rowsOf(table).keys()].filter((name) => /^[a-z]/.test(name) && name !== 'scenario');
+    expect([unknown, known?.split(', ')]).toEqual(['idel', explained]);
   });
 });
