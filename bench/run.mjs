@@ -27,16 +27,25 @@ const bench = await startBench({ start, ...settings });
 const reports = new Map();
 console.log(headline());
 for (const name of settings.names) {
-  const began = performance.now();
-  const report = await SCENARIOS[name].run(bench);
-  reports.set(name, report);
-  const seconds = Math.round((performance.now() - began) / 1000);
-  const counted = report.rounds === undefined ? '' : `, ${report.rounds} rounds`;
-  console.log(`\n## ${name}: ${SCENARIOS[name].about}\n\n${tableOf(report)}\n\n${seconds} s${counted}`);
+  console.log(`\n## ${name}: ${SCENARIOS[name].about}\n`);
+  await measure(name).catch((error) => {
+    // The others are worth having all the same.
+    console.log(`Not measured: ${error.message}`);
+    process.exitCode = 1;
+  });
 }
 if (hasGoals(reports)) console.log(`\n## Goals\n\n${verdict(reports)}`);
 if (settings.quick) console.log('\nA quick run shows that the bench works; its figures mean nothing.');
 process.exit();
+
+async function measure(name) {
+  const began = performance.now();
+  const report = await SCENARIOS[name].run(bench);
+  reports.set(name, report);
+  const seconds = Math.round((performance.now() - began) / 1000);
+  const counted = report.rounds === undefined ? '' : `, rounds: ${report.rounds}`;
+  console.log(`${tableOf(report)}\n\n${seconds} s${counted}`);
+}
 
 function headline() {
   const [{ model = 'unknown' } = {}] = cpus();
