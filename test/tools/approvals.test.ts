@@ -550,6 +550,19 @@ describe('a call that waits', () => {
     });
   });
 
+  it('[T-09, S-13] goes with its response when that is deleted', async () => {
+    const { options, ran } = guardedMail();
+    await withTools(options, async (app) => {
+      const { response, request } = await askToSend(app);
+      const { status } = await fetch(`${app.url}/responses/${response.id}`, { method: 'DELETE' });
+      expect([status, await refused(app, { input: [answerTo(request)] }), ran]).toEqual([
+        200,
+        [400, 'approval_not_found'],
+        [],
+      ]);
+    });
+  });
+
   it('[T-09] that cannot be kept fails the response', async () => {
     const store = memoryStore();
     const put: typeof store.put = (stored) => {

@@ -43,6 +43,13 @@ export async function takePending(store: ResponseStore, scope: string, id: strin
   return isOwn(id) && fromStore(() => store.delete({ scope, id: pendingCallId(id) }));
 }
 
+/** Takes out the calls that these items ask for: nobody can approve them any more. Throws `store_error`. */
+export async function dropPending(store: ResponseStore, scope: string, items: readonly Item[]): Promise<void> {
+  for (const { type, id } of items) {
+    if (type === 'mcp_approval_request') await takePending(store, scope, String(id));
+  }
+}
+
 function isOwn(id: string): boolean {
   return responseIdOfItem(id) !== undefined;
 }

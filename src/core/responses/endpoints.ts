@@ -1,5 +1,6 @@
 /** The endpoints of the Responses API as functions from a call to a reply, for any framework. */
 import { type Activity, activity } from '../activity.ts';
+import { dropPending } from '../approvals/pending-call.ts';
 import type { Call } from '../call.ts';
 import { queryShower } from '../code-outputs.ts';
 import { compactConversation } from '../compaction/endpoint.ts';
@@ -36,8 +37,11 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
   }
 
   async function remove(call: Call) {
+    const { scope } = call;
     const id = responseIdIn(call);
-    if (!(await fromStore(() => store.delete({ scope: call.scope, id })))) throw notFound(id);
+    const known = await fromStore(() => store.get({ scope, id }));
+    if (!(await fromStore(() => store.delete({ scope, id })))) throw notFound(id);
+    await dropPending(store, scope, known?.output ?? []);
     return jsonReply({ id, object: 'response', deleted: true });
   }
 
