@@ -1,6 +1,14 @@
-/** The code interpreter: a tool that runs the Python code that models write. */
-export type { CodeContainers, CodePlace, ContainerRun } from './code-containers.ts';
+/** The code interpreter: a tool that runs the Python that models write; the Pyodide runtime needs the package `pyodide`. */
 export { type CodeInterpreterOptions, codeInterpreter } from './code-interpreter.ts';
+export {
+  type CodeContainers,
+  type ContainerKey,
+  type ContainersOptions,
+  type ContainersRun,
+  containers,
+} from './containers.ts';
+export { pyodideRuntime } from './pyodide-runtime.ts';
+export type { PyodideLimits, PyodideRuntimeOptions } from './pyodide-settings.ts';
 export {
   type CodeContainer,
   type CodeFile,

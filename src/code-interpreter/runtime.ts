@@ -44,13 +44,13 @@ export interface CodeRuntime {
 /** What ended a container: a limit that the code went over, a crash, or `close`. */
 export type LostReason = 'timeout' | 'memory' | 'output' | 'crash' | 'closed';
 
-/** The container is gone, and with it what the code had kept there. The message is fit for the model. */
+/** The container is gone, and with it what the code had kept there. The message is fit for the model; the `cause`, if any, is for your logs. */
 export class ContainerLostError extends Error {
   override readonly name = 'ContainerLostError';
   readonly reason: LostReason;
 
-  constructor(reason: LostReason, message: string) {
-    super(message);
+  constructor(reason: LostReason, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.reason = reason;
   }
 }

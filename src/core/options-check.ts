@@ -24,3 +24,11 @@ export const positiveInteger: OptionCheck = (value) =>
 
 /** Any function. */
 export const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
+
+/** The longest delay that timers know, in milliseconds; a longer one would fire at once. */
+export const LONGEST_MS = 2_147_483_647;
+
+/** A time for a timer. */
+export const milliseconds: OptionCheck = (value) =>
+  (positiveInteger(value) === true && Number(value) <= LONGEST_MS) ||
+  `a whole number of milliseconds from 1 to ${LONGEST_MS}`;

@@ -1,5 +1,5 @@
 /** What the host lets out: the options of `egressGuard`, checked once. */
-import { checkOptions, type OptionCheck, positiveInteger } from '../core/options-check.ts';
+import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../core/options-check.ts';
 import { type AddressRange, parseAddress } from './address.ts';
 import { type EgressRule, literalOf, type Rules, rulesFrom } from './rules.ts';
 
@@ -37,9 +37,6 @@ export interface EgressSettings {
   readonly maxRedirects: number;
 }
 
-/** The longest delay that timers know; a longer one would fire at once. */
-const LONGEST_MS = 2_147_483_647;
-
 const CHECKS: Readonly<Record<keyof EgressPolicy, OptionCheck>> = {
   // Their rules are checked where they are read.
   allow: (value) => Array.isArray(value) || 'a list of rules',
@@ -47,9 +44,7 @@ const CHECKS: Readonly<Record<keyof EgressPolicy, OptionCheck>> = {
   schemes: listOf((value) => value === 'https' || value === 'http', "'https', 'http' or both"),
   ports: listOf((value) => Number.isInteger(value) && Number(value) > 0 && Number(value) < 65_536, 'ports'),
   maxBytes: positiveInteger,
-  timeoutMs: (value) =>
-    (positiveInteger(value) === true && Number(value) <= LONGEST_MS) ||
-    `a whole number of milliseconds from 1 to ${LONGEST_MS}`,
+  timeoutMs: milliseconds,
   maxRedirects: (value) =>
     (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 20) || 'a whole number from 0 to 20',
 };

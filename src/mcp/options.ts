@@ -1,5 +1,6 @@
 /** The options of `mcpTools`, checked once. */
-import { checkOptions, type OptionCheck } from '../core/options-check.ts';
+import { checkOptions, milliseconds } from '../core/options-check.ts';
+import { warner } from '../core/warner.ts';
 import { type HttpPool, httpPool } from './http-pool.ts';
 import type { McpServerConfig } from './server-config.ts';
 
@@ -37,14 +38,6 @@ export interface McpSettings {
   readonly openPool: () => HttpPool;
 }
 
-/** The longest delay that timers know; a longer one would fire at once. */
-export const LONGEST_MS = 2_147_483_647;
-
-/** A delay that timers know. */
-export const milliseconds: OptionCheck = (value) =>
-  (Number.isInteger(value) && (value as number) > 0 && (value as number) <= LONGEST_MS) ||
-  `a whole number of milliseconds from 1 to ${LONGEST_MS}`;
-
 /** Fills in the defaults; throws a `TypeError` that names the option. */
 export function mcpSettings(options: McpToolsOptions): McpSettings {
   checkOptions('mcpTools', options, {
@@ -68,19 +61,4 @@ export function mcpSettings(options: McpToolsOptions): McpSettings {
     listCharacters: Number.POSITIVE_INFINITY,
     openPool: () => httpPool(connectTimeoutMs),
   };
-}
-
-/** Tells the host, whatever its callback does. */
-export function warner(onWarning: (message: string) => void = processWarning): (message: string) => void {
-  return function warn(message) {
-    try {
-      onWarning(message);
-    } catch (error) {
-      processWarning(`onWarning threw: ${error}`);
-    }
-  };
-}
-
-function processWarning(message: string): void {
-  process.emitWarning(message, 'ExpressOpenResponsesWarning');
 }

@@ -1,8 +1,9 @@
 /** The options of `remoteMcp`, checked once. */
-import { checkOptions, isFunction, type OptionCheck, positiveInteger } from '../core/options-check.ts';
+import { checkOptions, isFunction, milliseconds, type OptionCheck, positiveInteger } from '../core/options-check.ts';
+import { warner } from '../core/warner.ts';
 import { type EgressGuard, type EgressResources, egressGuard } from '../egress/egress-guard.ts';
 import type { EgressPolicy } from '../egress/policy.ts';
-import { type McpSettings, milliseconds, warner } from './options.ts';
+import type { McpSettings } from './options.ts';
 import type { PoolLimits } from './remote-pool.ts';
 
 /** Where requests may lead, and how many connections they may hold. `undefined` means omitted. */

@@ -9,6 +9,8 @@ export {
   textStream,
   toolCallStream,
 } from './chat-bytes.ts';
+export { type CodeRuntimeUnderTest, codeScript } from './code-runtime-case.ts';
+export { type CodeRuntimeContract, codeRuntimeContract } from './code-runtime-contract.ts';
 export type { FakeRequest, FakeResponder } from './fake-exchange.ts';
 export type { FakeAnswer, FakeBytes, FakeReply } from './fake-reply.ts';
 export { type FakeUpstream, type FakeUpstreamOptions, startFakeUpstream } from './fake-upstream.ts';

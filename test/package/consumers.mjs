@@ -12,11 +12,18 @@ const run = (command, args, cwd) =>
 
 const esm = `import express from 'express';
 import { chatCompletionsRouter, functionTools, memoryStore, responsesRouter } from 'express-open-responses';
+import { containers, pyodideRuntime } from 'express-open-responses/code-interpreter';
 import { mcpTools } from 'express-open-responses/mcp';
 import { startFakeUpstream, storeContract } from 'express-open-responses/testing';
 const tools = [functionTools({}), mcpTools()];
 express().use('/v1', responsesRouter({ store: memoryStore(), tools }), chatCompletionsRouter({ tools }));
 if (typeof startFakeUpstream !== 'function' || typeof storeContract !== 'function') throw new Error('./testing is not whole');
+if (typeof containers !== 'function') throw new Error('./code-interpreter is not whole');
+try {
+  pyodideRuntime();
+} catch (error) {
+  if (!error.message.includes('npm install pyodide')) throw error;
+}
 `;
 const commonJs = `const express = require('express');
 const { responsesRouter } = require('express-open-responses');

@@ -1,0 +1,31 @@
+/** Wakes whoever waits for something to change. */
+import { untilAborted } from '../core/until-aborted.ts';
+
+/** Tells nothing about what changed: who wakes looks again. */
+export interface Bell {
+  ring(): void;
+  /** Resolves at the next ring; rejects with the signal's reason. */
+  heard(signal: AbortSignal): Promise<void>;
+}
+
+/** A bell that nobody hears yet. */
+export function bell(): Bell {
+  const waiting = new Set<() => void>();
+  return {
+    ring() {
+      for (const wake of waiting) wake();
+    },
+    async heard(signal) {
+      let wake = () => {};
+      const rung = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      waiting.add(wake);
+      try {
+        await untilAborted(signal, () => rung);
+      } finally {
+        waiting.delete(wake);
+      }
+    },
+  };
+}

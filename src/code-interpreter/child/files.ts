@@ -1,0 +1,115 @@
+/** The working directory of the code: what is put into it, and what a run has written or changed. */
+import type { ChildLimits, Door, FileFrame } from './door.ts';
+import { bytesOf, textOf } from './globals.ts';
+
+/** Where the code runs: models have learnt to write here. */
+export const FOLDER = '/mnt/data';
+
+/** What we use of Emscripten's file system, which is in memory. */
+export interface MemoryFs {
+  readdir(path: string): readonly string[];
+  lstat(path: string): { readonly mode: number; readonly size: number };
+  isDir(mode: number): boolean;
+  isFile(mode: number): boolean;
+  readFile(path: string): Uint8Array;
+  writeFile(path: string, data: Uint8Array): void;
+  mkdirTree(path: string): void;
+}
+
+/** What a run changed: the files, and a line about those that are not given back, or nothing. */
+export interface Changes {
+  readonly files: readonly FileFrame[];
+  readonly note: string;
+}
+
+/** The working directory. */
+export interface WorkFolder {
+  put(file: FileFrame): void;
+  /** What changed since it was last asked. */
+  changes(): Changes;
+}
+
+/** Reads the folder once, so that only what comes later counts as changed. */
+export function workFolder(fs: MemoryFs, limits: ChildLimits, door: Door): WorkFolder {
+  const marks = new Map<string, string>();
+
+  function changed(name: string): boolean {
+    const mark = markOf(fs, name, limits.fileBytes);
+    const known = marks.get(name) === mark;
+    marks.set(name, mark);
+    return !known;
+  }
+
+  function read(name: string): FileFrame {
+    return { name, data: door.toBase64(textOf(fs.readFile(`${FOLDER}/${name}`))) };
+  }
+
+  return {
+    put({ name, data }) {
+      const path = `${FOLDER}/${name}`;
+      fs.mkdirTree(path.slice(0, path.lastIndexOf('/')));
+      fs.writeFile(path, bytesOf(door.fromBase64(data)));
+      changed(name);
+    },
+    changes() {
+      const names = [...namesIn(fs, '')].filter(changed).toSorted();
+      const sizes = names.map((name) => fs.lstat(`${FOLDER}/${name}`).size);
+      const kept = names.filter(fitting(sizes, limits));
+      return {
+        files: kept.map(read),
+        note: noteOf(
+          names.filter((name) => !kept.includes(name)),
+          limits,
+        ),
+      };
+    },
+  };
+}
+
+/** Takes the files in their order while there is room for them. */
+function fitting(
+  sizes: readonly number[],
+  { fileBytes, files }: ChildLimits,
+): (name: string, index: number) => boolean {
+  let room = fileBytes;
+  let taken = 0;
+  return function fits(_name, index) {
+    const size = sizes[index] ?? 0;
+    if (size > room || taken === files) return false;
+    room -= size;
+    taken += 1;
+    return true;
+  };
+}
+
+const NAMED = 5;
+
+function noteOf(left: readonly string[], { fileBytes, files }: ChildLimits): string {
+  if (left.length === 0) return '';
+  const names = left.slice(0, NAMED).join(', ') + (left.length > NAMED ? `, and ${left.length - NAMED} more` : '');
+  return `\n[not given back: ${names}; a run gives back at most ${files} files of ${fileBytes} bytes in all]\n`;
+}
+
+/** Regular files alone: a link could make a loop. */
+function* namesIn(fs: MemoryFs, folder: string): Generator<string> {
+  for (const entry of fs.readdir(`${FOLDER}/${folder}`)) {
+    if (entry === '.' || entry === '..') continue;
+    const { mode } = fs.lstat(`${FOLDER}/${folder}${entry}`);
+    if (fs.isDir(mode)) yield* namesIn(fs, `${folder}${entry}/`);
+    if (fs.isFile(mode)) yield folder + entry;
+  }
+}
+
+/** Tells one content from another; a file that is too large to be given back is told by its size alone. */
+function markOf(fs: MemoryFs, name: string, fileBytes: number): string {
+  const path = `${FOLDER}/${name}`;
+  const { size } = fs.lstat(path);
+  return size > fileBytes ? `${size}` : `${size}:${hashOf(fs.readFile(path))}`;
+}
+
+/** FNV-1a. */
+function hashOf(bytes: Uint8Array): number {
+  let hash = 0x811c9dc5;
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash;
+}

@@ -1,0 +1,32 @@
+/** Why a container is gone, in words for the model. */
+import { ContainerLostError } from './runtime.ts';
+
+export function tooSlow(ms: number): ContainerLostError {
+  return new ContainerLostError('timeout', `The code ran longer than ${ms} ms and was stopped; its container is gone.`);
+}
+
+export function tooLarge(bytes: number): ContainerLostError {
+  const mib = Math.round(bytes / 1024 / 1024);
+  return new ContainerLostError('memory', `The code took more than ${mib} MiB of memory; its container is gone.`);
+}
+
+export function tooMuch(): ContainerLostError {
+  return new ContainerLostError('output', 'The code gave back more than is allowed; its container is gone.');
+}
+
+export function closed(): ContainerLostError {
+  return new ContainerLostError('closed', 'The container was closed.');
+}
+
+/** The process ended by itself; `words` are its last. */
+export function crashed(code: number | null, signal: NodeJS.Signals | null, words: string): ContainerLostError {
+  const cause = words.trim() || undefined;
+  if (/out of memory|allocation failed/i.test(words))
+    return new ContainerLostError('memory', 'The code took too much memory; its container is gone.', { cause });
+  const how = signal ?? `exit code ${code}`;
+  return new ContainerLostError('crash', `The code crashed its container, which is gone (${how}).`, { cause });
+}
+
+export function brokenDown(): ContainerLostError {
+  return new ContainerLostError('crash', 'The code broke Python down; its container is gone.');
+}

@@ -1,0 +1,139 @@
+/** One process of a sandbox: questions go in, answers come out, and going over any limit ends it. */
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { untilAborted } from '../core/until-aborted.ts';
+import { type Answers, answersOf, type Frame } from './answers.ts';
+import type { Launch } from './launch.ts';
+import { closed, crashed, tooLarge, tooMuch, tooSlow } from './lost.ts';
+import { watchMemory } from './memory-watch.ts';
+
+/** What a process may take. */
+export interface ProcessLimits {
+  readonly memoryBytes: number;
+  /** One answer. */
+  readonly frameBytes: number;
+  /** Until Python is loaded. */
+  readonly startMs: number;
+}
+
+/** A process that answers one question at a time. Between them it is stopped, so that what was left running there rests. */
+export interface SandboxProcess {
+  /** Aborted when the process is lost, with the `ContainerLostError` that says why. */
+  readonly life: AbortSignal;
+  /** Resolves when Python is loaded; rejects where the process dies first. */
+  readonly ready: Promise<void>;
+  /** Resolves when the process is gone. */
+  readonly gone: Promise<void>;
+  /**
+   * Asks, which no one else may be doing. Rejects with the `ContainerLostError` that ended the process, or the reason of
+   * the signal, which ends it as well.
+   */
+  ask(question: object, timeoutMs: number, signal: AbortSignal): Promise<Frame>;
+  /** Ends it, whatever it does. */
+  end(): void;
+}
+
+/** Starts it. */
+export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxProcess {
+  const life = new AbortController();
+  const child = startChild(launch);
+  life.signal.addEventListener('abort', () => {
+    hold(child, 'ref');
+    child.kill('SIGKILL');
+  });
+  const answers = answersOf(child.stdout, limits.frameBytes, () => life.abort(tooMuch()));
+  const gone = goneOf(child, life);
+  hold(child, 'unref');
+  let questions = 0;
+
+  async function guarded<Value>(work: () => Promise<Value>, timeoutMs: number, signal: AbortSignal): Promise<Value> {
+    const unguard = guard({ child, life, timeoutMs, signal, memoryBytes: limits.memoryBytes });
+    try {
+      return await untilAborted(life.signal, work);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      unguard();
+      // One that cannot be sure to die with this process must stay able to see that its channel is closed.
+      if (launch.diesWithHost) child.kill('SIGSTOP');
+    }
+  }
+
+  return {
+    life: life.signal,
+    ready: guarded(() => readyOf(answers), limits.startMs, new AbortController().signal),
+    gone,
+    async ask(question, timeoutMs, signal) {
+      signal.throwIfAborted();
+      life.signal.throwIfAborted();
+      questions += 1;
+      const id = questions;
+      child.kill('SIGCONT');
+      child.stdin.write(`${JSON.stringify({ ...question, id })}\n`);
+      return guarded(() => answers.next((frame) => frame.id === id), timeoutMs, signal);
+    },
+    end: () => life.abort(closed()),
+  };
+}
+
+function startChild({ command, args }: Launch): ChildProcessWithoutNullStreams {
+  // In a group of its own: Ctrl-C in the host's terminal is for the host to answer, which may let runs end first.
+  const detached = process.platform !== 'win32';
+  return spawn(command, args, { env: {}, cwd: '/', stdio: 'pipe', detached, windowsHide: true });
+}
+
+interface Guarded {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly life: AbortController;
+  readonly timeoutMs: number;
+  readonly memoryBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/** Ends the process at the first limit that it goes over; answers how to stand down. */
+function guard({ child, life, timeoutMs, memoryBytes, signal }: Guarded): () => void {
+  const timer = setTimeout(() => life.abort(tooSlow(timeoutMs)), timeoutMs);
+  const unwatch = watchMemory(child.pid ?? 0, memoryBytes, () => life.abort(tooLarge(memoryBytes)));
+  const leave = () => life.abort(closed());
+  signal.addEventListener('abort', leave, { once: true });
+  return () => {
+    clearTimeout(timer);
+    unwatch();
+    signal.removeEventListener('abort', leave);
+  };
+}
+
+async function readyOf(answers: Answers): Promise<void> {
+  const { type, message } = await answers.next((frame) => frame.type === 'ready' || frame.type === 'failed');
+  if (type === 'failed') throw new Error(`Python could not be loaded: ${message}`);
+}
+
+/** Notices the end, and what the process said last on its standard error. */
+function goneOf(child: ChildProcessWithoutNullStreams, life: AbortController): Promise<void> {
+  let words = '';
+  child.stderr.on('data', (chunk) => {
+    words = (words + chunk).slice(-LAST_WORDS);
+  });
+  // What cannot be written is not read any more: the exit tells why.
+  child.stdin.on('error', () => {});
+  return new Promise((resolve) => {
+    child.on('error', (error) => {
+      life.abort(error);
+      resolve();
+    });
+    child.on('close', (code, signal) => {
+      life.abort(crashed(code, signal, words));
+      resolve();
+    });
+  });
+}
+
+const LAST_WORDS = 4096;
+
+/** An idle container must not keep the host's process from ending; one that ends must, or who awaits its end never hears of it. */
+function hold(child: ChildProcessWithoutNullStreams, how: 'ref' | 'unref'): void {
+  child[how]();
+  // The casts: pipes to a child are sockets.
+  for (const pipe of [child.stdin, child.stdout, child.stderr]) (pipe as unknown as Socket)[how]();
+}

@@ -1,0 +1,58 @@
+/** What the cases of the code runtime contract are made of: the code that they run, and the questions that they share. */
+import assert from 'node:assert/strict';
+import type { CodeContainer, CodeRun, CodeRuntime } from '../code-interpreter/runtime.ts';
+
+/** The Python of every case, so that a runtime that runs no Python can be taught it. */
+export const codeScript = {
+  value: '6 * 7',
+  print: "import sys\nprint('out 🧑‍🚀')\nprint('err', file=sys.stderr)",
+  remember: 'kept = 41',
+  recall: 'kept + 1',
+  raise: "raise ValueError('no such luck')",
+  read: "open('in.txt').read()",
+  write: "with open('out.bin', 'wb') as file:\n    file.write(bytes([0, 255, 10]))",
+  append: "kept = globals().get('kept', '') + 'a'",
+  endless: 'while True: pass',
+} as const;
+
+/** A runtime under test and how to be done with it. */
+export interface CodeRuntimeUnderTest {
+  readonly runtime: CodeRuntime;
+  /** Releases what was made for the runtime; the suite closes the runtime itself. */
+  close?(): unknown;
+}
+
+/** One case of the contract. */
+export interface CodeRuntimeCase {
+  /** A sentence that cites the requirements it proves. */
+  readonly name: string;
+  run(runtime: CodeRuntime): Promise<void>;
+}
+
+const NEVER = new AbortController().signal;
+
+/** A fresh container. */
+export async function open(runtime: CodeRuntime): Promise<CodeContainer> {
+  return runtime.create(NEVER);
+}
+
+/** Runs the code to its end. */
+export async function run(container: CodeContainer, code: keyof typeof codeScript): Promise<CodeRun> {
+  return container.run(codeScript[code], NEVER);
+}
+
+/** Asserts that the promise rejects with an error of this name, and of this reason where it has one. */
+export async function assertLost(work: Promise<unknown>, reason?: string): Promise<void> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  // Not by `instanceof`: the runtime may be built with another copy of this package.
+  assert.ok(error instanceof Error && error.name === 'ContainerLostError', `not a ContainerLostError: ${error}`);
+  if (reason !== undefined) assert.equal('reason' in error && error.reason, reason);
+}
+
+/** The files by their names, their bytes as numbers. */
+export function filesOf({ files }: CodeRun): Readonly<Record<string, readonly number[]>> {
+  return Object.fromEntries(files.map(({ name, data }) => [name, [...data]]));
+}

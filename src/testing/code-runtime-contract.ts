@@ -1,0 +1,142 @@
+/** What every code runtime must do, as a suite for any test runner that has an `it`. */
+import assert from 'node:assert/strict';
+import {
+  assertLost,
+  type CodeRuntimeCase,
+  type CodeRuntimeUnderTest,
+  codeScript,
+  filesOf,
+  open,
+  run,
+} from './code-runtime-case.ts';
+
+/** The functions of the test runner, and the runtime's factory. */
+export interface CodeRuntimeContract {
+  /** Registers one case: `it` or `test` of jest, vitest, node:test or mocha. */
+  readonly it: (name: string, run: () => Promise<void>) => unknown;
+  /** Groups the cases under one name, where given. */
+  readonly describe?: (name: string, body: () => void) => unknown;
+  /** Makes the runtime for one case. */
+  readonly create: () => CodeRuntimeUnderTest | Promise<CodeRuntimeUnderTest>;
+}
+
+/** Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`. */
+export function codeRuntimeContract({ it, describe = (_name, body) => body(), create }: CodeRuntimeContract): void {
+  describe('code runtime contract', () => {
+    for (const runtimeCase of cases) it(runtimeCase.name, () => runCase(create, runtimeCase));
+  });
+}
+
+async function runCase(create: CodeRuntimeContract['create'], { run }: CodeRuntimeCase): Promise<void> {
+  const { runtime, close } = await create();
+  try {
+    await run(runtime);
+  } finally {
+    await runtime.close();
+    await close?.();
+  }
+}
+
+const NEVER = new AbortController().signal;
+
+const cases: readonly CodeRuntimeCase[] = [
+  {
+    name: '[T-11] gives what the code printed, what went to its standard error, and the value of its last expression',
+    async run(runtime) {
+      const container = await open(runtime);
+      const printed = { stdout: 'out 🧑‍🚀\n', stderr: 'err\n', result: undefined, error: undefined, files: [] };
+      assert.deepEqual({ ...(await run(container, 'print')) }, printed);
+      const value = { stdout: '', stderr: '', result: '42', error: undefined, files: [] };
+      assert.deepEqual({ ...(await run(container, 'value')) }, value);
+    },
+  },
+  {
+    name: '[T-11] keeps what the code kept in its own container, and shows it in no other',
+    async run(runtime) {
+      const [one, other] = [await open(runtime), await open(runtime)];
+      await run(one, 'remember');
+      assert.equal((await run(one, 'recall')).result, '42');
+      assert.match(String((await run(other, 'recall')).error), /NameError/);
+    },
+  },
+  {
+    name: '[T-11] tells what the code raised, and goes on',
+    async run(runtime) {
+      const container = await open(runtime);
+      await run(container, 'remember');
+      const { result, error } = await run(container, 'raise');
+      assert.equal(result, undefined);
+      assert.match(String(error), /^Traceback[\s\S]*ValueError: no such luck\s*$/);
+      assert.equal((await run(container, 'recall')).result, '42');
+    },
+  },
+  {
+    name: '[T-11] takes files in, and gives back those that a run wrote, byte for byte and once',
+    async run(runtime) {
+      const container = await open(runtime);
+      await container.put({ name: 'in.txt', data: new TextEncoder().encode('päper') });
+      const read = await run(container, 'read');
+      assert.deepEqual([read.result, read.error, filesOf(read)], ["'päper'", undefined, {}]);
+      assert.deepEqual(filesOf(await run(container, 'write')), { 'out.bin': [0, 255, 10] });
+      assert.deepEqual(filesOf(await run(container, 'value')), {});
+    },
+  },
+  {
+    name: '[T-11] runs one after another what is asked at once',
+    async run(runtime) {
+      const container = await open(runtime);
+      await Promise.all(Array.from({ length: 5 }, () => run(container, 'append')));
+      assert.equal((await container.run('kept', NEVER)).result, "'aaaaa'");
+    },
+  },
+  {
+    name: '[T-11] ends the container of a run that is aborted, and no other',
+    async run(runtime) {
+      const [one, other] = [await open(runtime), await open(runtime)];
+      const leaving = new AbortController();
+      const running = one.run(codeScript.endless, leaving.signal);
+      // By then the run has begun: answers come in order.
+      await run(other, 'remember');
+      const reason = new Error('left');
+      leaving.abort(reason);
+      await assert.rejects(running, (error) => error === reason);
+      assert.deepEqual([one.alive, other.alive], [false, true]);
+      await assertLost(run(one, 'value'));
+      assert.equal((await run(other, 'recall')).result, '42');
+    },
+  },
+  {
+    name: '[T-11] does nothing for a signal that is aborted already',
+    async run(runtime) {
+      const reason = new Error('left before');
+      const gone = AbortSignal.abort(reason);
+      await assert.rejects(runtime.create(gone), (error) => error === reason);
+      const container = await open(runtime);
+      await assert.rejects(container.run(codeScript.value, gone), (error) => error === reason);
+      assert.equal((await run(container, 'value')).result, '42');
+    },
+  },
+  {
+    name: '[T-11] closes a container whatever runs in it, twice if need be',
+    async run(runtime) {
+      const container = await open(runtime);
+      const lost = assertLost(run(container, 'endless'), 'closed');
+      await container.close();
+      await container.close();
+      await lost;
+      assert.equal(container.alive, false);
+    },
+  },
+  {
+    name: '[T-11] closes its containers with itself, and makes no more',
+    async run(runtime) {
+      const container = await open(runtime);
+      const lost = assertLost(run(container, 'endless'), 'closed');
+      await runtime.close();
+      await runtime.close();
+      await lost;
+      assert.equal(container.alive, false);
+      await assert.rejects(open(runtime));
+    },
+  },
+];

@@ -1,0 +1,48 @@
+/** What the tests of the sandbox share: patience, and a look at processes from outside. */
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Python takes seconds to load, and many more on a busy machine. */
+export const PATIENCE = 180_000;
+
+/** A signal that is never aborted. */
+export const NEVER = new AbortController().signal;
+
+/** The processes of containers that this process, or another, has started; those that are dead but not yet buried do not count. */
+export function sandboxesOf(parent: number = process.pid): readonly number[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.map(Number).filter((pid) => {
+    const { ppid, state } = statusOf(pid);
+    return ppid === parent && state !== 'Z' && textOf(pid, 'cmdline').includes('code-interpreter/child/main.js');
+  });
+}
+
+/** One field of what the kernel tells of a process, or nothing where there is no such process. */
+export function fieldOf(pid: number, name: string): string | undefined {
+  return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(textOf(pid, 'status'))?.[1];
+}
+
+/** Whether it lives: neither gone nor waiting to be buried. */
+export function lives(pid: number): boolean {
+  const { state } = statusOf(pid);
+  return state !== undefined && state !== 'Z';
+}
+
+/** A file of the process's folder in `/proc`; empty where there is none. */
+export function textOf(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function statusOf(pid: number): { readonly ppid: number; readonly state: string | undefined } {
+  return { ppid: Number(fieldOf(pid, 'PPid')), state: fieldOf(pid, 'State')?.[0] };
+}
+
+/** Looks again until it holds; there is no event to wait for where the kernel or another process must act. */
+export async function until(holds: () => boolean): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  while (!holds() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
+  if (!holds()) throw new Error(`It never came to hold: ${holds}`);
+}
