@@ -4,12 +4,15 @@ import { checkOptions, positiveInteger } from '../core/options-check.ts';
 import { isRecord } from '../core/record.ts';
 import { CODE_INTERPRETER } from '../core/tools/names.ts';
 import type { ProvidedTool, ToolProvider, Workspace } from '../core/tools/provider.ts';
-import type { CodeContainers } from './code-containers.ts';
+import { type ContainersOptions, containerChecks, containers } from './containers.ts';
+import { pyodideRuntime } from './pyodide-runtime.ts';
 import { type OutputLimits, runOutputs } from './run-outputs.ts';
+import type { CodeRuntime } from './runtime.ts';
 
-/** Where code runs, and how much of what it gives is told. */
-export interface CodeInterpreterOptions {
-  readonly containers: CodeContainers;
+/** Where code runs, how long containers are kept, and how much of what a run gives is told; `undefined` means omitted. */
+export interface CodeInterpreterOptions extends Omit<ContainersOptions, 'runtime'> {
+  /** Its owner closes it. Default: a `pyodideRuntime()` that is closed with the provider. */
+  readonly runtime?: CodeRuntime | undefined;
   readonly limits?: { readonly [Name in keyof OutputLimits]?: OutputLimits[Name] | undefined } | undefined;
 }
 
@@ -32,18 +35,12 @@ const TOOL: ProvidedTool = {
 
 /**
  * A provider for the option `tools`: it is offered to the model in requests whose `tools` hold `code_interpreter`.
- * Throws a `TypeError` for a bad option. `close` closes the containers.
+ * Throws a `TypeError` for a bad option, and without a `runtime` where `pyodide` is not installed.
  */
-export function codeInterpreter(options: CodeInterpreterOptions): ToolProvider {
-  checkOptions('codeInterpreter', options, {
-    containers: (value) => (isRecord(value) && typeof value.run === 'function') || 'an object with run, close',
-    limits: (value) => isRecord(value) || 'an object',
-  });
-  const { containers, limits = {} } = options;
-  if (!containers) throw new TypeError('codeInterpreter: containers must be an object with run, close, got undefined');
-  checkOptions('codeInterpreter: limits', limits, { logCharacters: positiveInteger, imageBytes: positiveInteger });
-  const { logCharacters = DEFAULT_LIMITS.logCharacters, imageBytes = DEFAULT_LIMITS.imageBytes } = limits;
-
+export function codeInterpreter(options: CodeInterpreterOptions = {}): ToolProvider {
+  const limits = checkedLimits(options);
+  const { runtime = pyodideRuntime(), limits: _, ...kept } = options;
+  const places = containers({ ...kept, runtime });
   const begun = new WeakSet<Workspace>();
 
   return {
@@ -51,13 +48,27 @@ export function codeInterpreter(options: CodeInterpreterOptions): ToolProvider {
     list: () => [TOOL],
     async call({ scope, workspace, arguments: { code } }, signal) {
       if (!workspace) throw new Error('There is no container for the code.');
-      const place = { scope, id: workspace.container };
-      const run = await containers.run(place, String(code), workspace.files(), signal);
+      const run = await places.run({ scope, id: workspace.container }, String(code), workspace.files(), signal);
       const lost = run.fresh && (workspace.used || begun.has(workspace));
       begun.add(workspace);
-      const outputs = runOutputs(run, lost, { logCharacters, imageBytes });
+      const outputs = runOutputs(run, lost, limits);
       return { content: outputText(outputs), outputs };
     },
-    close: () => containers.close(),
+    async close() {
+      await places.close();
+      if (runtime !== options.runtime) await runtime.close();
+    },
   };
+}
+
+/** Checked before a runtime starts its processes. */
+function checkedLimits(options: CodeInterpreterOptions): OutputLimits {
+  checkOptions('codeInterpreter', options, {
+    limits: (value) => isRecord(value) || 'an object',
+    ...containerChecks,
+  });
+  const { limits = {} } = options;
+  checkOptions('codeInterpreter: limits', limits, { logCharacters: positiveInteger, imageBytes: positiveInteger });
+  const { logCharacters = DEFAULT_LIMITS.logCharacters, imageBytes = DEFAULT_LIMITS.imageBytes } = limits;
+  return { logCharacters, imageBytes };
 }

@@ -1,5 +1,5 @@
 /** Keeps containers between calls: one for each id of each scope, until nobody has used it for a while. */
-import { checkOptions, milliseconds, positiveInteger } from '../core/options-check.ts';
+import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../core/options-check.ts';
 import { isRecord } from '../core/record.ts';
 import { untilAborted } from '../core/until-aborted.ts';
 import { containerShelf, type Place } from './container-shelf.ts';
@@ -39,14 +39,17 @@ export interface ContainersOptions {
   readonly maxPerScope?: number | undefined;
 }
 
+/** The checks of the options, for whoever takes them along with its own. */
+export const containerChecks: Readonly<Record<keyof ContainersOptions, OptionCheck>> = {
+  runtime: (value) => (isRecord(value) && typeof value.create === 'function') || 'a CodeRuntime',
+  idleMs: milliseconds,
+  max: positiveInteger,
+  maxPerScope: positiveInteger,
+};
+
 /** Throws a `TypeError` for a bad option. */
 export function containers(options: ContainersOptions): CodeContainers {
-  checkOptions('containers', options, {
-    runtime: (value) => (isRecord(value) && typeof value.create === 'function') || 'a CodeRuntime',
-    idleMs: milliseconds,
-    max: positiveInteger,
-    maxPerScope: positiveInteger,
-  });
+  checkOptions('containers', options, containerChecks);
   const { runtime, idleMs = 20 * 60_000, max = 8, maxPerScope = 4 } = options;
   const shelf = containerShelf({ idleMs, max, maxPerScope });
 

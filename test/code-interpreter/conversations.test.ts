@@ -134,7 +134,7 @@ describe('the container', () => {
         const input = [mine, { role: 'user', content: 'On.' }];
         const stolen = await runOnce(app, 'typeof secret', { ...inContainer(mine?.container_id), input });
         expect(logsOf(stolen)).toContain('undefined');
-        expect(app.ran.begun).toHaveLength(2);
+        expect(app.ran.begun()).toBe(2);
       },
       { scope: (request) => request.headers.authorization ?? 'nobody' },
     ));

@@ -31,7 +31,7 @@ describe('chat completions', () => {
         );
         const told = asked.at(-1)?.messages.filter(({ role }) => role === 'tool');
         expect(told?.map(({ content }) => content)).toEqual(['41', '42']);
-        expect(ran.begun).toHaveLength(1);
+        expect(ran.begun()).toBe(1);
       } finally {
         await app.close();
       }

@@ -2,8 +2,8 @@
 import { createContext, runInContext } from 'node:vm';
 import {
   type CodeContainer,
-  type CodeContainers,
   type CodeFile,
+  type CodeInterpreterOptions,
   type CodeRun,
   type CodeRuntime,
   ContainerLostError,
@@ -15,61 +15,29 @@ import { calls, deferred, type Fields } from '../tools/support.ts';
 
 /** What a test sees of the code that ran. */
 export interface Ran {
-  /** The containers that were begun, as `scope id`. */
-  readonly begun: string[];
+  /** How many containers were begun. */
+  readonly begun: () => number;
   /** Resolves when code has called `hang()`. */
   readonly hanging: Promise<void>;
   /** Resolves with the reason for which that run was given up. */
   readonly given: Promise<unknown>;
-  readonly closed: () => boolean;
 }
 
 /** The provider and what it did. Code may `print`, `read` and `write` files, `hang` until it is aborted, and `die`. */
-export function interpreter(limits?: Parameters<typeof codeInterpreter>[0]['limits']) {
+export function interpreter(limits?: CodeInterpreterOptions['limits']) {
   const hanging = deferred();
   const given = deferred<unknown>();
-  const begun: string[] = [];
-  let closed = false;
+  let begun = 0;
   const runtime: CodeRuntime = {
     name: 'javascript',
-    create: async () => javascript(hanging.resolve, given.resolve),
-    close: async () => {
-      closed = true;
+    create: async () => {
+      begun += 1;
+      return javascript(hanging.resolve, given.resolve);
     },
+    close: async () => {},
   };
-  const ran: Ran = { begun, hanging: hanging.promise, given: given.promise, closed: () => closed };
-  return { tools: codeInterpreter({ containers: containersOf(runtime, begun), limits }), ran };
-}
-
-function containersOf(runtime: CodeRuntime, begun: string[]): CodeContainers {
-  const containers = new Map<string, { readonly container: CodeContainer; readonly names: Set<string> }>();
-  const last = new Map<string, Promise<unknown>>();
-
-  async function run(key: string, code: string, files: readonly CodeFile[], signal: AbortSignal) {
-    const kept = containers.get(key);
-    const fresh = !kept?.container.alive;
-    const { container, names } = fresh ? { container: await runtime.create(signal), names: new Set<string>() } : kept;
-    if (fresh) begun.push(key);
-    containers.set(key, { container, names });
-    for (const file of files) {
-      if (!names.has(file.name)) await container.put(file);
-      names.add(file.name);
-    }
-    return { ...(await container.run(code, signal)), fresh };
-  }
-
-  return {
-    run({ scope, id }, code, files, signal) {
-      const key = `${scope} ${id}`;
-      const turn = (last.get(key) ?? Promise.resolve()).then(() => run(key, code, files, signal));
-      last.set(
-        key,
-        turn.catch(() => {}),
-      );
-      return turn;
-    },
-    close: () => runtime.close(),
-  };
+  const ran: Ran = { begun: () => begun, hanging: hanging.promise, given: given.promise };
+  return { tools: codeInterpreter({ runtime, limits }), ran };
 }
 
 function javascript(hangs: () => void, gives: (reason: unknown) => void): CodeContainer {

@@ -1,5 +1,7 @@
 /** Runs of code over HTTP: the model writes it, the server runs it, the model goes on with what it gave. */
+import { type CodeInterpreterOptions, codeInterpreter } from 'express-open-responses/code-interpreter';
 import { chatChunk } from '../../src/testing/index.ts';
+import { post } from '../support/responses-client.ts';
 import {
   calls,
   play,
@@ -86,7 +88,7 @@ describe('a request that asks for a code interpreter', () => {
       false,
     ]);
     // Asked three times, each time anew.
-    expect(ran.begun).toHaveLength(3);
+    expect(ran.begun()).toBe(3);
   });
 
   it('[T-11] tells an exception as logs: code that raised has run', async () => {
@@ -183,10 +185,10 @@ describe('a request that asks for a code interpreter', () => {
     const delta = chatChunk({ tool_calls: [{ index: 0, id: 'call_0', function: called }] });
     const round = { body: `${delta}${chatChunk({}, { finish_reason: 'length' })}data: [DONE]\n\n` };
     const { response } = await played({ tools }, [round], ASKING);
-    expect([response.status, response.output, ran.begun]).toMatchObject([
+    expect([response.status, response.output, ran.begun()]).toMatchObject([
       'incomplete',
       [{ type: 'code_interpreter_call', status: 'incomplete', code: 'print(', outputs: null }],
-      [],
+      0,
     ]);
   });
 
@@ -265,10 +267,28 @@ describe('a client that leaves', () => {
 });
 
 describe('the provider', () => {
-  it('[T-11] closes its containers', async () => {
-    const { tools, ran } = interpreter();
-    await tools.close?.();
-    expect(ran.closed()).toBe(true);
+  it('[T-11] ends its containers when it is closed, and leaves the runtime to its owner', async () => {
+    const { tools } = interpreter();
+    await withTools({ tools }, async ({ url, fake }) => {
+      fake.reply(runs('1'), says('One.'));
+      await tools.close?.();
+      const { text } = await post(url, ASKING);
+      expect(JSON.parse(text).output[0]).toMatchObject({
+        status: 'failed',
+        outputs: [{ logs: 'The containers are closed.' }],
+      });
+    });
+  });
+
+  it.each([
+    [{ unheardOf: 1 }, 'codeInterpreter: unknown option'],
+    [{ runtime: 7 }, 'codeInterpreter: runtime must be a CodeRuntime, got 7'],
+    [{ max: 0 }, 'codeInterpreter: max must be a positive whole number, got 0'],
+    [{ limits: 7 }, 'codeInterpreter: limits must be an object, got 7'],
+    [{ limits: { imageBytes: -1 } }, 'codeInterpreter: limits: imageBytes must be a positive whole number, got -1'],
+  ])('[T-11] refuses %j', (options, message) => {
+    // The cast: that they are wrong is the point.
+    expect(() => codeInterpreter(options as CodeInterpreterOptions)).toThrow(message);
   });
 
   it('[T-11] is asked for thrice alike: as JSON, as a stream, and by openai-node', async () => {
