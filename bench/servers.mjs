@@ -9,6 +9,7 @@ export const SERVERS = {
   'ours in Express': { file: 'ours.mjs', args: ['express'], api: 'responses' },
   'ours on node:http': { file: 'ours.mjs', args: ['core'], api: 'responses' },
   'ours, chat': { file: 'ours.mjs', args: ['chat'], api: 'chat' },
+  'bare in Express': { file: 'bare.mjs', api: 'responses' },
   naive: { file: 'naive.mjs', api: 'responses' },
 };
 

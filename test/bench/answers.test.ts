@@ -23,7 +23,7 @@ describe('the servers of the bench', () => {
         'arguments:16384': said('', 513, [`{"text":"${'x'.repeat(16_384)}"}`]),
       };
       const names = ['pass-through', 'pass-through in Express', 'ours in Express', 'ours on node:http', 'ours, chat'];
-      const all = [...names, 'naive'].map((name) => [name, right]);
+      const all = [...names, 'bare in Express', 'naive'].map((name) => [name, right]);
       expect(await saidToPlans()).toEqual(Object.fromEntries(all));
     },
     120_000,

@@ -48,6 +48,8 @@ export function exchange(
     watch?.stop();
   };
   const fail = (error: unknown) => {
+    // Whoever asked has turned away, which is why it broke.
+    if (over) return;
     const told = shown(watch ? broken(error, watch) : error);
     end();
     sink.failed(told);
