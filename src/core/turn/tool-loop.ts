@@ -122,7 +122,7 @@ function modelView(
 ): readonly Item[] {
   return written.map((item): Item => {
     const call = waiting.find(({ id }) => id === item.id);
-    if (!call || item.type !== 'mcp_call') return item;
+    if (!call || (item.type !== 'mcp_call' && item.type !== 'code_interpreter_call')) return item;
     return { ...item, name: call.name, call_id: call.callId, output: outputs.get(call.index) };
   });
 }
