@@ -13,7 +13,7 @@ export interface ContextWindow {
 
 /** Leaves out what the newest compaction item stands for. `open` reads it, and throws where it cannot. */
 export function contextWindow(conversation: readonly Item[], open: (item: Item) => Compacted): ContextWindow {
-  const items = conversation.filter(({ type }) => type !== 'compaction_trigger');
+  const items = conversation.some(isTrigger) ? conversation.filter((item) => !isTrigger(item)) : conversation;
   const place = items.findLastIndex(({ type }) => type === 'compaction');
   const newest = items[place];
   if (!newest) return { items, summary: undefined };
@@ -23,6 +23,10 @@ export function contextWindow(conversation: readonly Item[], open: (item: Item) 
     .slice(0, place)
     .filter((item, index) => isRule(item) || (index >= place - retained && isUsers(item)));
   return { items: [...past, summary, ...kept, ...items.slice(place + 1)], summary };
+}
+
+function isTrigger({ type }: Item): boolean {
+  return type === 'compaction_trigger';
 }
 
 /** The user's: as a system message, what the model once wrote would count more than what the user says. */

@@ -29,6 +29,7 @@ export function isCallOutput(item: Item): boolean {
  * output is left out. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
  */
 export function pairCalls(items: readonly Item[]): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
+  if (!items.some((item) => isCall(item) || isCallOutput(item))) return { items, outputs: new Map() };
   const open = new Map<unknown, Item[]>();
   const outputs = new Map<Item, Item>();
   const answered = new Set<unknown>();

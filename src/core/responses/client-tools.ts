@@ -38,9 +38,8 @@ export function readClientTools(tools: readonly Fields[]): ClientTools {
 
 /** The tools that agents send as items of the input. */
 export function additionalTools(items: readonly Item[]): readonly Fields[] {
-  return items.flatMap(({ type, tools }) =>
-    type === 'additional_tools' && Array.isArray(tools) ? tools.filter(isRecord) : [],
-  );
+  const lists = items.filter(({ type }) => type === 'additional_tools').map(({ tools }) => tools);
+  return lists.filter(Array.isArray).flatMap((tools) => tools.filter(isRecord));
 }
 
 function unpacked(tool: Fields): readonly Fields[] {

@@ -34,8 +34,9 @@ export interface AnsweredCall {
 interface Draft {
   /** Which of our model calls wrote it, where that is known. */
   modelCall: string | undefined;
-  readonly text: string[];
-  readonly reasoning: string[];
+  /** Undefined where it has said nothing, not even an empty text. */
+  text: string | undefined;
+  reasoning: string;
   readonly calls: AnsweredCall[];
 }
 
@@ -61,8 +62,8 @@ export function toChatMessages(
   for (const item of items) {
     if (SILENT_TYPES.has(item.type)) continue;
     const call = answeredCall(item, outputs);
-    const modelCall = modelCallOfItem(String(item.id));
     if (call) {
+      const modelCall = modelCallOfItem(String(item.id));
       // Calls of one message are parallel; those of two rounds are not, though nothing stands between them.
       if (draft.calls.length > 0 && draft.modelCall !== modelCall) flush();
       draft.modelCall = modelCall;
@@ -70,9 +71,9 @@ export function toChatMessages(
       continue;
     }
     // Words or thoughts after words or a call are the model's next message; anything else ends its turn.
-    if (!isAssistants(item) || draft.calls.length > 0 || draft.text.length > 0) flush();
-    if (item.type === 'reasoning') draft.reasoning.push(reasoningText(item));
-    else if (isAssistants(item)) draft.text.push(assistantText(item));
+    if (!isAssistants(item) || draft.calls.length > 0 || draft.text !== undefined) flush();
+    if (item.type === 'reasoning') draft.reasoning += reasoningText(item);
+    else if (isAssistants(item)) draft.text = assistantText(item);
     else if (item.type === 'message') messages.push(inputMessage(item, options));
     else if (!answers.has(item)) skipped(item);
   }
@@ -89,7 +90,7 @@ const SILENT_TYPES: ReadonlySet<string> = new Set([
 ]);
 
 function emptyDraft(): Draft {
-  return { modelCall: undefined, text: [], reasoning: [], calls: [] };
+  return { modelCall: undefined, text: undefined, reasoning: '', calls: [] };
 }
 
 /** Whether the model said or thought it. */
@@ -149,10 +150,12 @@ function errorText(error: unknown): string {
   return typeof error === 'string' ? error : JSON.stringify(error);
 }
 
-function assistantMessages({ text, reasoning, calls }: Draft, { reasoningReplay }: MessageOptions): ChatMessage[] {
-  const content = text.join('');
+function assistantMessages(
+  { text: content = '', reasoning, calls }: Draft,
+  { reasoningReplay }: MessageOptions,
+): ChatMessage[] {
   if (calls.length === 0) return content === '' ? [] : [{ role: 'assistant', content }];
-  const thought = reasoningReplay ? reasoning.join('') : '';
+  const thought = reasoningReplay ? reasoning : '';
   const message: ChatMessage = {
     role: 'assistant',
     content: content === '' ? null : content,
@@ -201,7 +204,9 @@ function assistantText(item: Item): string {
 
 function textsOf(parts: unknown): string {
   if (!Array.isArray(parts)) return '';
-  return parts.map((part) => (isRecord(part) ? (part.text ?? part.refusal ?? '') : '')).join('');
+  let text = '';
+  for (const part of parts) if (isRecord(part)) text += plainText(part);
+  return text;
 }
 
 function inputMessage(item: Item, { developerRole }: MessageOptions): ChatMessage {
@@ -212,8 +217,18 @@ function inputMessage(item: Item, { developerRole }: MessageOptions): ChatMessag
 /** Text alone is written as a string, since many small servers take nothing else. */
 function inputContent(content: unknown): unknown {
   if (!Array.isArray(content)) return content ?? '';
-  const parts = content.filter(isRecord).map(chatPart);
-  return parts.every(isText) ? parts.map((part) => part.text).join('\n') : parts;
+  const parts = content.filter(isRecord);
+  return parts.some(isMedia) ? parts.map(chatPart) : parts.map(plainText).join('\n');
+}
+
+function isMedia({ type }: Fields): boolean {
+  return MEDIA_TYPES.has(type);
+}
+
+const MEDIA_TYPES: ReadonlySet<unknown> = new Set(['input_image', 'input_file', 'input_audio', 'input_video']);
+
+function plainText(part: Fields): string {
+  return String(part.text ?? part.refusal ?? '');
 }
 
 function chatPart(part: Fields): Fields {
@@ -227,7 +242,7 @@ function chatPart(part: Fields): Fields {
     case 'input_video':
       return { type: 'video_url', video_url: { url: part.video_url } };
     default:
-      return { type: 'text', text: String(part.text ?? part.refusal ?? '') };
+      return { type: 'text', text: plainText(part) };
   }
 }
 
