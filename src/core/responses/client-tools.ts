@@ -1,5 +1,4 @@
 /** The tools that the client runs, whatever their form, as functions that any model can call. */
-import type { Item } from '../items.ts';
 import { isRecord } from '../record.ts';
 import { modelSafe, namespacedName } from '../tools/names.ts';
 import type { ToolForm } from '../turn/state.ts';
@@ -36,10 +35,13 @@ export function readClientTools(tools: readonly Fields[]): ClientTools {
   return { known, unknown, repeated };
 }
 
-/** The tools that agents send as items of the input. */
-export function additionalTools(items: readonly Item[]): readonly Fields[] {
-  const lists = items.filter(({ type }) => type === 'additional_tools').map(({ tools }) => tools);
-  return lists.filter(Array.isArray).flatMap((tools) => tools.filter(isRecord));
+/** The tools that agents send as items of the input; a list that was not checked may hold anything. */
+export function additionalTools(items: readonly unknown[]): readonly Fields[] {
+  return items.filter(isToolList).flatMap(({ tools }) => tools.filter(isRecord));
+}
+
+function isToolList(item: unknown): item is { readonly tools: readonly unknown[] } {
+  return isRecord(item) && item.type === 'additional_tools' && Array.isArray(item.tools);
 }
 
 function unpacked(tool: Fields): readonly Fields[] {

@@ -1,6 +1,5 @@
 /** Puts the server's own tools into a Responses body. */
 import type { Call } from '../call.ts';
-import type { Item } from '../items.ts';
 import { noteOf, type PrepareSettings } from '../prepare/prepare.ts';
 import { isRecord } from '../record.ts';
 import { definitions, listTools, namedTools, type Offer, typesOf, withoutServed } from '../tools/offer.ts';
@@ -18,7 +17,7 @@ export async function prepareTools(call: Call, settings: PrepareSettings): Promi
   const { body, context = {}, signal } = call;
   if (context.tools || !isRecord(body)) return call;
   const client = toolList(body.tools);
-  const brought = [...(client ?? []), ...additionalTools(itemsIn(body.input))];
+  const brought = [...(client ?? []), ...additionalTools(Array.isArray(body.input) ? body.input : [])];
   const own = readClientTools(brought).known;
   const note = noteOf(call, settings);
   const hosted = await listTools(settings.toolsOf(call.request), signal, note, typesOf(brought));
@@ -43,11 +42,6 @@ function functionTool({ name, description, parameters = EMPTY }: ToolDefinition)
 }
 
 const EMPTY = { type: 'object', properties: {} };
-
-/** What of the input is items. */
-export function itemsIn(input: unknown): readonly Item[] {
-  return (Array.isArray(input) ? input : []).filter((item): item is Item => isRecord(item));
-}
 
 /** The list, or undefined where there is none. */
 export function toolList(tools: unknown): readonly Fields[] | undefined {

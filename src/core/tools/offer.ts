@@ -160,6 +160,7 @@ export function runsCode({ requestedBy }: ProvidedTool): boolean {
  * that the client has asked for itself.
  */
 export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyMap<string, readonly ListedTool[]> {
+  if (offer.size === 0) return new Map();
   const known = new Set(conversation.filter(({ type }) => type === 'mcp_list_tools').map((item) => item.server_label));
   const lists = new Map<string, ListedTool[]>();
   for (const { tool } of offer.values()) {

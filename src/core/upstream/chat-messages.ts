@@ -204,9 +204,7 @@ function assistantText(item: Item): string {
 
 function textsOf(parts: unknown): string {
   if (!Array.isArray(parts)) return '';
-  let text = '';
-  for (const part of parts) if (isRecord(part)) text += plainText(part);
-  return text;
+  return joined(parts.filter(isRecord), '');
 }
 
 function inputMessage(item: Item, { developerRole }: MessageOptions): ChatMessage {
@@ -218,7 +216,7 @@ function inputMessage(item: Item, { developerRole }: MessageOptions): ChatMessag
 function inputContent(content: unknown): unknown {
   if (!Array.isArray(content)) return content ?? '';
   const parts = content.filter(isRecord);
-  return parts.some(isMedia) ? parts.map(chatPart) : parts.map(plainText).join('\n');
+  return parts.some(isMedia) ? parts.map(chatPart) : joined(parts, '\n');
 }
 
 function isMedia({ type }: Fields): boolean {
@@ -226,6 +224,12 @@ function isMedia({ type }: Fields): boolean {
 }
 
 const MEDIA_TYPES: ReadonlySet<unknown> = new Set(['input_image', 'input_file', 'input_audio', 'input_video']);
+
+/** The words of the parts. Most lists hold one, and `join` would take longer than all else that is done with it. */
+function joined(parts: readonly Fields[], separator: string): string {
+  const [first] = parts;
+  return first && parts.length === 1 ? plainText(first) : parts.map(plainText).join(separator);
+}
 
 function plainText(part: Fields): string {
   return String(part.text ?? part.refusal ?? '');
