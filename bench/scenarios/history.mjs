@@ -7,7 +7,8 @@ const STORES = ['memory', 'sqlite-libsql', 'redis', 'postgres'];
 // The first turn, the second, which is the first with a history, and late ones.
 const EARLY = [1, 2];
 const LATE = [100, 1000];
-const SAMPLES = 15;
+// With fewer, one collection of garbage more or less decides.
+const SAMPLES = 40;
 const TRIES = 3;
 const WARM_UP = 2;
 

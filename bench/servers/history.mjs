@@ -27,12 +27,16 @@ async function floors({ previous, most, samples }) {
   return { times };
 }
 
-/** Reads the history, writes it as a request and reads the model's answer. */
+/** Reads the history, writes it as a request and reads the model's answer: with loops, which are the quickest. */
 async function floor(previous, most) {
   const began = performance.now();
   const chain = previous ? await opened.store.chain({ scope: SCOPE, id: previous }, most) : [];
-  const said = chain.toReversed().flatMap(({ input, output }) => [...input, ...output]);
-  const messages = [...said.map(messageOf), { role: 'user', content: 'Hi' }];
+  const messages = [];
+  for (const { input, output } of chain.toReversed()) {
+    for (const item of input) messages.push(messageOf(item));
+    for (const item of output) messages.push(messageOf(item));
+  }
+  messages.push({ role: 'user', content: 'Hi' });
   const body = JSON.stringify({ model: MODEL, stream: true, messages });
   const headers = { 'content-type': 'application/json' };
   const answer = await pool.request({ method: 'POST', path: '/v1/chat/completions', headers, body });

@@ -89,6 +89,18 @@ describe('prepareHistory', () => {
     expect(await Promise.all([own('c'), own([ASKED]), own([]), own(undefined)])).toEqual([[said], [ASKED], [], []]);
   });
 
+  it('[X-02] tells the client’s own also where a host has moved, left out or put something before what was loaded', () => {
+    const history = { previous: undefined, loaded: [ASKED, TOLD] };
+    const rules = { type: 'message', role: 'system', content: 'd' };
+    const said = { type: 'message', role: 'user', content: 'c' };
+    const inputs = [
+      [rules, ASKED, TOLD, said],
+      [TOLD, said, ASKED],
+      [TOLD, said],
+    ];
+    expect(inputs.map((input) => ownInput(input, history))).toEqual([[rules, said], [said], [said]]);
+  });
+
   it('[S-12] puts items in the place of references to them, whatever response holds them, and notes unknown ones', async () => {
     const notes: Note[] = [];
     const input = ['msg_2', 'msg_9'].map((id) => ({ type: 'item_reference', id }));
