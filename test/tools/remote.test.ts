@@ -421,6 +421,16 @@ describe('a shape that is refused', () => {
     });
   });
 
+  it('[T-09, P-14] is more than 16 servers by URL, each of which would bring its list; none is opened', async () => {
+    const { remoteMcp, opened } = fakeRemote();
+    const many = Array.from({ length: 17 }, (_, index) => trusted(`a${index}`, URL_A));
+    await withTools({ remoteMcp }, async (app) => {
+      expect([await refused(app, { tools: many }), opened]).toEqual([[400, 'array_above_max_length'], []]);
+      await play(app, [says('Hi.')], { tools: many.slice(1) });
+      expect(opened.length).toBe(3 * 16);
+    });
+  });
+
   it('[B-20] says another thing each time', async () => {
     const { remoteMcp } = fakeRemote();
     const shapes = [

@@ -61,11 +61,22 @@ export function serverEntries(
   hosted: ReadonlySet<string>,
   settings: ServerSettings,
 ): readonly ServerEntry[] {
+  if (settings.remoteMcp) refuseMany(tools);
   const entries = tools.flatMap((tool, index) =>
     isTurnedOn(tool, hosted, settings) ? [readEntry(tool, index, hosted, settings)] : [],
   );
   refuseRepeated(entries);
   return entries;
+}
+
+/** Each brings a list of tools, though many may have one URL and share its connection. */
+const MOST_URLS = 16;
+
+function refuseMany(tools: readonly Fields[]): void {
+  const urls = tools.filter((tool) => tool.type === 'mcp' && tool.server_url).length;
+  if (urls <= MOST_URLS) return;
+  const message = `The request names ${urls} MCP servers by URL; it may name at most ${MOST_URLS}.`;
+  throw new ApiError('array_above_max_length', message, { param: 'tools' });
 }
 
 /** Whether this server was set up for such an entry; what is not is noted, as all tools that nobody here can run. */

@@ -155,6 +155,16 @@ describe('arguments', () => {
     expect(await attempted('{"city":7}', parameters)).toEqual(RAN);
   });
 
+  it('[T-06, T-09] are checked by its server alone where the request names the server: a pattern may take for ever', async () => {
+    const strangers = { type: 'object', properties: { text: { pattern: '^(a+)+$' } } };
+    const told = {
+      ...offered(async () => ({ content: 'Ran.' }), { parameters: strangers }),
+      url: 'https://a.example/',
+    };
+    const text = JSON.stringify({ text: `${'a'.repeat(22)}!` });
+    expect(await runCall(told, text, contextOf())).toEqual({ output: 'Ran.', failed: false });
+  });
+
   it('[T-06] are checked where the schema is of an older draft', async () => {
     const parameters = { $schema: 'http://json-schema.org/draft-07/schema#', ...CITY };
     expect((await attempted('{}', parameters)).calls).toBe(0);
