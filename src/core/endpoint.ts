@@ -26,7 +26,7 @@ export function answered(endpoint: Endpoint, settings: CoreSettings): Endpoint {
 export function errorReplyTo(error: unknown, call: Call, { hooks }: Pick<CoreSettings, 'hooks'>): Reply {
   const shown = toApiError(error);
   if (shown !== error && !hooks.onError) process.emitWarning(inspect(error));
-  tell(hooks, 'onError', shown, call);
+  tell(hooks, 'onError', shown, { requestId: call.requestId });
   return withRequestId(errorReply(shown), call);
 }
 

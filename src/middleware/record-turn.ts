@@ -134,11 +134,7 @@ async function keep<Req extends NodeRequest>(
   } catch (error) {
     const shown =
       error instanceof ApiError ? error : new ApiError('server_error', 'The turn could not be read.', { cause: error });
-    tell(
-      hooks,
-      'onError',
-      shown,
-      nodeCall(req, res, () => ''),
-    );
+    const { requestId } = nodeCall(req, res, () => '');
+    tell(hooks, 'onError', shown, { requestId });
   }
 }

@@ -14,7 +14,7 @@ export const versions = [
 ] as const;
 
 /** A client without retries of its own. */
-export function clientOf(Client: typeof OpenAI, { url }: Talk): OpenAI {
+export function clientOf(Client: typeof OpenAI, { url }: Pick<Talk, 'url'>): OpenAI {
   return new Client({ baseURL: url, apiKey: 'client-key', maxRetries: 0 });
 }
 

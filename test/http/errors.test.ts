@@ -209,6 +209,15 @@ describe('an error after the first byte', () => {
     ]);
   });
 
+  it('[B-32] of a request is told to the host with the request’s id, and with nothing that the request holds', async () => {
+    const infos: unknown[] = [];
+    const hooks = { onError: (_: ApiError, info: object) => void infos.push(Object.keys(info)) };
+    const hooked = await startApp({ upstream: fake, options: { hooks } });
+    await ask(hooked.url, { temperature: 'secret' });
+    await hooked.close();
+    expect(infos).toEqual([['requestId']]);
+  });
+
   it('[P-09] of our own hooks is a warning, and the answer goes on', async () => {
     const failing = () => {
       throw new Error('a bug of the host');

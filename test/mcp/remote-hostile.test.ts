@@ -6,12 +6,14 @@ import { closeAll, failureOf, never } from '../support/mcp-client.ts';
 import {
   callOf,
   describeRemote,
+  drip,
   egressTo,
   HOST,
   named,
   namesOf,
   remoteFor,
   resolving,
+  startFlooding,
   startRemote,
   startScripted,
   startTlsSite,
@@ -239,12 +241,6 @@ describeRemote('a hostile server', () => {
     ]);
   });
 
-  function drip(response: ServerResponse, write: () => unknown, first?: string): void {
-    if (first !== undefined) response.socket?.write(first);
-    const timer = setInterval(write, 10);
-    response.once('close', () => clearInterval(timer));
-  }
-
   it('[T-09] that never lists its tools is given up', async () => {
     const site = await startScripted(() => undefined);
     const error = await failureOf(remoteFor([site], soon).open(named(site), 'a', never()));
@@ -339,37 +335,3 @@ describeRemote('a hostile server', () => {
     ]);
   });
 });
-
-/** A server whose tool `flood` answers without end, and whose tool `small` does not. */
-function startFlooding(type: string, onWritten: (bytes: number) => void) {
-  return startTlsSite(async (request, response) => {
-    request.setEncoding('utf8');
-    const body = (await request.toArray()).join('');
-    if (request.method !== 'POST') return void response.writeHead(405).end();
-    const { id, method, params } = JSON.parse(body);
-    if (id === undefined) return void response.writeHead(202).end();
-    if (params?.name === 'flood') return flood(response, type, onWritten);
-    const results: Readonly<Record<string, unknown>> = {
-      initialize: {
-        protocolVersion: params?.protocolVersion,
-        capabilities: { tools: {} },
-        serverInfo: { name: 'f', version: '1' },
-      },
-      'tools/list': { tools: [{ name: 'flood' }, { name: 'small' }] },
-      'tools/call': { content: [{ type: 'text', text: 'small' }] },
-    };
-    response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }));
-  });
-}
-
-function flood(response: ServerResponse, type: string, onWritten: (bytes: number) => void): void {
-  const piece = Buffer.alloc(64 * 1024, 'x');
-  response.writeHead(200, { 'content-type': type });
-  response.write(type === 'text/event-stream' ? 'data: ' : '"');
-  const write = () => {
-    while (!response.destroyed && response.write(piece)) onWritten(piece.length);
-    response.once('drain', write);
-  };
-  write();
-}

@@ -1,6 +1,6 @@
 /** Remote MCP servers over TLS on loopback, under names that a resolver of the test knows, and `remoteMcp` before them. */
 import { once } from 'node:events';
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { ToolProvider } from '../../src/core/tools/provider.ts';
 import type { RemoteServer, RemoteServers } from '../../src/core/tools/remote-servers.ts';
 import { type RemoteMcpOptions, remoteMcp } from '../../src/mcp/index.ts';
@@ -102,4 +102,45 @@ export async function startSlow(provider: ToolProvider, { events }: McpHttpServe
   const ended = callOf(provider, 'slow', {}, signal).catch((error: unknown) => error);
   await running;
   return { ended };
+}
+
+/** A server whose tool `flood` answers without end, and whose tool `small` does not. */
+export function startFlooding(type: string, onWritten: (bytes: number) => void) {
+  return startTlsSite(async (request, response) => {
+    request.setEncoding('utf8');
+    const body = (await request.toArray()).join('');
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    const { id, method, params } = JSON.parse(body);
+    if (id === undefined) return void response.writeHead(202).end();
+    if (params?.name === 'flood') return flood(response, type, onWritten);
+    const results: Readonly<Record<string, unknown>> = {
+      initialize: {
+        protocolVersion: params?.protocolVersion,
+        capabilities: { tools: {} },
+        serverInfo: { name: 'f', version: '1' },
+      },
+      'tools/list': { tools: [{ name: 'flood' }, { name: 'small' }] },
+      'tools/call': { content: [{ type: 'text', text: 'small' }] },
+    };
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }));
+  });
+}
+
+function flood(response: ServerResponse, type: string, onWritten: (bytes: number) => void): void {
+  const piece = Buffer.alloc(64 * 1024, 'x');
+  response.writeHead(200, { 'content-type': type });
+  response.write(type === 'text/event-stream' ? 'data: ' : '"');
+  const write = () => {
+    while (!response.destroyed && response.write(piece)) onWritten(piece.length);
+    response.once('drain', write);
+  };
+  write();
+}
+
+/** Writes `first`, then goes on to write until the client leaves. */
+export function drip(response: ServerResponse, write: () => unknown, first?: string): void {
+  if (first !== undefined) response.socket?.write(first);
+  const timer = setInterval(write, 10);
+  response.once('close', () => clearInterval(timer));
 }

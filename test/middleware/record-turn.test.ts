@@ -160,8 +160,8 @@ describe('recordTurn', () => {
   };
   for (const [name, put] of Object.entries(failing))
     it(`[X-02] harms no answer where there is a store ${name}, and tells the host`, async () => {
-      const told: string[] = [];
-      const hooks = { onError: (error: ApiError) => void told.push(error.code) };
+      const told: unknown[] = [];
+      const hooks = { onError: (error: ApiError, info: object) => void told.push([error.code, Object.keys(info)]) };
       const store = { name: 'bad', get: () => undefined, delete: () => false, put };
       const options = { store, hooks, limits: { storeTimeoutMs: 10 } };
       const texts = await Promise.all(
@@ -172,7 +172,7 @@ describe('recordTurn', () => {
       );
       expect({ texts, told }).toEqual({
         texts: ANSWERS.map(({ text }) => text),
-        told: ANSWERS.map(() => 'store_error'),
+        told: ANSWERS.map(() => ['store_error', ['requestId']]),
       });
     });
 
