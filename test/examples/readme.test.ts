@@ -6,6 +6,7 @@ import { codeBlocks, itBuilt, itWith, readProject, run, serve, startExample } fr
 
 const [tryIt, curl, tests] = codeBlocks('README.md', 'bash');
 const [client, mount, tools, mcpServers] = codeBlocks('README.md', 'js');
+const [broughtServers] = codeBlocks('docs/remote-mcp.md', 'js');
 const [curlPrinted, clientPrinted] = codeBlocks('README.md', 'text');
 const itCurl = await itWith('curl');
 
@@ -58,6 +59,7 @@ describe('the README', () => {
       readProject(`examples/express/${name}.mjs`),
     );
     expect([client, mount, tools, mcpServers]).toEqual(files);
+    expect(broughtServers).toBe(readProject('examples/express/remote-mcp.mjs'));
   });
 });
 
@@ -120,4 +122,29 @@ describe('the README’s servers', () => {
       ['ready', 'failed'],
     ]);
   });
+
+  itBuilt('dist/index.js')(
+    '[T-09] [B-19] let requests bring MCP servers from where the host says, and stop',
+    async () => {
+      const app = await serveSnippet(broughtServers);
+      const headers = { 'content-type': 'application/json' };
+      const ask = async (server_url: string) => {
+        const body = JSON.stringify({
+          model: 'm',
+          input: 'Hi.',
+          tools: [{ type: 'mcp', server_label: 'a', server_url }],
+        });
+        const answer = await fetch(`${app.lines[0]}/v1/responses`, { method: 'POST', headers, body });
+        return [answer.status, JSON.parse(await answer.text()).error.message];
+      };
+      const answers = [await ask('https://169.254.169.254/latest'), await ask('https://mcp.example.org/mcp')];
+      expect([answers, await app.stop()]).toEqual([
+        [
+          [400, expect.stringMatching(/^Egress to https:\/\/169.254.169.254 refused/)],
+          [400, 'Egress to https://mcp.example.org refused: its host is not on the allow list.'],
+        ],
+        0,
+      ]);
+    },
+  );
 });
