@@ -240,6 +240,24 @@ describeRemote('a hostile server that a request brings', () => {
     expect([response.status, list?.type === 'mcp_list_tools' && list.tools.length]).toEqual(['completed', 64]);
   });
 
+  it('[T-09, P-14] whose names are those of parts of an object is one like any other', async () => {
+    const names = ['__proto__', 'constructor', 'toString'];
+    const annotations = JSON.parse('{"__proto__":{"polluted":true}}');
+    const inputSchema = JSON.parse('{"type":"object","__proto__":{"polluted":true}}');
+    const site = await startScripted((method, { name }) =>
+      method === 'tools/list'
+        ? { tools: names.map((each) => ({ name: each, annotations, inputSchema })) }
+        : { content: [{ type: 'text', text: `${name} ran.` }] },
+    );
+    const app = await startRemoteApp(remoteFor([site]));
+    const made = names.map((name, index) => [`call_${index}`, name, '{"__proto__":{"polluted":true}}'] as const);
+    app.fake.reply(calls(...made), says('Done.'));
+    const { response } = await streamOf(app.url, { tools: [wireTool(brought(site, { label: '__proto__' }))] });
+    const ran = response.output.flatMap((item) => (item.type === 'mcp_call' ? [[item.server_label, item.output]] : []));
+    expect(ran).toEqual(names.map((name) => ['__proto__', `${name} ran.`]));
+    expect(Object.prototype).not.toHaveProperty('polluted');
+  });
+
   it.each(['application/json', 'text/event-stream'])(
     '[T-09, B-40] that answers a call without end, as %s, fails that call alone',
     async (type) => {
