@@ -12,7 +12,8 @@ type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
 export function note(round: Round, chunk: Fields, events: readonly ModelEvent[]): void {
   const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
   if (isRecord(chunk.usage)) round.usage = chunk.usage;
-  if (typeof choice?.finish_reason === 'string') round.finishReason = choice.finish_reason;
+  // Some servers write an empty one before the end.
+  if (typeof choice?.finish_reason === 'string' && choice.finish_reason) round.finishReason = choice.finish_reason;
   if ((choice?.delta ?? choice?.message)?.reasoning_content) round.reasoningContent = true;
   for (const event of events) noteEvent(round, event);
   refuseTooLarge(round);

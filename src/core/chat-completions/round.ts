@@ -5,7 +5,7 @@ import { isRecord } from '../record.ts';
 import type { ModelEvent } from '../turn/events.ts';
 import { isDone } from '../upstream/chat-completions.ts';
 import { type ChatDecoder, chatDecoder } from '../upstream/chat-decoder.ts';
-import { type TextMemo, textMemo } from '../upstream/text-memo.ts';
+import { type ChunkMemo, chunkMemo, type Said } from '../upstream/chunk-memo.ts';
 import { callPieces, mayBeginCall } from './chunk.ts';
 import { begin, type ChatCall, type Completion, eventOf, noteTold, passedFrame, toldFrame } from './completion.ts';
 import { note, noteText } from './note-chunk.ts';
@@ -34,7 +34,7 @@ export interface Round {
   readonly completion: Completion;
   readonly rules: RoundRules;
   readonly decoder: ChatDecoder;
-  readonly memo: TextMemo;
+  readonly memo: ChunkMemo;
   readonly calls: ChatCall[];
   readonly callNumbers: Map<number, ChatCall>;
   held: Held[];
@@ -61,7 +61,7 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
     completion,
     rules,
     decoder: chatDecoder({ think: false }),
-    memo: textMemo(),
+    memo: chunkMemo(),
     calls: [],
     callNumbers: new Map(),
     held: [],
@@ -80,9 +80,9 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
 
 /** Takes the data of one event; answers what may go to the client now. */
 export function takeData(round: Round, data: string): string {
-  const text = passesUnread(round) ? round.memo.read(data) : undefined;
-  if (text !== undefined) {
-    noteText(round, text);
+  const said = passesUnread(round) ? round.memo.read(data) : undefined;
+  if (said) {
+    noteSaid(round, said);
     return eventOf(data);
   }
   if (data === '') return '';
@@ -99,9 +99,16 @@ export function takeData(round: Round, data: string): string {
   return release(round, { data, chunk, events });
 }
 
-/** Whether a chunk that only says text goes to the client as it is: no call is open, and the ids are the client's. */
-function passesUnread({ rewriting, held, callNumbers, completion }: Round): boolean {
-  return !rewriting && held.length === 0 && callNumbers.size === 0 && !completion.continued && completion.roleTold;
+/** Whether a chunk that says one thing alone goes to the client as it is: no call waits for its owner, and the ids are the client's. */
+function passesUnread({ rewriting, held, completion }: Round): boolean {
+  return !rewriting && held.length === 0 && !completion.continued && completion.roleTold;
+}
+
+function noteSaid(round: Round, said: Said): void {
+  if (said.call === undefined) return noteText(round, said.text);
+  const events: ModelEvent[] = [];
+  round.decoder.takeSaid(said, events);
+  note(round, {}, events);
 }
 
 /** Takes a whole answer, which a client that wants a stream is told of in chunks of ours. */

@@ -5,11 +5,11 @@ import type { ModelEvent } from '../turn/events.ts';
 import { toChatBody } from './chat-body.ts';
 import { type ChatDecoder, chatDecoder } from './chat-decoder.ts';
 import { type ChatCompletionsOptions, type ChatSettings, chatSettings, keyHeaders } from './chat-options.ts';
+import { type ChunkMemo, chunkMemo } from './chunk-memo.ts';
 import { exchange, fetchJson, parseJson } from './exchange.ts';
 import { httpClient } from './http.ts';
 import { scrubber } from './scrub.ts';
 import { requestHeaders } from './server-options.ts';
-import { type TextMemo, textMemo } from './text-memo.ts';
 import type { ChatBatch, ModelRequest, Upstream, UpstreamCall } from './upstream.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
@@ -68,7 +68,7 @@ function decoding(
   scrub: (error: unknown) => unknown,
 ): Mapping<ChatBatch, readonly ModelEvent[]> {
   const decoder = chatDecoder({ think: thinkTags });
-  const memo = textMemo();
+  const memo = chunkMemo();
   let failure: unknown;
   let done = false;
 
@@ -97,13 +97,13 @@ function decoding(
   };
 }
 
-function takeData(data: string, decoder: ChatDecoder, memo: TextMemo, events: ModelEvent[]): void {
-  const text = memo.read(data);
-  if (text !== undefined) decoder.takeText(text, events);
+function takeData(data: string, decoder: ChatDecoder, memo: ChunkMemo, events: ModelEvent[]): void {
+  const said = memo.read(data);
+  if (said) decoder.takeSaid(said, events);
   else if (data !== '' && !isDone(data)) takeChunk(data, decoder, memo, events);
 }
 
-function takeChunk(data: string, decoder: ChatDecoder, memo: TextMemo, events: ModelEvent[]): void {
+function takeChunk(data: string, decoder: ChatDecoder, memo: ChunkMemo, events: ModelEvent[]): void {
   const chunk = parseJson(data);
   decoder.take(chunk, events);
   memo.learn(data, chunk);

@@ -3,6 +3,7 @@ import { ApiError } from '../errors.ts';
 import type { LogProb, TopLogProb, UrlCitation } from '../items.ts';
 import { isRecord } from '../record.ts';
 import type { FinishReason, ModelEvent } from '../turn/events.ts';
+import type { Said } from './chunk-memo.ts';
 import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
 import { type ToolCalls, toolCalls } from './tool-calls.ts';
 import { errorInBody } from './upstream-error.ts';
@@ -14,8 +15,8 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface ChatDecoder {
   /** Adds what the chunk says to `events`; throws `ApiError` where it carries an error. */
   take(chunk: unknown, events: ModelEvent[]): void;
-  /** The same for a chunk that says this text and nothing else. */
-  takeText(text: string, events: ModelEvent[]): void;
+  /** The same for a chunk that says this and nothing else. */
+  takeSaid(said: Said, events: ModelEvent[]): void;
   /** Adds the `finish` event; throws `upstream_truncated` where the upstream gave no sign of having finished. */
   end(events: ModelEvent[], sawDone: boolean): void;
 }
@@ -42,7 +43,8 @@ export function chatDecoder({ think = true } = {}): ChatDecoder {
       // The finish is told at the end of the stream: some upstreams repeat it, or write on after it.
       if (choice.finish_reason) finish = choice.finish_reason;
     },
-    takeText(text, events) {
+    takeSaid({ text, call }, events) {
+      if (call !== undefined) return takeCalls([{ index: call, function: { arguments: text } }], calls, tags, events);
       const told = events.length;
       takeText(text, undefined, tags, events);
       if (events.length > told) settleBefore(calls, events, told);

@@ -1,0 +1,173 @@
+/** Reads what chunks say that differ in little else, without parsing them: most of a stream is such chunks. */
+import { jsonIn } from '../json-text.ts';
+import { isRecord } from '../record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a chunk says that says one thing alone. */
+export interface Said {
+  readonly text: string;
+  /** The number of the call whose arguments the text goes on with; undefined where it is the answer's own. */
+  readonly call: number | undefined;
+}
+
+/** What the last chunks had in common. */
+export interface ChunkMemo {
+  /** What a chunk says that is as the learnt ones but for that; undefined for any other. */
+  read(data: string): Said | undefined;
+  /** Learns from a chunk that was parsed. */
+  learn(data: string, chunk: unknown): void;
+}
+
+/** The bytes on both sides of what a chunk says. */
+interface Sides {
+  readonly before: string;
+  readonly after: string;
+}
+
+/** The bytes of a chunk but for what it says, and but for the padding between `middle` and `after`, if there is a middle. */
+interface Frame extends Sides {
+  readonly middle: string;
+  readonly call: number | undefined;
+}
+
+/** Guesses that may turn out wrong before no more are made. */
+const MOST_WRONG = 8;
+
+/**
+ * Saves 1 to 2 µs of 3 for each event of a burst: the model server writes the same 200 bytes around every word, but for
+ * the padding with which OpenAI hides how long the word is. What it reads is exactly what parsing gives: a frame is
+ * proven by parsing it once, and text with anything but plain characters in it goes through `JSON.parse`.
+ */
+export function chunkMemo(): ChunkMemo {
+  let last: Sides | undefined;
+  let frame: Frame | undefined;
+  let wrong = 0;
+
+  return {
+    read(data) {
+      const literal = frame && literalIn(frame, data);
+      const text = literal === undefined ? undefined : textOf(literal);
+      return text === undefined ? undefined : { text, call: frame?.call };
+    },
+    learn(data, chunk) {
+      const said = wrong < MOST_WRONG ? saidIn(chunk) : undefined;
+      const sides = said && sidesOf(data, said);
+      if (!sides) return;
+      // Proof costs as much as parsing, so it is asked for what has come twice.
+      const guess = last?.before === sides.before ? guessOf(last, sides) : undefined;
+      last = sides;
+      frame = guess && proven(guess);
+      if (guess && !frame) wrong += 1;
+    },
+  };
+}
+
+/** The JSON text of what the chunk says; undefined where the rest is not the frame. */
+function literalIn({ before, middle, after }: Frame, data: string): string | undefined {
+  const tail = data.length - after.length;
+  const padding = middle === '' ? tail : data.lastIndexOf('"', tail - 1) + 1;
+  const end = padding - middle.length;
+  if (end < before.length) return undefined;
+  // Not `startsWith` and `endsWith`: V8 compares slices ten times as fast.
+  if (data.slice(0, before.length) !== before || data.slice(tail) !== after) return undefined;
+  if (padding < tail && UNPLAIN.test(data.slice(padding, tail))) return undefined;
+  return data.slice(end, padding) === middle ? data.slice(before.length, end) : undefined;
+}
+
+const UNPLAIN = /["\\\p{Cc}]/u;
+
+/** Undefined where it is not one whole JSON text. */
+function textOf(literal: string): string | undefined {
+  if (!UNPLAIN.test(literal)) return literal;
+  const text = jsonIn(`"${literal}"`);
+  return typeof text === 'string' ? text : undefined;
+}
+
+/** Where the text first stands by its key, be it the right place or not: the proof will tell. */
+function sidesOf(data: string, { call }: Said): Sides | undefined {
+  const key = (call === undefined ? /"content": ?"/ : /"arguments": ?"/).exec(data);
+  if (!key) return undefined;
+  const start = key.index + key[0].length;
+  return { before: data.slice(0, start), after: data.slice(endOfText(data, start)) };
+}
+
+function endOfText(data: string, start: number): number {
+  let end = data.indexOf('"', start);
+  while (end > start && isEscaped(data, end)) end = data.indexOf('"', end + 1);
+  return end < 0 ? data.length : end;
+}
+
+function isEscaped(data: string, at: number): boolean {
+  let before = at;
+  while (data[before - 1] === '\\') before -= 1;
+  return (at - before) % 2 === 1;
+}
+
+type Guess = Omit<Frame, 'call'>;
+
+/** What two chunks with the same bytes before their text have in common: all, or all but what is inside one string. */
+function guessOf({ before, after: one }: Sides, { after: other }: Sides): Guess | undefined {
+  if (one === other) return { before, middle: '', after: one };
+  let difference = 0;
+  while (one[difference] === other[difference]) difference += 1;
+  const start = one.lastIndexOf('"', difference - 1) + 1;
+  const after = fromQuote(one, start);
+  const isAllElse = start > 0 && after !== '' && fromQuote(other, start) === after;
+  return isAllElse ? { before, middle: one.slice(0, start), after } : undefined;
+}
+
+function fromQuote(text: string, start: number): string {
+  const quote = text.indexOf('"', start);
+  return quote < 0 ? '' : text.slice(quote);
+}
+
+/** The frame, where its bytes mean nothing but what the chunk says, and padding that nobody reads. */
+function proven({ before, middle, after }: Guess): Frame | undefined {
+  // Marks that are longer than the rest of the chunk can be found nowhere but where they were put.
+  const length = before.length + middle.length + after.length;
+  const [text, padding] = ['t'.repeat(length), middle === '' ? '' : 'p'.repeat(length)];
+  const chunk = jsonIn(before + text + middle + padding + after);
+  const said = saidIn(chunk);
+  if (said?.text !== text || (padding !== '' && !isUnread(chunk, padding))) return undefined;
+  return { before, middle, after, call: said.call };
+}
+
+/** The fields of a chunk that somebody here reads. */
+const READ = new Set(['id', 'object', 'created', 'model', 'choices', 'usage', 'x_groq', 'error', 'type']);
+
+function isUnread(chunk: unknown, value: string): boolean {
+  return isRecord(chunk) && Object.keys(chunk).some((name) => chunk[name] === value && !READ.has(name));
+}
+
+/** What the chunk says, where it says one thing and nothing else that anybody here reads. */
+function saidIn(chunk: unknown): Said | undefined {
+  const delta = deltaIn(chunk);
+  if (!delta) return undefined;
+  const { role: _, content, tool_calls: calls, ...others } = delta;
+  if (!Object.values(others).every(isEmpty)) return undefined;
+  if (isEmpty(calls)) return typeof content === 'string' ? { text: content, call: undefined } : undefined;
+  return isEmpty(content) ? argumentsIn(calls) : undefined;
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
+/** The delta of a chunk of which nothing else is read. */
+function deltaIn(chunk: unknown): Fields | undefined {
+  if (!isRecord(chunk) || chunk.usage || chunk.error || chunk.x_groq || chunk.type === 'error') return undefined;
+  if (chunk.object === 'error' || !Array.isArray(chunk.choices) || chunk.choices.length !== 1) return undefined;
+  const [choice] = chunk.choices;
+  if (!isRecord(choice) || (choice.index ?? 0) !== 0 || choice.finish_reason || choice.logprobs || choice.message)
+    return undefined;
+  return isRecord(choice.delta) ? choice.delta : undefined;
+}
+
+/** More of the arguments of one call that has a number, and whose id and name have come before. */
+function argumentsIn(calls: unknown): Said | undefined {
+  const [entry, ...others] = Array.isArray(calls) ? calls : [];
+  if (!isRecord(entry) || others.length > 0 || entry.id || entry.custom || !isRecord(entry.function)) return undefined;
+  const { name, arguments: text } = entry.function;
+  return typeof text === 'string' && !name && typeof entry.index === 'number' ? { text, call: entry.index } : undefined;
+}
