@@ -19,14 +19,6 @@ export function note(round: Round, chunk: Fields, events: readonly ModelEvent[])
   refuseTooLarge(round);
 }
 
-/** Remembers text that came alone. Throws `output_too_large`. */
-export function noteText(round: Round, text: string): void {
-  round.completion.bytes += Buffer.byteLength(text);
-  round.text += text;
-  round.completion.text += text;
-  refuseTooLarge(round);
-}
-
 function refuseTooLarge(round: Round): void {
   if (round.completion.bytes > round.rules.limits.outputBytes) throw tooLarge('a response');
 }

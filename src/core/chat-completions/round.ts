@@ -5,10 +5,10 @@ import { isRecord } from '../record.ts';
 import type { ModelEvent } from '../turn/events.ts';
 import { isDone } from '../upstream/chat-completions.ts';
 import { type ChatDecoder, chatDecoder } from '../upstream/chat-decoder.ts';
-import { type ChunkMemo, chunkMemo, type Said } from '../upstream/chunk-memo.ts';
+import { type ChunkMemo, chunkMemo } from '../upstream/chunk-memo.ts';
 import { callPieces, mayBeginCall } from './chunk.ts';
 import { begin, type ChatCall, type Completion, eventOf, noteTold, passedFrame, toldFrame } from './completion.ts';
-import { note, noteText } from './note-chunk.ts';
+import { note } from './note-chunk.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -81,8 +81,10 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
 /** Takes the data of one event; answers what may go to the client now. */
 export function takeData(round: Round, data: string): string {
   const said = passesUnread(round) ? round.memo.read(data) : undefined;
+  const events: ModelEvent[] = [];
   if (said) {
-    noteSaid(round, said);
+    round.decoder.takeSaid(said, events);
+    note(round, {}, events);
     return eventOf(data);
   }
   if (data === '') return '';
@@ -91,7 +93,6 @@ export function takeData(round: Round, data: string): string {
     return '';
   }
   const chunk = parse(data);
-  const events: ModelEvent[] = [];
   round.decoder.take(chunk, events);
   round.memo.learn(data, chunk);
   begin(round.completion, chunk);
@@ -101,14 +102,7 @@ export function takeData(round: Round, data: string): string {
 
 /** Whether a chunk that says one thing alone goes to the client as it is: no call waits for its owner, and the ids are the client's. */
 function passesUnread({ rewriting, held, completion }: Round): boolean {
-  return !rewriting && held.length === 0 && !completion.continued && completion.roleTold;
-}
-
-function noteSaid(round: Round, said: Said): void {
-  if (said.call === undefined) return noteText(round, said.text);
-  const events: ModelEvent[] = [];
-  round.decoder.takeSaid(said, events);
-  note(round, {}, events);
+  return !rewriting && held.length === 0 && !completion.continued;
 }
 
 /** Takes a whole answer, which a client that wants a stream is told of in chunks of ours. */
@@ -147,9 +141,11 @@ function parse(data: string): Fields {
 
 function release(round: Round, latest: Held): string {
   if (round.rewriting) return rewritten(round, latest);
+  // Every call is the client's, and nothing will ever have to be told of it in chunks of ours.
+  if (!round.rules.offersTools) return passedFrame(round.completion, latest.data, latest.chunk);
   round.held.push(latest);
   round.undecided = isUndecided(round.undecided, latest);
-  return round.rules.offersTools && round.undecided ? '' : flush(round);
+  return round.undecided ? '' : flush(round);
 }
 
 /** Only the last call can be: the decoder tells a call on when anything else comes. */

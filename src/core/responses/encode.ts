@@ -1,9 +1,10 @@
 /** Writes turn events as the frames of a Responses stream: a switch without memory. */
 import type { ShowItem } from '../code-outputs.ts';
-import type { Item, PartType } from '../items.ts';
+import type { PartType } from '../items.ts';
 import { DONE_FRAME, frame, HEARTBEAT_FRAME } from '../sse.ts';
 import type { CallType, TurnEnd, TurnEvent } from '../turn/events.ts';
 import { unreachable } from '../unreachable.ts';
+import { itemJson, jsonWith, listJson, logProbsJson, partJson, type Ready } from './item-json.ts';
 import { endedResource } from './resource.ts';
 
 /** How the host wants its events spelled. */
@@ -51,17 +52,17 @@ function encode(event: TurnEvent, options: EncodeOptions): string {
     case 'turn-progress':
       return startFrame(event, JSON.stringify(options.started));
     case 'turn-queued':
-      return lifecycle('queued', event.sequence, { ...options.started, status: 'queued' });
+      return lifecycle('queued', event.sequence, JSON.stringify({ ...options.started, status: 'queued' }));
     case 'turn-end':
-      return lifecycle(event.status, event.sequence, endedResource(options.started, event, options.show)) + DONE_FRAME;
+      return turnEnd(event, options) + DONE_FRAME;
     case 'item-start':
-      return itemFrame('added', event, event.item);
+      return itemFrame('added', event, JSON.stringify(event.item));
     case 'item-end':
-      return itemFrame('done', event, options.show(event.item));
+      return itemFrame('done', event, itemJson(options.show(event.item)));
     case 'part-start':
-      return partFrame('added', event);
+      return partFrame('added', event, JSON.stringify(event.part));
     case 'part-end':
-      return partFrame('done', event);
+      return partFrame('done', event, partJson(event.part));
     case 'text-end':
       return textEnd(event, options);
     case 'annotation':
@@ -95,16 +96,22 @@ function encode(event: TurnEvent, options: EncodeOptions): string {
 
 type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>;
 
-function lifecycle(name: TurnEnd['status'] | 'queued', sequence: number, response: unknown): string {
-  return frame({ type: `response.${name}`, sequence_number: sequence, response } as { type: string });
+function turnEnd(event: TurnEnd, { started, show }: EncodeOptions): string {
+  const response = endedResource(started, event, show);
+  const output = listJson(event.output, (item) => itemJson(show(item)));
+  return lifecycle(event.status, event.sequence, jsonWith(response, { output }));
 }
 
-function itemFrame(name: 'added' | 'done', { sequence, index }: Of<'item-start' | 'item-end'>, item: Item): string {
-  return written(`response.output_item.${name}`, { sequence_number: sequence, output_index: index, item });
+function lifecycle(name: TurnEnd['status'] | 'queued', sequence: number, response: string): string {
+  return written(`response.${name}`, { sequence_number: sequence }, { response });
 }
 
-function written(type: string, fields: object): string {
-  return frame({ type, ...fields });
+function itemFrame(name: 'added' | 'done', { sequence, index }: Of<'item-start' | 'item-end'>, item: string): string {
+  return written(`response.output_item.${name}`, { sequence_number: sequence, output_index: index }, { item });
+}
+
+function written(type: string, fields: object, ready?: Ready): string {
+  return ready ? `event: ${type}\ndata: ${jsonWith({ type, ...fields }, ready)}\n\n` : frame({ type, ...fields });
 }
 
 /** Where a part is: reasoning summaries are counted apart from content. */
@@ -113,12 +120,9 @@ function place({ sequence, index, itemId, partIndex }: Of<'part-start'> | Of<'te
   return { sequence_number: sequence, item_id: itemId, output_index: index, ...counted };
 }
 
-function partFrame(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>): string {
+function partFrame(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>, part: string): string {
   const kind = event.part.type === 'summary_text' ? 'reasoning_summary_part' : 'content_part';
-  return written(`response.${kind}.${name}`, {
-    ...place(event as Of<'part-start'>, event.part.type),
-    part: event.part,
-  });
+  return written(`response.${kind}.${name}`, place(event as Of<'part-start'>, event.part.type), { part });
 }
 
 const TEXT_EVENT: Readonly<Record<PartType, string>> = {
@@ -164,8 +168,9 @@ function logprobText(logprobs: readonly unknown[]): string {
 
 function textEnd(event: Of<'text-end'>, options: EncodeOptions): string {
   const { part, text, logprobs } = event;
-  const whole = part === 'refusal' ? { refusal: text } : part === 'output_text' ? { text, logprobs } : { text };
-  return written(`${textEvent(part, options)}.done`, { ...place(event, part), ...whole });
+  const whole = { ...place(event, part), ...(part === 'refusal' ? { refusal: text } : { text }) };
+  const ready = part === 'output_text' ? { logprobs: logProbsJson(logprobs) } : undefined;
+  return written(`${textEvent(part, options)}.done`, whole, ready);
 }
 
 function annotationFrame(event: Of<'annotation'>): string {

@@ -74,10 +74,10 @@ export interface OpenCall {
   readonly name: string;
   readonly owner: ToolOwner | undefined;
   readonly form: ToolForm | undefined;
-  readonly arguments: string;
+  arguments: string;
   /** The free text of a custom tool, or the code, as far as it can be told, and where the reading of it stands. */
-  readonly input: string;
-  readonly reading: TextField;
+  input: string;
+  reading: TextField;
   /** The request by which the user approved it. */
   readonly approvalRequestId?: string;
 }
@@ -90,7 +90,7 @@ export interface HeldCall {
 }
 
 /** A call of ours whose result is awaited. */
-export type WaitingCall = OpenCall & { readonly owner: ToolOwner };
+export type WaitingCall = Readonly<OpenCall> & { readonly owner: ToolOwner };
 
 /** A look into the web by the model's own server, which has not ended. */
 export interface OpenSearch {
@@ -117,7 +117,7 @@ export interface TurnState {
   readonly round: number;
   readonly output: readonly OutputItem[];
   readonly writing: Readonly<Writing> | undefined;
-  readonly calls: readonly OpenCall[];
+  readonly calls: readonly Readonly<OpenCall>[];
   readonly held: readonly HeldCall[];
   readonly waiting: readonly WaitingCall[];
   readonly searches: readonly OpenSearch[];
@@ -183,7 +183,8 @@ export function draftOf(state: TurnState): Draft {
     round: state.round,
     output: state.output.slice(),
     writing: writing && writingCopy(writing),
-    calls: state.calls.slice(),
+    // Once for a step, not for each of its deltas.
+    calls: state.calls.map((call) => ({ ...call })),
     held: state.held,
     waiting: state.waiting,
     searches: state.searches,

@@ -108,32 +108,30 @@ function unusedCallId(draft: Draft, id: string | undefined, index: number): stri
 }
 
 function writeArguments(draft: Draft, call: OpenCall, text: string): OpenCall {
-  const written = { ...call, arguments: call.arguments + text };
+  call.arguments += text;
   const field = textFieldOf(draft, call);
-  if (field) return writeInput(draft, call, written, field, text);
-  replace(draft, call, written);
-  tellArguments(draft, call, text);
-  return written;
+  if (field) writeInput(draft, call, field, text);
+  else tellArguments(draft, call, text);
+  return call;
 }
 
 /** The free text comes as the one string in the arguments, and is told as it can be read there. */
-function writeInput(draft: Draft, call: OpenCall, written: OpenCall, field: string, text: string): OpenCall {
+function writeInput(draft: Draft, call: OpenCall, field: string, text: string): void {
   const [reading, read] = readField(call.reading, field, text);
-  const next = { ...written, reading, input: call.input + read };
-  replace(draft, call, next);
+  call.reading = reading;
+  call.input += read;
   if (read !== '') tellArguments(draft, call, read);
-  return next;
-}
-
-function replace({ calls }: Draft, call: OpenCall, written: OpenCall): void {
-  const place = calls.lastIndexOf(call);
-  if (place >= 0) calls[place] = written;
 }
 
 function tellArguments(draft: Draft, call: OpenCall, text: string): void {
-  const { index, id: itemId } = call;
-  const delta = { index, itemId, call: shownAs(draft.plan, call), text };
-  draft.events.push({ type: 'arguments-delta', sequence: draft.sequence++, ...delta });
+  draft.events.push({
+    type: 'arguments-delta',
+    sequence: draft.sequence++,
+    index: call.index,
+    itemId: call.id,
+    call: shownAs(draft.plan, call),
+    text,
+  });
 }
 
 function tellCode(draft: Draft, { index, id: itemId }: OpenCall, state: CodeState): void {

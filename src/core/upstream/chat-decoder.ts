@@ -149,10 +149,14 @@ const NO_LOGPROBS: readonly LogProb[] = [];
 
 function readLogProbs(value: unknown): readonly LogProb[] {
   if (!isRecord(value) || !Array.isArray(value.content)) return NO_LOGPROBS;
-  return value.content.filter(isRecord).map((entry) => ({
-    ...readTopLogProb(entry),
-    top_logprobs: Array.isArray(entry.top_logprobs) ? entry.top_logprobs.filter(isRecord).map(readTopLogProb) : [],
-  }));
+  return value.content.filter(isRecord).map(readLogProb);
+}
+
+function readLogProb(entry: Fields): LogProb {
+  // Not by spreading, which costs as much as the rest.
+  const { token, logprob, bytes } = readTopLogProb(entry);
+  const top = entry.top_logprobs;
+  return { token, logprob, bytes, top_logprobs: Array.isArray(top) ? top.filter(isRecord).map(readTopLogProb) : [] };
 }
 
 /** Chat Completions allows `bytes: null`; the Responses wire wants the bytes. */

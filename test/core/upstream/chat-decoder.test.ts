@@ -195,7 +195,10 @@ describe('chatDecoder', () => {
   });
 
   it('[S-09] reads refusals, log probabilities with their bytes, and citations nested or flat', () => {
-    const logprobs = { content: [{ token: '€', logprob: -1, bytes: null, top_logprobs: [] }], refusal: null };
+    const logprobs = {
+      content: [{ token: '€', logprob: -1, bytes: null, top_logprobs: [{ token: 'E' }, null] }],
+      refusal: null,
+    };
     const citation = { url: 'https://example.com', title: 'E', start_index: 1, end_index: 2 };
     const annotations = [
       { type: 'url_citation', url_citation: citation },
@@ -206,7 +209,14 @@ describe('chatDecoder', () => {
       {
         type: 'text-delta',
         text: '€',
-        logprobs: [{ token: '€', logprob: -1, bytes: [0xe2, 0x82, 0xac], top_logprobs: [] }],
+        logprobs: [
+          {
+            token: '€',
+            logprob: -1,
+            bytes: [0xe2, 0x82, 0xac],
+            top_logprobs: [{ token: 'E', logprob: 0, bytes: [0x45] }],
+          },
+        ],
       },
       { type: 'refusal-delta', text: 'No.' },
       { type: 'annotation', annotation: { type: 'url_citation', ...citation } },

@@ -100,7 +100,8 @@ describe('chunkMemo', () => {
     const memo = chunkMemo();
     readAll(memo, [said('a'), said('b')]);
     const forged = said('MARK').replace('MARK', 'x","reasoning":"y');
-    expect(memo.read(forged)).toBeUndefined();
+    const torn = said('MARK').replace('"MARK"', '"');
+    expect([memo.read(forged), memo.read(torn)]).toEqual([undefined, undefined]);
   });
 
   it.each(['same', 'x', 't', 'p'])(
@@ -119,16 +120,12 @@ describe('chunkMemo', () => {
   });
 });
 
-/** One stretch of a stream: chunks that say words in the same way, with other words in the fields about them. */
-interface Stretch {
-  readonly make: (word: string, other: string) => Fields;
-  readonly write: (data: string) => string;
-  readonly words: readonly (readonly [string, string])[];
-}
+/** A chunk that says a word, with another one in a field about it. */
+type Make = (word: string, other: string) => Fields;
 
 const odd = fc.string({ unit: fc.constantFrom('a', ' ', '"', '\\', '\n', 'é', '😀', '\ud800', '}', '\u0000') });
 const plain = fc.string({ unit: fc.constantFrom('a', 'x'), maxLength: 3 });
-const make = fc.constantFrom<Stretch['make']>(
+const make = fc.constantFrom<Make>(
   (content) => chunk({ content }),
   (content) => chunk({ content, role: 'assistant' }, { usage: null }, { logprobs: null }),
   (content, p) => chunk({ content }, { obfuscation: p }),
@@ -145,18 +142,27 @@ const make = fc.constantFrom<Stretch['make']>(
   (text, name) => chunk({ tool_calls: [{ index: 0, id: name, function: { name, arguments: text } }] }),
   (text, name) => chunk({ tool_calls: [{ index: 1, id: text, function: { name, arguments: '' } }] }),
 );
-const write = fc.constantFrom<Stretch['write']>(
+const write = fc.constantFrom<(data: string) => string>(
   (data) => data,
   (data) => data.replaceAll('":', '": '),
   (data) => data.replace(/[^\0-\x7f]/g, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`),
 );
 const word = fc.oneof(plain, odd);
-const words = fc.array(fc.tuple(word, fc.oneof({ weight: 3, arbitrary: plain }, odd)), { maxLength: 8 });
+const other = fc.oneof({ weight: 3, arbitrary: plain }, odd);
+const role = JSON.stringify(chunk({ role: 'assistant', content: '' }));
+
+/** Streams of a few kinds of chunks, one kind mostly after itself. */
 const streams = fc
-  .array(fc.record<Stretch>({ make, write, words }), { maxLength: 5 })
-  .map((stretches) =>
-    stretches.flatMap(({ make, write, words }) => words.map((pair) => write(JSON.stringify(make(...pair))))),
-  );
+  .record({
+    first: fc.constantFrom([], [role]),
+    kinds: fc.array(make, { minLength: 1, maxLength: 3 }),
+    write,
+    said: fc.array(fc.tuple(fc.constantFrom(0, 0, 0, 0, 1, 2), word, other), { maxLength: 16 }),
+  })
+  .map(({ first, kinds, write, said }) => [
+    ...first,
+    ...said.map(([kind, word, other]) => write(JSON.stringify((kinds[kind] ?? kinds[0])?.(word, other)))),
+  ]);
 
 /** What each chunk said, and what an error ended it with. */
 function heard<Heard>(chunks: readonly string[], hear: (data: string) => Heard): readonly (Heard | string)[] {
@@ -213,7 +219,7 @@ describe('what the memo reads', () => {
       }),
       { numRuns: 2000 },
     );
-    expect(read).toBeGreaterThan(2000);
+    expect(read).toBeGreaterThan(1000);
   });
 
   it('[Q-03] [A-29] is for a client of Chat Completions what parsing gives, with tools of ours and without', () => {

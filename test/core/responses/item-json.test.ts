@@ -1,0 +1,40 @@
+/** Items and parts as JSON, written once. */
+import fc from 'fast-check';
+import type { Item, LogProb, Part } from '../../../src/core/items.ts';
+import { itemJson, jsonWith, listJson, logProbsJson, partJson } from '../../../src/core/responses/item-json.ts';
+
+const OUTPUT_TEXT = { type: 'output_text', annotations: [] } as const;
+
+const top = { token: fc.string(), logprob: fc.double(), bytes: fc.array(fc.nat(255)) };
+const logprobs = fc.array(fc.record<LogProb>({ ...top, top_logprobs: fc.array(fc.record(top)) }), { maxLength: 3 });
+const part = fc.oneof(
+  fc.tuple(fc.string(), logprobs).map(([text, logprobs]): Part => ({ ...OUTPUT_TEXT, text, logprobs })),
+  fc.string().map((refusal): Part => ({ type: 'refusal', refusal })),
+);
+const odd = fc.dictionary(fc.constantFrom('content', 'type', 'constructor', 'a'), fc.option(fc.jsonValue()));
+// The cast: whatever a model or a host's dialect makes of an item.
+const item = fc.oneof(
+  fc.record({ id: fc.string(), type: fc.constant('message'), content: fc.array(part, { maxLength: 2 }) }),
+  fc.record({ type: fc.constant('message'), content: fc.string(), status: fc.constant(undefined) }),
+  odd,
+) as fc.Arbitrary<Item>;
+
+describe('itemJson', () => {
+  it('[Q-03] is what JSON.stringify says of items, parts and log probabilities, the first time and the second', () => {
+    const written = fc.tuple(item, part, logprobs);
+    fc.assert(
+      fc.property(written, ([item, part, logprobs]) => {
+        const write = () => [itemJson(item), partJson(part), logProbsJson(logprobs), listJson([item, item], itemJson)];
+        const expected = [item, part, logprobs, [item, item]].map((each) => JSON.stringify(each));
+        expect([write(), write()]).toEqual([expected, expected]);
+      }),
+    );
+  });
+});
+
+describe('jsonWith', () => {
+  it('keeps the order of the fields, and leaves out what is undefined', () => {
+    const fields = { constructor: 1, a: 1, b: undefined, c: 'x' };
+    expect(jsonWith(fields, { a: '[2]', d: '{}' })).toBe('{"constructor":1,"a":[2],"c":"x","d":{}}');
+  });
+});
