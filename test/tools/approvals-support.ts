@@ -1,8 +1,8 @@
 /** Turns that end with requests for approval, and the ways in which clients answer them. */
-import type { CoreOptions, ToolProvider } from '../../src/index.ts';
+import { type CoreOptions, memoryStore, type ResponseStore, type ToolProvider } from '../../src/index.ts';
 import { askForJson, askForStream, post } from '../support/responses-client.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
-import { calls, chatBody, type Fields, providerOf, says, type ToolsApp } from './support.ts';
+import { calls, chatBody, deferred, type Fields, providerOf, says, type ToolsApp } from './support.ts';
 
 export const LETTER = '{"to": "Ann"}';
 export const QUESTION = { type: 'message', role: 'user', content: 'Go.' };
@@ -22,6 +22,20 @@ export function guardedMail() {
   const { provider, ran } = mailer();
   const options: CoreOptions = { tools: provider, approval: ({ name }) => name === 'send' };
   return { options, ran };
+}
+
+/** A store that gives a waiting call when it was asked for one so many times, to all at once. */
+export function findingTogether(times: number): ResponseStore {
+  const store = memoryStore();
+  const allFound = deferred();
+  let found = 0;
+  const get: ResponseStore['get'] = async (key) => {
+    const stored = await store.get(key);
+    if (key.id.startsWith('approval_') && ++found === times) allFound.resolve();
+    if (key.id.startsWith('approval_')) await allFound.promise;
+    return stored;
+  };
+  return { ...store, get };
 }
 
 /** The item that asks for approval. */

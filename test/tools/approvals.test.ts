@@ -1,11 +1,12 @@
 /** Calls that wait for the user's approval, over HTTP: shown, answered in every way clients have, and run once. */
-import { memoryStore, type ResponseStore } from '../../src/index.ts';
+import { memoryStore } from '../../src/index.ts';
 import { chatChunk } from '../../src/testing/index.ts';
 import { askForStream, post } from '../support/responses-client.ts';
 import {
   answered,
   answerTo,
   askToSend,
+  findingTogether,
   guardedMail,
   LETTER,
   mailer,
@@ -15,19 +16,7 @@ import {
   requestsIn,
   ways,
 } from './approvals-support.ts';
-import {
-  calls,
-  deferred,
-  play,
-  played,
-  says,
-  shape,
-  sinceUser,
-  streamOf,
-  told,
-  typesOf,
-  withTools,
-} from './support.ts';
+import { calls, play, played, says, shape, sinceUser, streamOf, told, typesOf, withTools } from './support.ts';
 
 /** Each over JSON and over SSE. */
 const IN_EVERY_WAY = ways.flatMap((way) => [
@@ -339,17 +328,8 @@ describe('an approval that does not count', () => {
   });
 
   it('[T-09] is each but one of several at the same time, though all were found to be good', async () => {
-    const store = memoryStore();
-    const allFound = deferred();
-    let found = 0;
-    const get: ResponseStore['get'] = async (key) => {
-      const stored = await store.get(key);
-      if (key.id.startsWith('approval_') && ++found === 5) allFound.resolve();
-      if (key.id.startsWith('approval_')) await allFound.promise;
-      return stored;
-    };
     const { options, ran } = guardedMail();
-    await withTools({ ...options, store: { ...store, get } }, async (app) => {
+    await withTools({ ...options, store: findingTogether(5) }, async (app) => {
       const { request } = await askToSend(app);
       app.fake.reply(says('Done.'));
       const input = [answerTo(request)];
