@@ -1,5 +1,5 @@
 /** Servers of tools that a request names, by their URL or by the label of one that the host has. */
-import { memoryStore, type StoredResponse } from '../../src/index.ts';
+import { type ApprovalQuestion, memoryStore, type StoredResponse } from '../../src/index.ts';
 import { post } from '../support/responses-client.ts';
 import { answered, answerTo, refused, requestIn, requestsIn } from './approvals-support.ts';
 import { entry, fakeRemote, trusted, URL_A, URL_B, URL_DOWN } from './remote-support.ts';
@@ -310,6 +310,26 @@ describe('a server by the label of one of the host’s', () => {
       tools: [entry('files', undefined, { require_approval: 'never' })],
     });
     expect(shape(response)).toEqual(['mcp_list_tools', 'mcp_approval_request write']);
+  });
+
+  it('[T-09] is told from one that only has its label, by the URL that the host’s policy is given', async () => {
+    let tools = [files];
+    const options = {
+      remoteMcp: fakeRemote().remoteMcp,
+      tools: () => tools,
+      approval: ({ server, url }: ApprovalQuestion) => !(server === 'files' && url === undefined),
+    };
+    await withTools(options, async (app) => {
+      app.fake.reply(calls(['call_a', 'write']), says('Done.'));
+      const own = await streamOf(app.url);
+      tools = [];
+      app.fake.reply(calls(['call_a', 'write']));
+      const other = await streamOf(app.url, { tools: [trusted('files', URL_A)] });
+      expect([shape(own.response)[1], shape(other.response)[1]]).toEqual([
+        'mcp_call write completed',
+        'mcp_approval_request write',
+      ]);
+    });
   });
 
   it('[T-09] is one that the host lets requests name', async () => {

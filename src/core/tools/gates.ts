@@ -7,7 +7,10 @@ import type { ProvidedTool, ToolCall } from './provider.ts';
 /** What a host decides by: the tool, as its provider lists it, and whose request it is. */
 export interface ApprovalQuestion
   extends Pick<ProvidedTool, 'server' | 'name' | 'annotations'>,
-    Pick<ToolCall, 'scope' | 'request'> {}
+    Pick<ToolCall, 'scope' | 'request'> {
+  /** The URL of a server that the request names, whose label is the client's to choose; undefined for the host's own. */
+  readonly url?: string;
+}
 
 /** Whether each call of the tool waits for the user's approval. */
 export type ApprovalPolicy = (tool: ApprovalQuestion) => boolean;
@@ -22,9 +25,10 @@ export function gatesOf(
   policy: ApprovalPolicy | undefined,
 ): Gates {
   const gates = new Map<string, 'host' | 'request'>();
-  for (const [modelName, { tool, needsApproval }] of offer) {
+  for (const [modelName, { tool, url, needsApproval }] of offer) {
     const { server, name, annotations } = tool;
-    const asked = { server, name, ...(annotations ? { annotations } : {}), scope, request };
+    const remote = url === undefined ? {} : { url };
+    const asked = { server, name, ...(annotations ? { annotations } : {}), ...remote, scope, request };
     if (policy && fromHost(() => policy(asked))) gates.set(modelName, 'host');
     else if (needsApproval) gates.set(modelName, 'request');
   }
