@@ -4,7 +4,7 @@ import type { PartType } from '../items.ts';
 import { DONE_FRAME, frame, HEARTBEAT_FRAME } from '../sse.ts';
 import type { CallType, TurnEnd, TurnEvent } from '../turn/events.ts';
 import { unreachable } from '../unreachable.ts';
-import { itemJson, jsonWith, listJson, logProbsJson, partJson, type Ready } from './item-json.ts';
+import { itemJson, jsonWith, listJson, logProbsJson, partJson } from './item-json.ts';
 import { endedResource } from './resource.ts';
 
 /** How the host wants its events spelled. */
@@ -97,21 +97,28 @@ function encode(event: TurnEvent, options: EncodeOptions): string {
 type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>;
 
 function turnEnd(event: TurnEnd, { started, show }: EncodeOptions): string {
-  const response = endedResource(started, event, show);
+  const response = endedResource(started, event);
   const output = listJson(event.output, (item) => itemJson(show(item)));
-  return lifecycle(event.status, event.sequence, jsonWith(response, { output }));
+  return lifecycle(event.status, event.sequence, jsonWith(response, 'output', output));
 }
 
 function lifecycle(name: TurnEnd['status'] | 'queued', sequence: number, response: string): string {
-  return written(`response.${name}`, { sequence_number: sequence }, { response });
+  return writtenWith(`response.${name}`, { sequence_number: sequence }, 'response', response);
 }
 
 function itemFrame(name: 'added' | 'done', { sequence, index }: Of<'item-start' | 'item-end'>, item: string): string {
-  return written(`response.output_item.${name}`, { sequence_number: sequence, output_index: index }, { item });
+  const fields = { sequence_number: sequence, output_index: index };
+  return writtenWith(`response.output_item.${name}`, fields, 'item', item);
 }
 
-function written(type: string, fields: object, ready?: Ready): string {
-  return ready ? `event: ${type}\ndata: ${jsonWith({ type, ...fields }, ready)}\n\n` : frame({ type, ...fields });
+function written(type: string, fields: object): string {
+  return frame({ type, ...fields });
+}
+
+/** The same with one more field, whose JSON is written. It stands last. */
+function writtenWith(type: string, fields: object, name: string, json: string): string {
+  const start = JSON.stringify({ type, ...fields }).slice(0, -1);
+  return `event: ${type}\ndata: ${start},"${name}":${json}}\n\n`;
 }
 
 /** Where a part is: reasoning summaries are counted apart from content. */
@@ -122,7 +129,7 @@ function place({ sequence, index, itemId, partIndex }: Of<'part-start'> | Of<'te
 
 function partFrame(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>, part: string): string {
   const kind = event.part.type === 'summary_text' ? 'reasoning_summary_part' : 'content_part';
-  return written(`response.${kind}.${name}`, place(event as Of<'part-start'>, event.part.type), { part });
+  return writtenWith(`response.${kind}.${name}`, place(event as Of<'part-start'>, event.part.type), 'part', part);
 }
 
 const TEXT_EVENT: Readonly<Record<PartType, string>> = {
@@ -168,9 +175,9 @@ function logprobText(logprobs: readonly unknown[]): string {
 
 function textEnd(event: Of<'text-end'>, options: EncodeOptions): string {
   const { part, text, logprobs } = event;
+  const name = `${textEvent(part, options)}.done`;
   const whole = { ...place(event, part), ...(part === 'refusal' ? { refusal: text } : { text }) };
-  const ready = part === 'output_text' ? { logprobs: logProbsJson(logprobs) } : undefined;
-  return written(`${textEvent(part, options)}.done`, whole, ready);
+  return part === 'output_text' ? writtenWith(name, whole, 'logprobs', logProbsJson(logprobs)) : written(name, whole);
 }
 
 function annotationFrame(event: Of<'annotation'>): string {

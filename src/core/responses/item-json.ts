@@ -1,26 +1,25 @@
 /** The JSON of items and of what is in them, each written once: the end of an answer tells all of it three or four times. */
+import { randomUUID } from 'node:crypto';
 import type { Item, LogProb, Part } from '../items.ts';
-
-/** JSON texts of an object's fields that have been written already, by their names. */
-export type Ready = Readonly<Record<string, string>>;
 
 /** By what was written, for as long as that is there. Nothing that is told is changed later. */
 const texts = new WeakMap<object, string>();
 
 /** What `JSON.stringify` says of it; with log probabilities, which are long, this halves what the end of an answer costs. */
 export function itemJson(item: Item): string {
-  if (item.type !== 'message' || !Array.isArray(item.content)) return writtenOnce(item);
-  return writtenOnce(item, { content: listJson(item.content, partJson) });
+  const parts = item.type === 'message' && Array.isArray(item.content) ? item.content : undefined;
+  return writtenOnce(item, () => (parts ? jsonWith(item, 'content', listJson(parts, partJson)) : JSON.stringify(item)));
 }
 
 /** The same of a part. */
 export function partJson(part: Part): string {
-  return part.type === 'output_text' ? writtenOnce(part, { logprobs: logProbsJson(part.logprobs) }) : writtenOnce(part);
+  if (part.type !== 'output_text' || part.logprobs.length === 0) return writtenOnce(part, () => JSON.stringify(part));
+  return writtenOnce(part, () => jsonWith(part, 'logprobs', logProbsJson(part.logprobs)));
 }
 
 /** The same of all log probabilities of a part. */
 export function logProbsJson(logprobs: readonly LogProb[]): string {
-  return logprobs.length === 0 ? '[]' : writtenOnce(logprobs);
+  return logprobs.length === 0 ? '[]' : writtenOnce(logprobs, () => JSON.stringify(logprobs));
 }
 
 /** The JSON of a list, by that of its members. */
@@ -28,18 +27,19 @@ export function listJson<Member>(members: readonly Member[], write: (member: Mem
   return `[${members.map(write).join()}]`;
 }
 
-/** The JSON of `{ ...fields, ...ready }`, where `ready` is written already. */
-export function jsonWith(fields: object, ready: Ready): string {
-  const members = Object.entries({ ...fields, ...ready }).filter(([, value]) => value !== undefined);
-  return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${readyOf(ready, name) ?? JSON.stringify(value)}`).join()}}`;
+/** Nobody can know it, so that it is found nowhere but where it was put. */
+const PLACE = randomUUID();
+const WRITTEN_PLACE = JSON.stringify(PLACE);
+
+/** The JSON of the fields with one more, or with another value of one, which is written already. */
+export function jsonWith(fields: object, name: string, json: string): string {
+  return JSON.stringify({ ...fields, [name]: PLACE }).replace(WRITTEN_PLACE, () => json);
 }
 
-function readyOf(ready: Ready, name: string): string | undefined {
-  return Object.hasOwn(ready, name) ? ready[name] : undefined;
-}
-
-function writtenOnce(value: object, ready?: Ready): string {
-  const text = texts.get(value) ?? (ready ? jsonWith(value, ready) : JSON.stringify(value));
+function writtenOnce(value: object, write: () => string): string {
+  const known = texts.get(value);
+  if (known !== undefined) return known;
+  const text = write();
   texts.set(value, text);
   return text;
 }

@@ -4,6 +4,7 @@ import type { ErrorBody } from '../../../src/core/errors.ts';
 import type { LogProb } from '../../../src/core/items.ts';
 import { type EncodeOptions, encodeBatch } from '../../../src/core/responses/encode.ts';
 import type { TurnEvent } from '../../../src/core/turn/events.ts';
+import { NO_USAGE } from '../../../src/core/turn/state.ts';
 
 const OPTIONS: EncodeOptions = {
   show: (item) => item,
@@ -52,6 +53,33 @@ describe('encodeBatch', () => {
   it('[M-08] spells the event among the heartbeats as the host wants it', () => {
     expect(encodeBatch([{ type: 'keepalive', sequence: 3 }], { ...OPTIONS, keepalive: 'ping' })).toBe(
       frame({ type: 'ping', sequence_number: 3 }),
+    );
+  });
+
+  it('[S-02] shows the client of each item what it is to be shown, when the item ends and when the turn does', () => {
+    const item = {
+      type: 'function_call',
+      id: 'fc_1',
+      status: 'completed',
+      call_id: 'c',
+      name: 'f',
+      arguments: '{}',
+    } as const;
+    const [how, usage] = [{ status: 'completed', reason: null, error: null, completedAt: 7 }, NO_USAGE] as const;
+    const batch: readonly TurnEvent[] = [
+      { type: 'item-end', sequence: 1, index: 0, item },
+      { type: 'turn-end', sequence: 2, ...how, output: [item], usage },
+    ];
+    const shown = { ...item, arguments: 'hidden' };
+    const response = { id: 'resp_1', status: 'completed', output: [shown], completed_at: 7 };
+    expect(encodeBatch(batch, { ...OPTIONS, show: () => shown })).toBe(
+      frame({ type: 'response.output_item.done', sequence_number: 1, output_index: 0, item: shown }) +
+        frame({
+          type: 'response.completed',
+          sequence_number: 2,
+          response: { ...response, error: null, incomplete_details: null, usage },
+        }) +
+        'data: [DONE]\n\n',
     );
   });
 

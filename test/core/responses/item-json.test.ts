@@ -35,6 +35,9 @@ describe('itemJson', () => {
 describe('jsonWith', () => {
   it('keeps the order of the fields, and leaves out what is undefined', () => {
     const fields = { constructor: 1, a: 1, b: undefined, c: 'x' };
-    expect(jsonWith(fields, { a: '[2]', d: '{}' })).toBe('{"constructor":1,"a":[2],"c":"x","d":{}}');
+    expect([jsonWith(fields, 'a', '["$&"]'), jsonWith(fields, 'd', '{}')]).toEqual([
+      '{"constructor":1,"a":["$&"],"c":"x"}',
+      '{"constructor":1,"a":1,"c":"x","d":{}}',
+    ]);
   });
 });
