@@ -5,7 +5,7 @@ import { isRecord } from '../record.ts';
 import type { ModelEvent } from '../turn/events.ts';
 import { isDone } from '../upstream/chat-completions.ts';
 import { type ChatDecoder, chatDecoder } from '../upstream/chat-decoder.ts';
-import { type ChunkMemo, chunkMemo } from '../upstream/chunk-memo.ts';
+import { type ChunkMemo, chunkMemo, type Said } from '../upstream/chunk-memo.ts';
 import { callPieces, mayBeginCall } from './chunk.ts';
 import { begin, type ChatCall, type Completion, eventOf, noteTold, passedFrame, toldFrame } from './completion.ts';
 import { note } from './note-chunk.ts';
@@ -81,18 +81,23 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
 /** Takes the data of one event; answers what may go to the client now. */
 export function takeData(round: Round, data: string): string {
   const said = passesUnread(round) ? round.memo.read(data) : undefined;
-  const events: ModelEvent[] = [];
-  if (said) {
-    round.decoder.takeSaid(said, events);
-    note(round, {}, events);
-    return eventOf(data);
-  }
+  if (said) return passUnread(round, data, said);
   if (data === '') return '';
-  if (isDone(data)) {
-    round.done = true;
-    return '';
-  }
+  if (!isDone(data)) return takeChunk(round, data);
+  round.done = true;
+  return '';
+}
+
+function passUnread(round: Round, data: string, said: Said): string {
+  const events: ModelEvent[] = [];
+  round.decoder.takeSaid(said, events);
+  note(round, {}, events);
+  return eventOf(data);
+}
+
+function takeChunk(round: Round, data: string): string {
   const chunk = parse(data);
+  const events: ModelEvent[] = [];
   round.decoder.take(chunk, events);
   round.memo.learn(data, chunk);
   begin(round.completion, chunk);
