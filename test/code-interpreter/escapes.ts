@@ -1,4 +1,4 @@
-/** Attempts to get out of the sandbox, each with what must come of it; run by `escapes.test.ts`. */
+/** Attempts to get out of the sandbox, each with what must come of it; run by `escapes.slow.test.ts`. */
 
 /** Where the bait lies. */
 export interface Bait {
