@@ -33,7 +33,7 @@ export interface Completion extends CompletionPlan {
   continued: boolean;
   /** The usage of the rounds that have ended. */
   usage: Fields | undefined;
-  /** The text of all rounds. */
+  /** The text of the rounds that have ended. */
   text: string;
   /** How much the model has written in all rounds, in UTF-8 bytes. */
   bytes: number;

@@ -1,4 +1,5 @@
 /** The body of the next model call: the messages so far, the model's calls and their results. */
+import { wholeText } from '../grown-text.ts';
 import type { ToolOutput } from '../items.ts';
 import { toolMessages } from '../upstream/chat-messages.ts';
 import type { ChatCall } from './completion.ts';
@@ -16,7 +17,7 @@ export interface AnsweredChatCall {
 
 /** The messages that a round adds: the model's own, with the calls named here, and their results. */
 export function roundMessages(round: Round, answered: readonly AnsweredChatCall[], legacy: boolean): readonly Fields[] {
-  const content = round.text === '' ? null : round.text;
+  const content = wholeText(round.said) || null;
   const thought = round.reasoningContent ? { reasoning_content: round.reasoning } : {};
   const said = { role: 'assistant', content, ...thought };
   const [first] = answered;

@@ -1,5 +1,6 @@
 /** Remembers what one model call says, within the limits on what it may. */
 import { ApiError } from '../errors.ts';
+import { grow } from '../grown-text.ts';
 import { isRecord } from '../record.ts';
 import type { ModelEvent } from '../turn/events.ts';
 import type { ChatCall } from './completion.ts';
@@ -25,10 +26,7 @@ function refuseTooLarge(round: Round): void {
 
 function noteEvent(round: Round, event: ModelEvent): void {
   if ('text' in event) round.completion.bytes += Buffer.byteLength(event.text);
-  if (event.type === 'text-delta') {
-    round.text += event.text;
-    round.completion.text += event.text;
-  }
+  if (event.type === 'text-delta') grow(round.said, event.text);
   if (event.type === 'reasoning-delta') round.reasoning += event.text;
   if (event.type === 'tool-call-delta') noteCall(round, event);
   if (event.type === 'finish') round.cutOff = event.reason !== 'stop';

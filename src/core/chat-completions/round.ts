@@ -1,5 +1,6 @@
 /** One model call of a completion: passed on as it comes, until it turns out to call a tool of ours. */
 import { ApiError } from '../errors.ts';
+import type { GrownText } from '../grown-text.ts';
 import type { Limits } from '../limits.ts';
 import { isRecord } from '../record.ts';
 import type { ModelEvent } from '../turn/events.ts';
@@ -42,7 +43,8 @@ export interface Round {
   undecided: boolean;
   /** Whether chunks are written anew, because the model server's own hold calls that are not the client's. */
   rewriting: boolean;
-  text: string;
+  /** The text of its answer. */
+  readonly said: GrownText;
   reasoning: string;
   /** Whether the reasoning came as `reasoning_content`, so that the model server knows that field. */
   reasoningContent: boolean;
@@ -67,7 +69,7 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
     held: [],
     undecided: false,
     rewriting: false,
-    text: '',
+    said: { text: '', tail: '' },
     reasoning: '',
     reasoningContent: false,
     usage: undefined,

@@ -1,4 +1,5 @@
 /** Runs a chat completion: the model, our tools, and the model again, until something is for the client. */
+import { wholeText } from '../grown-text.ts';
 import { mapped, only } from '../pieces.ts';
 import { DONE_FRAME } from '../sse.ts';
 import { type RoundLimits, type ToolRounds, toolRounds } from '../tools/rounds.ts';
@@ -102,6 +103,7 @@ async function afterRound(
   rounds: ToolRounds<ChatCall>,
 ): Promise<AfterRound> {
   const { completion } = turn;
+  completion.text += wholeText(round.said);
   if (round.usage) completion.usage = addUsage(completion.usage, round.usage);
   const owned = round.calls.filter((call) => call.owned && !round.cutOff);
   const clients = round.calls.filter((call) => !call.owned);
@@ -121,13 +123,13 @@ async function afterRound(
 async function keepRound(
   turn: ChatTurn,
   body: ChatBody,
-  { calls, text }: Round,
+  { calls, said }: Round,
   answered: readonly AnsweredChatCall[],
 ): Promise<void> {
   const before = body.messages.slice(turn.body.messages.length);
   // A legacy call has no id under which anything could be found again.
   if (turn.completion.legacy || (before.length === 0 && answered.length === 0)) return;
-  await turn.keepResults({ before, text, clients: calls.filter(({ owned }) => !owned), answered });
+  await turn.keepResults({ before, text: wholeText(said), clients: calls.filter(({ owned }) => !owned), answered });
 }
 
 function over(finishReason: string | undefined): AfterRound {

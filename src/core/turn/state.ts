@@ -1,4 +1,5 @@
 /** What a turn knows between two steps, and the copy of it that one step may change. */
+import type { GrownText } from '../grown-text.ts';
 import type { LogProb, OutputItem, Part, PartType, UrlCitation, WebSearchCallItem } from '../items.ts';
 import type { FinishReason, IncompleteReason, TurnEvent, Usage } from './events.ts';
 import type { TextField } from './text-field.ts';
@@ -44,13 +45,9 @@ export interface TurnPlan {
 }
 
 /** A part that is being written. */
-export interface OpenPart {
+export interface OpenPart extends GrownText {
   readonly type: PartType;
   readonly index: number;
-  /** The text but for its end. */
-  text: string;
-  /** Its end, in V8's tree of pieces. */
-  tail: string;
   annotations: List<UrlCitation> | undefined;
   logprobs: List<LogProb> | undefined;
 }

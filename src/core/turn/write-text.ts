@@ -1,4 +1,5 @@
 /** The machine's hand for words: messages and reasoning, their parts and deltas. */
+import { grow, wholeText } from '../grown-text.ts';
 import { outputItemId } from '../ids.ts';
 import type { ItemStatus, LogProb, OutputItem, Part, PartType, ReasoningItem, UrlCitation } from '../items.ts';
 import type { Draft, List, OpenPart, Writing } from './state.ts';
@@ -14,7 +15,7 @@ export function writeText(draft: Draft, type: PartType, text: string, logprobs =
   if (text === '' && logprobs.length === 0) return;
   const writing = openPart(draft, type);
   const { part } = writing;
-  addTo(part, text);
+  grow(part, text);
   if (logprobs.length > 0) part.logprobs = added(part.logprobs, logprobs);
   draft.events.push({
     type: 'text-delta',
@@ -122,23 +123,9 @@ function writtenItem(draft: Draft, writing: Writing, status: ItemStatus): Output
   return { id, type: 'reasoning', status, summary: [], content: parts };
 }
 
-/** Characters of the tail that are put together. */
-const PIECE = 4096;
-/** Looking for something in a text makes V8 put it together. */
-const ANYTHING = /^/;
-
-/** Put together in pieces: V8 keeps a text that grew word by word as a tree of words, which takes six times as much. */
-function addTo(part: OpenPart, text: string): void {
-  part.tail += text;
-  if (part.tail.length < PIECE) return;
-  ANYTHING.test(part.tail);
-  part.text += part.tail;
-  part.tail = '';
-}
-
 function wholePart(part: OpenPart): Part {
   const { type, annotations } = part;
-  const text = part.text + part.tail;
+  const text = wholeText(part);
   if (type === 'refusal') return { type, refusal: text };
   if (type === 'output_text') return { type, text, annotations: listed(annotations), logprobs: listed(part.logprobs) };
   return { type, text };
@@ -160,7 +147,7 @@ function closePart(draft: Draft, writing: Writing): void {
   const whole = wholePart(part);
   const place = { index: writing.index, itemId: writing.id, partIndex: part.index };
   const logprobs = whole.type === 'output_text' ? whole.logprobs : NO_LOGPROBS;
-  const ended = { ...place, part: part.type, text: part.text + part.tail, logprobs };
+  const ended = { ...place, part: part.type, text: wholeText(part), logprobs };
   draft.events.push({ type: 'text-end', sequence: draft.sequence++, ...ended });
   draft.events.push({ type: 'part-end', sequence: draft.sequence++, ...place, part: whole });
   writing.parts = [...writing.parts, whole];

@@ -1,6 +1,8 @@
 /** One model call: what goes on to the client at once, what waits, and what is written anew. */
+
 import { type Completion, newCompletion } from '../../../src/core/chat-completions/completion.ts';
 import { endRound, newRound, type Round, takeData, takeWhole } from '../../../src/core/chat-completions/round.ts';
+import { wholeText } from '../../../src/core/grown-text.ts';
 import { RULES } from './rules.ts';
 
 let completion: Completion;
@@ -124,7 +126,7 @@ describe('what is written anew', () => {
       ),
       '',
     ]);
-    expect([endRound(round), round.finishReason, round.text]).toEqual(['', 'tool_calls', 'Himore']);
+    expect([endRound(round), round.finishReason, wholeText(round.said)]).toEqual(['', 'tool_calls', 'Himore']);
   });
 
   it('[A-28] is a whole answer', () => {
