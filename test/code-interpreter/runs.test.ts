@@ -267,7 +267,7 @@ describe('a client that leaves', () => {
 });
 
 describe('the provider', () => {
-  it('[T-11] ends its containers when it is closed, and leaves the runtime to its owner', async () => {
+  it('[T-11, B-39] ends its containers when it is closed, and leaves a runtime of the host’s to its owner', async () => {
     const { tools } = interpreter();
     await withTools({ tools }, async ({ url, fake }) => {
       fake.reply(runs('1'), says('One.'));
