@@ -73,10 +73,13 @@ async function start(
   return { upstream, server, secrets: [KEY, host], close };
 }
 
+/** A stream that comes byte by byte is thousands of turns of the event loop. */
+const patiently = (name: string, run: () => Promise<void>) => it(name, run, 120_000);
+
 describe('chatCompletionsUpstream', () => {
-  upstreamContract({ it, describe, create: (play) => start(play, chatScript, chatCompletionsUpstream) });
+  upstreamContract({ it: patiently, describe, create: (play) => start(play, chatScript, chatCompletionsUpstream) });
 });
 
 describe('anthropicUpstream', () => {
-  upstreamContract({ it, describe, create: (play) => start(play, messagesScript, anthropicUpstream) });
+  upstreamContract({ it: patiently, describe, create: (play) => start(play, messagesScript, anthropicUpstream) });
 });
