@@ -45,7 +45,7 @@ async function wholeReply(turn: ChatTurn, told: TellEnd, life: Lifetime): Promis
   return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
 }
 
-type TellEnd = (status: 'completed' | 'failed') => undefined;
+type TellEnd = (status: 'completed' | 'failed') => void;
 
 /** Tells the host of the request now, and answers how to tell it of the end. The id is the request's: the model server's comes later. */
 function tellEnd({ body, completion }: ChatTurn, { requestId, scope }: Call, hooks: Hooks): TellEnd {
@@ -56,7 +56,6 @@ function tellEnd({ body, completion }: ChatTurn, { requestId, scope }: Call, hoo
   return (status) => {
     const usage = readUsage(completion.usage) ?? NO_USAGE;
     tell(hooks, 'onResponse', { ...info, status, usage, durationMs: Date.now() - began });
-    return undefined;
   };
 }
 
@@ -74,7 +73,10 @@ function guarded(turn: ChatTurn, told: TellEnd, life: Lifetime, settings: ChatSe
       started = true;
       return said;
     },
-    end: () => told('completed'),
+    end() {
+      told('completed');
+      return undefined;
+    },
     failed(error) {
       if (!started || hasLeft(life.signal)) throw error;
       const shown = toApiError(redacted(error, settings));

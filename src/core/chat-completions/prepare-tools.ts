@@ -26,7 +26,8 @@ export async function prepareChatTools(call: Call, settings: PrepareSettings): P
 
 function withoutGated(offer: Offer, call: Call, settings: PrepareSettings): Offer {
   const gates = gatesOf(offer, call, settings.approval);
-  for (const name of gates.keys()) noteOf(call, settings)({ code: 'tool_dropped', message: needsApproval(name) });
+  const note = noteOf(call, settings);
+  for (const name of gates.keys()) note({ code: 'tool_dropped', message: needsApproval(name) });
   return new Map([...offer].filter(([name]) => !gates.has(name)));
 }
 
