@@ -98,7 +98,7 @@ function apiOf(settings: CoreSettings, { routes, drain }: ApiRoutes): Api {
     const call = callOf(request);
     const read = await readRest(request, call.headers, params, bodyBytes).catch(toApiError);
     if (read instanceof ApiError) return refusal(read, settings)(call);
-    return endpoint({ ...call, ...read });
+    return endpoint({ ...call, params: read.params, body: read.body });
   }
 
   return {
@@ -122,8 +122,8 @@ type RawParams = Readonly<Record<string, string>>;
 function callOf({ query = {}, scope, signal, request, disconnect, ...asked }: ApiRequest): Call {
   const headers = isHeaders(asked.headers) ? asked.headers : headersFrom(asked.headers);
   const requestId = requestIdFrom(headers.get('x-request-id'));
-  const call = { body: undefined, params: {}, query, headers, scope: scope ?? scopeOf(headers), requestId };
-  return { ...call, signal, request, ...(disconnect ? { disconnect } : {}) };
+  const whose = { scope: scope ?? scopeOf(headers), requestId };
+  return { body: undefined, params: {}, query, headers, signal, request, context: undefined, disconnect, ...whose };
 }
 
 /** Not `instanceof`: polyfills and other realms have a `Headers` of their own. */
@@ -134,7 +134,7 @@ function isHeaders(headers: ApiRequest['headers']): headers is Headers {
 /** What the path names, and the body where there is one. Throws `ApiError`. */
 async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, limit: number) {
   const params = Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decoded(value)]));
-  if (request.method !== 'POST') return { params };
+  if (request.method !== 'POST') return { params, body: undefined };
   const { body, bytes } = request;
   if (!isJsonType(headers.get('content-type'), headers.get('origin'))) throw bodyErrors.otherType();
   return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limit) : body };

@@ -19,7 +19,7 @@ export interface Call {
   /** What has been done to the body already. */
   readonly context?: TurnContext | undefined;
   /** Cuts the client off, where it does not read its answer. */
-  readonly disconnect?: () => void;
+  readonly disconnect?: (() => void) | undefined;
 }
 
 /** Headers as Node has them. */

@@ -32,7 +32,7 @@ export function errorReplyTo(error: unknown, call: Call, { hooks }: Pick<CoreSet
 
 /** Every answer names its request. */
 export function withRequestId(reply: Reply, { requestId }: Call): Reply {
-  return { ...reply, headers: { ...reply.headers, 'x-request-id': requestId } };
+  return { ...reply, headers: { 'x-request-id': requestId, ...reply.headers } };
 }
 
 /** Answers a request that no other endpoint may see. */

@@ -26,7 +26,7 @@ export async function readJson(bytes: AsyncIterable<Uint8Array>, headers: Header
   refuseOtherCharsets(headers.get('content-type') ?? '');
   // Nothing has been read yet, so that the host can drop the body.
   if (Number(headers.get('content-length')) > limit) throw bodyErrors.tooLarge();
-  return parsed(await inflated(inflate, await readBytes(bytes, limit), limit));
+  return parseBody(await inflated(inflate, await readBytes(bytes, limit), limit));
 }
 
 type Inflate = (bytes: Uint8Array, options: { readonly maxOutputLength: number }) => Promise<Uint8Array>;
@@ -55,9 +55,22 @@ async function inflated(inflate: Inflate, bytes: Uint8Array, limit: number): Pro
 }
 
 function refuseOtherCharsets(type: string): void {
-  const charset = /;\s*charset="?([^\s";]+)/i.exec(type)?.[1] ?? 'utf-8';
-  if (/^utf-?8$/i.test(charset)) return;
+  const charset = charsetIn(type);
+  if (isUtf8(charset)) return;
   throw new ApiError('unsupported_media_type', `unsupported charset "${charset.toUpperCase()}"`);
+}
+
+function charsetIn(type: string): string {
+  return /;\s*charset="?([^\s";]+)/i.exec(type)?.[1] ?? 'utf-8';
+}
+
+function isUtf8(charset: string): boolean {
+  return /^utf-?8$/i.test(charset);
+}
+
+/** Whether a body of this type is in UTF-8. */
+export function isUtf8Type(type: string): boolean {
+  return isUtf8(charsetIn(type));
 }
 
 /** Reads to the end even where it is too long: to stop would cut the connection before the client has read the answer. */
@@ -76,10 +89,13 @@ async function readBytes(bytes: AsyncIterable<Uint8Array>, limit: number): Promi
   return Buffer.concat(pieces);
 }
 
-function parsed(bytes: Uint8Array): unknown {
+const utf8 = new TextDecoder();
+
+/** The body of these bytes; an empty one is `{}`. Throws `invalid_json`. */
+export function parseBody(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) return {};
   try {
-    return JSON.parse(new TextDecoder().decode(bytes));
+    return JSON.parse(utf8.decode(bytes));
   } catch (cause) {
     throw bodyErrors.malformed(cause);
   }

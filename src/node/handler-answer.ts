@@ -2,6 +2,7 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { PassThrough, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { Stop } from '../core/upstream/http.ts';
 
 /** A handler of Express, Connect or bare Node. */
 export type NodeHandler = (req: never, res: never, next: (error?: unknown) => void) => unknown;
@@ -22,15 +23,15 @@ export class HandlerFailed extends Error {
 
 /**
  * Resolves when the head of the handler's answer is written. Rejects with `HandlerFailed`, whose cause is what the
- * handler threw or passed to `next`, and with the signal's reason. Aborting closes the response, as a client would.
+ * handler threw or passed to `next`, and with the reason of `stop`, which closes the response, as a client would.
  */
 export function answerOf(
   handler: NodeHandler,
   req: IncomingMessage,
   res: ServerResponse,
-  signal: AbortSignal,
+  stop: Stop,
 ): Promise<HandlerAnswer> {
-  if (signal.aborted) return Promise.reject(signal.reason);
+  if (stop.aborted) return Promise.reject(stop.reason);
   // A later tick for each piece: a handler that only writes must be told to wait before it has written all.
   const body = new PassThrough({ transform: (bytes, _, done) => process.nextTick(done, null, bytes) });
   const { response, head } = capturing(req, res, body);
@@ -47,11 +48,11 @@ export function answerOf(
     // The casts: the handler takes what its framework gives it, and this is what the framework gave.
     new Promise((resolve) => resolve(handler(req as never, response as never, passed))).catch(fail);
     const leave = () => {
-      reject(signal.reason);
+      reject(stop.reason);
       response.destroy();
     };
-    signal.addEventListener('abort', leave, { once: true });
-    body.once('close', () => signal.removeEventListener('abort', leave));
+    stop.once('abort', leave);
+    body.once('close', () => stop.off('abort', leave));
   });
   return Promise.race([head, failed]);
 }

@@ -51,6 +51,7 @@ export function memoryRoom({ maxBytes, now }: { readonly maxBytes: number; reado
   function shelf<Value>(maxValues = Number.POSITIVE_INFINITY): Shelf<Value> {
     // A Map keeps the order of insertion, so its front is the oldest.
     const values = new Map<string, Kept<Value>>();
+    const oldest = frontOf(values);
 
     function find(key: string): Value | undefined {
       const found = values.get(key);
@@ -63,7 +64,7 @@ export function memoryRoom({ maxBytes, now }: { readonly maxBytes: number; reado
       checkFits(terms);
       drop(key);
       changes += 1;
-      values.set(key, { ...terms, value, rank: changes });
+      values.set(key, { value, rank: changes, ...terms });
       bytes += terms.bytes;
       makeRoom();
     }
@@ -75,7 +76,8 @@ export function memoryRoom({ maxBytes, now }: { readonly maxBytes: number; reado
 
     function trim(): void {
       const time = now();
-      for (const [key, { expiresAt }] of values) {
+      for (let front = oldest(); front; front = oldest()) {
+        const [key, { expiresAt }] = front;
         if (expiresAt > time && values.size <= maxValues) return;
         drop(key);
       }
@@ -84,8 +86,8 @@ export function memoryRoom({ maxBytes, now }: { readonly maxBytes: number; reado
     boards.push({
       clear: () => values.clear(),
       trim,
-      dropOldest: () => void drop(first(values.keys()) ?? ''),
-      oldestRank: () => first(values.values())?.rank ?? Number.POSITIVE_INFINITY,
+      dropOldest: () => void drop(oldest()?.[0] ?? ''),
+      oldestRank: () => oldest()?.[1].rank ?? Number.POSITIVE_INFINITY,
     });
     return {
       get size() {
@@ -119,7 +121,19 @@ function oldestOf(boards: readonly Board[]): Board | undefined {
   return boards.toSorted((one, other) => one.oldestRank() - other.oldestRank())[0];
 }
 
-function first<Value>(values: Iterable<Value>): Value | undefined {
-  for (const value of values) return value;
-  return undefined;
+/**
+ * Answers the oldest entry of a map again and again. It remembers where it has been: a new iterator has to pass all that
+ * was deleted at the front, which in a full store takes as long as writing the JSON.
+ */
+function frontOf<Value>(values: ReadonlyMap<string, Value>): () => readonly [string, Value] | undefined {
+  let order = values.entries();
+  let front = order.next();
+  return () => {
+    while (values.size > 0 && (front.done || values.get(front.value[0]) !== front.value[1])) {
+      // An iterator that has met the end stays there.
+      if (front.done) order = values.entries();
+      front = order.next();
+    }
+    return values.size > 0 ? front.value : undefined;
+  };
 }

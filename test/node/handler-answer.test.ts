@@ -1,17 +1,19 @@
 /** A handler of the host's, called in the place of a model server. */
+import { EventEmitter } from 'node:events';
 import express from 'express';
 import { answerOf } from '../../src/node/handler-answer.ts';
 import { listen } from '../chat/chat-app.ts';
 
 it('[P-10] calls no handler for a turn that has ended already', async () => {
   const reason = new Error('The client left.');
+  const stopped = Object.assign(new EventEmitter(), { aborted: true, reason });
   let called = 0;
   const handler = () => {
     called += 1;
   };
   const app = express();
   app.use(async (req, res) => {
-    const outcome = await answerOf(handler, req, res, AbortSignal.abort(reason)).catch((error: unknown) => error);
+    const outcome = await answerOf(handler, req, res, stopped).catch((error: unknown) => error);
     res.send(`${outcome === reason} ${called}`);
   });
   const { url, close } = await listen(app);

@@ -44,7 +44,7 @@ export interface Completion extends CompletionPlan {
 /** Before anything was said. */
 export function newCompletion(plan: CompletionPlan): Completion {
   const nothing = { head: undefined, roleTold: false, continued: false, usage: undefined, text: '', bytes: 0 };
-  return { ...plan, ...nothing, clientCalls: new Map() };
+  return { clientCalls: new Map(), ...nothing, ...plan };
 }
 
 /** Takes the id and the like from the first chunk that has an id: Azure's very first one has an empty one. */

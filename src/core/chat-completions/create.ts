@@ -55,7 +55,7 @@ function tellEnd({ body, completion }: ChatTurn, { requestId, scope }: Call, hoo
   tell(hooks, 'onRequest', info);
   return (status) => {
     const usage = readUsage(completion.usage) ?? NO_USAGE;
-    tell(hooks, 'onResponse', { ...info, status, usage, durationMs: Date.now() - began });
+    tell(hooks, 'onResponse', { status, usage, durationMs: Date.now() - began, ...info });
   };
 }
 

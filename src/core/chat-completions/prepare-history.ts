@@ -31,7 +31,7 @@ export async function prepareChatHistory(call: Call, settings: PrepareSettings):
   // Some servers count ids from 0 in every answer: only what stands behind the last calls can answer them.
   const loaded = (past ?? []).filter((message, at) => at < asked || !isAnswer(message, answers));
   const continued = { ...(previous ? rest : body), messages: [...(past ?? []), ...(own ?? [])] };
-  return { ...call, body: continued, context: { ...context, history: { previous, loaded } } };
+  return { ...call, body: continued, context: Object.assign({}, context, { history: { previous, loaded } }) };
 }
 
 function isText(value: unknown): value is string {

@@ -21,7 +21,7 @@ export async function prepareChatTools(call: Call, settings: PrepareSettings): P
   const offered = await offerTools(providers, chatToolNames(body), signal, noteOf(call, settings), requested);
   const offer = withoutGated(offered, call, settings);
   const tools = { offer, client };
-  return { ...call, body: withTools(body, offer), context: { ...context, tools } };
+  return { ...call, body: withTools(body, offer), context: Object.assign({}, context, { tools }) };
 }
 
 function withoutGated(offer: Offer, call: Call, settings: PrepareSettings): Offer {

@@ -110,13 +110,13 @@ async function afterRound(
   const answered: AnsweredChatCall[] = [];
   for await (const { call, outcome } of rounds.run(owned)) answered.push({ call, output: outcome.output });
   // The Chat wire's only word for an answer that was cut off.
-  if (rounds.stopped) return over('length');
+  if (rounds.stopped()) return over('length');
   if (clients.length > 0) await keepRound(turn, body, round, answered);
   if (owned.length === 0) return over(round.rewriting ? (round.finishReason ?? 'stop') : undefined);
   if (clients.length > 0) return over('tool_calls');
   completion.continued = true;
   const messages = roundMessages(round, answered, completion.legacy);
-  return { body: nextBody(body, messages, rounds.circling), finishReason: undefined };
+  return { body: nextBody(body, messages, rounds.circling()), finishReason: undefined };
 }
 
 /** What the rounds before said must come back too: the client has seen nothing of our calls and results in them. */

@@ -20,8 +20,11 @@ export interface ClientTools {
   readonly repeated: readonly string[];
 }
 
+const NO_TOOLS: ClientTools = { known: new Map(), unknown: [], repeated: [] };
+
 /** Reads the tools of a request; those of a namespace are taken out of it, since models know no namespaces. */
 export function readClientTools(tools: readonly Fields[]): ClientTools {
+  if (tools.length === 0) return NO_TOOLS;
   const known = new Map<string, ClientTool>();
   const unknown: string[] = [];
   const repeated: string[] = [];

@@ -9,7 +9,7 @@ import { heartbeatOf } from '../prepare/prepare.ts';
 import { jsonReply, type Reply, streamReply } from '../reply.ts';
 import type { TurnEnd, TurnEvent } from '../turn/events.ts';
 import { beginTurn } from '../turn/lifetime.ts';
-import { errorOf, observer } from '../turn/observe.ts';
+import { errorOf } from '../turn/observe.ts';
 import { runTurn } from '../turn/run-turn.ts';
 import { withFirst } from '../with-first.ts';
 import { type EncodeOptions, encodeBatch } from './encode.ts';
@@ -19,17 +19,17 @@ import { endedResource } from './resource.ts';
 /** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
 export async function createResponse(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
   const { hooks, reasoning, limits } = settings;
-  const { signal, leave } = beginTurn(call, limits.durationMs, turns);
+  const life = beginTurn(call, limits.durationMs, turns);
   try {
-    const { info, started, show, turn } = await prepareTurn(call, settings, signal);
+    const { info, started, show, turn } = await prepareTurn(call, settings, life);
     tell(hooks, 'onRequest', info);
-    const batches = runTurn({ ...turn, told: observer(info, hooks), leave });
+    const batches = runTurn(turn);
     const ownedTools = turn.plan.owners;
-    if (!info.stream) return { ...jsonReply(endedResource(started, await lastEvent(batches), show)), ownedTools };
+    if (!info.stream) return { ownedTools, ...jsonReply(endedResource(started, await lastEvent(batches), show)) };
     const keepalive = heartbeatOf(call, settings).style === 'ping' ? 'ping' : 'keepalive';
-    return { ...streamReply(await frames(batches, { started, reasoning, show, keepalive })), ownedTools };
+    return { ownedTools, ...streamReply(await frames(batches, { started, reasoning, show, keepalive })) };
   } catch (error) {
-    leave();
+    life.leave();
     throw error;
   }
 }

@@ -38,8 +38,7 @@ export function encodeBatch(events: readonly TurnEvent[], options: EncodeOptions
 }
 
 function startFrame({ type, sequence }: Of<'turn-start' | 'turn-progress'>, response: string): string {
-  const name = type === 'turn-start' ? 'response.created' : 'response.in_progress';
-  return `event: ${name}\ndata: {"type":"${name}","sequence_number":${sequence},"response":${response}}\n\n`;
+  return lifecycle(type === 'turn-start' ? 'created' : 'in_progress', sequence, response);
 }
 
 function encode(event: TurnEvent, options: EncodeOptions): string {
@@ -102,34 +101,37 @@ function turnEnd(event: TurnEnd, { started, show }: EncodeOptions): string {
   return lifecycle(event.status, event.sequence, jsonWith(response, 'output', output));
 }
 
-function lifecycle(name: TurnEnd['status'] | 'queued', sequence: number, response: string): string {
-  return writtenWith(`response.${name}`, { sequence_number: sequence }, 'response', response);
+type Lifecycle = TurnEnd['status'] | 'created' | 'queued' | 'in_progress';
+
+function lifecycle(name: Lifecycle, sequence: number, response: string): string {
+  return framed(`response.${name}`, sequence, `"response":${response}`);
 }
 
 function itemFrame(name: 'added' | 'done', { sequence, index }: Of<'item-start' | 'item-end'>, item: string): string {
-  const fields = { sequence_number: sequence, output_index: index };
-  return writtenWith(`response.output_item.${name}`, fields, 'item', item);
+  return framed(`response.output_item.${name}`, sequence, `"output_index":${index},"item":${item}`);
 }
 
 function written(type: string, fields: object): string {
   return frame({ type, ...fields });
 }
 
-/** The same with one more field, whose JSON is written. It stands last. */
-function writtenWith(type: string, fields: object, name: string, json: string): string {
-  const start = JSON.stringify({ type, ...fields }).slice(0, -1);
-  return `event: ${type}\ndata: ${start},"${name}":${json}}\n\n`;
+/** The same where the JSON of the other fields is written. */
+function framed(type: string, sequence: number, json: string): string {
+  return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},${json}}\n\n`;
 }
 
-/** Where a part is: reasoning summaries are counted apart from content. */
-function place({ sequence, index, itemId, partIndex }: Of<'part-start'> | Of<'text-end'>, type: PartType): object {
-  const counted = type === 'summary_text' ? { summary_index: partIndex } : { content_index: partIndex };
-  return { sequence_number: sequence, item_id: itemId, output_index: index, ...counted };
+/** Where a part is, as JSON without braces: reasoning summaries are counted apart from content. */
+function placeJson({ index, itemId, partIndex }: Place, type: PartType): string {
+  const counted = type === 'summary_text' ? 'summary_index' : 'content_index';
+  return `"item_id":"${itemId}","output_index":${index},"${counted}":${partIndex}`;
 }
+
+type Place = Pick<Of<'text-delta'>, 'index' | 'itemId' | 'partIndex'>;
 
 function partFrame(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>, part: string): string {
-  const kind = event.part.type === 'summary_text' ? 'reasoning_summary_part' : 'content_part';
-  return writtenWith(`response.${kind}.${name}`, place(event as Of<'part-start'>, event.part.type), 'part', part);
+  const { type } = event.part;
+  const kind = type === 'summary_text' ? 'reasoning_summary_part' : 'content_part';
+  return framed(`response.${kind}.${name}`, event.sequence, `${placeJson(event, type)},"part":${part}`);
 }
 
 const TEXT_EVENT: Readonly<Record<PartType, string>> = {
@@ -155,12 +157,11 @@ function isOf(frame: DeltaFrame, { itemId, partIndex }: Of<'text-delta'>): boole
   return frame.itemId === itemId && frame.partIndex === partIndex;
 }
 
-function deltaFrame({ itemId, partIndex, part, index }: Of<'text-delta'>, options: EncodeOptions): DeltaFrame {
+function deltaFrame(event: Of<'text-delta'>, options: EncodeOptions): DeltaFrame {
+  const { itemId, partIndex, part } = event;
   const type = `${textEvent(part, options)}.delta`;
-  const counted = part === 'summary_text' ? 'summary_index' : 'content_index';
   const before = `event: ${type}\ndata: {"type":"${type}","sequence_number":`;
-  const between = `,"item_id":"${itemId}","output_index":${index},"${counted}":${partIndex},"delta":`;
-  return { itemId, partIndex, before, between };
+  return { itemId, partIndex, before, between: `,${placeJson(event, part)},"delta":` };
 }
 
 /** Written by hand: with a whole JSON.stringify for each delta, framing costs more than all the rest. */
@@ -174,10 +175,10 @@ function logprobText(logprobs: readonly unknown[]): string {
 }
 
 function textEnd(event: Of<'text-end'>, options: EncodeOptions): string {
-  const { part, text, logprobs } = event;
-  const name = `${textEvent(part, options)}.done`;
-  const whole = { ...place(event, part), ...(part === 'refusal' ? { refusal: text } : { text }) };
-  return part === 'output_text' ? writtenWith(name, whole, 'logprobs', logProbsJson(logprobs)) : written(name, whole);
+  const { part, sequence, text, logprobs } = event;
+  const whole = `"${part === 'refusal' ? 'refusal' : 'text'}":${JSON.stringify(text)}`;
+  const after = part === 'output_text' ? `,"logprobs":${logProbsJson(logprobs)}` : '';
+  return framed(`${textEvent(part, options)}.done`, sequence, `${placeJson(event, part)},${whole}${after}`);
 }
 
 function annotationFrame(event: Of<'annotation'>): string {

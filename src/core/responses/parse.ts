@@ -34,11 +34,12 @@ function wholeItem(fields: Fields, seed: string, index: number): Item {
   const type = itemType(fields);
   const prefix = (Object.hasOwn(ID_PREFIX, type) && ID_PREFIX[type]) || 'item';
   const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(prefix, seed, index);
-  const item: Item = { ...fields, type, id };
-  if (type === 'message') return { ...item, status: item.status ?? 'completed', content: partsOf(item) };
+  const item: Item = Object.assign({}, fields, { type, id });
+  if (type === 'message')
+    return Object.assign({}, fields, { type, id, status: item.status ?? 'completed', content: partsOf(item) });
   if (type === 'additional_tools' && Array.isArray(item.tools))
     return { ...item, tools: additionalTools([item]).map(withoutSecrets) };
-  return type.endsWith('_output') ? { ...item, status: item.status ?? 'completed' } : item;
+  return type.endsWith('_output') ? Object.assign({}, item, { status: item.status ?? 'completed' }) : item;
 }
 
 function partsOf({ role, content }: Item): unknown {
@@ -182,11 +183,11 @@ export function modelRequest(body: CreateBody, items: readonly Item[], plan: Too
     promptCacheKey: body.prompt_cache_key,
     user: body.user,
   };
-  // Null means omitted; what is left are values of the right types.
-  const given = Object.fromEntries(
-    Object.entries(settings).filter(([, value]) => value !== undefined && value !== null),
-  );
-  return { ...(given as Partial<ModelRequest>), model: body.model, items, tools: plan.offered };
+  const request: Record<string, unknown> = { model: body.model, items, tools: plan.offered };
+  for (const [name, value] of Object.entries(settings))
+    if (value !== undefined && value !== null) request[name] = value;
+  // The cast: null means omitted, and what is left are values of the right types.
+  return request as unknown as ModelRequest;
 }
 
 type Format = NonNullable<NonNullable<CreateBody['text']>['format']>;

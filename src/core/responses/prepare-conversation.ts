@@ -50,12 +50,13 @@ export async function prepareConversation(
   const input = inputItems(ownInput(sent, history), seed);
   const conversation = [...(history.loaded as readonly Item[]), ...input];
   const window = contextWindow(conversation, (item) => opened(open(item.encrypted_content), pastIn(checked)));
-  return { call, body: { ...checked, ...pastOf(history) }, history, seed, input, conversation, window };
+  return { call, body: withPast(checked, history), history, seed, input, conversation, window };
 }
 
 /** What a middleware has loaded is the request's past too. */
-function pastOf({ previous, conversation }: LoadedHistory): Partial<CreateBody> {
-  return { ...(previous ? { previous_response_id: previous.id } : {}), ...(conversation ? { conversation } : {}) };
+function withPast(body: CreateBody, { previous, conversation }: LoadedHistory): CreateBody {
+  const past = previous ? { previous_response_id: previous.id } : {};
+  return Object.assign({}, body, past, conversation ? { conversation } : {});
 }
 
 /** Every one that is sent, also where a newer one stands for it: the client is told what is wrong, and where. */

@@ -27,7 +27,8 @@ export async function prepareHistory(call: Call, settings: PrepareSettings): Pro
     : await loadHistory(store, scope, idIn(body), limits.historyTurns);
   const own = ownItems(body.input);
   const input = await resolveReferences(store, scope, own, history.items, noteOf(call, settings));
-  const next = { ...context, history: { previous: history.previous, loaded: history.items, conversation } };
+  const found = { previous: history.previous, loaded: history.items, conversation };
+  const next = Object.assign({}, context, { history: found });
   if (!history.previous && !conversation)
     return { ...call, body: input === own ? body : { ...body, input }, context: next };
   return inherit({ ...call, body: continued(body, history, input) }, history.previous, next);

@@ -51,7 +51,9 @@ export async function prepareRequest(
   const runsCode = namesServing(offer, CODE_INTERPRETER).length > 0;
   const named = runsCode ? withNamedFiles(window.items, conversation) : window.items;
   const request = modelRequest(body, forModel(withDenied(named, answers), offer), tools);
-  return { ...prepared, call, offer, brought, tools, gates, answers, request };
+  const { history, seed } = prepared;
+  const found = { body, history, seed, input, conversation, window };
+  return { call, offer, brought, tools, gates, answers, request, ...found };
 }
 
 /** The items with the calls that the user denies now: some clients send the answer alone. */

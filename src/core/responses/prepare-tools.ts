@@ -24,7 +24,7 @@ export async function prepareTools(call: Call, settings: PrepareSettings): Promi
   const offered = await withNamedServers(call, { named: client ?? [], own, hosted }, settings);
   const offer = namedTools(offered, new Set(own.keys()), note);
   const tools = { offer, client };
-  return { ...call, body: withTools(body, tools), context: { ...context, tools } };
+  return { ...call, body: withTools(body, tools), context: Object.assign({}, context, { tools }) };
 }
 
 /** The body with the client's tools and the server's, some in the place of the client's; as it is where there are none. */

@@ -17,6 +17,8 @@ import { findOffered, newLists, ownersOf, serversNamed } from '../tools/offer.ts
 import { toolRunner } from '../tools/tool-runner.ts';
 import { workspaceOf } from '../tools/workspace.ts';
 import { extend, keepTurn } from '../turn/keep.ts';
+import type { Lifetime } from '../turn/lifetime.ts';
+import { observer } from '../turn/observe.ts';
 import type { Turn } from '../turn/run-turn.ts';
 import type { TurnPlan } from '../turn/state.ts';
 import { type PreparedRequest, prepareRequest } from './prepare-request.ts';
@@ -31,11 +33,15 @@ export interface PreparedTurn {
   readonly started: Fields;
   /** What the client is shown of an item. */
   readonly show: ShowItem;
-  readonly turn: Omit<Turn, 'told' | 'leave'>;
+  readonly turn: Turn;
 }
 
-/** Throws `ApiError` for what is wrong with the request; `signal` ends the turn. */
-export async function prepareTurn(given: Call, settings: CoreSettings, signal: AbortSignal): Promise<PreparedTurn> {
+/** Throws `ApiError` for what is wrong with the request; `life` ends the turn. */
+export async function prepareTurn(
+  given: Call,
+  settings: CoreSettings,
+  { signal, leave }: Lifetime,
+): Promise<PreparedTurn> {
   const { limits, upstream } = settings;
   const heartbeat = heartbeatOf(given, settings);
   const { scope, requestId } = given;
@@ -51,7 +57,8 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
   const continued = previous ? { previousId: previous.id } : {};
   const asking = { signal, headers: passedHeaders(call), limits, note };
 
-  const turn: PreparedTurn['turn'] = {
+  const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true };
+  const turn: Turn = {
     plan: planOf(prepared, workspace?.container, settings),
     // Strict Open Responses knows no item for them.
     lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(offer, conversation) : new Map(),
@@ -70,6 +77,8 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
     beatMs: body.stream ? heartbeat.intervalMs : undefined,
     beatComments: heartbeat.style === 'comment',
     now: () => Math.floor(Date.now() / 1000),
+    told: observer(info, settings.hooks),
+    leave,
     keep: async (end) => {
       const turn = { scope, id, ...continued, createdAt, input };
       // First what may be refused: a response that the client is told failed must not be found.
@@ -79,7 +88,6 @@ export async function prepareTurn(given: Call, settings: CoreSettings, signal: A
         await keepTurn(turn, endedResource(started, end), settings, requestId);
     },
   };
-  const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true };
   // The last thing that may be refused: an answer counts once.
   await useAnswers(answers, prepared, settings);
   return { info, started, show: itemShower(body.include), turn };

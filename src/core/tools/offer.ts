@@ -22,6 +22,9 @@ export interface OfferedTool {
 /** The server's own tools, by the name that the model knows. */
 export type Offer = ReadonlyMap<string, OfferedTool>;
 
+/** No tools at all, which is what most requests are offered. */
+const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
+
 /**
  * Asks every provider; one that fails is noted and left out. A client's tool of the same name wins. Tools that a request
  * must ask for are left out unless their type is among those `requested`.
@@ -43,6 +46,7 @@ export async function listTools(
   note: (note: Note) => void,
   requested: ReadonlySet<unknown> = new Set(),
 ): Promise<readonly OfferedTool[]> {
+  if (providers.length === 0) return [];
   const listed = await Promise.all(providers.map((provider) => toolsOf(provider, signal, note)));
   return listed.flat().filter(({ tool: { requestedBy } }) => requestedBy === undefined || requested.has(requestedBy));
 }
@@ -53,6 +57,7 @@ export function namedTools(
   clientNames: ReadonlySet<string>,
   note: (note: Note) => void,
 ): Offer {
+  if (tools.length === 0) return NOTHING;
   const shared = repeated(tools.map(({ tool }) => tool.name));
   const offer = new Map<string, OfferedTool>();
   for (const each of tools) {
@@ -141,6 +146,7 @@ export interface Terms {
 
 /** Whose each tool is. */
 export function ownersOf(offer: Offer, { gates, container }: Terms = {}): ReadonlyMap<string, ToolOwner> {
+  if (offer.size === 0) return NOTHING;
   const ownerOf = (name: string, tool: ProvidedTool): ToolOwner => ({
     server: tool.server,
     name: tool.name,
@@ -160,7 +166,7 @@ export function runsCode({ requestedBy }: ProvidedTool): boolean {
  * that the client has asked for itself.
  */
 export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyMap<string, readonly ListedTool[]> {
-  if (offer.size === 0) return new Map();
+  if (offer.size === 0) return NOTHING;
   const known = new Set(conversation.filter(({ type }) => type === 'mcp_list_tools').map((item) => item.server_label));
   const lists = new Map<string, ListedTool[]>();
   for (const { tool } of offer.values()) {

@@ -17,9 +17,9 @@ export interface ToolRounds<Call extends RoundCall> {
   /** Runs the calls of one round; calls past a limit are answered but not run. */
   run(calls: readonly Call[]): AsyncGenerator<{ readonly call: Call; readonly outcome: CallOutcome }>;
   /** The limit that was met: the model may not be asked again. */
-  readonly stopped: 'max_tool_iterations' | 'max_tool_calls' | undefined;
+  stopped(): 'max_tool_iterations' | 'max_tool_calls' | undefined;
   /** Whether the model goes round in circles and must answer without tools. */
-  readonly circling: boolean;
+  circling(): boolean;
 }
 
 /** Counts from nothing. `runCall` rejects only when the turn is aborted. */
@@ -30,7 +30,7 @@ export function toolRounds<Call extends RoundCall>(
   const repeats = repeatCounter(limits.repeatedCalls);
   let rounds = 0;
   let ran = 0;
-  let stopped: ToolRounds<Call>['stopped'];
+  let stopped: ReturnType<ToolRounds<Call>['stopped']>;
 
   return {
     async *run(calls) {
@@ -45,12 +45,8 @@ export function toolRounds<Call extends RoundCall>(
       for (const { call, pending } of running) yield { call, outcome: repeats.told(call, await pending) };
       for (const call of calls.slice(room)) yield { call, outcome: NOT_RUN };
     },
-    get stopped() {
-      return stopped;
-    },
-    get circling() {
-      return repeats.circling;
-    },
+    stopped: () => stopped,
+    circling: () => repeats.circling(),
   };
 }
 
@@ -79,9 +75,7 @@ function repeatCounter(limit: number) {
   let count = 0;
   let circling = false;
   return {
-    get circling() {
-      return circling;
-    },
+    circling: () => circling,
     /** The outcome as the model is told it. */
     told(call: RoundCall, outcome: CallOutcome): CallOutcome {
       const signature = JSON.stringify([call.name, call.arguments, outcome.output]);

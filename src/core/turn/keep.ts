@@ -27,7 +27,7 @@ export async function keepTurn(
 /** The turn as it is kept, with its final resource. */
 export function keptTurn(turn: Omit<StoredResponse, 'output' | 'resource'>, ended: Fields): StoredResponse {
   const { output, ...resource } = ended;
-  return { ...turn, output: output as readonly Item[], resource };
+  return { output: output as readonly Item[], resource, ...turn };
 }
 
 /** Puts anything that a later request needs; the one place that knows what a failing store means to the host. */

@@ -42,7 +42,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     const { waiting } = current();
     const outputs = new Map<number, ToolOutput>();
     yield resultsOf(rounds, waiting, outputs);
-    if (rounds.stopped) return undefined;
+    if (rounds.stopped()) return undefined;
     const written = current().output.slice(before);
     return written.some((item) => isClients(item, waiting)) ? undefined : modelView(written, waiting, outputs);
   }
@@ -59,7 +59,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     if (current().waiting.length === 0 || isCutOff(current())) return;
     const written = yield* ran(before);
     if (!written) return;
-    request = nextRequest(request, written, rounds.circling);
+    request = nextRequest(request, written, rounds.circling());
   }
 }
 
@@ -73,7 +73,8 @@ async function* resultsOf(
     outputs.set(call.index, outcome.output);
     yield [{ type: 'tool-result', index: call.index, ...outcome }];
   }
-  if (rounds.stopped) yield [{ type: 'stop', reason: rounds.stopped }];
+  const reason = rounds.stopped();
+  if (reason) yield [{ type: 'stop', reason }];
 }
 
 /**

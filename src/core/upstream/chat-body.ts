@@ -11,7 +11,7 @@ export interface BodyOptions extends MessageOptions {
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
 }
 
-/** The body, always asking for a stream and for its usage. Fields that were not asked for are absent. */
+/** The body, always asking for a stream and for its usage. Fields that were not asked for are undefined, so that no JSON has them. */
 export function toChatBody(request: ModelRequest, options: BodyOptions, skipped: (item: Item) => void): Fields {
   return {
     model: request.model,
@@ -19,23 +19,21 @@ export function toChatBody(request: ModelRequest, options: BodyOptions, skipped:
     stream: true,
     stream_options: { include_usage: true },
     ...toolFields(request),
-    ...present({
-      [options.maxTokensField]: request.maxOutputTokens,
-      temperature: request.temperature,
-      top_p: request.topP,
-      presence_penalty: request.presencePenalty,
-      frequency_penalty: request.frequencyPenalty,
-      logprobs: request.topLogprobs === undefined ? undefined : true,
-      top_logprobs: request.topLogprobs || undefined,
-      response_format: responseFormat(request.textFormat),
-      verbosity: request.verbosity,
-      reasoning_effort: request.reasoningEffort,
-      metadata: request.metadata,
-      service_tier: request.serviceTier,
-      safety_identifier: request.safetyIdentifier,
-      prompt_cache_key: request.promptCacheKey,
-      user: request.user,
-    }),
+    [options.maxTokensField]: request.maxOutputTokens,
+    temperature: request.temperature,
+    top_p: request.topP,
+    presence_penalty: request.presencePenalty,
+    frequency_penalty: request.frequencyPenalty,
+    logprobs: request.topLogprobs === undefined ? undefined : true,
+    top_logprobs: request.topLogprobs || undefined,
+    response_format: responseFormat(request.textFormat),
+    verbosity: request.verbosity,
+    reasoning_effort: request.reasoningEffort,
+    metadata: request.metadata,
+    service_tier: request.serviceTier,
+    safety_identifier: request.safetyIdentifier,
+    prompt_cache_key: request.promptCacheKey,
+    user: request.user,
   };
 }
 
@@ -44,12 +42,12 @@ function toolFields({ tools, toolChoice, parallelToolCalls }: ModelRequest): Fie
   if (tools.length === 0) return {};
   const choice =
     typeof toolChoice === 'object' ? { type: 'function', function: { name: toolChoice.name } } : toolChoice;
-  return { tools: tools.map(chatTool), ...present({ tool_choice: choice, parallel_tool_calls: parallelToolCalls }) };
+  return { tools: tools.map(chatTool), tool_choice: choice, parallel_tool_calls: parallelToolCalls };
 }
 
 function chatTool({ name, description, parameters, strict }: ToolDefinition): Fields {
   const schema = parameters ?? { type: 'object', properties: {} };
-  return { type: 'function', function: { name, ...present({ description, parameters: schema, strict }) } };
+  return { type: 'function', function: { name, description, parameters: schema, strict } };
 }
 
 function responseFormat(format: TextFormat | undefined): Fields | undefined {
@@ -57,8 +55,4 @@ function responseFormat(format: TextFormat | undefined): Fields | undefined {
   if (format.type === 'json_object') return { type: 'json_object' };
   const { type, ...schema } = format;
   return { type, json_schema: schema };
-}
-
-function present(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

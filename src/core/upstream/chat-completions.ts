@@ -34,7 +34,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
 
   function chat(body: Fields, call: UpstreamCall): Pieces<ChatBatch> {
     const request = { path: '/chat/completions', headers: headersFor(call), body: JSON.stringify(body) };
-    return exchange(client, { ...request, isLast: isDone, shown: scrub }, call);
+    return exchange(client, { isLast: isDone, shown: scrub, ...request }, call);
   }
 
   function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {

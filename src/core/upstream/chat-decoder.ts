@@ -97,7 +97,7 @@ function takeDelta(
 
 /** A call that waits for its arguments began before what was just said, so it is told on first. */
 function settleBefore(calls: ToolCalls, events: ModelEvent[], told: number): void {
-  if (!calls.waiting) return;
+  if (!calls.waiting()) return;
   const said = events.splice(told);
   calls.settle(events);
   events.push(...said);
@@ -141,7 +141,7 @@ function thinkingOf(thinking: unknown): readonly ModelEvent[] {
 function takeText(text: string, logprobs: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
   const read = readLogProbs(logprobs);
   if (text === '' && read.length === 0) return;
-  if (tags && !tags.done) tags.take(text, read, events);
+  if (tags && !tags.done()) tags.take(text, read, events);
   else events.push(textDelta(text, read));
 }
 

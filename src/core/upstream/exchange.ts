@@ -32,7 +32,7 @@ const QUIET_MS = 1000;
  */
 export function exchange(
   client: HttpClient,
-  { isLast, shown = (error) => error, ...request }: ExchangeRequest,
+  { path, headers, body, isLast, shown = (error) => error }: ExchangeRequest,
   { signal, limits }: UpstreamCall,
 ): Pieces<AnswerBatch> {
   let sink: Sink<AnswerBatch>;
@@ -56,7 +56,7 @@ export function exchange(
   };
   const open = async () => {
     watch = watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
-    const answer = await client.send({ ...request, method: 'POST', signal: watch.signal });
+    const answer = await client.send({ method: 'POST', path, headers, body, stop: watch.call });
     if (isJson(answer)) return last({ whole: true, data: [await readWhole(answer.body)] });
     contentType = answer.contentType;
     inbox = openInbox(answer.body, { eventBytes: limits.eventBytes, quietMs: QUIET_MS, onBytes: watch.heard });
@@ -102,7 +102,8 @@ export async function fetchJson(
 ): Promise<unknown> {
   const watch = watchdog(call.signal, call.limits.firstByteTimeoutMs, call.limits.idleTimeoutMs);
   try {
-    const answer = await client.send({ ...request, method: 'GET', signal: watch.signal });
+    const { path, headers } = request;
+    const answer = await client.send({ method: 'GET', path, headers, stop: watch.call });
     return parseJson(await readWhole(answer.body));
   } catch (error) {
     throw broken(error, watch);
@@ -126,7 +127,7 @@ function isJson({ contentType }: HttpAnswer): boolean {
 
 /** What really happened: the caller left, time ran out, or the connection broke in mid-answer. */
 function broken(error: unknown, watch: Watchdog): unknown {
-  if (watch.signal.aborted) return watch.signal.reason;
+  if (watch.call.aborted) return watch.call.reason;
   if (error instanceof ApiError) return error;
   return new ApiError('upstream_truncated', 'The connection to the model server broke.', { cause: error });
 }

@@ -71,17 +71,14 @@ export function requestHeaders(
   key: Readonly<Record<string, string>>,
   client: Headers,
 ): Readonly<Record<string, string>> {
-  const forwarded = forwardHeaders.flatMap((name) => {
+  const sent: Record<string, string> = {};
+  for (const name of forwardHeaders) {
     const value = client.get(name);
-    return value === null ? [] : [[name.toLowerCase(), value] as const];
-  });
-  return {
-    ...Object.fromEntries(forwarded),
-    'content-type': 'application/json',
-    accept: 'text/event-stream, application/json',
-    ...key,
-    ...lowerCased(typeof headers === 'function' ? headers(client) : headers),
-  };
+    if (value !== null) sent[name.toLowerCase()] = value;
+  }
+  sent['content-type'] = 'application/json';
+  sent.accept = 'text/event-stream, application/json';
+  return Object.assign(sent, key, lowerCased(typeof headers === 'function' ? headers(client) : headers));
 }
 
 function lowerCased(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

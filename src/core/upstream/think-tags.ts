@@ -10,7 +10,7 @@ const LONGEST_BLANK = 1024;
 /** Takes text piece by piece; what could still be a tag is held back until the next piece. */
 export interface ThinkTags {
   /** Whether text now passes through untouched, so that the caller may skip this step. */
-  readonly done: boolean;
+  done(): boolean;
   take(text: string, logprobs: readonly LogProb[], events: ModelEvent[]): void;
   /** Gives out what was held back. */
   end(events: ModelEvent[]): void;
@@ -52,9 +52,7 @@ export function thinkTags(): ThinkTags {
   }
 
   return {
-    get done() {
-      return mode === 'answer';
-    },
+    done: () => mode === 'answer',
     take(text, logprobs, events) {
       if (mode !== 'thinking') heldLogprobs = [...heldLogprobs, ...logprobs];
       if (mode === 'answer') return answer(text, events);

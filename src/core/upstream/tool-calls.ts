@@ -33,7 +33,7 @@ export interface ToolCalls {
   /** Tells on the calls that still wait for arguments; to be called before anything else is said, and at the end. */
   settle(events: ModelEvent[]): void;
   /** Whether any call waits for its arguments. */
-  readonly waiting: boolean;
+  waiting(): boolean;
 }
 
 /** The calls of one model call. */
@@ -77,9 +77,7 @@ export function toolCalls(): ToolCalls {
       }
     },
     settle,
-    get waiting() {
-      return waiting.size > 0;
-    },
+    waiting: () => waiting.size > 0,
   };
 }
 

@@ -102,9 +102,9 @@ describe('the limit of rounds', () => {
   it('[T-02, A-30] runs as many as it says, and no call of the next', async () => {
     const rounds = echoing({ toolIterations: 2 });
     const told = [await round(rounds, 'a'), await round(rounds, 'b', 'c')];
-    const before = rounds.stopped;
+    const before = rounds.stopped();
     told.push(await round(rounds, 'd', 'e'));
-    expect({ before, told, after: rounds.stopped }).toEqual({
+    expect({ before, told, after: rounds.stopped() }).toEqual({
       before: undefined,
       told: [['a: a'], ['b: b', 'c: c'], [`d: ${NOT_RUN} (failed)`, `e: ${NOT_RUN} (failed)`]],
       after: 'max_tool_iterations',
@@ -116,9 +116,9 @@ describe('the limit of calls', () => {
   it('[B-27, T-02] runs as many as it says, over all rounds, and tells the rest that they did not run', async () => {
     const rounds = echoing({ toolCalls: 3 });
     const told = [await round(rounds, 'a', 'b')];
-    const before = rounds.stopped;
+    const before = rounds.stopped();
     told.push(await round(rounds, 'c', 'd'));
-    expect({ before, told, after: rounds.stopped }).toEqual({
+    expect({ before, told, after: rounds.stopped() }).toEqual({
       before: undefined,
       told: [
         ['a: a', 'b: b'],
@@ -131,8 +131,8 @@ describe('the limit of calls', () => {
   it('[B-27, T-02] is not met by the last call that it allows', async () => {
     const rounds = echoing({ toolCalls: 2 });
     const told = await round(rounds, 'a', 'b');
-    const before = rounds.stopped;
-    expect({ told, before, next: await round(rounds, 'c'), after: rounds.stopped }).toEqual({
+    const before = rounds.stopped();
+    expect({ told, before, next: await round(rounds, 'c'), after: rounds.stopped() }).toEqual({
       told: ['a: a', 'b: b'],
       before: undefined,
       next: [`c: ${NOT_RUN} (failed)`],
@@ -144,7 +144,7 @@ describe('the limit of calls', () => {
     const rounds = echoing({ toolIterations: 1, toolCalls: 1 });
     await round(rounds, 'a');
     await round(rounds, 'b');
-    expect(rounds.stopped).toBe('max_tool_iterations');
+    expect(rounds.stopped()).toBe('max_tool_iterations');
   });
 });
 
@@ -155,7 +155,7 @@ describe('the same call again and again', () => {
   it('[T-12] is noted in the result from the third time on, and the model goes round in circles', async () => {
     const rounds = echoing({});
     const seen: unknown[] = [];
-    for (let count = 1; count <= 4; count += 1) seen.push([await round(rounds, 'a'), rounds.circling]);
+    for (let count = 1; count <= 4; count += 1) seen.push([await round(rounds, 'a'), rounds.circling()]);
     expect(seen).toEqual([
       [['a: a'], false],
       [['a: a'], false],
@@ -166,7 +166,7 @@ describe('the same call again and again', () => {
 
   it('[T-12] counts as such within one round, too', async () => {
     const rounds = echoing({ repeatedCalls: 2 });
-    expect([await round(rounds, 'a', 'a'), rounds.circling]).toEqual([['a: a', `a: a\n${note('a', 2)}`], true]);
+    expect([await round(rounds, 'a', 'a'), rounds.circling()]).toEqual([['a: a', `a: a\n${note('a', 2)}`], true]);
   });
 
   it('[T-12] is noted as a part of its own where the result has parts', async () => {
@@ -183,13 +183,13 @@ describe('the same call again and again', () => {
   ])('[T-12] starts anew after %s', async (_, calls) => {
     const rounds = echoing({});
     for (const one of calls) await round(rounds, one);
-    expect(rounds.circling).toBe(false);
+    expect(rounds.circling()).toBe(false);
   });
 
   it('[T-12] does not count where the result is another each time', async () => {
     let count = 0;
     const rounds = toolRounds<RoundCall>(LIMITS, () => Promise.resolve(ok(String(count++))));
     for (let time = 0; time < 5; time += 1) await round(rounds, 'poll');
-    expect(rounds.circling).toBe(false);
+    expect(rounds.circling()).toBe(false);
   });
 });

@@ -63,7 +63,7 @@ describe('thinkTags', () => {
     const events: ModelEvent[] = [];
     const steps = ['<think>Hm', '</think>Y', 'es'].map((piece) => {
       tags.take(piece, [], events);
-      return [tags.done, events.splice(0)];
+      return [tags.done(), events.splice(0)];
     });
     expect(steps).toEqual([
       [false, [{ type: 'reasoning-delta', text: 'Hm' }]],
