@@ -7,6 +7,7 @@ import { tell } from './hooks.ts';
 import { HostError, ownError } from './host-error.ts';
 import type { CoreSettings } from './options.ts';
 import { errorReply, jsonReply, type Reply } from './reply.ts';
+import { hasLeft } from './turn/lifetime.ts';
 
 /** One endpoint. It answers errors itself; it throws only where the client has left, or with what the host's own functions threw. */
 export type Endpoint = (call: Call) => Promise<Reply>;
@@ -15,7 +16,7 @@ export type Endpoint = (call: Call) => Promise<Reply>;
 export function answered(endpoint: Endpoint, settings: CoreSettings): Endpoint {
   return async (call) => {
     const reply = await endpoint(call).catch((error: unknown) => {
-      if (call.signal.aborted || error instanceof HostError) throw ownError(error);
+      if (hasLeft(call.signal) || error instanceof HostError) throw ownError(error);
       return errorReplyTo(error, call, settings);
     });
     return inDialect(withRequestId(reply, call), settings.dialectOf(call.request));

@@ -1,6 +1,7 @@
 /** Runs an endpoint as an Express handler. */
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Endpoint } from '../core/endpoint.ts';
+import { hasLeft } from '../core/turn/lifetime.ts';
 import { keepContext } from '../node/node-call.ts';
 import { respond } from '../node/respond.ts';
 import { callOf, type Scope } from './call-of.ts';
@@ -19,5 +20,5 @@ export function run(endpoint: Endpoint, req: Request, res: Response, next: NextF
   endpoint(call)
     .then((reply) => respond(res, reply))
     // Express 4 does not see rejections. Nobody is left to tell where the client has gone.
-    .catch((error) => (call.signal.aborted ? undefined : next(error)));
+    .catch((error) => (hasLeft(call.signal) || res.destroyed ? undefined : next(error)));
 }

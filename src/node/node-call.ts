@@ -15,6 +15,7 @@ export type ScopeOf<Req> = (req: Req) => string;
 export function nodeCall<Req extends NodeRequest>(req: Req, res: ServerResponse, scope?: ScopeOf<Req>): Call {
   const context = contextOf(res);
   const headers = headersFrom(req.headers);
+  const left = leavingOf(res);
   return {
     body: req.body,
     params: {},
@@ -22,25 +23,26 @@ export function nodeCall<Req extends NodeRequest>(req: Req, res: ServerResponse,
     headers,
     scope: scope ? checkedScope(scope(req)) : (context.scope ?? scopeOf(headers)),
     requestId: context.requestId ?? requestIdFrom(req.headers['x-request-id']),
-    signal: leavingOf(res),
+    signal: left.signal,
+    abort: (reason) => left.abort(reason),
     request: req,
     context,
     disconnect: () => res.destroy(),
   };
 }
 
-const leaving = new WeakMap<ServerResponse, AbortSignal>();
+const leaving = new WeakMap<ServerResponse, AbortController>();
 
 /** Aborted when the client leaves before the answer is finished; one listener for all who ask. */
-function leavingOf(res: ServerResponse): AbortSignal {
+function leavingOf(res: ServerResponse): AbortController {
   const known = leaving.get(res);
   if (known) return known;
   const left = new AbortController();
-  leaving.set(res, left.signal);
+  leaving.set(res, left);
   res.once('close', () => {
     if (!res.writableFinished) left.abort(new Error('The client left.'));
   });
-  return left.signal;
+  return left;
 }
 
 type WithLocals = ServerResponse & { locals?: Record<string, unknown> };

@@ -21,9 +21,14 @@ export async function respond(res: ServerResponse, { status, headers, body }: Re
 /** Writes piece by piece; resolves at the end, or as soon as the client has left. */
 function written(res: ServerResponse, body: Pieces<string>): Promise<void> {
   return new Promise((resolve, reject) => {
+    // Not `res.destroyed` for each piece: Express gives every response a hidden class of its own, so that V8 has to look it up.
+    let isGone = res.destroyed;
+    res.once('close', () => {
+      isGone = true;
+    });
     const sink: Sink<string> = {
       came(frames) {
-        if (res.destroyed) return leave();
+        if (isGone) return leave();
         // Headers go out with the first frames, in one packet, or alone where there are none yet.
         if (frames === '') res.flushHeaders();
         else if (!res.write(frames)) return whenWritable(res, ask);
@@ -33,7 +38,7 @@ function written(res: ServerResponse, body: Pieces<string>): Promise<void> {
       failed: reject,
     };
     const leave = () => void body.return().then(() => resolve(), reject);
-    const ask = () => (res.destroyed ? leave() : body.ask(sink));
+    const ask = () => (isGone ? leave() : body.ask(sink));
     ask();
   });
 }

@@ -16,25 +16,36 @@ export interface Lifetime {
 
 /** Begins a turn. Throws `too_many_streams` or `server_draining`. */
 export function beginTurn(call: Call, durationMs: number, turns: Activity): Lifetime {
-  const stop = new AbortController();
-  const release = turns.begin({ abort: (reason) => stop.abort(reason), disconnect: call.disconnect });
-  const hangUp = () => stop.abort(call.signal.reason);
+  const { signal, abort, unlink } = stoppable(call);
+  const release = turns.begin({ abort, disconnect: call.disconnect });
   let cut: NodeJS.Timeout | undefined;
   const expire = () => {
-    stop.abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
+    abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
     // A client that does not read is not told, and would hold its place for ever.
     cut = setTimeout(() => call.disconnect?.(), GRACE_MS).unref();
   };
-  if (call.signal.aborted) hangUp();
-  call.signal.addEventListener('abort', hangUp, { once: true });
   const timer = setTimeout(expire, durationMs).unref();
   const leave = () => {
     clearTimeout(timer);
     clearTimeout(cut);
-    call.signal.removeEventListener('abort', hangUp);
+    unlink();
     release();
   };
-  return { signal: stop.signal, leave };
+  return { signal, leave };
+}
+
+/** A signal that ends with the call's, and can be ended before; `unlink` parts them. */
+function stoppable({ signal, abort }: Call) {
+  if (abort) return { signal, abort, unlink: () => {} };
+  const stop = new AbortController();
+  const hangUp = () => stop.abort(signal.reason);
+  if (signal.aborted) hangUp();
+  signal.addEventListener('abort', hangUp, { once: true });
+  return {
+    signal: stop.signal,
+    abort: (reason: ApiError) => stop.abort(reason),
+    unlink: () => signal.removeEventListener('abort', hangUp),
+  };
 }
 
 /** A turn that is stopped by the server has a reason that the client is told; a client that left has none. */

@@ -52,7 +52,7 @@ export function closeWriting(draft: Draft, status: ItemStatus, more: Sealed = {}
   if (!writing) return;
   closePart(draft, writing);
   draft.writing = undefined;
-  closeItem(draft, writing.index, { ...writtenItem(draft, writing, status), ...more });
+  closeItem(draft, writing.index, Object.assign(writtenItem(draft, writing, status), more));
 }
 
 /** Closes one thought, which may have had no readable words, and keeps what leads back to it. */
