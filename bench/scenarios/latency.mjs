@@ -2,10 +2,11 @@
 import { bodyOf } from '../answers.mjs';
 import { add, rounds, wrongRows } from './rounds.mjs';
 
+const WARM_UP = { plan: 'short:8', connections: 32, turns: 5000 };
 /** One client, one answer after another. */
 const ALONE = { plan: 'stamped:1:1', connections: 1, turns: 200 };
 /** The real regime of a model. */
-const TOGETHER = { plan: 'stamped:25:20', connections: 200, turns: 200 };
+const TOGETHER = { plan: 'stamped:50:20', connections: 200, turns: 200 };
 
 async function timed(bench, server, { plan, connections, turns }) {
   const bodies = [bodyOf(server.api, plan)];
@@ -26,14 +27,16 @@ export const latency = {
     const { right: servers, wrong } = await bench.checked(all, ({ api }) => [bodyOf(api, 'short:8')]);
     const rows = servers.map(({ name }) => ({ name, values: {} }));
     const direct = { name: 'direct, not added', values: {} };
-    const counted = await rounds(bench, async (counts) => {
+    for (const server of servers) await timed(bench, server, WARM_UP);
+    const round = async (counts) => {
       const floor = await oneRound(bench, bench.direct);
       if (counts) add(direct.values, floor);
       for (const [index, server] of servers.entries()) {
         const seen = await oneRound(bench, server);
         if (counts) add(rows[index].values, above(floor, seen));
       }
-    });
+    };
+    const counted = await rounds(bench, round, { warmUp: 1 });
     await Promise.all(all.map((server) => server.stop()));
     return { rounds: counted, columns: COLUMNS, rows: [...rows, direct, ...wrongRows(wrong)] };
   },

@@ -1,12 +1,15 @@
 /** CPU of many answers: the same load for each server in turn, round by round. */
 
+// A server runs for weeks. It takes some thousands of requests until its code is compiled for good.
+const WARM_UP = 3;
+
 /**
  * Calls `round` to warm up, and then for each round of the run, or until the time of a scenario, or this share of it, is over;
  * told whether the round counts. Answers how many did.
  */
-export async function rounds(bench, round, { warmUp = 1, share = 1 } = {}) {
+export async function rounds(bench, round, { warmUp = WARM_UP, share = 1 } = {}) {
+  for (let count = 0; count < warmUp && !bench.quick; count += 1) await round(false);
   const end = performance.now() + bench.scenarioMs * share;
-  for (let count = 0; count < warmUp; count += 1) await round(false);
   let counted = 0;
   while (counted === 0 || (counted < bench.rounds && performance.now() < end)) {
     await round(true);
@@ -27,21 +30,18 @@ const COLUMNS = {
  * Measures `servers`, each with what `bodiesOf` says it is sent in a turn; `events` in an answer, or none where a request is
  * what counts. Stops the servers.
  */
-export async function inRounds(bench, servers, { bodiesOf, connections, turns, events }) {
+export async function inRounds(bench, servers, { bodiesOf, connections, turns, events, warmUp }) {
   const { right, wrong } = await bench.checked(servers, bodiesOf);
   const rows = new Map(right.map((server) => [server, { name: server.name, values: {} }]));
   const job = { connections: bench.scaled(connections), turns: bench.scaled(turns) };
-  const counted = await rounds(bench, async (counts) => {
+  const round = async (counts) => {
     for (const server of right) {
-      const seen = await oneRound(
-        bench,
-        server,
-        { ...job, bodies: bodiesOf(server).map((body) => [body].flat()[0]) },
-        events,
-      );
+      const bodies = bodiesOf(server).map((body) => [body].flat()[0]);
+      const seen = await oneRound(bench, server, { ...job, bodies }, events);
       if (counts) add(rows.get(server).values, seen);
     }
-  });
+  };
+  const counted = await rounds(bench, round, { warmUp });
   await Promise.all(servers.map((server) => server.stop()));
   const columns = [...(events ? [COLUMNS.event] : []), COLUMNS.request, COLUMNS.first, COLUMNS.rss, COLUMNS.failed];
   return { rounds: counted, columns, rows: [...rows.values(), ...wrongRows(wrong)] };
