@@ -19,7 +19,7 @@ describe('the servers of the bench', () => {
         'logprobs:500': said(ROUND.repeat(50), 500),
         'short:8': said(EIGHT, 8),
         'json:50': said(ROUND.repeat(5), 50),
-        'paced:50:20': said(ROUND.repeat(5), 50),
+        'paced:100:20': said(ROUND.repeat(10), 100),
         'arguments:16384': said('', 513, [`{"text":"${'x'.repeat(16_384)}"}`]),
       };
       const names = ['pass-through', 'pass-through in Express', 'ours in Express', 'ours on node:http', 'ours, chat'];

@@ -1,4 +1,5 @@
 /** The memory store: the contract that every store keeps, and its own bounds. */
+import fc from 'fast-check';
 import type { Item } from '../../src/core/items.ts';
 import type { StoredConversation, StoredResponse } from '../../src/core/store.ts';
 import { memoryStore } from '../../src/stores/memory.ts';
@@ -69,6 +70,30 @@ describe('memoryStore', () => {
     const store = memoryStore({ maxResponses: 2 });
     for (const id of ['a', 'b', 'a', 'c']) store.put(response(id));
     expect(kept(store, 'a', 'b', 'c')).toEqual(['a', 'c']);
+  });
+
+  it('[P-16] always drops the oldest, whatever was put again, deleted or cleared before', () => {
+    const step = fc.oneof(
+      { weight: 6, arbitrary: fc.record({ put: fc.nat(7) }) },
+      { weight: 3, arbitrary: fc.record({ drop: fc.nat(7) }) },
+      { weight: 1, arbitrary: fc.constant({ close: true }) },
+    );
+    const most = 3;
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const store = memoryStore({ maxResponses: most });
+        let expected: readonly string[] = [];
+        for (const { put, drop, close } of steps as readonly { put?: number; drop?: number; close?: boolean }[]) {
+          const id = String(put ?? drop);
+          const others = expected.filter((other) => other !== id);
+          expected = close ? [] : put === undefined ? others : [...others, id].slice(-most);
+          if (close) store.close();
+          else if (put === undefined) store.delete({ scope: 's', id });
+          else store.put(response(id));
+          expect(kept(store, '0', '1', '2', '3', '4', '5', '6', '7')).toEqual(expected.toSorted());
+        }
+      }),
+    );
   });
 
   it('[P-16] does not count a read as a use: the oldest goes, not the least read', () => {

@@ -13,6 +13,7 @@ import type { CoreSettings } from '../options.ts';
 import type { LoadedHistory } from '../prepare/context.ts';
 import { heartbeatOf, noteOf } from '../prepare/prepare.ts';
 import { validateCreate } from '../prepare/validate.ts';
+import type { StoredResponse } from '../store.ts';
 import { findOffered, newLists, ownersOf, serversNamed } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
 import { workspaceOf } from '../tools/workspace.ts';
@@ -49,7 +50,7 @@ export async function prepareTurn(
   const checked = validateCreate(given.body);
   const prepared = await prepareRequest({ ...given, signal }, checked, settings);
   const { call, body, history, seed, input, conversation, offer, brought, tools, request, answers } = prepared;
-  const { previous, conversation: talk } = history;
+  const { previous } = history;
   const id = responseId(seed);
   const createdAt = Date.now();
   const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
@@ -64,7 +65,7 @@ export async function prepareTurn(
     lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(offer, conversation) : new Map(),
     named: serversNamed(offer),
     approved: answers.approved,
-    request,
+    takeRequest: handedOver(request),
     upstream,
     call: asking,
     compaction: turnCompaction(
@@ -79,14 +80,7 @@ export async function prepareTurn(
     now: () => Math.floor(Date.now() / 1000),
     told: observer(info, settings.hooks),
     leave,
-    keep: async (end) => {
-      const turn = { scope, id, ...continued, createdAt, input };
-      // First what may be refused: a response that the client is told failed must not be found.
-      if (talk) await extend(settings, { scope, id: talk }, newItems(history, [...input, ...end.output]), requestId);
-      await keepPendingCalls(end.output, prepared, settings);
-      if (body.store !== false || settings.keepsUnstored)
-        await keepTurn(turn, endedResource(started, end), settings, requestId);
-    },
+    keep: keeper({ scope, id, ...continued, createdAt, input }, prepared, started, settings),
   };
   // The last thing that may be refused: an answer counts once.
   await useAnswers(answers, prepared, settings);
@@ -102,10 +96,45 @@ function wishOf({ body, input }: PreparedRequest): CompactionWish {
   return { triggered: input.at(-1)?.type === 'compaction_trigger', threshold };
 }
 
-/** What stands in the conversation already was only referred to. */
-function newItems({ loaded }: LoadedHistory, items: readonly Item[]): readonly Item[] {
-  const known = new Set((loaded as readonly Item[]).map(({ id }) => id));
-  return items.filter(({ id }) => !known.has(id));
+/** Answers the value once, and holds it no longer. */
+function handedOver<Value>(value: Value): () => Value {
+  let held: Value | undefined = value;
+  return () => {
+    const taken = held;
+    held = undefined;
+    // The cast: it is asked for once.
+    return taken as Value;
+  };
+}
+
+/** Keeps what the turn leaves behind. Until then it holds nothing of a history, which may go while the model answers. */
+function keeper(
+  turn: Omit<StoredResponse, 'output' | 'resource'>,
+  prepared: PreparedRequest,
+  started: Fields,
+  settings: CoreSettings,
+): Turn['keep'] {
+  const { scope, input } = turn;
+  const { requestId } = prepared.call;
+  const conversation = conversationOf(prepared.history);
+  const gated = prepared.gates.size > 0 ? prepared : undefined;
+  const isKept = prepared.body.store !== false || settings.keepsUnstored;
+  return async (end) => {
+    // First what may be refused: a response that the client is told failed must not be found.
+    if (conversation) {
+      const { id, known } = conversation;
+      const said = [...input, ...end.output].filter((item) => !known.has(item.id));
+      await extend(settings, { scope, id }, said, requestId);
+    }
+    if (gated) await keepPendingCalls(end.output, gated, settings);
+    if (isKept) await keepTurn(turn, endedResource(started, end), settings, requestId);
+  };
+}
+
+/** The conversation that the turn belongs to, and the ids of what stands in it already: that was only referred to. */
+function conversationOf({ conversation: id, loaded }: LoadedHistory) {
+  if (!id) return undefined;
+  return { id, known: new Set((loaded as readonly Item[]).map((item): unknown => item.id)) };
 }
 
 /** Also where the client wants nothing stored: what it approves later is bound to these. */

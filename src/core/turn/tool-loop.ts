@@ -9,7 +9,8 @@ import { isCutOff, type TurnPlan, type TurnState, type WaitingCall } from './sta
 
 /** What the loop needs of a turn. */
 export interface Loop {
-  readonly request: ModelRequest;
+  /** Hands over the first request, once: a long history may go while the model answers. */
+  readonly takeRequest: () => ModelRequest;
   readonly upstream: Upstream;
   readonly call: UpstreamCall;
   readonly limits: RoundLimits;
@@ -33,9 +34,11 @@ export type Inputs = AsyncIterable<readonly TurnInput[]>;
  * `current` answers the machine's state after all that was read.
  */
 export async function* turnSources(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
-  const rounds = toolRounds<WaitingCall>(loop.limits, loop.runCall);
   const introduced = introducer(loop);
-  let { request } = loop;
+  // Without tools of ours there is no second request; here the first would be held to the end.
+  if (loop.plan.owners.size === 0) return yield introduced(firstAnswer(loop));
+  const rounds = toolRounds<WaitingCall>(loop.limits, loop.runCall);
+  let request = loop.takeRequest();
 
   /** Runs what waits. Answers what was written since `before` as the model must see it, or nothing where the turn ends. */
   async function* ran(before: number): AsyncGenerator<Inputs, readonly Item[] | undefined> {
@@ -61,6 +64,10 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     if (!written) return;
     request = nextRequest(request, written, rounds.circling());
   }
+}
+
+function firstAnswer({ upstream, takeRequest, call }: Loop): Inputs {
+  return upstream.stream(takeRequest(), call);
 }
 
 /** Runs the calls, and notes what came of each. */
