@@ -21,7 +21,7 @@ export async function respond(res: ServerResponse, { status, headers, body }: Re
 /** Writes piece by piece; resolves at the end, or as soon as the client has left. */
 function written(res: ServerResponse, body: Pieces<string>): Promise<void> {
   return new Promise((resolve, reject) => {
-    // Not `res.destroyed` for each piece: Express gives every response a hidden class of its own, so that V8 has to look it up.
+    // Not `res.destroyed` for each piece: on Node 20 every response of Express has a hidden class of its own, and is looked up.
     let isGone = res.destroyed;
     res.once('close', () => {
       isGone = true;

@@ -1,5 +1,6 @@
 /** What hosts see of a body that the router reads by itself. */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import express from 'express';
 import { chatCompletionsUpstream, memoryStore, responsesRouter } from '../../src/index.ts';
@@ -58,13 +59,11 @@ describe('a body that nobody has read', () => {
   it('[P-10] that breaks off is told as an aborted request, and the app goes on', async () => {
     const seen: unknown[] = [];
     const app = await startApp(seen);
-    const { port } = new URL(app.url);
     const head =
       'POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{';
-    const socket = connect(Number(port), '127.0.0.1', () =>
-      socket.write(head, () => setTimeout(() => socket.destroy(), 20)),
-    );
-    await new Promise((resolve) => socket.once('close', resolve));
+    const socket = connect(Number(new URL(app.url).port), '127.0.0.1');
+    socket.write(head, () => setTimeout(() => socket.destroy(), 20));
+    await once(socket, 'close');
     const { status } = await fetch(app.url, { method: 'POST', headers: JSON_TYPE, body: JSON.stringify(BODY) });
     await app.close();
     expect([status, seen.filter((each) => each !== 'anna')]).toEqual([200, ['request_aborted', BODY]]);
