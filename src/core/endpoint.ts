@@ -33,7 +33,7 @@ export function errorReplyTo(error: unknown, call: Call, { hooks }: Pick<CoreSet
 
 /** Every answer names its request. */
 export function withRequestId(reply: Reply, { requestId }: Call): Reply {
-  return { ...reply, headers: { 'x-request-id': requestId, ...reply.headers } };
+  return { ...reply, headers: Object.assign({}, reply.headers, { 'x-request-id': requestId }) };
 }
 
 /** Answers a request that no other endpoint may see. */
