@@ -10,6 +10,7 @@ export const bodyErrors = {
   tooLarge: () => new ApiError('request_too_large', 'The request body is larger than this server takes.'),
   malformed: (cause: unknown) =>
     new ApiError('invalid_json', 'We could not parse the JSON body of your request.', { cause }),
+  aborted: (cause: unknown) => new ApiError('request_aborted', 'The request was aborted.', { cause }),
 };
 
 /**
@@ -55,22 +56,17 @@ async function inflated(inflate: Inflate, bytes: Uint8Array, limit: number): Pro
 }
 
 function refuseOtherCharsets(type: string): void {
-  const charset = charsetIn(type);
-  if (isUtf8(charset)) return;
-  throw new ApiError('unsupported_media_type', `unsupported charset "${charset.toUpperCase()}"`);
+  if (isUtf8Type(type)) return;
+  throw new ApiError('unsupported_media_type', `unsupported charset "${charsetIn(type).toUpperCase()}"`);
 }
 
 function charsetIn(type: string): string {
   return /;\s*charset="?([^\s";]+)/i.exec(type)?.[1] ?? 'utf-8';
 }
 
-function isUtf8(charset: string): boolean {
-  return /^utf-?8$/i.test(charset);
-}
-
 /** Whether a body of this type is in UTF-8. */
 export function isUtf8Type(type: string): boolean {
-  return isUtf8(charsetIn(type));
+  return /^utf-?8$/i.test(charsetIn(type));
 }
 
 /** Reads to the end even where it is too long: to stop would cut the connection before the client has read the answer. */
@@ -83,7 +79,7 @@ async function readBytes(bytes: AsyncIterable<Uint8Array>, limit: number): Promi
       if (length <= limit) pieces.push(piece);
     }
   } catch (cause) {
-    throw new ApiError('request_aborted', 'The request was aborted.', { cause });
+    throw bodyErrors.aborted(cause);
   }
   if (length > limit) throw bodyErrors.tooLarge();
   return Buffer.concat(pieces);

@@ -32,7 +32,7 @@ function isPlain(req: Request, limit: number): boolean {
 function bytesOf(req: Request): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
-    const cut = (cause?: unknown) => reject(new ApiError('request_aborted', 'The request was aborted.', { cause }));
+    const cut = (cause?: unknown) => reject(bodyErrors.aborted(cause));
     req
       .on('data', (piece: Buffer) => pieces.push(piece))
       .once('end', () => resolve(Buffer.concat(pieces)))

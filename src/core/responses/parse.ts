@@ -35,11 +35,11 @@ function wholeItem(fields: Fields, seed: string, index: number): Item {
   const prefix = (Object.hasOwn(ID_PREFIX, type) && ID_PREFIX[type]) || 'item';
   const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(prefix, seed, index);
   const item: Item = Object.assign({}, fields, { type, id });
-  const ended = { status: item.status ?? 'completed' };
-  if (type === 'message') return Object.assign({}, item, ended, { content: partsOf(item) });
+  const status = item.status ?? 'completed';
+  if (type === 'message') return Object.assign({}, item, { status, content: partsOf(item) });
   if (type === 'additional_tools' && Array.isArray(item.tools))
     return { ...item, tools: additionalTools([item]).map(withoutSecrets) };
-  return type.endsWith('_output') ? Object.assign({}, item, ended) : item;
+  return type.endsWith('_output') ? Object.assign({}, item, { status }) : item;
 }
 
 function partsOf({ role, content }: Item): unknown {
