@@ -13,6 +13,9 @@ export interface Pieces<Piece> extends AsyncIterableIterator<Piece, undefined> {
   return(): Promise<IteratorResult<Piece, undefined>>;
 }
 
+/** In the place of a sink where nobody has asked yet. */
+export const NOBODY: Sink<unknown> = { came() {}, ended() {}, failed() {} };
+
 /** Hands a piece to whoever asked, from where a throw would end the process: it fails the stream instead. */
 export function handOver<Piece>(sink: Sink<Piece>, piece: Piece): void {
   try {
@@ -24,152 +27,215 @@ export function handOver<Piece>(sink: Sink<Piece>, piece: Piece): void {
 
 const ENDED = { done: true, value: undefined } as const;
 
-/** The iterator around `ask`; `close` is called when nobody will ask again, perhaps more than once. */
-export function pieces<Piece>(ask: (sink: Sink<Piece>) => void, close: () => unknown = () => undefined): Pieces<Piece> {
-  return {
-    ask,
-    next: () =>
-      new Promise((resolve, reject) =>
-        ask({
-          came: (value) => resolve({ done: false, value }),
-          ended: () => resolve(ENDED),
-          failed: reject,
-        }),
-      ),
-    async return() {
-      await close();
-      return ENDED;
-    },
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
+/**
+ * What every layer of a stream is: `ask`, and how to close it. Layers are objects of classes, since each of a thousand open
+ * streams has eight of them, and as closures each took a kilobyte.
+ */
+export abstract class Layer<Piece> implements Pieces<Piece> {
+  abstract ask(sink: Sink<Piece>): void;
+
+  /** Called when nobody will ask again, perhaps more than once. */
+  abstract close(): unknown;
+
+  next(): Promise<IteratorResult<Piece, undefined>> {
+    return new Promise((resolve, reject) => {
+      this.ask({
+        came: (value) => resolve({ done: false, value }),
+        ended: () => resolve(ENDED),
+        failed: reject,
+      });
+    });
+  }
+
+  async return(): Promise<IteratorResult<Piece, undefined>> {
+    await this.close();
+    return ENDED;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
 }
 
 /** Any stream as pieces. */
 export function piecesOf<Piece>(stream: AsyncIterable<Piece>): Pieces<Piece> {
-  if ('ask' in stream) return stream as Pieces<Piece>;
-  const iterator = stream[Symbol.asyncIterator]();
-  const ask = (sink: Sink<Piece>) => {
+  return 'ask' in stream ? (stream as Pieces<Piece>) : new Iterated(stream[Symbol.asyncIterator]());
+}
+
+class Iterated<Piece> extends Layer<Piece> {
+  private readonly iterator: AsyncIterator<Piece>;
+
+  constructor(iterator: AsyncIterator<Piece>) {
+    super();
+    this.iterator = iterator;
+  }
+
+  ask(sink: Sink<Piece>): void {
     const handOn = (result: IteratorResult<Piece>) => (result.done ? sink.ended() : sink.came(result.value));
-    iterator.next().then(handOn).catch(sink.failed);
-  };
-  return pieces(ask, () => iterator.return?.());
+    this.iterator
+      .next()
+      .then(handOn)
+      .catch((error) => sink.failed(error));
+  }
+
+  close() {
+    return this.iterator.return?.();
+  }
 }
 
 /** What becomes of the pieces. */
 export interface Mapping<From, To> {
   /** The piece in its new form; undefined leaves it out. */
-  readonly map: (piece: From) => To | undefined;
+  map(piece: From): To | undefined;
   /** Asked before each piece: false ends it all, and so does what it throws. */
-  readonly goesOn?: () => boolean;
+  goesOn?(): boolean;
   /** What follows the last piece of the stream, if anything. */
-  readonly end?: () => To | undefined;
+  end?(): To | undefined;
   /** The last piece where the stream failed; what it throws is the failure. */
-  readonly failed?: (error: unknown) => To;
+  failed?(error: unknown): To;
   /** Called when it is over, however that came; perhaps more than once. */
-  readonly closed?: () => void;
+  closed?(): void;
 }
 
 /** The stream with every piece in a new form. */
 export function mapped<From, To>(stream: AsyncIterable<From>, mapping: Mapping<From, To>): Pieces<To> {
-  const { map, goesOn, end, failed = rethrow, closed } = mapping;
-  const source = piecesOf(stream);
-  let sink: Sink<To>;
-  let over = false;
+  return new Mapped(piecesOf(stream), mapping);
+}
 
-  const close = async () => {
-    over = true;
-    closed?.();
-    await source.return();
-  };
-  const finish = () => close().then(sink.ended, sink.failed);
-  const breakOff = (error: unknown) => void source.return().then(() => fail(error), fail);
-  const fail = (error: unknown) => {
-    over = true;
+class Mapped<From, To> extends Layer<To> implements Sink<From> {
+  private readonly source: Pieces<From>;
+  private readonly mapping: Mapping<From, To>;
+  private sink: Sink<To> = NOBODY;
+  private over = false;
+
+  constructor(source: Pieces<From>, mapping: Mapping<From, To>) {
+    super();
+    this.source = source;
+    this.mapping = mapping;
+  }
+
+  ask(sink: Sink<To>): void {
+    this.sink = sink;
     try {
-      sink.came(failed(error));
-    } catch (failure) {
-      closed?.();
-      sink.failed(failure);
-    }
-  };
-  const handOn = (made: To | undefined) => {
-    if (made === undefined) ask(sink);
-    else sink.came(made);
-  };
-  const own: Sink<From> = {
-    came(piece) {
-      let made: To | undefined;
-      try {
-        made = map(piece);
-      } catch (error) {
-        return breakOff(error);
-      }
-      handOn(made);
-    },
-    ended() {
-      over = true;
-      let made: To | undefined;
-      try {
-        made = end?.();
-      } catch (error) {
-        return fail(error);
-      }
-      handOn(made);
-    },
-    failed: fail,
-  };
-  const ask = (given: Sink<To>) => {
-    sink = given;
-    try {
-      if (over || goesOn?.() === false) finish();
-      else source.ask(own);
+      if (this.over || this.mapping.goesOn?.() === false) this.finish(sink);
+      else this.source.ask(this);
     } catch (error) {
-      breakOff(error);
+      this.breakOff(error);
     }
-  };
-  return pieces(ask, close);
+  }
+
+  came(piece: From): void {
+    let made: To | undefined;
+    try {
+      made = this.mapping.map(piece);
+    } catch (error) {
+      return this.breakOff(error);
+    }
+    this.handOn(made);
+  }
+
+  ended(): void {
+    this.over = true;
+    let made: To | undefined;
+    try {
+      made = this.mapping.end?.();
+    } catch (error) {
+      return this.failed(error);
+    }
+    this.handOn(made);
+  }
+
+  failed(error: unknown): void {
+    this.over = true;
+    try {
+      if (!this.mapping.failed) throw error;
+      this.sink.came(this.mapping.failed(error));
+    } catch (failure) {
+      this.mapping.closed?.();
+      this.sink.failed(failure);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.over = true;
+    this.mapping.closed?.();
+    await this.source.return();
+  }
+
+  private handOn(made: To | undefined): void {
+    if (made === undefined) this.ask(this.sink);
+    else this.sink.came(made);
+  }
+
+  private finish(sink: Sink<To>): void {
+    this.close().then(
+      () => sink.ended(),
+      (error) => sink.failed(error),
+    );
+  }
+
+  private breakOff(error: unknown): void {
+    const fail = (failure: unknown) => this.failed(failure);
+    this.source.return().then(() => fail(error), fail);
+  }
 }
 
 /** The pieces of one stream after another; each stream is asked for when the one before has ended. */
 export function inTurn<Piece>(streams: AsyncGenerator<AsyncIterable<Piece>, void>): Pieces<Piece> {
-  let sink: Sink<Piece>;
-  let current: Pieces<Piece> | undefined;
+  return new InTurn(streams);
+}
 
-  const own: Sink<Piece> = {
-    came: (piece) => sink.came(piece),
-    ended: () => advance(),
-    failed(error) {
-      current = undefined;
-      streams.return().then(() => sink.failed(error), sink.failed);
-    },
-  };
-  const advance = () => {
-    current = undefined;
-    streams.next().then(begin).catch(own.failed);
-  };
-  const begin = ({ done, value }: IteratorResult<AsyncIterable<Piece>, void>) => {
-    if (done) return sink.ended();
-    current = piecesOf(value);
-    current.ask(own);
-  };
-  const ask = (given: Sink<Piece>) => {
-    sink = given;
-    if (current) current.ask(own);
-    else advance();
-  };
-  return pieces(ask, async () => {
-    await current?.return();
-    await streams.return();
-  });
+class InTurn<Piece> extends Layer<Piece> implements Sink<Piece> {
+  private readonly streams: AsyncGenerator<AsyncIterable<Piece>, void>;
+  private sink: Sink<Piece> = NOBODY;
+  private current: Pieces<Piece> | undefined = undefined;
+
+  constructor(streams: AsyncGenerator<AsyncIterable<Piece>, void>) {
+    super();
+    this.streams = streams;
+  }
+
+  ask(sink: Sink<Piece>): void {
+    this.sink = sink;
+    if (this.current) this.current.ask(this);
+    else this.advance();
+  }
+
+  came(piece: Piece): void {
+    this.sink.came(piece);
+  }
+
+  ended(): void {
+    this.advance();
+  }
+
+  failed(error: unknown): void {
+    this.current = undefined;
+    const fail = (failure: unknown) => this.sink.failed(failure);
+    this.streams.return().then(() => fail(error), fail);
+  }
+
+  async close(): Promise<void> {
+    await this.current?.return();
+    await this.streams.return();
+  }
+
+  private advance(): void {
+    this.current = undefined;
+    this.streams
+      .next()
+      .then((next) => this.begin(next))
+      .catch((error) => this.failed(error));
+  }
+
+  private begin({ done, value }: IteratorResult<AsyncIterable<Piece>, void>): void {
+    if (done) return this.sink.ended();
+    this.current = piecesOf(value);
+    this.current.ask(this);
+  }
 }
 
 /** A stream of one piece. */
 export async function* only<Piece>(piece: Piece): AsyncGenerator<Piece> {
   yield piece;
-}
-
-function rethrow(error: unknown): never {
-  throw error;
 }

@@ -1,17 +1,30 @@
 /** A stream whose first piece has already been taken. */
-import { type Pieces, pieces } from './pieces.ts';
+import { Layer, type Pieces, type Sink } from './pieces.ts';
 
 /** The first piece and the rest. */
 export function withFirst<Piece>(first: IteratorResult<Piece, undefined>, rest: Pieces<Piece>): Pieces<Piece> {
-  let waiting: typeof first | undefined = first;
-  return pieces(
-    (sink) => {
-      const taken = waiting;
-      waiting = undefined;
-      if (!taken) rest.ask(sink);
-      else if (taken.done) sink.ended();
-      else sink.came(taken.value);
-    },
-    () => rest.return(),
-  );
+  return new WithFirst(first, rest);
+}
+
+class WithFirst<Piece> extends Layer<Piece> {
+  private first: IteratorResult<Piece, undefined> | undefined;
+  private readonly rest: Pieces<Piece>;
+
+  constructor(first: IteratorResult<Piece, undefined>, rest: Pieces<Piece>) {
+    super();
+    this.first = first;
+    this.rest = rest;
+  }
+
+  ask(sink: Sink<Piece>): void {
+    const { first } = this;
+    this.first = undefined;
+    if (!first) this.rest.ask(sink);
+    else if (first.done) sink.ended();
+    else sink.came(first.value);
+  }
+
+  close() {
+    return this.rest.return();
+  }
 }

@@ -32,7 +32,9 @@ function isPlain(req: Request, limit: number): boolean {
 function bytesOf(req: Request): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
-    const cut = (cause?: unknown) => reject(bodyErrors.aborted(cause));
+    const cut = (cause?: unknown) => {
+      if (!req.readableEnded) reject(bodyErrors.aborted(cause));
+    };
     req
       .on('data', (piece: Buffer) => pieces.push(piece))
       .once('end', () => resolve(Buffer.concat(pieces)))

@@ -3,9 +3,10 @@
 import type { ServerResponse } from 'node:http';
 import { jsonIn } from '../core/json-text.ts';
 import type { Reply } from '../core/reply.ts';
+import { bytesOf, readWhole } from '../core/upstream/bytes.ts';
 import { isDone } from '../core/upstream/chat-completions.ts';
 import { exchange } from '../core/upstream/exchange.ts';
-import { type HttpClient, readWhole } from '../core/upstream/http.ts';
+import type { HttpClient } from '../core/upstream/http.ts';
 import type { ChatBatch, UpstreamCall } from '../core/upstream/upstream.ts';
 import { upstreamError } from '../core/upstream/upstream-error.ts';
 import { answerOf, type HandlerAnswer, HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
@@ -42,8 +43,8 @@ export function handlerChat(handler: NodeHandler, req: NodeRequest, res: ServerR
       const isFirst = headers === undefined;
       headers ??= passedHeaders(answer);
       if (isFirst) passCookies(answer, res);
-      if (answer.status >= 200 && answer.status < 300) return { contentType, body: answer.body };
-      const text = await readWhole(answer.body);
+      if (answer.status >= 200 && answer.status < 300) return { contentType, body: bytesOf(answer.body) };
+      const text = await readWhole(bytesOf(answer.body));
       if (isFirst)
         refusal = {
           status: answer.status,

@@ -2,7 +2,7 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { PassThrough, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import type { Stop } from '../core/upstream/http.ts';
+import type { Stop } from '../core/upstream/watchdog.ts';
 
 /** A handler of Express, Connect or bare Node. */
 export type NodeHandler = (req: never, res: never, next: (error?: unknown) => void) => unknown;
@@ -47,12 +47,14 @@ export function answerOf(
     };
     // The casts: the handler takes what its framework gives it, and this is what the framework gave.
     new Promise((resolve) => resolve(handler(req as never, response as never, passed))).catch(fail);
-    const leave = () => {
-      reject(stop.reason);
+    const stopped = (reason: unknown) => {
+      reject(reason);
       response.destroy();
     };
-    stop.once('abort', leave);
-    body.once('close', () => stop.off('abort', leave));
+    stop.running = { stopped };
+    body.once('close', () => {
+      stop.running = undefined;
+    });
   });
   return Promise.race([head, failed]);
 }

@@ -1,4 +1,5 @@
 /** Writes a reply to a Node response: the one place that touches a client's socket. */
+import { AsyncResource } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
 import { type Pieces, piecesOf, type Sink } from '../core/pieces.ts';
 import type { Reply } from '../core/reply.ts';
@@ -47,11 +48,11 @@ async function closeUnread(body: Reply['body']): Promise<void> {
   if (typeof body !== 'string') await body[Symbol.asyncIterator]().return?.();
 }
 
-/** Goes on when the socket takes more, or never will. */
+/** Goes on when the socket takes more, or never will; in the host's async context, which the socket's is not. */
 function whenWritable(res: ServerResponse, goOn: () => void): void {
-  const settle = () => {
+  const settle = AsyncResource.bind(() => {
     res.off('drain', settle).off('close', settle);
     goOn();
-  };
+  });
   res.on('drain', settle).on('close', settle);
 }

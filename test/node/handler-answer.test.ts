@@ -1,12 +1,11 @@
 /** A handler of the host's, called in the place of a model server. */
-import { EventEmitter } from 'node:events';
 import express from 'express';
 import { answerOf } from '../../src/node/handler-answer.ts';
 import { listen } from '../chat/chat-app.ts';
 
 it('[P-10] calls no handler for a turn that has ended already', async () => {
   const reason = new Error('The client left.');
-  const stopped = Object.assign(new EventEmitter(), { aborted: true, reason });
+  const stopped = { aborted: true, reason, running: undefined };
   let called = 0;
   const handler = () => {
     called += 1;

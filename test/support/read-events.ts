@@ -1,13 +1,19 @@
 /** The batches of an event stream's data, as a test reads them. */
 import type { Readable } from 'node:stream';
-import { pieces } from '../../src/core/pieces.ts';
+import { bytesOf } from '../../src/core/upstream/bytes.ts';
 import { openInbox, type SseOptions } from '../../src/core/upstream/sse.ts';
 
 /** Yields until the body ends; throws what the reading throws. */
 export async function* readEvents(body: Readable, options: SseOptions): AsyncGenerator<readonly string[]> {
-  const inbox = openInbox(body, options);
+  const inbox = openInbox(bytesOf(body), options);
   try {
-    yield* pieces(inbox.ask);
+    for (;;) {
+      const batch = await new Promise<readonly string[] | undefined>((resolve, reject) => {
+        inbox.ask({ came: resolve, ended: () => resolve(undefined), failed: reject });
+      });
+      if (!batch) return;
+      yield batch;
+    }
   } finally {
     inbox.close();
   }

@@ -1,5 +1,5 @@
 /** Notices silence: a beat for every interval in which nothing came. */
-import { handOver, type Pieces, pieces, piecesOf, type Sink } from '../pieces.ts';
+import { handOver, Layer, type Pieces, piecesOf, type Sink } from '../pieces.ts';
 
 /** Stands where nothing came; `beat` counts the intervals of one silence from 1. */
 export interface Beat {
@@ -10,63 +10,77 @@ export interface Beat {
 export function withBeats<Piece>(stream: AsyncIterable<Piece>, intervalMs: number | undefined): Pieces<Piece | Beat> {
   const source = piecesOf(stream);
   // The cast: nothing is as good as no beats.
-  return intervalMs === undefined ? (source as Pieces<Piece | Beat>) : beating(source, intervalMs);
+  return intervalMs === undefined ? (source as Pieces<Piece | Beat>) : new Beating(source, intervalMs);
 }
 
-function beating<Piece>(source: Pieces<Piece>, intervalMs: number): Pieces<Piece | Beat> {
-  let waiting: Sink<Piece | Beat> | undefined;
-  let late: (() => void) | undefined;
-  let isAsked = false;
-  let beat = 1;
+class Beating<Piece> extends Layer<Piece | Beat> implements Sink<Piece> {
+  private readonly source: Pieces<Piece>;
+  private readonly timer: NodeJS.Timeout;
+  private waiting: Sink<Piece | Beat> | undefined = undefined;
+  /** What came after a beat: it is left for the next one to ask, who may ask much later. */
+  private late: (() => void) | undefined = undefined;
+  private isAsked = false;
+  private beat = 1;
 
-  const take = () => {
-    const sink = waiting;
-    waiting = undefined;
-    return sink;
-  };
-  const tell = () => {
-    const sink = take();
-    if (sink) handOver(sink, { beat: beat++ });
-  };
-  const timer = setInterval(tell, intervalMs).unref();
+  constructor(source: Pieces<Piece>, intervalMs: number) {
+    super();
+    this.source = source;
+    this.timer = setInterval(tellBeat, intervalMs, this).unref();
+  }
 
-  const own: Sink<Piece> = {
-    came(piece) {
-      isAsked = false;
-      const sink = take();
-      // What comes after a beat is left for the next one to ask, who may ask much later.
-      if (!sink) {
-        late = () => own.came(piece);
-        return;
-      }
-      beat = 1;
-      timer.refresh();
-      sink.came(piece);
-    },
-    ended() {
-      clearInterval(timer);
-      const sink = take();
-      if (sink) sink.ended();
-      else late = own.ended;
-    },
-    failed(error) {
-      clearInterval(timer);
-      const sink = take();
-      if (sink) sink.failed(error);
-      else late = () => own.failed(error);
-    },
-  };
-  const ask = (sink: Sink<Piece | Beat>) => {
-    waiting = sink;
-    const told = late;
-    late = undefined;
+  ask(sink: Sink<Piece | Beat>): void {
+    this.waiting = sink;
+    const told = this.late;
+    this.late = undefined;
     if (told) return told();
-    if (isAsked) return;
-    isAsked = true;
-    source.ask(own);
-  };
-  return pieces(ask, () => {
-    clearInterval(timer);
-    return source.return();
-  });
+    if (this.isAsked) return;
+    this.isAsked = true;
+    this.source.ask(this);
+  }
+
+  came(piece: Piece): void {
+    this.isAsked = false;
+    const sink = this.take();
+    if (!sink) {
+      this.late = () => this.came(piece);
+      return;
+    }
+    this.beat = 1;
+    this.timer.refresh();
+    sink.came(piece);
+  }
+
+  ended(): void {
+    clearInterval(this.timer);
+    const sink = this.take();
+    if (sink) sink.ended();
+    else this.late = () => this.ended();
+  }
+
+  failed(error: unknown): void {
+    clearInterval(this.timer);
+    const sink = this.take();
+    if (sink) sink.failed(error);
+    else this.late = () => this.failed(error);
+  }
+
+  tell(): void {
+    const sink = this.take();
+    if (sink) handOver(sink, { beat: this.beat++ });
+  }
+
+  close() {
+    clearInterval(this.timer);
+    return this.source.return();
+  }
+
+  private take(): Sink<Piece | Beat> | undefined {
+    const sink = this.waiting;
+    this.waiting = undefined;
+    return sink;
+  }
+}
+
+function tellBeat(beating: Beating<unknown>): void {
+  beating.tell();
 }

@@ -1,7 +1,7 @@
 /** Runs a turn: drives the machine with what comes in, and keeps the turn before its last event is told. */
 import { type TurnCompaction, withCompaction } from '../compaction/turn-compaction.ts';
 import { toApiError } from '../errors.ts';
-import { inTurn, type Pieces, pieces, type Sink } from '../pieces.ts';
+import { inTurn, Layer, NOBODY, type Pieces, type Sink } from '../pieces.ts';
 import { type Beat, withBeats } from './beats.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from './events.ts';
 import { hasLeft } from './lifetime.ts';
@@ -38,50 +38,72 @@ type Step = readonly [TurnState, readonly TurnEvent[]];
  * left; any other failure is told as an `error` and a failed `turn-end`.
  */
 export function runTurn(turn: Turn): Pieces<readonly TurnEvent[]> {
-  let state = startState(turn.plan);
-  let over = false;
-  const inputs = withBeats(inTurn(sourcesOf(turn, () => state)), turn.beatMs);
+  return new RunningTurn(turn);
+}
 
-  let sink: Sink<readonly TurnEvent[]>;
+class RunningTurn extends Layer<readonly TurnEvent[]> implements Sink<readonly TurnInput[] | Beat> {
+  private readonly turn: Turn;
+  private readonly inputs: Pieces<readonly TurnInput[] | Beat>;
+  private state: TurnState;
+  private over = false;
+  private sink: Sink<readonly TurnEvent[]> = NOBODY;
 
-  const own: Sink<readonly TurnInput[] | Beat> = {
-    came(input) {
-      const [next, events] = 'beat' in input ? beat(state, input, turn.beatComments) : hear(state, input);
-      state = next;
-      over = state.ended;
-      if (events.length > 0) say(events);
-      else ask(sink);
-    },
-    ended: () => void endKept(state, turn).then(last).catch(own.failed),
-    failed(error) {
-      if (!state.started || hasLeft(turn.call.signal)) {
-        turn.leave();
-        return sink.failed(error);
-      }
-      const { body, status, cause } = toApiError(error);
-      const [, events] = step(state, [{ type: 'fail', error: { ...body, status, cause } }]);
-      last(events);
-    },
-  };
-  const say = (events: readonly TurnEvent[]) => {
-    turn.told(events);
-    sink.came(events);
-  };
-  const last = (events: readonly TurnEvent[]) => {
-    over = true;
-    say(events);
-  };
-  const close = async () => {
-    over = true;
-    turn.leave();
-    await inputs.return();
-  };
-  const ask = (given: Sink<readonly TurnEvent[]>) => {
-    sink = given;
-    if (over) close().then(sink.ended, sink.failed);
-    else inputs.ask(own);
-  };
-  return pieces(ask, close);
+  constructor(turn: Turn) {
+    super();
+    this.turn = turn;
+    this.state = startState(turn.plan);
+    this.inputs = withBeats(inTurn(sourcesOf(turn, () => this.state)), turn.beatMs);
+  }
+
+  ask(sink: Sink<readonly TurnEvent[]>): void {
+    this.sink = sink;
+    if (!this.over) return this.inputs.ask(this);
+    this.close().then(
+      () => sink.ended(),
+      (error) => sink.failed(error),
+    );
+  }
+
+  came(input: readonly TurnInput[] | Beat): void {
+    const [next, events] = 'beat' in input ? beat(this.state, input, this.turn) : hear(this.state, input);
+    this.state = next;
+    this.over = next.ended;
+    if (events.length > 0) this.say(events);
+    else this.ask(this.sink);
+  }
+
+  ended(): void {
+    endKept(this.state, this.turn)
+      .then((events) => this.sayLast(events))
+      .catch((error) => this.failed(error));
+  }
+
+  failed(error: unknown): void {
+    const { state, turn } = this;
+    if (!state.started || hasLeft(turn.call.signal)) {
+      turn.leave();
+      return this.sink.failed(error);
+    }
+    const { body, status, cause } = toApiError(error);
+    const [, events] = step(state, [{ type: 'fail', error: { ...body, status, cause } }]);
+    this.sayLast(events);
+  }
+
+  async close(): Promise<void> {
+    this.over = true;
+    this.turn.leave();
+    await this.inputs.return();
+  }
+
+  private sayLast(events: readonly TurnEvent[]): void {
+    this.over = true;
+    this.say(events);
+  }
+
+  private say(events: readonly TurnEvent[]): void {
+    this.turn.told(events);
+    this.sink.came(events);
+  }
 }
 
 function sourcesOf(turn: Turn, current: () => TurnState): AsyncGenerator<Inputs, void> {
@@ -93,7 +115,7 @@ function hear(state: TurnState, batch: readonly TurnInput[]): Step {
   return step(state, state.started ? batch : [{ type: 'start' }, ...batch]);
 }
 
-function beat(state: TurnState, { beat: count }: Beat, comments: boolean): Step {
+function beat(state: TurnState, { beat: count }: Beat, { beatComments: comments }: Turn): Step {
   if (!state.started) return [state, []];
   if (comments && count % EVENT_BEAT !== 0) return [state, [{ type: 'heartbeat' }]];
   return step(state, [{ type: 'keepalive' }]);

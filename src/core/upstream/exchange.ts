@@ -1,9 +1,11 @@
 /** One exchange with a model server: a request, and its answer batch by batch as it arrives. */
 import { ApiError } from '../errors.ts';
-import { type Pieces, pieces, type Sink } from '../pieces.ts';
-import { type HttpAnswer, type HttpClient, readWhole, type Watchdog, watchdog } from './http.ts';
+import { Layer, NOBODY, type Pieces, type Sink } from '../pieces.ts';
+import { readWhole } from './bytes.ts';
+import type { HttpAnswer, HttpClient } from './http.ts';
 import { type Inbox, openInbox } from './sse.ts';
 import type { UpstreamCall } from './upstream.ts';
+import { type Watchdog, watchdog } from './watchdog.ts';
 
 /** What is asked, and how the answer's last event is known. */
 export interface ExchangeRequest {
@@ -30,64 +32,93 @@ const QUIET_MS = 1000;
  * Posts the request and answers it up to its last event; an empty batch where the server took the request and is silent.
  * Throws `ApiError` where the server refuses or the connection breaks, and what the call was aborted with.
  */
-export function exchange(
-  client: HttpClient,
-  { path, headers, body, isLast, shown = (error) => error }: ExchangeRequest,
-  { signal, limits }: UpstreamCall,
-): Pieces<AnswerBatch> {
-  let sink: Sink<AnswerBatch>;
-  let watch: Watchdog | undefined;
-  let inbox: Inbox | undefined;
-  let contentType = '';
-  let heard = false;
-  let over = false;
+export function exchange(client: HttpClient, request: ExchangeRequest, call: UpstreamCall): Pieces<AnswerBatch> {
+  return new Exchange(client, request, call);
+}
 
-  const end = () => {
-    over = true;
-    inbox?.close();
-    watch?.stop();
-  };
-  const fail = (error: unknown) => {
+class Exchange extends Layer<AnswerBatch> implements Sink<readonly string[]> {
+  private readonly client: HttpClient;
+  /** Until it is sent: its body may be long. */
+  private request: ExchangeRequest | undefined;
+  private readonly call: UpstreamCall;
+  private readonly isLast: (data: string) => boolean;
+  private readonly shown: (error: unknown) => unknown;
+  private sink: Sink<AnswerBatch> = NOBODY;
+  private watch: Watchdog | undefined = undefined;
+  private inbox: Inbox | undefined = undefined;
+  private contentType = '';
+  private heard = false;
+  private over = false;
+
+  constructor(client: HttpClient, request: ExchangeRequest, call: UpstreamCall) {
+    super();
+    this.client = client;
+    this.request = request;
+    this.call = call;
+    this.isLast = request.isLast;
+    this.shown = request.shown ?? asItIs;
+  }
+
+  ask(sink: Sink<AnswerBatch>): void {
+    this.sink = sink;
+    if (this.over) sink.ended();
+    else if (this.inbox) this.inbox.ask(this);
+    else this.open().catch((error) => this.failed(error));
+  }
+
+  came(data: readonly string[]): void {
+    this.heard ||= data.length > 0;
+    const place = data.findIndex(this.isLast);
+    if (place < 0) this.sink.came({ whole: false, data });
+    else this.last({ whole: false, data: place === data.length - 1 ? data : data.slice(0, place + 1) });
+  }
+
+  ended(): void {
+    if (!this.heard) return this.failed(noEvents(this.contentType));
+    this.close();
+    this.sink.ended();
+  }
+
+  failed(error: unknown): void {
     // Whoever asked has turned away, which is why it broke.
-    if (over) return;
-    const told = shown(watch ? broken(error, watch) : error);
-    end();
-    sink.failed(told);
-  };
-  const open = async () => {
-    watch = watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
-    const answer = await client.send({ method: 'POST', path, headers, body, stop: watch.call });
-    if (isJson(answer)) return last({ whole: true, data: [await readWhole(answer.body)] });
-    contentType = answer.contentType;
-    inbox = openInbox(answer.body, { eventBytes: limits.eventBytes, quietMs: QUIET_MS, onBytes: watch.heard });
-    inbox.ask(own);
-  };
-  const own: Sink<readonly string[]> = {
-    came(data) {
-      heard ||= data.length > 0;
-      const place = data.findIndex(isLast);
-      if (place >= 0) last({ whole: false, data: data.slice(0, place + 1) });
-      else sink.came({ whole: false, data });
-    },
-    ended() {
-      if (!heard) return fail(noEvents(contentType));
-      end();
-      sink.ended();
-    },
-    failed: fail,
-  };
-  const last = (batch: AnswerBatch) => {
-    watch?.finish();
-    end();
-    sink.came(batch);
-  };
-  const ask = (given: Sink<AnswerBatch>) => {
-    sink = given;
-    if (over) sink.ended();
-    else if (inbox) inbox.ask(own);
-    else open().catch(fail);
-  };
-  return pieces(ask, end);
+    if (this.over) return;
+    const told = this.shown(this.watch ? broken(error, this.watch) : error);
+    this.close();
+    this.sink.failed(told);
+  }
+
+  close(): void {
+    this.over = true;
+    this.inbox?.close();
+    this.watch?.stop();
+  }
+
+  private async open(): Promise<void> {
+    const { path, headers, body } = this.request as ExchangeRequest;
+    const { signal, limits } = this.call;
+    const watch = watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
+    this.watch = watch;
+    const answer = await this.client.send({ method: 'POST', path, headers, body, stop: watch.call });
+    this.request = undefined;
+    if (isJson(answer)) return this.last({ whole: true, data: [await readWhole(answer.body)] });
+    this.contentType = answer.contentType;
+    this.inbox = openInbox(answer.body, {
+      eventBytes: limits.eventBytes,
+      quietMs: QUIET_MS,
+      onBytes: () => watch.heard(),
+    });
+    this.inbox.ask(this);
+  }
+
+  private last(batch: AnswerBatch): void {
+    this.watch?.finish();
+    this.close();
+    this.sink.came(batch);
+  }
+}
+
+function asItIs(error: unknown): unknown {
+  return error;
 }
 
 function noEvents(contentType: string): ApiError {

@@ -1,9 +1,10 @@
 /** Reads an event stream from a socket: bytes in, batches of event data out, one batch for each turn of the event loop in which some arrived. */
-import type { Readable } from 'node:stream';
+import { AsyncResource } from 'node:async_hooks';
 import { StringDecoder } from 'node:string_decoder';
-import { createParser } from 'eventsource-parser';
+import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { ApiError } from '../errors.ts';
 import { handOver, type Sink } from '../pieces.ts';
+import type { ByteReader, Bytes } from './bytes.ts';
 
 /** Bytes or characters that wait here above which the socket is paused. */
 const HIGH_WATER = 64 * 1024;
@@ -11,8 +12,6 @@ const HIGH_WATER = 64 * 1024;
 const SMALL = 8 * 1024;
 /** What the framing of an event may add to its data before the parser gives up on it. */
 const FRAMING = 1024;
-/** How long a stream that said it was done may take to end before its socket is given up, in milliseconds. */
-const LINGER_MS = 1000;
 
 /** How events are read. */
 export interface SseOptions {
@@ -36,127 +35,180 @@ export interface Inbox {
  * Reads the data of the events, only as fast as it is asked for. Fails with what the body fails with, and with
  * `upstream_error` for an event over the limit. The end is the body's; a last event without its blank line counts.
  */
-export function openInbox(body: Readable, { eventBytes, quietMs, onBytes }: SseOptions): Inbox {
-  const decoder = new StringDecoder('utf8');
-  let unread: Buffer[] = [];
-  let unreadBytes = 0;
-  let events: string[] = [];
-  let characters = 0;
-  let ended = false;
-  let failure: unknown;
-  let waiting: Sink<readonly string[]> | undefined;
-  let quiet = false;
+export function openInbox(body: Bytes, options: SseOptions): Inbox {
+  return new EventInbox(body, options);
+}
 
-  /** Hands what there is to whoever waits for it. */
-  const settle = () => {
-    const sink = waiting;
-    waiting = undefined;
-    if (!sink) return;
-    if (events.length > 0 || !ended) handOver(sink, takeEvents());
-    else if (failure) sink.failed(failure);
-    else sink.ended();
-  };
-  const takeEvents = () => {
-    const batch = events;
-    events = [];
-    characters = 0;
-    quiet = false;
-    body.resume();
-    return batch;
-  };
-  const fail = (error: unknown) => {
-    failure ??= error;
-    ended = true;
-    settle();
-  };
-  const parser = createParser({
-    maxBufferSize: eventBytes + FRAMING,
-    onEvent({ data }) {
-      if (ended) return;
-      if (data.length * 3 > eventBytes && Buffer.byteLength(data) > eventBytes) return fail(eventTooLarge());
-      events.push(data);
-      characters += data.length;
-    },
-    onError(error) {
-      if (error.type === 'max-buffer-size-exceeded') fail(eventTooLarge());
-    },
-  });
+/** An `AsyncResource`: what is read may come in the context of any request that shares the socket or the turn of the loop. */
+class EventInbox extends AsyncResource implements Inbox, ByteReader {
+  private readonly body: Bytes;
+  private readonly eventBytes: number;
+  private readonly onBytes: () => void;
+  private readonly parser: EventSourceParser;
+  private readonly decoder = new StringDecoder('utf8');
+  private readonly timer: NodeJS.Timeout;
+  private unread: Buffer[] = [];
+  private unreadBytes = 0;
+  private isWaiting = false;
+  private isPaused = false;
+  private isLast = false;
+  private events: string[] = [];
+  private characters = 0;
+  private isOver = false;
+  private failure: unknown = undefined;
+  private sink: Sink<readonly string[]> | undefined = undefined;
+  private isQuiet = false;
+
+  constructor(body: Bytes, { eventBytes, quietMs, onBytes }: SseOptions) {
+    super('EVENT_STREAM');
+    this.body = body;
+    this.eventBytes = eventBytes;
+    this.onBytes = onBytes;
+    this.parser = createParser({
+      maxBufferSize: eventBytes + FRAMING,
+      onEvent: ({ data }) => this.takeEvent(data),
+      onError: ({ type }) => {
+        if (type === 'max-buffer-size-exceeded') this.fail(eventTooLarge());
+      },
+    });
+    this.timer = setTimeout(beQuiet, quietMs, this);
+    body.readBy(this);
+  }
+
+  ask(sink: Sink<readonly string[]>): void {
+    this.sink = sink;
+    if (this.events.length > 0 || this.isOver || this.isQuiet) this.settle();
+  }
+
+  close(): void {
+    clearTimeout(this.timer);
+    this.isOver = true;
+    this.body.close();
+  }
+
+  bytes(chunk: Buffer): void {
+    this.wait();
+    const wasSmall = this.unreadBytes <= SMALL;
+    this.unread.push(chunk);
+    this.unreadBytes += chunk.length;
+    if (wasSmall && this.unreadBytes > SMALL) queueMicrotask(() => this.take());
+    // One socket may be read many times before the others get their turn.
+    if (this.unreadBytes > HIGH_WATER) this.pause();
+  }
+
+  ended(): void {
+    this.isLast = true;
+    this.wait();
+  }
+
+  failed(error: unknown): void {
+    this.take();
+    this.fail(error);
+  }
 
   /** All that has been read, decoded and parsed at once: the HTTP parser calls back once for every HTTP chunk. */
-  const take = () => {
-    if (unread.length === 0) return;
+  take(): void {
+    this.isWaiting = false;
+    if (this.unread.length > 0) this.read();
+    if (this.isLast && !this.isOver) {
+      this.parser.feed(`${this.decoder.end()}\n\n`);
+      this.isOver = true;
+    }
+    if (this.events.length > 0 || this.isOver) this.settle();
+    if (this.characters > HIGH_WATER) this.pause();
+    else this.resume();
+  }
+
+  beQuiet(): void {
+    this.isQuiet = true;
+    this.settle();
+  }
+
+  private wait(): void {
+    if (this.isWaiting) return;
+    this.isWaiting = true;
+    afterReads(this);
+  }
+
+  private read(): void {
+    const { unread } = this;
     const bytes = unread.length === 1 ? (unread[0] as Buffer) : Buffer.concat(unread);
-    unread = [];
-    unreadBytes = 0;
-    onBytes();
-    if (ended) return;
-    parser.feed(decoder.write(bytes));
-    if (events.length > 0) settle();
-    if (characters > HIGH_WATER) body.pause();
-    else body.resume();
-  };
-  body.on('data', (chunk: Buffer) => {
-    if (unread.length === 0) afterReads(take);
-    const wasSmall = unreadBytes <= SMALL;
-    unread.push(chunk);
-    unreadBytes += chunk.length;
-    if (wasSmall && unreadBytes > SMALL) queueMicrotask(take);
-    // One socket may be read many times before the others get their turn.
-    if (unreadBytes > HIGH_WATER) body.pause();
-  });
-  body.once('error', (error) => {
-    take();
-    fail(error);
-  });
-  body.once('end', () => {
-    take();
-    if (!ended) parser.feed(`${decoder.end()}\n\n`);
-    ended = true;
-    settle();
-  });
+    this.unread = [];
+    this.unreadBytes = 0;
+    if (this.isOver) return;
+    this.onBytes();
+    this.parser.feed(this.decoder.write(bytes));
+  }
 
-  const timer = setTimeout(() => {
-    quiet = true;
-    settle();
-  }, quietMs);
+  private takeEvent(data: string): void {
+    if (this.isOver) return;
+    if (data.length * 3 > this.eventBytes && Buffer.byteLength(data) > this.eventBytes)
+      return this.fail(eventTooLarge());
+    this.events.push(data);
+    this.characters += data.length;
+  }
 
-  return {
-    ask(sink) {
-      waiting = sink;
-      if (events.length > 0 || ended || quiet) settle();
-    },
-    close() {
-      clearTimeout(timer);
-      letEnd(body);
-    },
-  };
+  private fail(error: unknown): void {
+    this.failure ??= error;
+    this.isOver = true;
+    this.settle();
+  }
+
+  private settle(): void {
+    if (this.sink) this.runInAsyncScope(this.tell, this);
+  }
+
+  /** Hands what there is to whoever waits for it. */
+  private tell(): void {
+    const sink = this.sink;
+    this.sink = undefined;
+    if (!sink) return;
+    if (this.events.length > 0 || !this.isOver) handOver(sink, this.takeEvents());
+    else if (this.failure) sink.failed(this.failure);
+    else sink.ended();
+  }
+
+  private takeEvents(): readonly string[] {
+    const batch = this.events;
+    this.events = [];
+    this.characters = 0;
+    this.isQuiet = false;
+    this.resume();
+    return batch;
+  }
+
+  private pause(): void {
+    this.isPaused = true;
+    this.body.pause();
+  }
+
+  private resume(): void {
+    if (!this.isPaused) return;
+    this.isPaused = false;
+    this.body.resume();
+  }
+}
+
+function beQuiet(inbox: EventInbox): void {
+  inbox.beQuiet();
 }
 
 /** Those that have read something in this turn of the event loop. */
-let readers: (() => void)[] = [];
+let readers: EventInbox[] = [];
 
 /**
- * Runs `take` when every socket that had something was read. Doing the same for all streams in a row, not read and write
+ * Has it `take` when every socket that had something was read. Doing the same for all streams in a row, not read and write
  * of each by itself, keeps code and data in the caches: a sixth of the time where 200 models say a token each.
  */
-function afterReads(take: () => void): void {
+function afterReads(inbox: EventInbox): void {
   if (readers.length === 0) setImmediate(takeAll);
-  readers.push(take);
+  readers.push(inbox);
 }
 
 function takeAll(): void {
   const taking = readers;
   readers = [];
-  for (const take of taking) take();
-}
-
-/** A body that has ended gives its connection back to the pool; one that has not within the time is cut. */
-function letEnd(body: Readable): void {
-  if (body.readableEnded || body.destroyed) return;
-  body.on('error', () => {});
-  body.resume();
-  const timer = setTimeout(() => body.destroy(), LINGER_MS).unref();
-  body.once('close', () => clearTimeout(timer));
+  for (const inbox of taking) inbox.take();
 }
 
 function eventTooLarge(): ApiError {
