@@ -5,7 +5,7 @@ import type { ModelEvent } from '../turn/events.ts';
 import { toChatBody } from './chat-body.ts';
 import { type ChatDecoder, chatDecoder } from './chat-decoder.ts';
 import { type ChatCompletionsOptions, type ChatSettings, chatSettings, keyHeaders } from './chat-options.ts';
-import { type ChunkMemo, chunkMemo } from './chunk-memo.ts';
+import { chunkMemo } from './chunk-memo.ts';
 import { exchange, fetchJson, parseJson } from './exchange.ts';
 import { httpClient } from './http.ts';
 import { scrubber } from './scrub.ts';
@@ -39,7 +39,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
 
   function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
     const body = toChatBody(request, settings, (item) => call.note(skipped(item.type)));
-    return mapped(chat(body, call), decoding(settings, scrub));
+    return mapped(chat(body, call), new Decoding(settings, scrub));
   }
 
   async function models(call: UpstreamCall): Promise<readonly Fields[]> {
@@ -63,50 +63,53 @@ export function isDone(data: string): boolean {
 }
 
 /** Decodes batch by batch, with the `finish` at the end. */
-function decoding(
-  { thinkTags }: ChatSettings,
-  scrub: (error: unknown) => unknown,
-): Mapping<ChatBatch, readonly ModelEvent[]> {
-  const decoder = chatDecoder({ think: thinkTags });
-  const memo = chunkMemo();
-  let failure: unknown;
-  let done = false;
+class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
+  private readonly decoder: ChatDecoder;
+  private readonly memo = chunkMemo();
+  private readonly scrub: (error: unknown) => unknown;
+  private failure: unknown = undefined;
+  private done = false;
 
-  return {
-    map({ whole, data }) {
-      const events: ModelEvent[] = [];
-      try {
-        for (const each of data) takeData(each, decoder, memo, events);
-        done = whole || isDone(data.at(-1) ?? '');
-        if (done) decoder.end(events, true);
-      } catch (error) {
-        failure = scrub(error);
-      }
-      // What came before an error still counts, and an empty batch says that the request was taken.
-      return events.length > 0 || data.length === 0 ? events : undefined;
-    },
-    goesOn() {
-      if (failure) throw failure;
-      return !done;
-    },
-    end() {
-      const events: ModelEvent[] = [];
-      decoder.end(events, false);
-      return events;
-    },
-  };
-}
+  constructor({ thinkTags }: ChatSettings, scrub: (error: unknown) => unknown) {
+    this.decoder = chatDecoder({ think: thinkTags });
+    this.scrub = scrub;
+  }
 
-function takeData(data: string, decoder: ChatDecoder, memo: ChunkMemo, events: ModelEvent[]): void {
-  const said = memo.read(data);
-  if (said) decoder.takeSaid(said, events);
-  else if (data !== '' && !isDone(data)) takeChunk(data, decoder, memo, events);
-}
+  map({ whole, data }: ChatBatch): readonly ModelEvent[] | undefined {
+    const events: ModelEvent[] = [];
+    try {
+      for (const each of data) this.takeData(each, events);
+      this.done = whole || isDone(data.at(-1) ?? '');
+      if (this.done) this.decoder.end(events, true);
+    } catch (error) {
+      this.failure = this.scrub(error);
+    }
+    // What came before an error still counts, and an empty batch says that the request was taken.
+    return events.length > 0 || data.length === 0 ? events : undefined;
+  }
 
-function takeChunk(data: string, decoder: ChatDecoder, memo: ChunkMemo, events: ModelEvent[]): void {
-  const chunk = parseJson(data);
-  decoder.take(chunk, events);
-  memo.learn(data, chunk);
+  goesOn(): boolean {
+    if (this.failure) throw this.failure;
+    return !this.done;
+  }
+
+  end(): readonly ModelEvent[] {
+    const events: ModelEvent[] = [];
+    this.decoder.end(events, false);
+    return events;
+  }
+
+  private takeData(data: string, events: ModelEvent[]): void {
+    const said = this.memo.read(data);
+    if (said) this.decoder.takeSaid(said, events);
+    else if (data !== '' && !isDone(data)) this.takeChunk(data, events);
+  }
+
+  private takeChunk(data: string, events: ModelEvent[]): void {
+    const chunk = parseJson(data);
+    this.decoder.take(chunk, events);
+    this.memo.learn(data, chunk);
+  }
 }
 
 function modelList(body: unknown): readonly Readonly<Record<string, unknown>>[] {

@@ -23,40 +23,75 @@ export interface ChatDecoder {
 
 /** The state of one model call; `think` says whether `<think>` tags in the text are read as reasoning. */
 export function chatDecoder({ think = true } = {}): ChatDecoder {
-  const calls = toolCalls();
-  const tags = think ? thinkTags() : undefined;
-  let finish: unknown;
-  let spoke = false;
+  return new Decoder(think);
+}
 
-  return {
-    take(chunk, events) {
-      if (!isRecord(chunk))
-        throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
-      takeUsage(chunk, events);
-      const error = errorInBody(chunk);
-      if (error) throw error;
-      const choice = firstChoice(chunk.choices);
-      if (!choice) return;
-      const delta = spoke ? choice.delta : firstDelta(choice);
-      if (isRecord(delta)) takeDelta(delta, choice.logprobs, calls, tags, events);
-      spoke = true;
-      // The finish is told at the end of the stream: some upstreams repeat it, or write on after it.
-      if (choice.finish_reason) finish = choice.finish_reason;
-    },
-    takeSaid({ text, call }, events) {
-      if (call !== undefined) return takeCalls([{ index: call, function: { arguments: text } }], calls, tags, events);
-      const told = events.length;
-      takeText(text, undefined, tags, events);
-      if (events.length > told) settleBefore(calls, events, told);
-    },
-    end(events, sawDone) {
-      tags?.end(events);
-      calls.settle(events);
-      if (!finish && !sawDone) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
-      if (finish === 'error') throw new ApiError('upstream_error', 'The model server failed while answering.');
-      events.push({ type: 'finish', reason: finishReason(finish) });
-    },
-  };
+class Decoder implements ChatDecoder {
+  private readonly tags: ThinkTags | undefined;
+  /** Most models call nothing. */
+  private calls: ToolCalls | undefined = undefined;
+  private finish: unknown = undefined;
+  private spoke = false;
+
+  constructor(think: boolean) {
+    this.tags = think ? thinkTags() : undefined;
+  }
+
+  take(chunk: unknown, events: ModelEvent[]): void {
+    if (!isRecord(chunk)) throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
+    takeUsage(chunk, events);
+    const error = errorInBody(chunk);
+    if (error) throw error;
+    const choice = firstChoice(chunk.choices);
+    if (!choice) return;
+    const delta = this.spoke ? choice.delta : firstDelta(choice);
+    if (isRecord(delta)) this.takeDelta(delta, choice.logprobs, events);
+    this.spoke = true;
+    // The finish is told at the end of the stream: some upstreams repeat it, or write on after it.
+    if (choice.finish_reason) this.finish = choice.finish_reason;
+  }
+
+  takeSaid({ text, call }: Said, events: ModelEvent[]): void {
+    if (call !== undefined) return this.takeCalls([{ index: call, function: { arguments: text } }], events);
+    const told = events.length;
+    takeText(text, undefined, this.tags, events);
+    if (events.length > told) this.settleBefore(events, told);
+  }
+
+  end(events: ModelEvent[], sawDone: boolean): void {
+    const { finish } = this;
+    this.tags?.end(events);
+    this.calls?.settle(events);
+    if (!finish && !sawDone) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
+    if (finish === 'error') throw new ApiError('upstream_error', 'The model server failed while answering.');
+    events.push({ type: 'finish', reason: finishReason(finish) });
+  }
+
+  private takeDelta(delta: Fields, logprobs: unknown, events: ModelEvent[]): void {
+    const told = events.length;
+    takeReasoning(delta, events);
+    takeContent(delta.content, logprobs, this.tags, events);
+    if (typeof delta.refusal === 'string' && delta.refusal) events.push({ type: 'refusal-delta', text: delta.refusal });
+    if (events.length > told) this.settleBefore(events, told);
+    if (Array.isArray(delta.tool_calls)) this.takeCalls(delta.tool_calls, events);
+    else if (isRecord(delta.function_call)) this.takeCalls([{ index: 0, function: delta.function_call }], events);
+    if (Array.isArray(delta.annotations)) takeAnnotations(delta.annotations, events);
+  }
+
+  /** A call that waits for its arguments began before what was just said, so it is told on first. */
+  private settleBefore(events: ModelEvent[], told: number): void {
+    if (!this.calls?.waiting()) return;
+    const said = events.splice(told);
+    this.calls.settle(events);
+    events.push(...said);
+  }
+
+  private takeCalls(entries: readonly unknown[], events: ModelEvent[]): void {
+    if (entries.length === 0) return;
+    this.tags?.end(events);
+    this.calls ??= toolCalls();
+    this.calls.take(entries, events);
+  }
 }
 
 /** Only the first choice is ever asked for. */
@@ -76,37 +111,6 @@ function takeUsage(chunk: Fields, events: ModelEvent[]): void {
   if (!reported) return;
   const usage = readUsage(reported);
   if (usage) events.push({ type: 'usage', usage });
-}
-
-function takeDelta(
-  delta: Fields,
-  logprobs: unknown,
-  calls: ToolCalls,
-  tags: ThinkTags | undefined,
-  events: ModelEvent[],
-) {
-  const told = events.length;
-  takeReasoning(delta, events);
-  takeContent(delta.content, logprobs, tags, events);
-  if (typeof delta.refusal === 'string' && delta.refusal) events.push({ type: 'refusal-delta', text: delta.refusal });
-  if (events.length > told) settleBefore(calls, events, told);
-  if (Array.isArray(delta.tool_calls)) takeCalls(delta.tool_calls, calls, tags, events);
-  else if (isRecord(delta.function_call)) takeCalls([{ index: 0, function: delta.function_call }], calls, tags, events);
-  if (Array.isArray(delta.annotations)) takeAnnotations(delta.annotations, events);
-}
-
-/** A call that waits for its arguments began before what was just said, so it is told on first. */
-function settleBefore(calls: ToolCalls, events: ModelEvent[], told: number): void {
-  if (!calls.waiting()) return;
-  const said = events.splice(told);
-  calls.settle(events);
-  events.push(...said);
-}
-
-function takeCalls(entries: readonly unknown[], calls: ToolCalls, tags: ThinkTags | undefined, events: ModelEvent[]) {
-  if (entries.length === 0) return;
-  tags?.end(events);
-  calls.take(entries, events);
 }
 
 /** Servers differ in the field's name, and some fill two of them with the same text: the first one counts. */

@@ -40,27 +40,31 @@ const MOST_WRONG = 8;
  * proven by parsing it once, and text with anything but plain characters in it goes through `JSON.parse`.
  */
 export function chunkMemo(): ChunkMemo {
-  let last: Sides | undefined;
-  let frame: Frame | undefined;
-  let wrong = 0;
+  return new Memo();
+}
 
-  return {
-    read(data) {
-      const literal = frame && literalIn(frame, data);
-      const text = literal === undefined ? undefined : textOf(literal);
-      return text === undefined ? undefined : { text, call: frame?.call };
-    },
-    learn(data, chunk) {
-      const said = wrong < MOST_WRONG ? saidIn(chunk) : undefined;
-      const sides = said && sidesOf(data, said);
-      if (!sides) return;
-      // Proof costs as much as parsing, so it is asked for what has come twice.
-      const guess = last?.before === sides.before ? guessOf(last, sides) : undefined;
-      last = sides;
-      frame = guess && proven(guess);
-      if (guess && !frame) wrong += 1;
-    },
-  };
+class Memo implements ChunkMemo {
+  private last: Sides | undefined = undefined;
+  private frame: Frame | undefined = undefined;
+  private wrong = 0;
+
+  read(data: string): Said | undefined {
+    const { frame } = this;
+    const literal = frame && literalIn(frame, data);
+    const text = literal === undefined ? undefined : textOf(literal);
+    return text === undefined ? undefined : { text, call: frame?.call };
+  }
+
+  learn(data: string, chunk: unknown): void {
+    const said = this.wrong < MOST_WRONG ? saidIn(chunk) : undefined;
+    const sides = said && sidesOf(data, said);
+    if (!sides) return;
+    // Proof costs as much as parsing, so it is asked for what has come twice.
+    const guess = this.last?.before === sides.before ? guessOf(this.last, sides) : undefined;
+    this.last = sides;
+    this.frame = guess && proven(guess);
+    if (guess && !this.frame) this.wrong += 1;
+  }
 }
 
 /** The JSON text of what the chunk says; undefined where the rest is not the frame. */

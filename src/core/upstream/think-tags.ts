@@ -6,6 +6,7 @@ const OPEN = '<think>';
 const CLOSE = '</think>';
 /** Characters of blanks before which a tag may stand. */
 const LONGEST_BLANK = 1024;
+const NO_LOGPROBS: readonly LogProb[] = [];
 
 /** Takes text piece by piece; what could still be a tag is held back until the next piece. */
 export interface ThinkTags {
@@ -18,54 +19,61 @@ export interface ThinkTags {
 
 /** Only a tag at the very start of the text counts: later ones are the model speaking of tags. */
 export function thinkTags(): ThinkTags {
-  let mode: 'start' | 'thinking' | 'answer' = 'start';
-  let held = '';
-  let heldLogprobs: readonly LogProb[] = [];
+  return new TagReader();
+}
 
-  function start(events: ModelEvent[]): void {
-    const text = held.trimStart();
-    const waiting = held.length + heldLogprobs.length;
-    if (text !== OPEN && OPEN.startsWith(text) && waiting < LONGEST_BLANK) return;
-    if (!text.startsWith(OPEN)) return answer(held, events);
-    mode = 'thinking';
-    heldLogprobs = [];
-    held = text.slice(OPEN.length);
-    think(events);
+class TagReader implements ThinkTags {
+  private mode: 'start' | 'thinking' | 'answer' = 'start';
+  private held = '';
+  private heldLogprobs: readonly LogProb[] = NO_LOGPROBS;
+
+  done(): boolean {
+    return this.mode === 'answer';
   }
 
-  function think(events: ModelEvent[]): void {
+  take(text: string, logprobs: readonly LogProb[], events: ModelEvent[]): void {
+    if (this.mode !== 'thinking' && logprobs.length > 0) this.heldLogprobs = [...this.heldLogprobs, ...logprobs];
+    if (this.mode === 'answer') return this.answer(text, events);
+    this.held += text;
+    if (this.mode === 'start') this.start(events);
+    else this.think(events);
+  }
+
+  end(events: ModelEvent[]): void {
+    if (this.mode === 'thinking') reason(this.held, events);
+    else if (this.held !== '') this.answer(this.held, events);
+    this.held = '';
+  }
+
+  private start(events: ModelEvent[]): void {
+    const text = this.held.trimStart();
+    const waiting = this.held.length + this.heldLogprobs.length;
+    if (text !== OPEN && OPEN.startsWith(text) && waiting < LONGEST_BLANK) return;
+    if (!text.startsWith(OPEN)) return this.answer(this.held, events);
+    this.mode = 'thinking';
+    this.heldLogprobs = NO_LOGPROBS;
+    this.held = text.slice(OPEN.length);
+    this.think(events);
+  }
+
+  private think(events: ModelEvent[]): void {
+    const { held } = this;
     const close = held.indexOf(CLOSE);
     if (close >= 0) {
       reason(held.slice(0, close), events);
-      return answer(held.slice(close + CLOSE.length), events);
+      return this.answer(held.slice(close + CLOSE.length), events);
     }
     const safe = held.length - partialClose(held);
     reason(held.slice(0, safe), events);
-    held = held.slice(safe);
+    this.held = held.slice(safe);
   }
 
-  function answer(text: string, events: ModelEvent[]): void {
-    mode = 'answer';
-    held = '';
-    if (text !== '' || heldLogprobs.length > 0) events.push(textDelta(text, heldLogprobs));
-    heldLogprobs = [];
+  private answer(text: string, events: ModelEvent[]): void {
+    this.mode = 'answer';
+    this.held = '';
+    if (text !== '' || this.heldLogprobs.length > 0) events.push(textDelta(text, this.heldLogprobs));
+    this.heldLogprobs = NO_LOGPROBS;
   }
-
-  return {
-    done: () => mode === 'answer',
-    take(text, logprobs, events) {
-      if (mode !== 'thinking') heldLogprobs = [...heldLogprobs, ...logprobs];
-      if (mode === 'answer') return answer(text, events);
-      held += text;
-      if (mode === 'start') start(events);
-      else think(events);
-    },
-    end(events) {
-      if (mode === 'thinking') reason(held, events);
-      else if (held !== '') answer(held, events);
-      held = '';
-    },
-  };
 }
 
 /** A piece of the answer. */

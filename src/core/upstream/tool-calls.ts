@@ -38,47 +38,51 @@ export interface ToolCalls {
 
 /** The calls of one model call. */
 export function toolCalls(): ToolCalls {
-  const waiting = new Set<Call>();
-  const atIndex = new Map<number, Call>();
-  const withId = new Map<string, Call>();
-  let last: Call | undefined;
-  let count = 0;
-  let chunk = 0;
+  return new CallReader();
+}
 
-  function callOf(entry: Entry): Call {
-    const known = entry.index === undefined ? (withId.get(entry.id) ?? last) : atIndex.get(entry.index);
-    if (known && !startsAnother(known, entry, chunk)) return known;
-    const call = { call: count++, id: '', name: '', arguments: '', told: false, chunk };
-    waiting.add(call);
-    last = call;
-    if (entry.index !== undefined) atIndex.set(entry.index, call);
+class CallReader implements ToolCalls {
+  private readonly open = new Set<Call>();
+  private readonly atIndex = new Map<number, Call>();
+  private readonly withId = new Map<string, Call>();
+  private last: Call | undefined = undefined;
+  private count = 0;
+  private chunk = 0;
+
+  take(entries: readonly unknown[], events: ModelEvent[]): void {
+    this.chunk += 1;
+    for (const raw of entries) {
+      const entry = readEntry(raw);
+      const call = this.callOf(entry);
+      this.settle(events, call);
+      extend(call, entry, this.chunk, events);
+      if (call.id !== '') this.withId.set(call.id, call);
+      this.forgetTold();
+    }
+  }
+
+  settle(events: ModelEvent[], except?: Call): void {
+    for (const call of this.open) if (call !== except) tell(call, '', events);
+    this.forgetTold();
+  }
+
+  waiting(): boolean {
+    return this.open.size > 0;
+  }
+
+  private callOf(entry: Entry): Call {
+    const known = entry.index === undefined ? (this.withId.get(entry.id) ?? this.last) : this.atIndex.get(entry.index);
+    if (known && !startsAnother(known, entry, this.chunk)) return known;
+    const call = { call: this.count++, id: '', name: '', arguments: '', told: false, chunk: this.chunk };
+    this.open.add(call);
+    this.last = call;
+    if (entry.index !== undefined) this.atIndex.set(entry.index, call);
     return call;
   }
 
-  function settle(events: ModelEvent[], except?: Call): void {
-    for (const call of waiting) if (call !== except) tell(call, '', events);
-    forgetTold();
+  private forgetTold(): void {
+    for (const call of this.open) if (call.told) this.open.delete(call);
   }
-
-  function forgetTold(): void {
-    for (const call of waiting) if (call.told) waiting.delete(call);
-  }
-
-  return {
-    take(entries, events) {
-      chunk += 1;
-      for (const raw of entries) {
-        const entry = readEntry(raw);
-        const call = callOf(entry);
-        settle(events, call);
-        extend(call, entry, chunk, events);
-        if (call.id !== '') withId.set(call.id, call);
-        forgetTold();
-      }
-    },
-    settle,
-    waiting: () => waiting.size > 0,
-  };
 }
 
 /** Some upstreams number every call 0, some not at all: then the id tells calls apart, and without ids a finished one does. */
