@@ -59,6 +59,7 @@ export function modelsEndpoint(settings: CoreSettings): Endpoint {
 
 /** The client's headers, with the request's id whether the client or we chose it. */
 export function passedHeaders({ headers, requestId }: Call): Headers {
+  if (headers.get('x-request-id') === requestId) return headers;
   const passed = new Headers(headers);
   passed.set('x-request-id', requestId);
   return passed;

@@ -32,12 +32,15 @@ function isPlain(req: Request, limit: number): boolean {
 function bytesOf(req: Request): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
-    const cut = (cause?: unknown) => {
-      if (!req.readableEnded) reject(bodyErrors.aborted(cause));
+    const cut = (cause?: unknown) => reject(bodyErrors.aborted(cause));
+    const end = () => {
+      // They would stay until the answer has ended.
+      req.off('error', cut).off('close', cut);
+      resolve(Buffer.concat(pieces));
     };
     req
       .on('data', (piece: Buffer) => pieces.push(piece))
-      .once('end', () => resolve(Buffer.concat(pieces)))
+      .once('end', end)
       .once('error', cut)
       .once('close', cut);
   });

@@ -14,7 +14,10 @@ export type ScopeOf<Req> = (req: Req) => string;
 /** The call, with a signal that is aborted when the client leaves before the answer is finished. */
 export function nodeCall<Req extends NodeRequest>(req: Req, res: ServerResponse, scope?: ScopeOf<Req>): Call {
   const context = contextOf(res);
+  const requestId = context.requestId ?? requestIdFrom(req.headers['x-request-id']);
   const headers = headersFrom(req.headers);
+  // Here, so that nobody has to copy them for it.
+  headers.set('x-request-id', requestId);
   const left = leavingOf(res);
   return {
     body: req.body,
@@ -22,7 +25,7 @@ export function nodeCall<Req extends NodeRequest>(req: Req, res: ServerResponse,
     query: {},
     headers,
     scope: scope ? checkedScope(scope(req)) : (context.scope ?? scopeOf(headers)),
-    requestId: context.requestId ?? requestIdFrom(req.headers['x-request-id']),
+    requestId,
     signal: left.signal,
     abort: (reason) => left.abort(reason),
     request: req,

@@ -21,27 +21,40 @@ export async function respond(res: ServerResponse, { status, headers, body }: Re
 
 /** Writes piece by piece; resolves at the end, or as soon as the client has left. */
 function written(res: ServerResponse, body: Pieces<string>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    // Not `res.destroyed` for each piece: on Node 20 every response of Express has a hidden class of its own, and is looked up.
-    let isGone = res.destroyed;
+  return new Promise((resolve, reject) => new Writing(res, body, resolve, reject).ask());
+}
+
+class Writing implements Sink<string> {
+  private readonly res: ServerResponse;
+  private readonly body: Pieces<string>;
+  readonly ended: () => void;
+  readonly failed: (error: unknown) => void;
+  /** Not `res.destroyed` for each piece: on Node 20 every response of Express has a hidden class of its own, and is looked up. */
+  private isGone: boolean;
+
+  constructor(res: ServerResponse, body: Pieces<string>, resolve: () => void, reject: (error: unknown) => void) {
+    this.res = res;
+    this.body = body;
+    this.ended = resolve;
+    this.failed = reject;
+    this.isGone = res.destroyed;
     res.once('close', () => {
-      isGone = true;
+      this.isGone = true;
     });
-    const sink: Sink<string> = {
-      came(frames) {
-        if (isGone) return leave();
-        // Headers go out with the first frames, in one packet, or alone where there are none yet.
-        if (frames === '') res.flushHeaders();
-        else if (!res.write(frames)) return whenWritable(res, ask);
-        ask();
-      },
-      ended: resolve,
-      failed: reject,
-    };
-    const leave = () => void body.return().then(() => resolve(), reject);
-    const ask = () => (isGone ? leave() : body.ask(sink));
-    ask();
-  });
+  }
+
+  ask(): void {
+    if (this.isGone) this.body.return().then(this.ended, this.failed);
+    else this.body.ask(this);
+  }
+
+  came(frames: string): void {
+    // Headers go out with the first frames, in one packet, or alone where there are none yet.
+    if (this.isGone) return this.ask();
+    if (frames === '') this.res.flushHeaders();
+    else if (!this.res.write(frames)) return whenWritable(this.res, () => this.ask());
+    this.ask();
+  }
 }
 
 async function closeUnread(body: Reply['body']): Promise<void> {

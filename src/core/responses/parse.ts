@@ -69,6 +69,8 @@ export interface GivenTools {
   readonly choice: unknown;
 }
 
+const NO_FORMS: ToolPlan['forms'] = new Map();
+
 /** Settles what the model is offered: the client's tools and the server's. Tools nobody here can run are noted. */
 export function planTools(given: GivenTools, offer: Offer, note: (note: Note) => void): ToolPlan {
   const { tools, additional = [], choice } = given;
@@ -76,7 +78,7 @@ export function planTools(given: GivenTools, offer: Offer, note: (note: Note) =>
   for (const type of unknown) note(droppedTool(type));
   for (const name of repeated) note(repeatedTool(name));
   const offered = [...[...known.values()].map(({ definition }) => definition), ...definitions(offer)];
-  const forms = new Map([...known].map(([name, { form }]) => [name, form]));
+  const forms = known.size === 0 ? NO_FORMS : new Map([...known].map(([name, { form }]) => [name, form]));
   return { tools, forms, choice: choice ?? 'auto', offered, ...settleChoice(choice, offered, offer, note) };
 }
 

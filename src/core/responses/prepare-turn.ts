@@ -37,6 +37,9 @@ export interface PreparedTurn {
   readonly turn: Turn;
 }
 
+const NO_LISTS: Turn['lists'] = new Map();
+const now = () => Math.floor(Date.now() / 1000);
+
 /** Throws `ApiError` for what is wrong with the request; `life` ends the turn. */
 export async function prepareTurn(
   given: Call,
@@ -62,7 +65,7 @@ export async function prepareTurn(
   const turn: Turn = {
     plan: planOf(prepared, workspace?.container, settings),
     // Strict Open Responses knows no item for them.
-    lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(offer, conversation) : new Map(),
+    lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(offer, conversation) : NO_LISTS,
     named: serversNamed(offer),
     approved: answers.approved,
     takeRequest: handedOver(request),
@@ -77,7 +80,7 @@ export async function prepareTurn(
     runCall: toolRunner({ offer, workspace }, call, settings, signal),
     beatMs: body.stream ? heartbeat.intervalMs : undefined,
     beatComments: heartbeat.style === 'comment',
-    now: () => Math.floor(Date.now() / 1000),
+    now,
     told: observer(info, settings.hooks),
     leave,
     keep: keeper({ scope, id, ...continued, createdAt, input }, prepared, started, settings),

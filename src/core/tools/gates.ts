@@ -18,12 +18,15 @@ export type ApprovalPolicy = (tool: ApprovalQuestion) => boolean;
 /** Who wants the approval, by the names that the model knows; the other tools run at once. */
 export type Gates = ReadonlyMap<string, 'host' | 'request'>;
 
+const NO_GATES: Gates = new Map();
+
 /** Asks the host's policy for each tool, which wins over the request. Throws `HostError` where the policy throws. */
 export function gatesOf(
   offer: Offer,
   { scope, request }: Pick<Call, 'scope' | 'request'>,
   policy: ApprovalPolicy | undefined,
 ): Gates {
+  if (offer.size === 0) return NO_GATES;
   const gates = new Map<string, 'host' | 'request'>();
   for (const [modelName, { tool, url, needsApproval }] of offer) {
     const { server, name, annotations } = tool;

@@ -24,6 +24,7 @@ export type Offer = ReadonlyMap<string, OfferedTool>;
 
 /** No tools at all, which is what most requests are offered. */
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
+const NONE: ReadonlySet<never> = new Set<never>();
 
 /**
  * Asks every provider; one that fails is noted and left out. A client's tool of the same name wins. Tools that a request
@@ -178,6 +179,7 @@ export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyM
 
 /** The servers that the request itself names. */
 export function serversNamed(offer: Offer): ReadonlySet<string> {
+  if (offer.size === 0) return NONE;
   return new Set([...offer.values()].flatMap(({ tool, url }) => (url === undefined ? [] : [tool.server])));
 }
 

@@ -7,7 +7,7 @@ import type { TurnEnd, TurnEvent, TurnInput } from './events.ts';
 import { hasLeft } from './lifetime.ts';
 import { step } from './machine.ts';
 import { startState, type TurnPlan, type TurnState } from './state.ts';
-import { type Inputs, type Loop, turnSources } from './tool-loop.ts';
+import { type Inputs, type Loop, soleAnswer, turnSources } from './tool-loop.ts';
 
 /** Of so many beats in a row the last is an event, since some clients' idle timers do not see comments. */
 const EVENT_BEAT = 4;
@@ -52,7 +52,10 @@ class RunningTurn extends Layer<readonly TurnEvent[]> implements Sink<readonly T
     super();
     this.turn = turn;
     this.state = startState(turn.plan);
-    this.inputs = withBeats(inTurn(sourcesOf(turn, () => this.state)), turn.beatMs);
+    this.inputs = withBeats(
+      inputsOf(turn, () => this.state),
+      turn.beatMs,
+    );
   }
 
   ask(sink: Sink<readonly TurnEvent[]>): void {
@@ -106,9 +109,10 @@ class RunningTurn extends Layer<readonly TurnEvent[]> implements Sink<readonly T
   }
 }
 
-function sourcesOf(turn: Turn, current: () => TurnState): AsyncGenerator<Inputs, void> {
+function inputsOf(turn: Turn, current: () => TurnState): Inputs {
+  if (turn.plan.owners.size === 0 && !turn.compaction) return soleAnswer(turn);
   const sources = turnSources(turn, current);
-  return turn.compaction ? withCompaction(sources, turn.compaction, current) : sources;
+  return inTurn(turn.compaction ? withCompaction(sources, turn.compaction, current) : sources);
 }
 
 function hear(state: TurnState, batch: readonly TurnInput[]): Step {

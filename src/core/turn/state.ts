@@ -145,6 +145,8 @@ export const NO_USAGE: Usage = {
   total_tokens: 0,
 };
 
+const NO_IDS: ReadonlySet<string> = new Set();
+
 /** The state before the first step. */
 export function startState(plan: TurnPlan): TurnState {
   return {
@@ -160,7 +162,7 @@ export function startState(plan: TurnPlan): TurnState {
     waiting: [],
     searches: [],
     dropped: [],
-    callIds: new Set(),
+    callIds: NO_IDS,
     usage: NO_USAGE,
     callUsage: undefined,
     finish: undefined,

@@ -28,6 +28,11 @@ export interface Loop {
 /** What goes into the machine, batch by batch. */
 export type Inputs = AsyncIterable<readonly TurnInput[]>;
 
+/** The one answer of a model that has no tools of ours: there is no second request, so the first is not held to the end. */
+export function soleAnswer({ upstream, takeRequest, call }: Loop): Inputs {
+  return upstream.stream(takeRequest(), call);
+}
+
 /**
  * Yields the model's words and the results of tools as sources, each to be read to its end, until the model answers
  * without calling a tool of ours, calls one of the client's, or meets a limit. N rounds are exactly N model calls.
@@ -35,8 +40,6 @@ export type Inputs = AsyncIterable<readonly TurnInput[]>;
  */
 export async function* turnSources(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
   const introduced = introducer(loop);
-  // Without tools of ours there is no second request; here the first would be held to the end.
-  if (loop.plan.owners.size === 0) return yield introduced(firstAnswer(loop));
   const rounds = toolRounds<WaitingCall>(loop.limits, loop.runCall);
   let request = loop.takeRequest();
 
@@ -64,10 +67,6 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     if (!written) return;
     request = nextRequest(request, written, rounds.circling());
   }
-}
-
-function firstAnswer({ upstream, takeRequest, call }: Loop): Inputs {
-  return upstream.stream(takeRequest(), call);
 }
 
 /** Runs the calls, and notes what came of each. */

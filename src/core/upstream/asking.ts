@@ -47,7 +47,9 @@ class Asking implements Dispatcher.DispatchHandler, Bytes, Stoppable {
     if (this.isStopped) controller.abort(this.failure as Error);
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
+    // A stream would hold them, and the socket's bytes that they stand in, to its end.
+    controller.rawHeaders = null;
     if (status >= 200) this.resolve({ status, headers, body: this });
   }
 
