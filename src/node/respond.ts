@@ -4,6 +4,9 @@ import type { ServerResponse } from 'node:http';
 import { type Pieces, piecesOf, type Sink } from '../core/pieces.ts';
 import type { Reply } from '../core/reply.ts';
 
+/** Characters above which frames go to the socket as bytes, which no garbage collection copies while they wait to be sent. */
+const LONG = 4096;
+
 /**
  * Sends the reply. A stream goes on only as fast as the client reads. Resolves when all is handed to the socket or the
  * client has left.
@@ -24,7 +27,8 @@ function written(res: ServerResponse, body: Pieces<string>): Promise<void> {
   return new Promise((resolve, reject) => new Writing(res, body, resolve, reject).ask());
 }
 
-class Writing implements Sink<string> {
+/** An `AsyncResource`: when the socket takes more, the stream goes on in the host's async context, which the socket's is not. */
+class Writing extends AsyncResource implements Sink<string> {
   private readonly res: ServerResponse;
   private readonly body: Pieces<string>;
   readonly ended: () => void;
@@ -33,6 +37,7 @@ class Writing implements Sink<string> {
   private isGone: boolean;
 
   constructor(res: ServerResponse, body: Pieces<string>, resolve: () => void, reject: (error: unknown) => void) {
+    super('CLIENT_WRITES');
     this.res = res;
     this.body = body;
     this.ended = resolve;
@@ -52,20 +57,21 @@ class Writing implements Sink<string> {
     // Headers go out with the first frames, in one packet, or alone where there are none yet.
     if (this.isGone) return this.ask();
     if (frames === '') this.res.flushHeaders();
-    else if (!this.res.write(frames)) return whenWritable(this.res, () => this.ask());
+    else if (!this.res.write(frames.length > LONG ? Buffer.from(frames) : frames)) return this.waitForRoom();
     this.ask();
+  }
+
+  /** Goes on when the socket takes more, or never will. */
+  private waitForRoom(): void {
+    const { res } = this;
+    const goOn = () => {
+      res.off('drain', goOn).off('close', goOn);
+      this.runInAsyncScope(this.ask, this);
+    };
+    res.on('drain', goOn).on('close', goOn);
   }
 }
 
 async function closeUnread(body: Reply['body']): Promise<void> {
   if (typeof body !== 'string') await body[Symbol.asyncIterator]().return?.();
-}
-
-/** Goes on when the socket takes more, or never will; in the host's async context, which the socket's is not. */
-function whenWritable(res: ServerResponse, goOn: () => void): void {
-  const settle = AsyncResource.bind(() => {
-    res.off('drain', settle).off('close', settle);
-    goOn();
-  });
-  res.on('drain', settle).on('close', settle);
 }

@@ -93,7 +93,13 @@ function sidesOf(data: string, { call }: Said): Sides | undefined {
   const key = (call === undefined ? /"content": ?"/ : /"arguments": ?"/).exec(data);
   if (!key) return undefined;
   const start = key.index + key[0].length;
-  return { before: data.slice(0, start), after: data.slice(endOfText(data, start)) };
+  return { before: copyOf(data.slice(0, start)), after: copyOf(data.slice(endOfText(data, start))) };
+}
+
+/** V8 keeps a slice as a reference to all that was read with it, up to 64 KB, which would live as long as the stream. */
+function copyOf(slice: string): string {
+  // A text put together is a new one, which is what the slice is of then.
+  return ` ${slice}`.slice(1);
 }
 
 function endOfText(data: string, start: number): number {
