@@ -14,19 +14,22 @@ function scenario({ about, plan, ask, ...load }) {
   };
 }
 
+// A round has few requests here, and every server goes on getting faster until it has answered some thousands.
+const BURSTS = 10;
+
 export const burst = scenario({
   about: '32 clients, 500 deltas each, as fast as they are read',
-  ...{ plan: 'burst:500', connections: 32, turns: 300, events: 500 },
+  ...{ plan: 'burst:500', connections: 32, turns: 300, events: 500, warmUp: BURSTS },
 });
 
 export const padded = scenario({
   about: 'the same with padding of changing length in each delta',
-  ...{ plan: 'padded:500', connections: 32, turns: 200, events: 500 },
+  ...{ plan: 'padded:500', connections: 32, turns: 200, events: 500, warmUp: BURSTS },
 });
 
 export const logprobs = scenario({
   about: 'the same with log probabilities in each delta',
-  ...{ plan: 'logprobs:500', ask: { logprobs: true }, connections: 32, turns: 80, events: 500 },
+  ...{ plan: 'logprobs:500', ask: { logprobs: true }, connections: 32, turns: 80, events: 500, warmUp: BURSTS },
 });
 
 export const short = scenario({

@@ -8,7 +8,7 @@ const STORES = ['memory', 'sqlite-libsql', 'redis', 'postgres'];
 const EARLY = [1, 2];
 const LATE = [100, 1000];
 // With fewer, one collection of garbage more or less decides.
-const SAMPLES = 40;
+const SAMPLES = 100;
 const TRIES = 3;
 const WARM_UP = 2;
 

@@ -197,7 +197,9 @@ function listedTool({ name, description, parameters, annotations }: ProvidedTool
  * without those that nobody answered, since the client cannot.
  */
 export function forModel(items: readonly Item[], offer: Offer): readonly Item[] {
-  return withModelNames(withDenials(withoutUnanswered(items, offer)), offer);
+  const answered = withoutUnanswered(items, offer);
+  // One look at each item where there is nothing to do, as mostly: thousands of them are in no cache.
+  return answered.some(isTold) ? withModelNames(withDenials(answered), offer) : answered;
 }
 
 /** A call that the user did not approve is one that failed; the others stand for themselves, or say nothing. */
@@ -228,7 +230,6 @@ function withoutUnanswered(items: readonly Item[], offer: Offer): readonly Item[
 }
 
 function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
-  if (!items.some(isRenamed)) return items;
   const names = new Map([...offer].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
   const [interpreter = CODE_INTERPRETER] = namesServing(offer, CODE_INTERPRETER);
   return items.map((item) => {
@@ -241,8 +242,14 @@ function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
   });
 }
 
-function isRenamed({ type, namespace }: Item): boolean {
-  return RENAMED.has(type) || namespace !== undefined;
+/** Whether the item has a name that the model knows otherwise, or is an answer that may be a denial. */
+function isTold({ type, namespace }: Item): boolean {
+  return TOLD.has(type) || namespace !== undefined;
 }
 
-const RENAMED: ReadonlySet<string> = new Set(['mcp_call', 'custom_tool_call', 'code_interpreter_call']);
+const TOLD: ReadonlySet<string> = new Set([
+  'mcp_call',
+  'custom_tool_call',
+  'code_interpreter_call',
+  'mcp_approval_response',
+]);

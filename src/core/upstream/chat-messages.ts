@@ -55,6 +55,7 @@ export function toChatMessages(
   let draft = emptyDraft();
 
   const flush = () => {
+    if (isEmpty(draft)) return;
     messages.push(...assistantMessages(draft, options));
     draft = emptyDraft();
   };
@@ -91,6 +92,10 @@ const SILENT_TYPES: ReadonlySet<string> = new Set([
 
 function emptyDraft(): Draft {
   return { modelCall: undefined, text: undefined, reasoning: '', calls: [] };
+}
+
+function isEmpty({ text, reasoning, calls }: Draft): boolean {
+  return text === undefined && reasoning === '' && calls.length === 0;
 }
 
 /** Whether the model said or thought it. */
@@ -204,7 +209,7 @@ function assistantText(item: Item): string {
 
 function textsOf(parts: unknown): string {
   if (!Array.isArray(parts)) return '';
-  return joined(parts.filter(isRecord), '');
+  return soleText(parts) ?? parts.filter(isRecord).map(plainText).join('');
 }
 
 function inputMessage(item: Item, { developerRole }: MessageOptions): ChatMessage {
@@ -215,8 +220,10 @@ function inputMessage(item: Item, { developerRole }: MessageOptions): ChatMessag
 /** Text alone is written as a string, since many small servers take nothing else. */
 function inputContent(content: unknown): unknown {
   if (!Array.isArray(content)) return content ?? '';
+  const sole = soleText(content);
+  if (sole !== undefined) return sole;
   const parts = content.filter(isRecord);
-  return parts.some(isMedia) ? parts.map(chatPart) : joined(parts, '\n');
+  return parts.some(isMedia) ? parts.map(chatPart) : parts.map(plainText).join('\n');
 }
 
 function isMedia({ type }: Fields): boolean {
@@ -225,10 +232,11 @@ function isMedia({ type }: Fields): boolean {
 
 const MEDIA_TYPES: ReadonlySet<unknown> = new Set(['input_image', 'input_file', 'input_audio', 'input_video']);
 
-/** The words of the parts. Most lists hold one, and `join` would take longer than all else that is done with it. */
-function joined(parts: readonly Fields[], separator: string): string {
+/** The text of a list that holds one text and nothing else, as most do: new lists of it would take longer than all else. */
+function soleText(parts: readonly unknown[]): string | undefined {
   const [first] = parts;
-  return first && parts.length === 1 ? plainText(first) : parts.map(plainText).join(separator);
+  if (parts.length !== 1 || !isRecord(first) || typeof first.text !== 'string') return undefined;
+  return first.type === 'input_text' || first.type === 'output_text' ? first.text : undefined;
 }
 
 function plainText(part: Fields): string {
