@@ -142,7 +142,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     this.resume();
   }
 
-  /** Decodes and parses all lines at once: the HTTP parser calls back once for every HTTP chunk. */
+  /** Decodes and parses all whole lines at once: the HTTP parser calls back once for every HTTP chunk. */
   private read(): void {
     const bytes = joined(this.unread);
     this.unread = [];
@@ -152,10 +152,10 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     const lines = joined([...this.line, bytes.subarray(0, end)]).toString('utf8');
     this.line = [];
     this.lineBytes = 0;
-    // A copy, since the few bytes would keep all that was read.
-    if (end < bytes.length) this.hold(Buffer.from(bytes.subarray(end)));
     this.parser.feed(this.isFirst ? lines.replace(BYTE_ORDER_MARK, '') : lines);
     this.isFirst = false;
+    // A copy, since the few bytes would keep all that was read.
+    if (end < bytes.length) this.hold(Buffer.from(bytes.subarray(end)));
   }
 
   private hold(bytes: Buffer): void {
