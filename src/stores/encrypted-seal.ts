@@ -17,6 +17,8 @@ const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const VERSION = '1';
+/** What base64url has not. */
+const FOREIGN = /[^\w-]/;
 
 /** Writes with the first key and reads with all. */
 export function sealWith(keyring: Keyring): Seal {
@@ -49,11 +51,12 @@ export function sealWith(keyring: Keyring): Seal {
   return { close, open };
 }
 
-/** The id of the key; nonce, ciphertext and tag. No pattern for megabytes: V8 may run out of stack over them. */
+/** The id of the key; nonce, ciphertext and tag. Not one pattern for all: over megabytes V8 may run out of stack. */
 function partsOf(text: unknown): readonly string[] | undefined {
   if (typeof text !== 'string') return undefined;
   const [version, ...parts] = text.split('.', 4);
-  return version === VERSION && parts.length === 2 ? parts : undefined;
+  const isSealed = version === VERSION && parts.length === 2 && !parts.some((part) => FOREIGN.test(part));
+  return isSealed ? parts : undefined;
 }
 
 function encrypt(key: KeyObject, text: string, place: Place): Buffer {
