@@ -55,6 +55,14 @@ export abstract class Layer<Piece> implements Pieces<Piece> {
   [Symbol.asyncIterator](): this {
     return this;
   }
+
+  /** Closes it, and then tells the sink of the end. */
+  protected finish(sink: Sink<Piece>): void {
+    this.return().then(
+      () => sink.ended(),
+      (error) => sink.failed(error),
+    );
+  }
 }
 
 /** Any stream as pieces. */
@@ -165,13 +173,6 @@ class Mapped<From, To> extends Layer<To> implements Sink<From> {
   private handOn(made: To | undefined): void {
     if (made === undefined) this.ask(this.sink);
     else this.sink.came(made);
-  }
-
-  private finish(sink: Sink<To>): void {
-    this.close().then(
-      () => sink.ended(),
-      (error) => sink.failed(error),
-    );
   }
 
   private breakOff(error: unknown): void {

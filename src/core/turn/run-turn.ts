@@ -60,11 +60,8 @@ class RunningTurn extends Layer<readonly TurnEvent[]> implements Sink<readonly T
 
   ask(sink: Sink<readonly TurnEvent[]>): void {
     this.sink = sink;
-    if (!this.over) return this.inputs.ask(this);
-    this.close().then(
-      () => sink.ended(),
-      (error) => sink.failed(error),
-    );
+    if (this.over) this.finish(sink);
+    else this.inputs.ask(this);
   }
 
   came(input: readonly TurnInput[] | Beat): void {

@@ -5,10 +5,11 @@ import { ApiError } from '../errors.ts';
 import { handOver, type Sink } from '../pieces.ts';
 import type { ByteReader, Bytes } from './bytes.ts';
 
-/** Bytes that wait here above which the socket is paused. With 64 KiB, thirty clients that do not read take 20 MB more. */
+/**
+ * Bytes that may wait here. Above, the socket is paused: with 64 KiB, thirty clients that do not read take 20 MB more. And
+ * what was read waits for no other sockets, since it would grow old in memory meanwhile, a tenth of a burst's time.
+ */
 const HIGH_WATER = 8 * 1024;
-/** Bytes of one read that may wait for the other sockets; more would grow old in memory meanwhile, a tenth of a burst's time. */
-const SMALL = 8 * 1024;
 /** What the framing of an event may add to its data before the parser gives up on it. */
 const FRAMING = 1024;
 
@@ -100,12 +101,13 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
 
   bytes(chunk: Buffer): void {
     this.wait();
-    const wasSmall = this.unreadBytes <= SMALL;
+    const wasLow = this.unreadBytes <= HIGH_WATER;
     this.unread.push(chunk);
     this.unreadBytes += chunk.length;
-    if (wasSmall && this.unreadBytes > SMALL) queueMicrotask(() => this.take());
+    if (this.unreadBytes <= HIGH_WATER) return;
+    if (wasLow) queueMicrotask(() => this.take());
     // One socket may be read many times before the others get their turn.
-    if (this.unreadBytes > HIGH_WATER) this.pause();
+    this.pause();
   }
 
   ended(): void {
