@@ -2,7 +2,6 @@
 import { inspect, isDeepStrictEqual } from 'node:util';
 import type {
   CodeInterpreterCallItem,
-  LogProb,
   McpCallItem,
   OutputItem,
   Part,
@@ -11,6 +10,7 @@ import type {
   UrlCitation,
   WebSearchCallItem,
 } from '../../src/core/items.ts';
+import { logProbsIn } from '../../src/core/log-probs.ts';
 import type { TurnEnd, TurnEvent } from '../../src/core/turn/events.ts';
 import { unreachable } from '../../src/core/unreachable.ts';
 
@@ -22,7 +22,8 @@ interface SeenPart {
   text: string;
   textEnded: boolean;
   readonly annotations: UrlCitation[];
-  readonly logprobs: LogProb[];
+  /** The JSON of each. */
+  readonly logprobs: string[];
 }
 
 /** An item, as far as the events have told. */
@@ -220,9 +221,9 @@ function openPart(item: SeenItem, event: TurnEvent & { partIndex: number }): See
 }
 
 function addText(part: SeenPart, event: EventOf<'text-delta'>): void {
-  law(event.text !== '' || event.logprobs.length > 0, 'a delta says something', event);
+  law(event.text !== '' || event.logprobs !== '', 'a delta says something', event);
   part.text += event.text;
-  part.logprobs.push(...event.logprobs);
+  if (event.logprobs !== '') part.logprobs.push(event.logprobs);
 }
 
 function addAnnotation(part: SeenPart, event: EventOf<'annotation'>): void {
@@ -232,7 +233,7 @@ function addAnnotation(part: SeenPart, event: EventOf<'annotation'>): void {
 
 function endText(part: SeenPart, event: EventOf<'text-end'>): void {
   same(event.text, part.text, 'text-end repeats the deltas');
-  same(event.logprobs, part.logprobs, 'text-end repeats the log probabilities');
+  same(event.logprobs, part.logprobs.join(), 'text-end repeats the log probabilities');
   part.textEnded = true;
 }
 
@@ -246,7 +247,8 @@ function endPart(item: SeenItem, event: EventOf<'part-end'>): void {
 
 function wholePart({ type, text, annotations, logprobs }: SeenPart): Part {
   if (type === 'refusal') return { type, refusal: text };
-  if (type === 'output_text') return { type, text, annotations: [...annotations], logprobs: [...logprobs] };
+  if (type === 'output_text')
+    return { type, text, annotations: [...annotations], logprobs: logProbsIn(logprobs.join()) };
   return { type, text };
 }
 

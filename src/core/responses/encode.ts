@@ -4,7 +4,7 @@ import type { PartType } from '../items.ts';
 import { DONE_FRAME, frame, HEARTBEAT_FRAME } from '../sse.ts';
 import type { CallType, TurnEnd, TurnEvent } from '../turn/events.ts';
 import { unreachable } from '../unreachable.ts';
-import { itemJson, jsonWith, listJson, logProbsJson, partJson } from './item-json.ts';
+import { itemJson, jsonWith, listJson, partJson } from './item-json.ts';
 import { endedResource } from './resource.ts';
 
 /** How the host wants its events spelled. */
@@ -166,18 +166,14 @@ function deltaFrame(event: Of<'text-delta'>, options: EncodeOptions): DeltaFrame
 
 /** Written by hand: with a whole JSON.stringify for each delta, framing costs more than all the rest. */
 function textDelta({ part, sequence, text, logprobs }: Of<'text-delta'>, { before, between }: DeltaFrame): string {
-  const after = part === 'output_text' ? `,"logprobs":${logprobText(logprobs)}}\n\n` : '}\n\n';
+  const after = part === 'output_text' ? `,"logprobs":[${logprobs}]}\n\n` : '}\n\n';
   return before + sequence + between + JSON.stringify(text) + after;
-}
-
-function logprobText(logprobs: readonly unknown[]): string {
-  return logprobs.length === 0 ? '[]' : JSON.stringify(logprobs);
 }
 
 function textEnd(event: Of<'text-end'>, options: EncodeOptions): string {
   const { part, sequence, text, logprobs } = event;
   const whole = `"${part === 'refusal' ? 'refusal' : 'text'}":${JSON.stringify(text)}`;
-  const after = part === 'output_text' ? `,"logprobs":${logProbsJson(logprobs)}` : '';
+  const after = part === 'output_text' ? `,"logprobs":[${logprobs}]` : '';
   return framed(`${textEvent(part, options)}.done`, sequence, `${placeJson(event, part)},${whole}${after}`);
 }
 

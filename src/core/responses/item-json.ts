@@ -1,6 +1,7 @@
 /** The JSON of items and of what is in them, each written once: the end of an answer tells all of it three or four times. */
 import { randomUUID } from 'node:crypto';
-import type { Item, LogProb, Part } from '../items.ts';
+import type { Item, Part } from '../items.ts';
+import { logProbsText } from '../log-probs.ts';
 
 /** By what was written, for as long as that is there. Nothing that is told is changed later. */
 const texts = new WeakMap<object, string>();
@@ -14,12 +15,7 @@ export function itemJson(item: Item): string {
 /** The same of a part. */
 export function partJson(part: Part): string {
   if (part.type !== 'output_text' || part.logprobs.length === 0) return writtenOnce(part, () => JSON.stringify(part));
-  return writtenOnce(part, () => jsonWith(part, 'logprobs', logProbsJson(part.logprobs)));
-}
-
-/** The same of all log probabilities of a part. */
-export function logProbsJson(logprobs: readonly LogProb[]): string {
-  return logprobs.length === 0 ? '[]' : writtenOnce(logprobs, () => JSON.stringify(logprobs));
+  return writtenOnce(part, () => jsonWith(part, 'logprobs', `[${logProbsText(part.logprobs)}]`));
 }
 
 /** The JSON of a list, by that of its members. */

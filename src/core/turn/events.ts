@@ -30,7 +30,8 @@ export type FinishReason = 'stop' | 'length' | 'content_filter';
  * `call` numbers the tool calls of one model call from 0; the first delta of a call carries its whole name.
  */
 export type ModelEvent =
-  | { readonly type: 'text-delta'; readonly text: string; readonly logprobs?: readonly LogProb[] }
+  /** `logprobs` is a list, or the JSON of its members with commas between them where that is at hand. */
+  | { readonly type: 'text-delta'; readonly text: string; readonly logprobs?: readonly LogProb[] | string }
   | { readonly type: 'refusal-delta'; readonly text: string }
   | { readonly type: 'reasoning-delta'; readonly text: string }
   /** One thought is whole; `encrypted` is what its upstream needs to be given it back, of no use to others. */
@@ -136,7 +137,8 @@ export type CallType = 'function_call' | 'custom_tool_call' | 'mcp_call' | 'code
 
 /**
  * What a turn says. Starts and ends balance, and the last event is one `turn-end`.
- * Each event with a `sequence` is exactly one event on the wire; the others may be none.
+ * Each event with a `sequence` is exactly one event on the wire; the others may be none. `logprobs` is the JSON of each,
+ * with commas between them.
  */
 export type TurnEvent =
   | { readonly type: 'turn-start'; readonly sequence: number }
@@ -148,13 +150,13 @@ export type TurnEvent =
       readonly type: 'text-delta';
       readonly part: PartType;
       readonly text: string;
-      readonly logprobs: readonly LogProb[];
+      readonly logprobs: string;
     } & InPart)
   | ({
       readonly type: 'text-end';
       readonly part: PartType;
       readonly text: string;
-      readonly logprobs: readonly LogProb[];
+      readonly logprobs: string;
     } & InPart)
   | ({
       readonly type: 'annotation';

@@ -1,6 +1,6 @@
 /** What a turn knows between two steps, and the copy of it that one step may change. */
 import type { GrownText } from '../grown-text.ts';
-import type { LogProb, OutputItem, Part, PartType, UrlCitation, WebSearchCallItem } from '../items.ts';
+import type { OutputItem, Part, PartType, UrlCitation, WebSearchCallItem } from '../items.ts';
 import type { FinishReason, IncompleteReason, TurnEvent, Usage } from './events.ts';
 import type { TextField } from './text-field.ts';
 
@@ -49,7 +49,8 @@ export interface OpenPart extends GrownText {
   readonly type: PartType;
   readonly index: number;
   annotations: List<UrlCitation> | undefined;
-  logprobs: List<LogProb> | undefined;
+  /** The JSON of each, with commas between them. */
+  logprobs: GrownText | undefined;
 }
 
 /** The message or reasoning item that is being written; at most one at a time. */
@@ -206,7 +207,7 @@ function writingCopy({ kind, index, id, parts, part }: Readonly<Writing>): Writi
     text: part.text,
     tail: part.tail,
     annotations: part.annotations,
-    logprobs: part.logprobs,
+    logprobs: part.logprobs && { text: part.logprobs.text, tail: part.logprobs.tail },
   };
   return { kind, index, id, parts, part: copy };
 }

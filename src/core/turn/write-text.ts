@@ -2,21 +2,22 @@
 import { grow, wholeText } from '../grown-text.ts';
 import { outputItemId } from '../ids.ts';
 import type { ItemStatus, LogProb, OutputItem, Part, PartType, ReasoningItem, UrlCitation } from '../items.ts';
+import { logProbsIn, logProbsText } from '../log-probs.ts';
 import type { Draft, List, OpenPart, Writing } from './state.ts';
 
-const NO_LOGPROBS: readonly LogProb[] = [];
-/** What a log probability or a citation without text counts, since even an empty one takes room. */
+/** What a citation without text counts, since even an empty one takes room. */
 const EMPTY_BYTES = 64;
 
 type Sealed = Pick<ReasoningItem, 'encrypted_content'>;
 
 /** Adds text to the part of this type, opening what is not open. */
-export function writeText(draft: Draft, type: PartType, text: string, logprobs = NO_LOGPROBS): void {
-  if (text === '' && logprobs.length === 0) return;
+export function writeText(draft: Draft, type: PartType, text: string, about: readonly LogProb[] | string = ''): void {
+  const logprobs = typeof about === 'string' ? about : logProbsText(about);
+  if (text === '' && logprobs === '') return;
   const writing = openPart(draft, type);
   const { part } = writing;
   grow(part, text);
-  if (logprobs.length > 0) part.logprobs = added(part.logprobs, logprobs);
+  if (logprobs !== '') addLogProbs(part, logprobs);
   draft.events.push({
     type: 'text-delta',
     sequence: draft.sequence++,
@@ -27,7 +28,7 @@ export function writeText(draft: Draft, type: PartType, text: string, logprobs =
     text,
     logprobs,
   });
-  draft.bytes += Buffer.byteLength(text) || logprobs.length * EMPTY_BYTES;
+  draft.bytes += Buffer.byteLength(text) || logprobs.length;
 }
 
 /** Adds a source to the text. */
@@ -127,8 +128,18 @@ function wholePart(part: OpenPart): Part {
   const { type, annotations } = part;
   const text = wholeText(part);
   if (type === 'refusal') return { type, refusal: text };
-  if (type === 'output_text') return { type, text, annotations: listed(annotations), logprobs: listed(part.logprobs) };
+  if (type === 'output_text') return { type, text, annotations: listed(annotations), logprobs: logProbsOf(part) };
   return { type, text };
+}
+
+function addLogProbs(part: OpenPart, logprobs: string): void {
+  const comma = part.logprobs ? ',' : '';
+  part.logprobs ??= { text: '', tail: '' };
+  grow(part.logprobs, comma + logprobs);
+}
+
+function logProbsOf({ logprobs }: OpenPart): readonly LogProb[] {
+  return logprobs ? logProbsIn(wholeText(logprobs)) : [];
 }
 
 function added<Member>(before: List<Member> | undefined, members: readonly Member[]): List<Member> {
@@ -146,7 +157,7 @@ function closePart(draft: Draft, writing: Writing): void {
   if (!part) return;
   const whole = wholePart(part);
   const place = { index: writing.index, itemId: writing.id, partIndex: part.index };
-  const logprobs = whole.type === 'output_text' ? whole.logprobs : NO_LOGPROBS;
+  const logprobs = whole.type === 'output_text' ? logProbsText(whole.logprobs) : '';
   const ended = { ...place, part: part.type, text: wholeText(part), logprobs };
   draft.events.push({ type: 'text-end', sequence: draft.sequence++, ...ended });
   draft.events.push({ type: 'part-end', sequence: draft.sequence++, ...place, part: whole });

@@ -1,8 +1,9 @@
 /** Reads the chunks of a Chat Completions stream, or one whole answer, as model events. */
 import { ApiError } from '../errors.ts';
-import type { LogProb, TopLogProb, UrlCitation } from '../items.ts';
+import type { UrlCitation } from '../items.ts';
 import { isRecord } from '../record.ts';
 import type { FinishReason, ModelEvent } from '../turn/events.ts';
+import { readLogProbs } from './chat-log-probs.ts';
 import type { Said } from './chunk-memo.ts';
 import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
 import { type ToolCalls, toolCalls } from './tool-calls.ts';
@@ -51,10 +52,10 @@ class Decoder implements ChatDecoder {
     if (choice.finish_reason) this.finish = choice.finish_reason;
   }
 
-  takeSaid({ text, call }: Said, events: ModelEvent[]): void {
+  takeSaid({ text, call, logprobs }: Said, events: ModelEvent[]): void {
     if (call !== undefined) return this.takeCalls([{ index: call, function: { arguments: text } }], events);
     const told = events.length;
-    takeText(text, undefined, this.tags, events);
+    takeText(text, logprobs, this.tags, events);
     if (events.length > told) this.settleBefore(events, told);
   }
 
@@ -125,7 +126,7 @@ function detailsText(details: unknown): string {
 }
 
 function takeContent(content: unknown, logprobs: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
-  if (typeof content === 'string') return takeText(content, logprobs, tags, events);
+  if (typeof content === 'string') return takeText(content, readLogProbs(logprobs), tags, events);
   if (!Array.isArray(content)) return;
   for (const part of content) takePart(part, tags, events);
 }
@@ -134,7 +135,7 @@ function takeContent(content: unknown, logprobs: unknown, tags: ThinkTags | unde
 function takePart(part: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
   if (!isRecord(part)) return;
   if (part.type === 'thinking') events.push(...thinkingOf(part.thinking));
-  else if (typeof part.text === 'string') takeText(part.text, undefined, tags, events);
+  else if (typeof part.text === 'string') takeText(part.text, '', tags, events);
 }
 
 function thinkingOf(thinking: unknown): readonly ModelEvent[] {
@@ -142,32 +143,10 @@ function thinkingOf(thinking: unknown): readonly ModelEvent[] {
   return typeof text === 'string' && text ? [{ type: 'reasoning-delta', text }] : [];
 }
 
-function takeText(text: string, logprobs: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
-  const read = readLogProbs(logprobs);
-  if (text === '' && read.length === 0) return;
-  if (tags && !tags.done()) tags.take(text, read, events);
-  else events.push(textDelta(text, read));
-}
-
-const NO_LOGPROBS: readonly LogProb[] = [];
-
-function readLogProbs(value: unknown): readonly LogProb[] {
-  if (!isRecord(value) || !Array.isArray(value.content)) return NO_LOGPROBS;
-  return value.content.filter(isRecord).map(readLogProb);
-}
-
-function readLogProb(entry: Fields): LogProb {
-  // Not by spreading, which costs as much as the rest.
-  const { token, logprob, bytes } = readTopLogProb(entry);
-  const top = entry.top_logprobs;
-  return { token, logprob, bytes, top_logprobs: Array.isArray(top) ? top.filter(isRecord).map(readTopLogProb) : [] };
-}
-
-/** Chat Completions allows `bytes: null`; the Responses wire wants the bytes. */
-function readTopLogProb(entry: Fields): TopLogProb {
-  const token = typeof entry.token === 'string' ? entry.token : '';
-  const logprob = typeof entry.logprob === 'number' ? entry.logprob : 0;
-  return { token, logprob, bytes: Array.isArray(entry.bytes) ? entry.bytes : [...Buffer.from(token)] };
+function takeText(text: string, logprobs: string, tags: ThinkTags | undefined, events: ModelEvent[]): void {
+  if (text === '' && logprobs === '') return;
+  if (tags && !tags.done()) tags.take(text, logprobs, events);
+  else events.push(textDelta(text, logprobs));
 }
 
 function takeAnnotations(annotations: readonly unknown[], events: ModelEvent[]): void {

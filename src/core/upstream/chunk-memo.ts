@@ -1,6 +1,8 @@
 /** Reads what chunks say that differ in little else, without parsing them: most of a stream is such chunks. */
 import { jsonIn } from '../json-text.ts';
+import { logProbsText } from '../log-probs.ts';
 import { isRecord } from '../record.ts';
+import { isLogProbsText, readLogProbs } from './chat-log-probs.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -9,6 +11,8 @@ export interface Said {
   readonly text: string;
   /** The number of the call whose arguments the text goes on with; undefined where it is the answer's own. */
   readonly call: number | undefined;
+  /** The JSON of each log probability of the text, with commas between them. */
+  readonly logprobs: string;
 }
 
 /** What the last chunks had in common. */
@@ -19,9 +23,10 @@ export interface ChunkMemo {
   learn(data: string, chunk: unknown): void;
 }
 
-/** The bytes on both sides of what a chunk says. */
+/** The bytes on both sides of what a chunk says, and those between its text and the log probabilities, if it has any. */
 interface Sides {
   readonly before: string;
+  readonly between: string;
   readonly after: string;
 }
 
@@ -50,25 +55,26 @@ class Memo implements ChunkMemo {
 
   read(data: string): Said | undefined {
     const { frame } = this;
-    const literal = frame && literalIn(frame, data);
-    const text = literal === undefined ? undefined : textOf(literal);
-    return text === undefined ? undefined : { text, call: frame?.call };
+    if (!frame) return undefined;
+    const written = writtenIn(frame, data);
+    if (written === undefined) return undefined;
+    return frame.between === '' ? saidIn(frame, written) : saidWithLogProbs(frame, written);
   }
 
   learn(data: string, chunk: unknown): void {
-    const said = this.wrong < MOST_WRONG ? saidIn(chunk) : undefined;
+    const said = this.wrong < MOST_WRONG ? saidBy(chunk) : undefined;
     const sides = said && sidesOf(data, said);
     if (!sides) return;
     // Proof costs as much as parsing, so it is asked for what has come twice.
-    const guess = this.last?.before === sides.before ? guessOf(this.last, sides) : undefined;
+    const guess = this.last && guessOf(this.last, sides);
     this.last = sides;
     this.frame = guess && proven(guess);
     if (guess && !this.frame) this.wrong += 1;
   }
 }
 
-/** The JSON text of what the chunk says; undefined where the rest is not the frame. */
-function literalIn({ before, middle, after }: Frame, data: string): string | undefined {
+/** The JSON text of what the chunk says, up to its log probabilities; undefined where the rest is not the frame. */
+function writtenIn({ before, middle, after }: Frame, data: string): string | undefined {
   const tail = data.length - after.length;
   const padding = middle === '' ? tail : data.lastIndexOf('"', tail - 1) + 1;
   const end = padding - middle.length;
@@ -81,6 +87,20 @@ function literalIn({ before, middle, after }: Frame, data: string): string | und
 
 const UNPLAIN = /["\\\p{Cc}]/u;
 
+function saidIn({ call }: Frame, literal: string, logprobs = ''): Said | undefined {
+  const text = textOf(literal);
+  return text === undefined ? undefined : { text, call, logprobs };
+}
+
+/** Undefined where the log probabilities are not written as they would be here. */
+function saidWithLogProbs(frame: Frame, written: string): Said | undefined {
+  const end = endOfText(written, 0);
+  const start = end + frame.between.length;
+  const logprobs = written.slice(start);
+  if (written.slice(end, start) !== frame.between || !isLogProbsText(logprobs)) return undefined;
+  return saidIn(frame, written.slice(0, end), logprobs);
+}
+
 /** Undefined where it is not one whole JSON text. */
 function textOf(literal: string): string | undefined {
   if (!UNPLAIN.test(literal)) return literal;
@@ -89,11 +109,16 @@ function textOf(literal: string): string | undefined {
 }
 
 /** Where the text first stands by its key, be it the right place or not: the proof will tell. */
-function sidesOf(data: string, { call }: Said): Sides | undefined {
+function sidesOf(data: string, { call, logprobs }: Said): Sides | undefined {
   const key = (call === undefined ? /"content": ?"/ : /"arguments": ?"/).exec(data);
   if (!key) return undefined;
   const start = key.index + key[0].length;
-  return { before: copyOf(data.slice(0, start)), after: copyOf(data.slice(endOfText(data, start))) };
+  const before = copyOf(data.slice(0, start));
+  const rest = copyOf(data.slice(endOfText(data, start)));
+  if (logprobs === '') return { before, between: '', after: rest };
+  // They are what they would be written as, or the chunk is one to be parsed.
+  const at = rest.indexOf(logprobs);
+  return at < 0 ? undefined : { before, between: rest.slice(0, at), after: rest.slice(at + logprobs.length) };
 }
 
 /** V8 keeps a slice as a reference to all that was read with it, up to 64 KB, which would live as long as the stream. */
@@ -116,15 +141,16 @@ function isEscaped(data: string, at: number): boolean {
 
 type Guess = Omit<Frame, 'call'>;
 
-/** What two chunks with the same bytes before their text have in common: all, or all but what is inside one string. */
-function guessOf({ before, after: one }: Sides, { after: other }: Sides): Guess | undefined {
-  if (one === other) return { before, middle: '', after: one };
+/** What two chunks that are the same up to their end have in common: all, or all but what is inside one string. */
+function guessOf({ before, between, after: one }: Sides, { after: other, ...sides }: Sides): Guess | undefined {
+  if (before !== sides.before || between !== sides.between) return undefined;
+  if (one === other) return { before, between, middle: '', after: one };
   let difference = 0;
   while (one[difference] === other[difference]) difference += 1;
   const start = one.lastIndexOf('"', difference - 1) + 1;
   const after = fromQuote(one, start);
   const isAllElse = start > 0 && after !== '' && fromQuote(other, start) === after;
-  return isAllElse ? { before, middle: one.slice(0, start), after } : undefined;
+  return isAllElse ? { before, between, middle: one.slice(0, start), after } : undefined;
 }
 
 function fromQuote(text: string, start: number): string {
@@ -133,15 +159,20 @@ function fromQuote(text: string, start: number): string {
 }
 
 /** The frame, where its bytes mean nothing but what the chunk says, and padding that nobody reads. */
-function proven({ before, middle, after }: Guess): Frame | undefined {
+function proven(guess: Guess): Frame | undefined {
+  const { before, between, middle, after } = guess;
   // Marks that are longer than the rest of the chunk can be found nowhere but where they were put.
-  const length = before.length + middle.length + after.length;
+  const length = before.length + between.length + middle.length + after.length;
   const [text, padding] = ['t'.repeat(length), middle === '' ? '' : 'p'.repeat(length)];
-  const chunk = jsonIn(before + text + middle + padding + after);
-  const said = saidIn(chunk);
-  if (said?.text !== text || (padding !== '' && !isUnread(chunk, padding))) return undefined;
-  return { before, middle, after, call: said.call };
+  const logprobs = between === '' ? '' : logProbsText([{ token: 'l'.repeat(length), ...NO_PROBABILITY }]);
+  const chunk = jsonIn(before + text + between + logprobs + middle + padding + after);
+  const said = saidBy(chunk);
+  if (said?.text !== text || said.logprobs !== logprobs || (padding !== '' && !isUnread(chunk, padding)))
+    return undefined;
+  return { ...guess, call: said.call };
 }
+
+const NO_PROBABILITY = { logprob: 0, bytes: [], top_logprobs: [] };
 
 /** The fields of a chunk that somebody here reads. */
 const READ = new Set(['id', 'object', 'created', 'model', 'choices', 'usage', 'x_groq', 'error', 'type']);
@@ -151,27 +182,30 @@ function isUnread(chunk: unknown, value: string): boolean {
 }
 
 /** What the chunk says, where it says one thing and nothing else that anybody here reads. */
-function saidIn(chunk: unknown): Said | undefined {
-  const delta = deltaIn(chunk);
-  if (!delta) return undefined;
-  const { role: _, content, tool_calls: calls, ...others } = delta;
+function saidBy(chunk: unknown): Said | undefined {
+  const choice = choiceIn(chunk);
+  if (!choice || !isRecord(choice.delta)) return undefined;
+  const { role: _, content, tool_calls: calls, ...others } = choice.delta;
   if (!Object.values(others).every(isEmpty)) return undefined;
-  if (isEmpty(calls)) return typeof content === 'string' ? { text: content, call: undefined } : undefined;
-  return isEmpty(content) ? argumentsIn(calls) : undefined;
+  if (isEmpty(calls)) return typeof content === 'string' ? textIn(content, choice) : undefined;
+  return isEmpty(content) && !choice.logprobs ? argumentsIn(calls) : undefined;
+}
+
+function textIn(text: string, { logprobs }: Fields): Said {
+  return { text, call: undefined, logprobs: readLogProbs(logprobs) };
 }
 
 function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
-/** The delta of a chunk of which nothing else is read. */
-function deltaIn(chunk: unknown): Fields | undefined {
+/** The choice of a chunk of which nothing but the delta and log probabilities is read. */
+function choiceIn(chunk: unknown): Fields | undefined {
   if (!isRecord(chunk) || chunk.usage || chunk.error || chunk.x_groq || chunk.type === 'error') return undefined;
   if (chunk.object === 'error' || !Array.isArray(chunk.choices) || chunk.choices.length !== 1) return undefined;
   const [choice] = chunk.choices;
-  if (!isRecord(choice) || (choice.index ?? 0) !== 0 || choice.finish_reason || choice.logprobs || choice.message)
-    return undefined;
-  return isRecord(choice.delta) ? choice.delta : undefined;
+  if (!isRecord(choice) || (choice.index ?? 0) !== 0 || choice.finish_reason || choice.message) return undefined;
+  return choice;
 }
 
 /** More of the arguments of one call that has a number, and whose id and name have come before. */
@@ -179,5 +213,6 @@ function argumentsIn(calls: unknown): Said | undefined {
   const [entry, ...others] = Array.isArray(calls) ? calls : [];
   if (!isRecord(entry) || others.length > 0 || entry.id || entry.custom || !isRecord(entry.function)) return undefined;
   const { name, arguments: text } = entry.function;
-  return typeof text === 'string' && !name && typeof entry.index === 'number' ? { text, call: entry.index } : undefined;
+  if (typeof text !== 'string' || name || typeof entry.index !== 'number') return undefined;
+  return { text, call: entry.index, logprobs: '' };
 }

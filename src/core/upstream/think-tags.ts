@@ -1,18 +1,17 @@
 /** Tells reasoning from answer where a model writes it into its text, between `<think>` and `</think>`. */
-import type { LogProb } from '../items.ts';
 import type { ModelEvent } from '../turn/events.ts';
 
 const OPEN = '<think>';
 const CLOSE = '</think>';
-/** Characters of blanks before which a tag may stand. */
+/** Characters of blanks before which a tag may stand, and pieces of text. */
 const LONGEST_BLANK = 1024;
-const NO_LOGPROBS: readonly LogProb[] = [];
 
 /** Takes text piece by piece; what could still be a tag is held back until the next piece. */
 export interface ThinkTags {
   /** Whether text now passes through untouched, so that the caller may skip this step. */
   done(): boolean;
-  take(text: string, logprobs: readonly LogProb[], events: ModelEvent[]): void;
+  /** `logprobs` is the JSON of each, with commas between them. */
+  take(text: string, logprobs: string, events: ModelEvent[]): void;
   /** Gives out what was held back. */
   end(events: ModelEvent[]): void;
 }
@@ -25,16 +24,18 @@ export function thinkTags(): ThinkTags {
 class TagReader implements ThinkTags {
   private mode: 'start' | 'thinking' | 'answer' = 'start';
   private held = '';
-  private heldLogprobs: readonly LogProb[] = NO_LOGPROBS;
+  private heldLogprobs = '';
+  private heldPieces = 0;
 
   done(): boolean {
     return this.mode === 'answer';
   }
 
-  take(text: string, logprobs: readonly LogProb[], events: ModelEvent[]): void {
-    if (this.mode !== 'thinking' && logprobs.length > 0) this.heldLogprobs = [...this.heldLogprobs, ...logprobs];
+  take(text: string, logprobs: string, events: ModelEvent[]): void {
+    if (this.mode !== 'thinking') this.heldLogprobs = withLogProbs(this.heldLogprobs, logprobs);
     if (this.mode === 'answer') return this.answer(text, events);
     this.held += text;
+    this.heldPieces += 1;
     if (this.mode === 'start') this.start(events);
     else this.think(events);
   }
@@ -47,11 +48,11 @@ class TagReader implements ThinkTags {
 
   private start(events: ModelEvent[]): void {
     const text = this.held.trimStart();
-    const waiting = this.held.length + this.heldLogprobs.length;
+    const waiting = this.held.length + this.heldPieces;
     if (text !== OPEN && OPEN.startsWith(text) && waiting < LONGEST_BLANK) return;
     if (!text.startsWith(OPEN)) return this.answer(this.held, events);
     this.mode = 'thinking';
-    this.heldLogprobs = NO_LOGPROBS;
+    this.heldLogprobs = '';
     this.held = text.slice(OPEN.length);
     this.think(events);
   }
@@ -71,14 +72,18 @@ class TagReader implements ThinkTags {
   private answer(text: string, events: ModelEvent[]): void {
     this.mode = 'answer';
     this.held = '';
-    if (text !== '' || this.heldLogprobs.length > 0) events.push(textDelta(text, this.heldLogprobs));
-    this.heldLogprobs = NO_LOGPROBS;
+    if (text !== '' || this.heldLogprobs !== '') events.push(textDelta(text, this.heldLogprobs));
+    this.heldLogprobs = '';
   }
 }
 
 /** A piece of the answer. */
-export function textDelta(text: string, logprobs: readonly LogProb[]): ModelEvent {
-  return logprobs.length === 0 ? { type: 'text-delta', text } : { type: 'text-delta', text, logprobs };
+export function textDelta(text: string, logprobs: string): ModelEvent {
+  return logprobs === '' ? { type: 'text-delta', text } : { type: 'text-delta', text, logprobs };
+}
+
+function withLogProbs(before: string, more: string): string {
+  return before === '' || more === '' ? before + more : `${before},${more}`;
 }
 
 function reason(text: string, events: ModelEvent[]): void {

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import type { ErrorBody } from '../../../src/core/errors.ts';
 import type { LogProb } from '../../../src/core/items.ts';
+import { logProbsText } from '../../../src/core/log-probs.ts';
 import { type EncodeOptions, encodeBatch } from '../../../src/core/responses/encode.ts';
 import type { TurnEvent } from '../../../src/core/turn/events.ts';
 import { NO_USAGE } from '../../../src/core/turn/state.ts';
@@ -20,7 +21,7 @@ function frame(fields: Readonly<Record<string, unknown>>): string {
 }
 
 function textDelta(part: 'output_text' | 'refusal' | 'summary_text' | 'reasoning_text', text: string): TurnEvent {
-  return { type: 'text-delta', sequence: 3, ...PLACE, part, text, logprobs: [] };
+  return { type: 'text-delta', sequence: 3, ...PLACE, part, text, logprobs: '' };
 }
 
 const anyText = fc.oneof(
@@ -113,11 +114,16 @@ describe('encodeBatch', () => {
     );
   });
 
-  it('[S-09] writes the log probabilities of a delta', () => {
+  it('[S-09] writes the log probabilities of a text, piece by piece and whole', () => {
     const logprobs: readonly LogProb[] = [{ token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }];
-    const event: TurnEvent = { type: 'text-delta', sequence: 3, ...PLACE, part: 'output_text', text: 'a', logprobs };
-    expect(encodeBatch([event], OPTIONS)).toBe(
-      frame({ type: 'response.output_text.delta', sequence_number: 3, ...WIRE_PLACE, delta: 'a', logprobs }),
+    const said = { ...PLACE, part: 'output_text', text: 'a', logprobs: logProbsText(logprobs) } as const;
+    const events: readonly TurnEvent[] = [
+      { type: 'text-delta', sequence: 3, ...said },
+      { type: 'text-end', sequence: 4, ...said },
+    ];
+    expect(encodeBatch(events, OPTIONS)).toBe(
+      frame({ type: 'response.output_text.delta', sequence_number: 3, ...WIRE_PLACE, delta: 'a', logprobs }) +
+        frame({ type: 'response.output_text.done', sequence_number: 4, ...WIRE_PLACE, text: 'a', logprobs }),
     );
   });
 
@@ -129,7 +135,7 @@ describe('encodeBatch', () => {
   ] as const)(
     '[S-08] [S-09] [M-07] [D-09] [D-10] [D-11] names the events of %s with reasoning: %s',
     (part, reasoning, name, counted) => {
-      const end: TurnEvent = { type: 'text-end', sequence: 4, ...PLACE, part, text: 'ab', logprobs: [] };
+      const end: TurnEvent = { type: 'text-end', sequence: 4, ...PLACE, part, text: 'ab', logprobs: '' };
       const place = { item_id: 'msg_1', output_index: 1, [counted]: 2 };
       const whole = part === 'refusal' ? { refusal: 'ab' } : { text: 'ab' };
       expect(encodeBatch([textDelta(part, 'ab'), end], { ...OPTIONS, reasoning })).toBe(

@@ -1,7 +1,8 @@
 /** Items and parts as JSON, written once. */
 import fc from 'fast-check';
 import type { Item, LogProb, Part } from '../../../src/core/items.ts';
-import { itemJson, jsonWith, listJson, logProbsJson, partJson } from '../../../src/core/responses/item-json.ts';
+import { logProbsIn, logProbsText } from '../../../src/core/log-probs.ts';
+import { itemJson, jsonWith, listJson, partJson } from '../../../src/core/responses/item-json.ts';
 
 const OUTPUT_TEXT = { type: 'output_text', annotations: [] } as const;
 
@@ -24,9 +25,22 @@ describe('itemJson', () => {
     const written = fc.tuple(item, part, logprobs);
     fc.assert(
       fc.property(written, ([item, part, logprobs]) => {
-        const write = () => [itemJson(item), partJson(part), logProbsJson(logprobs), listJson([item, item], itemJson)];
+        const told = `[${logProbsText(logprobs)}]`;
+        const write = () => [itemJson(item), partJson(part), told, listJson([item, item], itemJson)];
         const expected = [item, part, logprobs, [item, item]].map((each) => JSON.stringify(each));
         expect([write(), write()]).toEqual([expected, expected]);
+      }),
+    );
+  });
+});
+
+describe('logProbsIn', () => {
+  it('[Q-03] [S-09] reads what was written, and remembers how', () => {
+    fc.assert(
+      fc.property(logprobs, (logprobs) => {
+        const text = logProbsText(logprobs);
+        const read = logProbsIn(text);
+        expect([read, logProbsText(read)]).toEqual([JSON.parse(JSON.stringify(logprobs)), text]);
       }),
     );
   });

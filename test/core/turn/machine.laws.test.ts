@@ -1,7 +1,8 @@
 /** The laws of a turn over arbitrary inputs: what no order, batching or splitting of them may change. */
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import type { TopLogProb } from '../../../src/core/items.ts';
+import type { LogProb, TopLogProb } from '../../../src/core/items.ts';
+import { logProbsIn, logProbsText } from '../../../src/core/log-probs.ts';
 import type { ModelEvent, TurnEvent, TurnInput, Usage } from '../../../src/core/turn/events.ts';
 import { step } from '../../../src/core/turn/machine.ts';
 import { startState, type ToolOwner, type TurnPlan, type TurnState } from '../../../src/core/turn/state.ts';
@@ -17,13 +18,14 @@ const text = fc.string({ unit, maxLength: 8 });
 
 const topLogProb: fc.Arbitrary<TopLogProb> = fc.record({
   token: text,
-  logprob: fc.double({ max: 0, noNaN: true }),
+  logprob: fc.double({ max: 0, noNaN: true, noDefaultInfinity: true }),
   bytes: fc.array(fc.nat(255), { maxLength: 4 }),
 });
-const logprobs = fc.array(
+const list = fc.array(
   topLogProb.map((top) => ({ ...top, top_logprobs: [top] })),
   { maxLength: 2 },
 );
+const logprobs = fc.oneof(list, list.map(logProbsText));
 
 const usage: fc.Arbitrary<Usage> = fc.record({
   input_tokens: fc.nat(),
@@ -222,8 +224,12 @@ function split(input: TurnInput, sizes: readonly number[]): readonly TurnInput[]
     return cut(input.text, sizes).map((piece) => ({ ...input, text: piece }));
   }
   if (input.type !== 'text-delta') return [input];
-  const logprobs = cut(input.logprobs ?? [], sizes);
+  const logprobs = cut(listOf(input.logprobs), sizes);
   return cut(input.text, sizes).map((piece, index) => ({ ...input, text: piece, logprobs: logprobs[index] ?? [] }));
+}
+
+function listOf(logprobs: readonly LogProb[] | string = []): readonly LogProb[] {
+  return typeof logprobs === 'string' ? logProbsIn(logprobs) : logprobs;
 }
 
 /** The list with the input added, in one with the last where both are deltas of the same text or call. */
@@ -234,7 +240,7 @@ function merged(inputs: readonly TurnInput[], next: TurnInput): readonly TurnInp
 
 function merge(a: TurnInput | undefined, b: TurnInput): TurnInput | undefined {
   if (a?.type === 'text-delta' && b.type === 'text-delta') {
-    return { ...a, text: a.text + b.text, logprobs: [...(a.logprobs ?? []), ...(b.logprobs ?? [])] };
+    return { ...a, text: a.text + b.text, logprobs: [...listOf(a.logprobs), ...listOf(b.logprobs)] };
   }
   if (a?.type === 'refusal-delta' && b.type === 'refusal-delta') return { ...a, text: a.text + b.text };
   if (a?.type === 'reasoning-delta' && b.type === 'reasoning-delta') return { ...a, text: a.text + b.text };

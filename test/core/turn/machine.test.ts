@@ -1,6 +1,7 @@
 /** What the turn machine says, case by case: inputs in, events out. */
 import type { ErrorBody } from '../../../src/core/errors.ts';
 import type { ListedTool, LogProb, OutputItem, ToolOutput, UrlCitation } from '../../../src/core/items.ts';
+import { logProbsText } from '../../../src/core/log-probs.ts';
 import type {
   FinishReason,
   IncompleteReason,
@@ -1130,9 +1131,9 @@ describe('the whole of an event', () => {
       { type: 'turn-progress', sequence: 1 },
       { type: 'item-start', sequence: 2, index: 0, item: { ...message, status: 'in_progress', content: [] } },
       { type: 'part-start', sequence: 3, ...place, partIndex: 0, part: empty },
-      { type: 'text-delta', sequence: 4, ...place, partIndex: 0, part, text: 'Hel', logprobs: [] },
-      { type: 'text-delta', sequence: 5, ...place, partIndex: 0, part, text: 'lo', logprobs: [] },
-      { type: 'text-end', sequence: 6, ...place, partIndex: 0, part, text: 'Hello', logprobs: [] },
+      { type: 'text-delta', sequence: 4, ...place, partIndex: 0, part, text: 'Hel', logprobs: '' },
+      { type: 'text-delta', sequence: 5, ...place, partIndex: 0, part, text: 'lo', logprobs: '' },
+      { type: 'text-end', sequence: 6, ...place, partIndex: 0, part, text: 'Hello', logprobs: '' },
       { type: 'part-end', sequence: 7, ...place, partIndex: 0, part: hello },
       { type: 'item-end', sequence: 8, index: 0, item: output[0] },
       {
@@ -1304,7 +1305,17 @@ describe('items', () => {
       event.type === 'text-delta' || event.type === 'text-end' ? [event.logprobs] : [],
     );
     const all = ['a', 'b', 'c', 'd'].map(probable);
-    expect(told).toEqual([all.slice(0, 2), [], all.slice(2, 3), all.slice(3), all]);
+    expect(told).toEqual([all.slice(0, 2), [], all.slice(2, 3), all.slice(3), all].map(logProbsText));
+  });
+
+  it('[S-09] [Q-03] take log probabilities as a list or as its JSON', () => {
+    const list: readonly LogProb[] = [{ token: 'a', logprob: -0.5, bytes: [97], top_logprobs: [] }];
+    const of = (logprobs: string | readonly LogProb[]) =>
+      turn([{ type: 'text-delta', text: 'a', logprobs }, { type: 'text-delta', text: '', logprobs }, finish()]);
+    expect(of(logProbsText(list))).toEqual(of(list));
+    expect(of(list)).toContainEqual(
+      expect.objectContaining({ type: 'part-end', part: expect.objectContaining({ logprobs: [...list, ...list] }) }),
+    );
   });
 
   it('[T-02, P-01] have ids that tell their model call, from the second on', () => {

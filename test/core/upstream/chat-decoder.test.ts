@@ -209,14 +209,12 @@ describe('chatDecoder', () => {
       {
         type: 'text-delta',
         text: '€',
-        logprobs: [
-          {
-            token: '€',
-            logprob: -1,
-            bytes: [0xe2, 0x82, 0xac],
-            top_logprobs: [{ token: 'E', logprob: 0, bytes: [0x45] }],
-          },
-        ],
+        logprobs: JSON.stringify({
+          token: '€',
+          logprob: -1,
+          bytes: [0xe2, 0x82, 0xac],
+          top_logprobs: [{ token: 'E', logprob: 0, bytes: [0x45] }],
+        }),
       },
       { type: 'refusal-delta', text: 'No.' },
       { type: 'annotation', annotation: { type: 'url_citation', ...citation } },

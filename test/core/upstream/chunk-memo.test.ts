@@ -2,6 +2,8 @@
 import fc from 'fast-check';
 import { newCompletion } from '../../../src/core/chat-completions/completion.ts';
 import { newRound, type Round, takeData } from '../../../src/core/chat-completions/round.ts';
+import type { LogProb } from '../../../src/core/items.ts';
+import { logProbsIn } from '../../../src/core/log-probs.ts';
 import type { ModelEvent } from '../../../src/core/turn/events.ts';
 import { chatDecoder } from '../../../src/core/upstream/chat-decoder.ts';
 import { type ChunkMemo, chunkMemo } from '../../../src/core/upstream/chunk-memo.ts';
@@ -28,8 +30,17 @@ function chunk(delta: Fields, more: Fields = {}, choice: Fields = {}): Fields {
 }
 
 const said = (content: string, more?: Fields, choice?: Fields) => JSON.stringify(chunk({ content }, more, choice));
+/** The log probabilities of so many tokens, as OpenAI writes them. */
+const probable = (...tokens: readonly string[]) => ({
+  logprobs: { content: tokens.map((token) => logProb(token, [token])), refusal: null },
+});
 const called = (text: string, entry: Fields = {}) =>
   JSON.stringify(chunk({ tool_calls: [{ index: 1, function: { arguments: text }, ...entry }] }));
+
+function logProb(token: string, alternatives: readonly string[] = []): LogProb {
+  const top = { token, logprob: -token.length / 8, bytes: [...Buffer.from(token)] };
+  return { ...top, top_logprobs: alternatives.map((each) => ({ ...top, token: each })) };
+}
 
 /** Four chunks made so, of which the memo can have learnt before the third. */
 const four = (make: (word: string) => string) => readAll(chunkMemo(), ['a', 'bb', 'ccc', 'd "e"'].map(make));
@@ -50,16 +61,82 @@ describe('chunkMemo', () => {
   it('[Q-03] reads the arguments of a call, and whose they are', () => {
     const memo = chunkMemo();
     readAll(memo, [called('{'), called('"a"')]);
-    expect(memo.read(called(':1}'))).toEqual({ text: ':1}', call: 1 });
+    expect(memo.read(called(':1}'))).toEqual({ text: ':1}', call: 1, logprobs: '' });
   });
 
   it('[Q-03] reads past a string of changing length that nobody reads', () => {
     expect(four((word) => said(word, { obfuscation: 'x'.repeat(word.length % 4) }))).toEqual(LEARNT);
   });
 
+  it.each([{}, { obfuscation: 'x' }])(
+    '[Q-03] [S-09] reads log probabilities as they are written, beside %j',
+    (more) => {
+      const tokens = ['a', 'b"', '\\', '}],"refusal":null}', '', '😀'];
+      const memo = chunkMemo();
+      const read = tokens.map((token) => {
+        const data = said(token, more, probable(token, 'next'));
+        const found = memo.read(data);
+        if (!found) memo.learn(data, JSON.parse(data));
+        return found;
+      });
+      const later = tokens.slice(2).map((text) => {
+        const { logprobs } = probable(text, 'next');
+        return { text, call: undefined, logprobs: JSON.stringify(logprobs.content).slice(1, -1) };
+      });
+      expect(read).toEqual([undefined, undefined, ...later]);
+    },
+  );
+
+  it.each<[string, unknown]>([
+    ['no bytes', [{ ...logProb('a'), bytes: null }]],
+    ['an infinite number', 'INFINITE'],
+    ['fields in another order', [{ logprob: -1, token: 'a', bytes: [97], top_logprobs: [] }]],
+    ['a field more', [{ id: 1, ...logProb('a') }]],
+    ['no entry', []],
+    ['one that is none', [logProb('a'), null]],
+    ['no list', 'x'],
+  ])('leaves log probabilities with %s to the parser', (_, content) => {
+    const memo = chunkMemo();
+    const of = (content: unknown) => said('a', {}, { logprobs: { content, refusal: null } });
+    const usual = of([logProb('a')]);
+    readAll(memo, [usual, usual]);
+    const infinite = usual.replace('-0.125', '-1e999');
+    expect([memo.read(usual)?.text, memo.read(content === 'INFINITE' ? infinite : of(content))]).toEqual([
+      'a',
+      undefined,
+    ]);
+  });
+
+  it('leaves log probabilities to the parser that come twice, or by another name', () => {
+    const of = (token: string) => said('a', {}, probable(token));
+    const twice = (token: string) => of(token).replace('"logprobs":', '"logprobs":{"content":[1]},"logprobs":');
+    const first = (token: string) =>
+      of('a').replace('"logprobs":', `"logprobs":${JSON.stringify(probable(token).logprobs)},$&`);
+    const [plain, doubled] = [chunkMemo(), chunkMemo()];
+    readAll(plain, [of('a'), of('b')]);
+    readAll(doubled, [first('a'), first('a')]);
+    const renamed = of('c').replace('"logprobs":', '"logProbs":');
+    expect([plain.read(of('c'))?.text, plain.read(renamed), plain.read(twice('c')), doubled.read(first('b'))]).toEqual([
+      'a',
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('leaves log probabilities of more than 64 KiB to the parser', () => {
+    const memo = chunkMemo();
+    const of = (token: string) => said('a', {}, probable(token));
+    readAll(memo, [of('a'), of('b')]);
+    expect([memo.read(of('c'))?.text, memo.read(of('x'.repeat(70_000)))]).toEqual(['a', undefined]);
+  });
+
   it.each<[string, Fields]>([
     ['a finish', chunk({ content: 'x' }, {}, { finish_reason: 'stop' })],
-    ['log probabilities', chunk({ content: 'x' }, {}, { logprobs: { content: [] } })],
+    [
+      'a call and log probabilities',
+      chunk({ tool_calls: [{ index: 0, function: { arguments: '{' } }] }, {}, probable('x')),
+    ],
     ['text and a call', chunk({ content: 'x', tool_calls: [{ index: 0, function: { arguments: '{' } }] })],
     ['a call without a number', chunk({ tool_calls: [{ function: { arguments: 'x' } }] })],
     ['a name', chunk({ tool_calls: [{ index: 0, function: { name: 'f', arguments: 'x' } }] })],
@@ -135,6 +212,11 @@ const make = fc.constantFrom<Make>(
   (content, p) => chunk({ content }, { p: { error: p } }, { p }),
   (content, p) => chunk({ content, reasoning_content: p }),
   (content, p) => chunk({ content }, {}, { finish_reason: p }),
+  (content, p) => chunk({ content }, {}, probable(p)),
+  (content, p) => chunk({ content }, { obfuscation: content }, probable(p, content)),
+  (content, p) => chunk({ content }, {}, { logprobs: { content: [{ ...logProb(p), bytes: null }] } }),
+  (content, p) => chunk({ content }, { meta: probable(p) }, probable(p)),
+  (content, p) => chunk({ content: p, reasoning: null }, {}, { ...probable(content), finish_reason: null }),
   (text, p) => ({ meta: { content: p, arguments: p }, ...chunk({ content: text }) }),
   (text) => chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] }),
   (text, p) => chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] }, { obfuscation: p }),
@@ -188,9 +270,15 @@ function decoded(chunks: readonly string[], memo: ChunkMemo) {
     else decoder.take(JSON.parse(data), events);
     if (found) read += 1;
     else memo.learn(data, JSON.parse(data));
-    return events;
+    return events.map(parsed);
   });
   return { said, read };
+}
+
+/** Log probabilities read, since a character can be written in several ways. */
+function parsed(event: ModelEvent): ModelEvent {
+  if (event.type !== 'text-delta' || typeof event.logprobs !== 'string') return event;
+  return { ...event, logprobs: logProbsIn(event.logprobs) };
 }
 
 /** What a round tells its client of each chunk, and what it knows in the end. */

@@ -1,6 +1,5 @@
 /** Thinking tags in the text, wherever the pieces are cut. */
 import fc from 'fast-check';
-import type { LogProb } from '../../../src/core/items.ts';
 import type { ModelEvent } from '../../../src/core/turn/events.ts';
 import { thinkTags } from '../../../src/core/upstream/think-tags.ts';
 
@@ -19,7 +18,7 @@ function read(...pieces: readonly string[]): { reasoning: string; answer: string
 function eventsOf(...pieces: readonly string[]): readonly ModelEvent[] {
   const tags = thinkTags();
   const events: ModelEvent[] = [];
-  for (const piece of pieces) tags.take(piece, [], events);
+  for (const piece of pieces) tags.take(piece, '', events);
   tags.end(events);
   return events;
 }
@@ -62,7 +61,7 @@ describe('thinkTags', () => {
     const tags = thinkTags();
     const events: ModelEvent[] = [];
     const steps = ['<think>Hm', '</think>Y', 'es'].map((piece) => {
-      tags.take(piece, [], events);
+      tags.take(piece, '', events);
       return [tags.done(), events.splice(0)];
     });
     expect(steps).toEqual([
@@ -73,19 +72,17 @@ describe('thinkTags', () => {
   });
 
   it('[S-09] keeps the log probabilities of text that was held back, and drops those of the tags', () => {
-    const held: LogProb = { token: '<', logprob: -1, bytes: [60], top_logprobs: [] };
-    const next: LogProb = { token: 'b>', logprob: -2, bytes: [98, 62], top_logprobs: [] };
     const events: ModelEvent[] = [];
     const plain = thinkTags();
-    plain.take('<', [held], events);
-    plain.take('b>', [next], events);
+    plain.take('<', '{held}', events);
+    plain.take('b>', '{next}', events);
     const thinking = thinkTags();
-    thinking.take('<think>', [held], events);
-    thinking.take('</think>', [held], events);
-    thinking.take('b>', [next], events);
+    thinking.take('<think>', '{held}', events);
+    thinking.take('</think>', '{held}', events);
+    thinking.take('b>', '{next}', events);
     expect(events).toEqual([
-      { type: 'text-delta', text: '<b>', logprobs: [held, next] },
-      { type: 'text-delta', text: 'b>', logprobs: [next] },
+      { type: 'text-delta', text: '<b>', logprobs: '{held},{next}' },
+      { type: 'text-delta', text: 'b>', logprobs: '{next}' },
     ]);
   });
 });
