@@ -11,6 +11,8 @@ export interface RequestInfo {
   readonly scope: string;
   readonly model: string;
   readonly stream: boolean;
+  /** Whether the client does not wait for it. */
+  readonly background: boolean;
 }
 
 /** One turn that ended by itself: completed, incomplete or failed. */

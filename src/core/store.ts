@@ -75,6 +75,11 @@ export interface ConversationStore {
   removeItem(key: ResponseKey, itemId: string): MaybePromise<boolean>;
 }
 
+/** Whether the response is still being made, in the background. */
+export function isRunning({ resource: { status } }: Pick<StoredResponse, 'resource'>): boolean {
+  return status === 'in_progress' || status === 'queued';
+}
+
 /** The chain of `key`, newest first, by the store's own query or by walking. */
 export async function chainOf(
   store: ResponseStore,

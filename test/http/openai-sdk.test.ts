@@ -280,3 +280,61 @@ describe('openai-node, stored responses', () => {
     expect(ids).toEqual(['fake-model']);
   });
 });
+
+describe('openai-node, responses in the background', () => {
+  const QUESTION = { model: MODEL, input: 'Hi.', background: true } as const;
+
+  async function polled(id: string): Promise<Response> {
+    const found = await client.responses.retrieve(id);
+    return found.status === 'queued' || found.status === 'in_progress' ? polled(id) : found;
+  }
+
+  it('[S-18] waits by asking again', async () => {
+    const queued = await client.responses.create(QUESTION);
+    const found = await polled(queued.id);
+    expect([queued.status, queued.output_text, found.status, found.output_text]).toEqual([
+      'queued',
+      '',
+      'completed',
+      'Hello!',
+    ]);
+  });
+
+  it('[S-18] leaves a stream and reads the rest of it later', async () => {
+    const seen: ResponseStreamEvent[] = [];
+    let id = '';
+    for await (const event of await client.responses.create({ ...QUESTION, stream: true })) {
+      seen.push(event);
+      if (event.type === 'response.created') id = event.response.id;
+      if (event.type === 'response.in_progress') break;
+    }
+    const starting_after = seen.at(-1)?.sequence_number ?? 0;
+    for await (const event of await client.responses.retrieve(id, { stream: true, starting_after })) seen.push(event);
+    expect(seen.map(({ sequence_number: number }) => number)).toEqual([...seen.keys()]);
+    expect(seen.at(-1)).toMatchObject({ type: 'response.completed', response: { id, status: 'completed' } });
+  });
+
+  it('[S-18] follows a stream that it has left with `stream({ response_id })`', async () => {
+    const first = client.responses.stream(QUESTION);
+    const { id } = await first.finalResponse();
+    const again = client.responses.stream({ response_id: id, starting_after: 3 });
+    const types: string[] = [];
+    again.on('event', ({ type }) => types.push(type));
+    const final = await again.finalResponse();
+    expect([final.output_text, types[0], types.at(-1)]).toEqual([
+      'Hello!',
+      'response.content_part.added',
+      'response.completed',
+    ]);
+  });
+
+  it('[S-18] cancels what is in the background, and nothing else', async () => {
+    const awaited = await client.responses.create({ model: MODEL, input: 'Hi.' });
+    const refused = await client.responses.cancel(awaited.id).catch((thrown: unknown) => thrown);
+    app.upstream.reply({ hang: true });
+    const { id } = await client.responses.create(QUESTION);
+    const { status } = await client.responses.cancel(id);
+    const found = await client.responses.retrieve(id);
+    expect([refused instanceof OpenAI.BadRequestError, status, found.status]).toEqual([true, 'cancelled', 'cancelled']);
+  });
+});

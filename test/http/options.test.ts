@@ -362,7 +362,7 @@ describe('routers side by side in one app', () => {
     const { id } = await withHost(host, (origin) =>
       askJson(origin, { tools: [{ type: 'web_search' }] }, { headers: { 'x-request-id': 'mine' } }),
     );
-    const info = { requestId: 'mine', responseId: id, scope: 'tenant', model: 'm', stream: false };
+    const info = { requestId: 'mine', responseId: id, scope: 'tenant', model: 'm', stream: false, background: false };
     const usage = expect.objectContaining({ input_tokens: 0, output_tokens: 0, total_tokens: 0 });
     expect(told).toEqual([
       ['onNote', { code: 'tool_dropped', message: expect.any(String) }, { requestId: 'mine' }],

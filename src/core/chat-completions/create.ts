@@ -51,7 +51,8 @@ type TellEnd = (status: 'completed' | 'failed') => void;
 function tellEnd({ body, completion }: ChatTurn, { requestId, scope }: Call, hooks: Hooks): TellEnd {
   const began = Date.now();
   const { model, stream } = body;
-  const info: RequestInfo = { requestId, responseId: requestId, scope, model, stream: stream === true };
+  const asked = { model, stream: stream === true, background: false };
+  const info: RequestInfo = { requestId, responseId: requestId, scope, ...asked };
   tell(hooks, 'onRequest', info);
   return (status) => {
     const usage = readUsage(completion.usage) ?? NO_USAGE;

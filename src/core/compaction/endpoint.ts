@@ -59,7 +59,7 @@ async function compaction(call: Call, settings: CoreSettings): Promise<Fields> {
 }
 
 function infoOf({ requestId, scope }: Call, { seed, body }: PreparedConversation): RequestInfo {
-  return { requestId, responseId: responseId(seed), scope, model: body.model, stream: false };
+  return { requestId, responseId: responseId(seed), scope, model: body.model, stream: false, background: false };
 }
 
 function summary(

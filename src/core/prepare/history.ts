@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import { isResponseId, responseIdOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { Note } from '../note.ts';
-import { chainOf, fromStore, type ResponseKey, type ResponseStore, type StoredResponse } from '../store.ts';
+import { chainOf, fromStore, isRunning, type ResponseKey, type ResponseStore, type StoredResponse } from '../store.ts';
 
 /** A request's past. */
 export interface History {
@@ -30,7 +30,8 @@ export async function loadHistory(
   // One more than allowed tells a chain at the limit from one past it.
   const chain = await fromStore(() => chainOf(store, { scope, id: previousId }, limit + 1));
   const [previous] = chain;
-  if (!previous) throw notFound(previousId);
+  if (!previous || hasFailed(previous)) throw notFound(previousId);
+  if (isRunning(previous)) throw inProgress(previousId);
   if (chain.length > limit) throw tooLong(limit);
   return { items: itemsSaid(chain.toReversed()), previous };
 }
@@ -45,9 +46,19 @@ function itemsSaid(turns: readonly StoredResponse[]): readonly Item[] {
   return items;
 }
 
+/** Only those in the background are kept then. A conversation does not go on from half an answer. */
+function hasFailed({ resource: { status } }: StoredResponse): boolean {
+  return status === 'failed' || status === 'cancelled';
+}
+
 function notFound(id: string): ApiError {
   const message = `Previous response with id '${id}' not found.`;
   return new ApiError('previous_response_not_found', message, { param: 'previous_response_id' });
+}
+
+function inProgress(id: string): ApiError {
+  const message = `Previous response with id '${id}' is still in progress.`;
+  return new ApiError('response_in_progress', message, { param: 'previous_response_id' });
 }
 
 function tooLong(limit: number): ApiError {

@@ -1,6 +1,8 @@
 /** The endpoints of the Responses API as functions from a call to a reply, for any framework. */
 import { type Activity, activity } from '../activity.ts';
 import { dropPending } from '../approvals/pending-call.ts';
+import { cancel, createInBackground, replay, settled, wantsBackground } from '../background/endpoints.ts';
+import { newRuns } from '../background/runs.ts';
 import type { Call } from '../call.ts';
 import { queryShower } from '../code-outputs.ts';
 import { compactConversation } from '../compaction/endpoint.ts';
@@ -28,30 +30,42 @@ export interface ApiRoutes {
 export function responsesRoutes(settings: CoreSettings): ApiRoutes {
   const { store, limits } = settings;
   const turns = activity(limits.concurrentTurns);
+  const runs = newRuns();
 
   async function stored(call: Call): Promise<StoredResponse> {
     const id = responseIdIn(call);
     const response = await fromStore(() => store.get({ scope: call.scope, id }));
     if (!response) throw notFound(id);
-    return response;
+    return settled(response, limits.durationMs);
   }
 
   async function remove(call: Call) {
     const { scope } = call;
     const id = responseIdIn(call);
     const known = await fromStore(() => store.get({ scope, id }));
+    const run = runs.find({ scope, id });
+    await run?.stop();
+    if (run) runs.forget(run);
     if (!(await fromStore(() => store.delete({ scope, id })))) throw notFound(id);
     await dropPending(store, scope, known?.output ?? []);
     return jsonReply({ id, object: 'response', deleted: true });
   }
 
   async function retrieve(call: Call) {
-    refuseReplay(call);
     const response = await stored(call);
-    return jsonReply(wholeResource({ ...response, output: response.output.map(queryShower(call.query)) }));
+    if (call.query.stream === 'true') return replay(call, response, runs.find(response));
+    return shown(call, response);
   }
 
-  const create: Endpoint = async (call) => createResponse(call, settingsFor(settings, call), turns);
+  async function cancelled(call: Call) {
+    const response = await stored(call);
+    return shown(call, await cancel(response, runs.find(response), store));
+  }
+
+  async function create(call: Call) {
+    const own = settingsFor(settings, call);
+    return wantsBackground(call) ? createInBackground(call, own, turns, runs) : createResponse(call, own, turns);
+  }
   const on = (endpoint: Endpoint) => answered(endpoint, settings);
   const inputItems = on(async (call) => jsonReply(page((await stored(call)).input, call.query)));
   const routes: readonly Route[] = [
@@ -61,6 +75,7 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
     { method: 'GET', path: '/responses/:id', endpoint: on(retrieve) },
     { method: 'DELETE', path: '/responses/:id', endpoint: on(remove) },
     { method: 'GET', path: '/responses/:id/input_items', endpoint: inputItems },
+    { method: 'POST', path: '/responses/:id/cancel', endpoint: on(cancelled) },
     ...conversationRoutes(settings),
     ...Object.values(DIALECTS).flatMap((dialect) => dialect.routes?.(settings, turns) ?? []),
     { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
@@ -78,8 +93,6 @@ function notFound(id: string): ApiError {
   return new ApiError('response_not_found', `Response with id '${id}' not found.`, { param: 'response_id' });
 }
 
-function refuseReplay({ query }: Call): void {
-  if (query.stream !== 'true') return;
-  const message = 'Only background responses can be streamed again, and they are not supported here.';
-  throw new ApiError('unsupported_parameter', message, { param: 'stream' });
+function shown({ query }: Call, response: StoredResponse) {
+  return jsonReply(wholeResource({ ...response, output: response.output.map(queryShower(query)) }));
 }

@@ -35,6 +35,8 @@ export interface PreparedTurn {
   /** What the client is shown of an item. */
   readonly show: ShowItem;
   readonly turn: Turn;
+  /** The turn as it is kept, but for how it ends. */
+  readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
 }
 
 const NO_LISTS: Turn['lists'] = new Map();
@@ -61,7 +63,9 @@ export async function prepareTurn(
   const continued = previous ? { previousId: previous.id } : {};
   const asking = { signal, headers: passedHeaders(call), limits, note };
 
-  const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true };
+  const stored = { scope, id, ...continued, createdAt, input };
+  const background = body.background === true;
+  const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true, background };
   const turn: Turn = {
     plan: planOf(prepared, workspace?.container, settings),
     // Strict Open Responses knows no item for them.
@@ -83,11 +87,12 @@ export async function prepareTurn(
     now,
     told: observer(info, settings.hooks),
     leave,
-    keep: keeper({ scope, id, ...continued, createdAt, input }, prepared, started, settings),
+    keep: keeper(stored, prepared, started, settings),
+    startsAtOnce: background,
   };
   // The last thing that may be refused: an answer counts once.
   await useAnswers(answers, prepared, settings);
-  return { info, started, show: itemShower(body.include), turn };
+  return { info, started, show: itemShower(body.include), turn, stored };
 }
 
 /** Where a client wants compaction and names no threshold: below the context of most models. */
@@ -155,7 +160,7 @@ async function keepPendingCalls(
 }
 
 function planOf(
-  { seed, tools: { allowed, forms }, offer, gates }: PreparedRequest,
+  { seed, tools: { allowed, forms }, offer, gates, body }: PreparedRequest,
   container: string | undefined,
   settings: CoreSettings,
 ): TurnPlan {
@@ -167,7 +172,7 @@ function planOf(
     owners: ownersOf(offer, { gates, container }),
     forms,
     ownedAs: mcpItems,
-    queuedEvent,
+    queuedEvent: queuedEvent || body.background === true,
     outputBytes: limits.outputBytes,
     argumentBytes: limits.argumentBytes,
   };

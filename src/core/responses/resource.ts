@@ -25,7 +25,7 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
     created_at: createdAt,
     completed_at: null,
     status: 'in_progress',
-    background: false,
+    background: body.background ?? false,
     error: null,
     incomplete_details: null,
     instructions: body.instructions ?? null,

@@ -17,7 +17,7 @@ function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: numbe
   if (event.type !== 'turn-end') return;
   const { status, usage, error, output } = event;
   // A JSON answer without output is refused with the error's status, and told of there.
-  if (error && (info.stream || output.length > 0)) tell(hooks, 'onError', errorOf(error), info);
+  if (error && (info.stream || info.background || output.length > 0)) tell(hooks, 'onError', errorOf(error), info);
   tell(hooks, 'onResponse', { status, usage, durationMs: Date.now() - began, ...info });
 }
 

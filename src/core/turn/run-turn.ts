@@ -27,6 +27,8 @@ export interface Turn extends Loop {
   readonly keep: (end: TurnEnd) => Promise<void>;
   /** Is told of every batch before it goes on. */
   readonly told: (events: readonly TurnEvent[]) => void;
+  /** Whether its start is told before the model has answered, so that a refusal is told as a failure of the turn. */
+  readonly startsAtOnce: boolean;
   /** Called when the turn is over, however it ended; perhaps more than once. */
   readonly leave: () => void;
 }
@@ -61,7 +63,14 @@ class RunningTurn extends Layer<readonly TurnEvent[]> implements Sink<readonly T
   ask(sink: Sink<readonly TurnEvent[]>): void {
     this.sink = sink;
     if (this.over) this.finish(sink);
+    else if (this.turn.startsAtOnce && !this.state.started) this.start();
     else this.inputs.ask(this);
+  }
+
+  private start(): void {
+    const [next, events] = step(this.state, [{ type: 'start' }]);
+    this.state = next;
+    this.say(events);
   }
 
   came(input: readonly TurnInput[] | Beat): void {

@@ -114,8 +114,12 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ background: true }),
-      refused('unsupported_parameter', 'background', 'Background responses are not supported here.'),
+      asked({ background: true, store: false }),
+      refused(
+        'invalid_value',
+        'background',
+        "Invalid 'background': a response that is made in the background must be stored.",
+      ),
     ],
     [
       asked({ conversation: 'conv_1', previous_response_id: 'resp_1' }),

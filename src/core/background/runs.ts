@@ -1,0 +1,51 @@
+/** The responses of one router that are made in the background, and those whose events are still kept. */
+import type { ResponseKey } from '../store.ts';
+import type { Run } from './run.ts';
+
+/** How long the events of a response are kept after its end, in milliseconds. */
+const KEPT_MS = 10 * 60_000;
+/** Characters of events that are kept of all responses that have ended. */
+const MOST_CHARACTERS = 64 * 1024 * 1024;
+
+export interface Runs {
+  find(key: ResponseKey): Run | undefined;
+  add(run: Run): void;
+  /** Lets go of its events. */
+  forget(run: Run): void;
+}
+
+/** None yet. */
+export function newRuns(): Runs {
+  const runs = new Map<string, Run>();
+  const ended = new Set<Run>();
+
+  function forget(run: Run): void {
+    ended.delete(run);
+    runs.delete(nameOf(run.key));
+  }
+
+  function keep(run: Run): void {
+    ended.add(run);
+    setTimeout(forget, KEPT_MS, run).unref();
+    let characters = 0;
+    // Newest first: it is the oldest that have to go.
+    for (const each of [...ended].reverse()) {
+      characters += each.recording?.size ?? 0;
+      if (characters > MOST_CHARACTERS) forget(each);
+    }
+  }
+
+  return {
+    find: (key) => runs.get(nameOf(key)),
+    add(run) {
+      runs.set(nameOf(run.key), run);
+      void run.done.then(() => (run.recording ? keep(run) : forget(run)));
+    },
+    forget,
+  };
+}
+
+/** One string for scope and id; the length in front keeps ("a", "b:c") and ("a:b", "c") apart. */
+function nameOf({ scope, id }: ResponseKey): string {
+  return `${scope.length}:${scope}:${id}`;
+}

@@ -1,0 +1,337 @@
+/** `background: true`: the client leaves, and comes back for the response, for its events, or to cancel it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  chatCompletionsUpstream,
+  memoryStore,
+  type ResponseStore,
+  type RouterOptions,
+  type StoredResponse,
+} from '../../src/index.ts';
+import { chatChunk, textStream } from '../../src/testing/index.ts';
+import { type GatedUpstream, type Script, startGatedUpstream } from '../chat/gated-upstream.ts';
+import { type App, startApp } from '../support/app.ts';
+import { ask, askJson, errorIn, type Fields, parsed, parseStream, type StreamEvent, send, typesOf } from './client.ts';
+
+const apps: App[] = [];
+let model: GatedUpstream;
+
+/** An app whose model server plays these scripts, one for each request. */
+async function start(scripts: readonly Script[], options: RouterOptions = {}): Promise<App> {
+  model = await startGatedUpstream(...scripts);
+  return join(options);
+}
+
+/** One more app over the same model server. */
+async function join(options: RouterOptions = {}): Promise<App> {
+  const upstream = chatCompletionsUpstream({ baseURL: model.baseURL, apiKey: 'key', retries: 0 });
+  const app = await startApp({ options: { upstream, ...options } });
+  apps.push(app);
+  return app;
+}
+
+afterEach(async () => {
+  await Promise.all(apps.splice(0).map((app) => app.close()));
+  await model.close();
+});
+
+/** What a model server writes: `said`, then nothing until `open` is called, then `rest`. */
+function gated(said: string, rest: string) {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { script: [said, opened, rest], open: () => open() };
+}
+
+const HELLO = chatChunk({ content: 'Hello' });
+const THERE = textStream(' there');
+const NEVER = new Promise<void>(() => {});
+const ENDLESS: Script = [HELLO, NEVER];
+
+const inBackground = (app: App, body: Fields = {}) => askJson(app.url, { background: true, ...body });
+const retrieved = async (app: App, id: unknown) => (await send(`${app.url}/responses/${id}`)).body;
+const cancelled = (app: App, id: unknown, headers?: Readonly<Record<string, string>>) =>
+  send(`${app.url}/responses/${id}/cancel`, 'POST', headers);
+
+/** The response, once it has ended. */
+async function ended(app: App, id: unknown): Promise<Fields> {
+  for (;;) {
+    const response = await retrieved(app, id);
+    if (response.status !== 'in_progress') return response;
+    await sleep(5);
+  }
+}
+
+const textOf = ({ output }: Fields) => JSON.stringify(output).match(/"text":"([^"]*)"/)?.[1];
+
+/** Reads the stream until there are so many events, and leaves. */
+async function readEvents(response: Response, count: number): Promise<readonly StreamEvent[]> {
+  let text = '';
+  const decoder = new TextDecoder();
+  for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>) {
+    text += decoder.decode(bytes, { stream: true });
+    const whole = text.slice(0, text.lastIndexOf('\n\n') + 2);
+    const { events } = parseStream(whole);
+    if (events.length >= count) return events;
+  }
+  throw new Error(`The stream ended: ${text}`);
+}
+
+/** The response that the first event tells. */
+function responseIn(events: readonly StreamEvent[]): Fields {
+  const [created] = events;
+  return (created?.response ?? {}) as Fields;
+}
+
+const eventsOf = async (app: App, id: unknown, query = '') =>
+  parseStream(await (await fetch(`${app.url}/responses/${id}?stream=true${query}`)).text());
+
+describe('a response in the background', () => {
+  it('[S-18] [M-14] is queued at once, in progress while the model answers, and whole afterwards', async () => {
+    const { script, open } = gated(HELLO, THERE);
+    const app = await start([script]);
+    const queued = await inBackground(app, { metadata: { a: 'b' } });
+    const running = await retrieved(app, queued.id);
+    open();
+    const whole = await ended(app, queued.id);
+    expect([queued.status, queued.background, queued.output]).toEqual(['queued', true, []]);
+    expect(running).toEqual({ ...queued, status: 'in_progress' });
+    expect([whole.status, whole.background, textOf(whole), whole.metadata]).toEqual([
+      'completed',
+      true,
+      'Hello there',
+      { a: 'b' },
+    ]);
+  });
+
+  it('[S-18] goes on when its client leaves the stream, which begins before the model has answered', async () => {
+    const { script, open } = gated('', textStream('Hello'));
+    const app = await start([script]);
+    const client = new AbortController();
+    const response = await ask(app.url, { background: true, stream: true }, { signal: client.signal });
+    const events = await readEvents(response, 3);
+    client.abort();
+    await sleep(50);
+    open();
+    const { id } = responseIn(events);
+    expect(typesOf(events)).toEqual(['created', 'queued', 'in_progress']);
+    expect(textOf(await ended(app, id))).toBe('Hello');
+  });
+
+  it('[S-18] [S-12] can be continued when it has ended, and not before', async () => {
+    const { script, open } = gated(HELLO, THERE);
+    const app = await start([script, [textStream('Fine')]]);
+    const { id } = await inBackground(app);
+    const early = await ask(app.url, { previous_response_id: id });
+    expect([early.status, errorIn(parsed(await early.text())).code]).toEqual([400, 'response_in_progress']);
+    open();
+    await ended(app, id);
+    expect((await askJson(app.url, { previous_response_id: id })).status).toBe('completed');
+  });
+
+  it.each([true, false])('[S-18] is kept as failed where the model server refuses it (stream: %s)', async (stream) => {
+    const told: unknown[] = [];
+    const hooks = { onError: (error: { code: string }) => void told.push(error.code), onResponse: tellStatus(told) };
+    const upstream = chatCompletionsUpstream({ baseURL: 'http://127.0.0.1:1/v1', apiKey: 'key', retries: 0 });
+    const app = await start([], { upstream, hooks });
+    const answer = await ask(app.url, { background: true, stream });
+    const text = await answer.text();
+    const { id } = stream ? responseIn(parseStream(text).events) : parsed(text);
+    const { status, error } = await ended(app, id);
+    expect([answer.status, status, error]).toEqual([
+      200,
+      'failed',
+      { code: 'upstream_unavailable', message: expect.any(String) },
+    ]);
+    expect(told).toEqual(['upstream_unavailable', 'failed']);
+    if (stream) expect(typesOf(parseStream(text).events).slice(-2)).toEqual(['error', 'failed']);
+  });
+
+  it('[S-18] [P-12] keeps a turn that failed halfway, with what there was of it, and nothing goes on from there', async () => {
+    const app = await start([[HELLO]]);
+    const { id } = await inBackground(app);
+    const { status, output } = await ended(app, id);
+    const next = await ask(app.url, { previous_response_id: id });
+    expect([status, textOf({ output })]).toEqual(['failed', 'Hello']);
+    expect([next.status, errorIn(parsed(await next.text())).code]).toEqual([400, 'previous_response_not_found']);
+  });
+
+  it('[S-18] is refused where it would not be stored', async () => {
+    const app = await start([]);
+    const answer = await ask(app.url, { background: true, store: false });
+    expect([answer.status, errorIn(parsed(await answer.text()))]).toEqual([
+      400,
+      expect.objectContaining({ code: 'invalid_value', param: 'background' }),
+    ]);
+  });
+
+  it('[S-18] is refused where the store cannot keep it, whatever the host does about its failures', async () => {
+    const broken: ResponseStore = { ...memoryStore(), put: () => Promise.reject(new Error('full')) };
+    const app = await start([ENDLESS], { store: broken, onStoreError: 'continue', hooks: { onError() {} } });
+    const answer = await ask(app.url, { background: true });
+    expect([answer.status, errorIn(parsed(await answer.text())).code]).toEqual([500, 'store_error']);
+    await app.router.drain({ timeoutMs: 0 });
+  });
+
+  it('[S-18] [P-10] ends when it is deleted', async () => {
+    const app = await start([ENDLESS]);
+    const { id } = await inBackground(app);
+    const deleted = await send(`${app.url}/responses/${id}`, 'DELETE');
+    await model.left;
+    expect([deleted.body.deleted, (await send(`${app.url}/responses/${id}`)).status]).toEqual([true, 404]);
+  });
+
+  it('[S-18] fails where the server shuts down, and is kept so', async () => {
+    const app = await start([ENDLESS]);
+    const { id } = await inBackground(app);
+    await app.router.drain({ timeoutMs: 0 });
+    const { status, error } = await retrieved(app, id);
+    expect([status, (error as Fields).code]).toEqual(['failed', 'server_draining']);
+  });
+
+  it('[S-18] has failed where the server that made it has been gone for longer than it could take', async () => {
+    const store = memoryStore();
+    const app = await start([ENDLESS], { store });
+    const { id } = await inBackground(app);
+    const kept = store.get({ scope: 'anonymous', id: String(id) }) as StoredResponse;
+    store.put({ ...kept, createdAt: Date.now() - 1000 - 60_001 });
+    const other = await join({ store, limits: { durationMs: 1000 } });
+    const { status, error } = await retrieved(other, id);
+    expect([status, (error as Fields).code]).toEqual(['failed', 'server_error']);
+  });
+});
+
+function tellStatus(told: unknown[]) {
+  return ({ status }: { status: string }) => void told.push(status);
+}
+
+describe('the events of a response in the background', () => {
+  const STREAM = { background: true, stream: true };
+
+  it('[S-18] are told again, all of them or those behind a number, as they were', async () => {
+    const app = await start([[textStream('Hello there')]]);
+    const first = parseStream(await (await ask(app.url, STREAM)).text());
+    const { id } = responseIn(first.events);
+    expect((await eventsOf(app, id)).text).toBe(first.text);
+    for (const { sequence_number: number } of first.events) {
+      const rest = await eventsOf(app, id, `&starting_after=${number}`);
+      expect([rest.events, rest.done]).toEqual([first.events.slice(number + 1), true]);
+    }
+  });
+
+  it('[S-18] go on where the client left, while the model is still answering', async () => {
+    const { script, open } = gated(HELLO, THERE);
+    const app = await start([script]);
+    const seen = await readEvents(await ask(app.url, STREAM), 6);
+    const { id } = responseIn(seen);
+    const last = Number(seen.at(-1)?.sequence_number);
+    const rest = eventsOf(app, id, `&starting_after=${last}`);
+    await sleep(20);
+    open();
+    const { events } = await rest;
+    expect(events[0]?.sequence_number).toBe(last + 1);
+    expect([...seen, ...events]).toEqual((await eventsOf(app, id)).events);
+    expect(textOf(events.at(-1)?.response as Fields)).toBe('Hello there');
+  });
+
+  it.each([
+    ['', 'of a response that was not streamed', { background: true }],
+    ['', 'of a response that was not in the background', {}],
+    ['&starting_after=-1', 'behind a number below 0', STREAM],
+    ['&starting_after=x', 'behind no number', STREAM],
+  ])('[S-18] are refused (%s): %s', async (query, _, body) => {
+    const app = await start([[textStream('Hello')]]);
+    const text = await (await ask(app.url, body)).text();
+    const { id } = 'stream' in body ? responseIn(parseStream(text).events) : parsed(text);
+    const answer = await send(`${app.url}/responses/${id}?stream=true${query}`);
+    const param = query ? 'starting_after' : 'stream';
+    expect([answer.status, errorIn(answer.body).param]).toEqual([400, param]);
+  });
+
+  it.each(['open-responses-server', 'vllm-responses', 'tokligence'] as const)(
+    '[S-18] [X-04] are told again in the manner of %s',
+    async (dialect) => {
+      const app = await start([[textStream('Hello there')]], { dialect });
+      const first = await (await ask(app.url, STREAM)).text();
+      const id = /resp_\w+/.exec(first);
+      expect(await (await fetch(`${app.url}/responses/${id}?stream=true`)).text()).toBe(first);
+    },
+  );
+
+  it('[S-18] are not told on another node, which says so', async () => {
+    const store = memoryStore();
+    const app = await start([[textStream('Hello')]], { store });
+    const other = await join({ store });
+    const text = await (await ask(app.url, STREAM)).text();
+    const { id } = responseIn(parseStream(text).events);
+    const answer = await send(`${other.url}/responses/${id}?stream=true`);
+    expect([answer.status, errorIn(answer.body).code]).toEqual([400, 'unsupported_parameter']);
+  });
+});
+
+describe('cancelling', () => {
+  it('[S-18] [P-10] stops a response, which stays as it was then', async () => {
+    const app = await start([ENDLESS]);
+    const { id } = await inBackground(app);
+    const first = await cancelled(app, id);
+    await model.left;
+    expect([first.status, first.body.status, first.body.output]).toEqual([200, 'cancelled', []]);
+    expect([await cancelled(app, id), await retrieved(app, id)]).toEqual([first, first.body]);
+  });
+
+  it('[S-18] ends the streams of its events without one that no client knows', async () => {
+    const app = await start([ENDLESS]);
+    const { id } = responseIn(await readEvents(await ask(app.url, { background: true, stream: true }), 6));
+    const stream = eventsOf(app, id);
+    await cancelled(app, id);
+    const { events, done } = await stream;
+    expect([typesOf(events).at(-1), done]).toEqual(['output_text.delta', true]);
+  });
+
+  it('[S-18] leaves a response as it is that has ended', async () => {
+    const app = await start([[textStream('Hello')]]);
+    const { id } = await inBackground(app);
+    const whole = await ended(app, id);
+    expect(await cancelled(app, id)).toEqual({ status: 200, body: whole });
+  });
+
+  it('[S-18] is refused for a response that its client waited for', async () => {
+    const app = await start([[textStream('Hello')]]);
+    const { id } = await askJson(app.url);
+    const { status, body } = await cancelled(app, id);
+    expect([status, errorIn(body).message]).toEqual([400, 'Cannot cancel a synchronous response.']);
+  });
+
+  it('[S-18] [P-13] knows nothing of missing responses, nor of those of others', async () => {
+    const app = await start([ENDLESS]);
+    const { id } = await inBackground(app);
+    const answers = [await cancelled(app, id, { authorization: 'Bearer other' }), await cancelled(app, 'resp_1')];
+    expect(answers.map(({ status, body }) => [status, errorIn(body).code])).toEqual([
+      [404, 'response_not_found'],
+      [404, 'response_not_found'],
+    ]);
+    expect((await retrieved(app, id)).status).toBe('in_progress');
+  });
+
+  it('[S-18] [P-10] makes every node leave its model server within seconds', async () => {
+    const store = memoryStore();
+    const app = await start([ENDLESS], { store });
+    const other = await join({ store });
+    const { id } = await inBackground(app);
+    await cancelled(other, id);
+    await model.left;
+    expect((await retrieved(app, id)).status).toBe('cancelled');
+  });
+
+  it('[S-18] counts on every node, and what the model says later changes nothing', async () => {
+    const store = memoryStore();
+    const { script, open } = gated(HELLO, THERE);
+    const app = await start([script], { store });
+    const other = await join({ store });
+    const { id } = await inBackground(app);
+    const { body } = await cancelled(other, id);
+    open();
+    await app.router.drain();
+    expect([body.status, await retrieved(app, id)]).toEqual(['cancelled', body]);
+  });
+});
