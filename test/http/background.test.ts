@@ -176,8 +176,10 @@ describe('a response in the background', () => {
   it('[S-18] [P-10] ends when it is deleted', async () => {
     const app = await start([ENDLESS]);
     const { id } = await inBackground(app);
+    const began = performance.now();
     const deleted = await send(`${app.url}/responses/${id}`, 'DELETE');
     await model.left;
+    expect(performance.now() - began).toBeLessThan(2000);
     expect([deleted.body.deleted, (await send(`${app.url}/responses/${id}`)).status]).toEqual([true, 404]);
   });
 
@@ -270,12 +272,18 @@ describe('the events of a response in the background', () => {
 });
 
 describe('cancelling', () => {
-  it('[S-18] [P-10] stops a response, which stays as it was then', async () => {
-    const app = await start([ENDLESS]);
-    const { id } = await inBackground(app);
+  it('[S-18] [P-10] stops a response at once, which stays as it was then, with what was whole of it', async () => {
+    const app = await start([[chatChunk({ reasoning_content: 'Hm' }), HELLO, NEVER]]);
+    const { id } = responseIn(await readEvents(await ask(app.url, { background: true, stream: true }), 8));
+    const began = performance.now();
     const first = await cancelled(app, id);
     await model.left;
-    expect([first.status, first.body.status, first.body.output]).toEqual([200, 'cancelled', []]);
+    expect(performance.now() - began).toBeLessThan(2000);
+    expect([first.status, first.body.status, first.body.output]).toEqual([
+      200,
+      'cancelled',
+      [expect.objectContaining({ type: 'reasoning', status: 'completed' })],
+    ]);
     expect([await cancelled(app, id), await retrieved(app, id)]).toEqual([first, first.body]);
   });
 
@@ -323,9 +331,12 @@ describe('cancelling', () => {
     expect((await retrieved(app, id)).status).toBe('cancelled');
   });
 
-  it('[S-18] counts on every node, and what the model says later changes nothing', async () => {
+  it.each([
+    ['says', THERE],
+    ['breaks off', ''],
+  ])('[S-18] counts on every node, and that the model %s later changes nothing', async (_, rest) => {
     const store = memoryStore();
-    const { script, open } = gated(HELLO, THERE);
+    const { script, open } = gated(HELLO, rest);
     const app = await start([script], { store });
     const other = await join({ store });
     const { id } = await inBackground(app);

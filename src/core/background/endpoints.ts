@@ -92,9 +92,8 @@ export async function cancel(
   if (stored.resource.background !== true) {
     throw new ApiError('invalid_value', 'Cannot cancel a synchronous response.', { param: 'response_id' });
   }
-  if (!isRunning(stored)) return stored;
   await run?.stop();
-  // It may have ended meanwhile, or have been deleted.
+  // It may have ended, now or long ago, or have been deleted.
   const now = await fromStore(() => store.get(stored));
   if (!now || !isRunning(now)) return now ?? stored;
   const ended = cancelled(now, (run?.output ?? []).filter(Boolean));

@@ -1,7 +1,7 @@
 /** What a response in the background has told: kept for a while, so that clients may leave and come back for the rest. */
 import { AsyncResource } from 'node:async_hooks';
 import { ApiError } from '../errors.ts';
-import { Layer, NOBODY, type Sink } from '../pieces.ts';
+import { handOver, Layer, NOBODY, type Sink } from '../pieces.ts';
 
 /** Characters of frames that one response keeps; of a longer one the oldest are gone. */
 const MOST_CHARACTERS = 8 * 1024 * 1024;
@@ -131,7 +131,8 @@ class Replay extends Layer<string> {
     if (!next) return sink.failed(tooSlow());
     this.index = next.index;
     const unseen = next.frames.filter(({ sequence }) => sequence > this.after);
-    if (unseen.length > 0) return sink.came(unseen.map(({ frame }) => frame).join(''));
+    // What a client's side throws is not the response's to fail of.
+    if (unseen.length > 0) return handOver(sink, unseen.map(({ frame }) => frame).join(''));
     if (next.isOver) this.finish(sink);
     else recording.await(this);
   }

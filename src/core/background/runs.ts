@@ -24,7 +24,10 @@ export function newRuns(): Runs {
     runs.delete(nameOf(run.key));
   }
 
-  function keep(run: Run): void {
+  /** Not the run itself, which holds its whole request. */
+  function keep({ key, recording, done }: Run): void {
+    const run: Run = { key, recording, output: [], done, stop: () => done };
+    runs.set(nameOf(key), run);
     ended.add(run);
     setTimeout(forget, KEPT_MS, run).unref();
     let characters = 0;

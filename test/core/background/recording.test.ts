@@ -1,4 +1,5 @@
 /** The events of a response in the background: whoever reads them, from wherever, reads the same. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import fc from 'fast-check';
 import { type RecordedFrame, Recording } from '../../../src/core/background/recording.ts';
 import type { Run } from '../../../src/core/background/run.ts';
@@ -62,6 +63,23 @@ describe('Recording', () => {
     await expect(slow?.next()).rejects.toThrow('read too late');
   });
 
+  it('[S-18] tells each reader in its own async context, and none of what another throws', async () => {
+    const context = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const recording = new Recording();
+    const read = (name: string, came: () => void) =>
+      context.run(name, () => {
+        const failed = (error: unknown) => void seen.push([context.getStore(), 'failed', error]);
+        recording.after(-1)?.ask({ came, ended() {}, failed });
+      });
+    read('broken', () => {
+      throw 'broken';
+    });
+    read('reader', () => void seen.push(context.getStore()));
+    context.run('response', () => recording.add([{ sequence: 0, frame: 'a' }]));
+    expect(seen).toEqual([['broken', 'failed', 'broken'], 'reader']);
+  });
+
   it('[S-18] forgets those who leave', async () => {
     const recording = new Recording();
     const reading = recording.after(-1);
@@ -90,6 +108,15 @@ describe('newRuns', () => {
     await undefined;
     const found = ['a', 'b', 'c', 'd'].map((id) => runs.find({ scope: 's', id }) !== undefined);
     expect([found, runs.find({ scope: 'other', id: 'd' })]).toEqual([[false, false, true, true], undefined]);
+  });
+
+  it('[S-18] [P-08] keeps of a response that has ended nothing but its events', async () => {
+    const runs = newRuns();
+    const run = ended('a', 1);
+    runs.add(run);
+    await undefined;
+    const kept = runs.find(run.key);
+    expect([kept === run, kept?.recording === run.recording]).toEqual([false, true]);
   });
 
   it('[S-18] keeps nothing of those that were not streamed', async () => {
