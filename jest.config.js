@@ -20,6 +20,7 @@ export default {
     '^express-open-responses/core$': '<rootDir>/src/core/index.ts',
     '^express-open-responses/egress$': '<rootDir>/src/egress/index.ts',
     '^express-open-responses/mcp$': '<rootDir>/src/mcp/index.ts',
+    '^express-open-responses/otel$': '<rootDir>/src/otel/index.ts',
     '^express-open-responses/stores/(.*)$': '<rootDir>/src/stores/$1.ts',
     '^express-open-responses/testing$': '<rootDir>/src/testing/index.ts',
     '^express-open-responses/upstreams/(.*)$': '<rootDir>/src/upstreams/$1.ts',

@@ -55,6 +55,18 @@ describe('src', () => {
     );
   });
 
+  it('[X-09] imports OpenTelemetry in its own entry alone, so that it costs nobody else anything', () => {
+    const importing = files.filter((file) => importsOf(file).some((path) => path.startsWith('@opentelemetry/')));
+    const reaching = files.filter(
+      (file) => !file.startsWith('otel/') && [...reachOf(file)].some((path) => path.startsWith('src/otel/')),
+    );
+    expect([importing.every((file) => file.startsWith('otel/')), importing.length > 0, reaching]).toEqual([
+      true,
+      true,
+      [],
+    ]);
+  });
+
   it('imports only files that are there', () => {
     const missing = files.flatMap((file) =>
       importsOf(file).filter((path) => path.startsWith('src/') && !existsSync(join(root, '..', path))),

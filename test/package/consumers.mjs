@@ -18,6 +18,11 @@ import { startFakeUpstream, storeContract } from 'express-open-responses/testing
 const tools = [functionTools({}), mcpTools()];
 express().use('/v1', responsesRouter({ store: memoryStore(), tools }), chatCompletionsRouter({ tools }));
 if (typeof startFakeUpstream !== 'function' || typeof storeContract !== 'function') throw new Error('./testing is not whole');
+try {
+  await import('express-open-responses/otel');
+} catch (error) {
+  if (!error.message.includes('@opentelemetry/api')) throw error;
+}
 if (typeof containers !== 'function') throw new Error('./code-interpreter is not whole');
 try {
   pyodideRuntime();

@@ -1,6 +1,8 @@
 /** The upstream contract, run for each upstream over a fake server that plays the scenarios in its wire. */
+
 import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import { chatCompletionsUpstream, type Upstream } from '../../src/index.ts';
+import { tracedUpstream } from '../../src/otel/index.ts';
 import {
   chatChunk,
   type FakeAnswer,
@@ -78,6 +80,11 @@ const patiently = (name: string, run: () => Promise<void>) => it(name, run, 120_
 
 describe('chatCompletionsUpstream', () => {
   upstreamContract({ it: patiently, describe, create: (play) => start(play, chatScript, chatCompletionsUpstream) });
+});
+
+describe('[X-09] tracedUpstream', () => {
+  const make = (options: { baseURL: string; apiKey: string }) => tracedUpstream(chatCompletionsUpstream(options));
+  upstreamContract({ it: patiently, describe, create: (play) => start(play, chatScript, make) });
 });
 
 describe('anthropicUpstream', () => {

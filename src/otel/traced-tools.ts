@@ -1,0 +1,45 @@
+/** Tools whose calls are spans and metrics of OpenTelemetry. */
+import { context } from '@opentelemetry/api';
+import type { ToolProvider } from '../core/tools/provider.ts';
+import { checkTelemetry, lazyInstruments, type TelemetryOptions } from './instruments.ts';
+import { beginOperation } from './operation.ts';
+
+/**
+ * The same tools. Each call is a span `execute_tool <name>`, and told in `gen_ai.execute_tool.duration`. Neither
+ * arguments nor results are in them. Throws a `TypeError` for a bad option.
+ */
+export function tracedTools(tools: ToolProvider, options: TelemetryOptions = {}): ToolProvider {
+  checkTelemetry('tracedTools', options);
+  const instruments = lazyInstruments(options);
+  const { close } = tools;
+  return {
+    name: tools.name,
+    list: (signal) => tools.list(signal),
+    async call(call, signal) {
+      const { tracer, toolDuration } = instruments();
+      const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': call.name };
+      const span = tracer.startSpan(`execute_tool ${call.name}`, {
+        attributes: { ...attributes, 'gen_ai.tool.type': 'extension' },
+      });
+      const operation = beginOperation(span, toolDuration, attributes);
+      try {
+        const result = await context.with(operation.context, () => tools.call(call, signal));
+        operation.end(result.isError ? new ToolFailure() : undefined);
+        return result;
+      } catch (error) {
+        operation.end(error);
+        throw error;
+      }
+    },
+    ...(close ? { close: () => close.call(tools) } : {}),
+  };
+}
+
+/** What a tool said of its failure may hold anything. */
+class ToolFailure extends Error {
+  override readonly name = 'tool_error';
+
+  constructor() {
+    super('The tool failed.');
+  }
+}

@@ -1,0 +1,202 @@
+/** A model server whose calls are spans and metrics of OpenTelemetry. */
+import { type Attributes, context, type Histogram, SpanKind } from '@opentelemetry/api';
+import { jsonIn } from '../core/json-text.ts';
+import { isRecord } from '../core/record.ts';
+import type { ModelEvent, Usage } from '../core/turn/events.ts';
+import { hasLeft } from '../core/turn/lifetime.ts';
+import type { ChatBatch, ModelRequest, Upstream } from '../core/upstream/upstream.ts';
+import { readUsage } from '../core/upstream/usage.ts';
+import { checkTelemetry, type Instruments, lazyInstruments, type TelemetryOptions } from './instruments.ts';
+import { beginOperation, type Operation } from './operation.ts';
+
+/** How calls of a model are told. */
+export interface TracedUpstreamOptions extends TelemetryOptions {
+  /** Who serves the model, as `gen_ai.provider.name`, such as `openai` or `vllm`; the upstream's own name by default. */
+  readonly provider?: string | undefined;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * The same upstream. Each call of the model is a span `chat <model>`, and told in `gen_ai.client.operation.duration`,
+ * `…time_to_first_chunk` and `gen_ai.client.token.usage`. Nothing that anybody wrote is in them. Throws a `TypeError`
+ * for a bad option.
+ */
+export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOptions = {}): Upstream {
+  const isName = (value: unknown) => (typeof value === 'string' && value !== '') || 'a name';
+  checkTelemetry('tracedUpstream', options, { provider: isName });
+  const { provider = upstream.name } = options;
+  const instruments = lazyInstruments(options);
+  const beginner = (asked: Asked) => () => beginCall(instruments(), provider, asked);
+  const { chat, redact, models, close } = upstream;
+  return {
+    name: upstream.name,
+    stream: (request, call) =>
+      new Traced(() => upstream.stream(request, call), call.signal, {
+        begin: beginner(askedOf(request)),
+        read: readEvents,
+      }),
+    ...(chat
+      ? {
+          chat: (body, call) =>
+            new Traced(() => chat.call(upstream, body, call), call.signal, {
+              begin: beginner(askedBy(body)),
+              read: readChat,
+            }),
+        }
+      : {}),
+    ...(redact ? { redact: (error) => redact.call(upstream, error) } : {}),
+    ...(models ? { models: (call) => models.call(upstream, call) } : {}),
+    ...(close ? { close: () => close.call(upstream) } : {}),
+  };
+}
+
+/** What is told of a request. */
+interface Asked {
+  readonly model: string;
+  readonly settings: Attributes;
+}
+
+function askedOf({ model, maxOutputTokens, temperature, topP }: ModelRequest): Asked {
+  return { model, settings: settingsOf(maxOutputTokens, temperature, topP) };
+}
+
+function askedBy({ model, max_completion_tokens, max_tokens, temperature, top_p }: Fields): Asked {
+  return { model: String(model), settings: settingsOf(max_completion_tokens ?? max_tokens, temperature, top_p) };
+}
+
+function settingsOf(maxTokens: unknown, temperature: unknown, topP: unknown): Attributes {
+  const settings = {
+    'gen_ai.request.max_tokens': maxTokens,
+    'gen_ai.request.temperature': temperature,
+    'gen_ai.request.top_p': topP,
+  };
+  const given = Object.entries(settings).filter((entry): entry is [string, number] => typeof entry[1] === 'number');
+  return Object.fromEntries(given);
+}
+
+/** One call of a model. */
+interface ModelCall extends Operation {
+  /** The model has said something. */
+  spoke(): void;
+  used(usage: Usage): void;
+  finished(reason: string): void;
+}
+
+function beginCall({ tracer, duration, firstChunk, tokens }: Instruments, provider: string, asked: Asked): ModelCall {
+  const attributes: Attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': provider,
+    'gen_ai.request.model': asked.model,
+  };
+  const of = { kind: SpanKind.CLIENT, attributes: { ...attributes, ...asked.settings } };
+  const operation = beginOperation(tracer.startSpan(`chat ${asked.model}`, of), duration, attributes);
+  const { span } = operation;
+  let silent = true;
+  let usage: Usage | undefined;
+  return {
+    ...operation,
+    end(error) {
+      // Some servers tell what has been used so far with every chunk.
+      if (usage) tellUsage(usage, operation, { tokens, attributes });
+      usage = undefined;
+      operation.end(error);
+    },
+    spoke() {
+      if (silent) firstChunk.record(operation.elapsed(), attributes, operation.context);
+      silent = false;
+    },
+    used: (told) => {
+      usage = told;
+    },
+    finished: (reason) => void span.setAttribute('gen_ai.response.finish_reasons', [reason]),
+  };
+}
+
+function tellUsage(
+  { input_tokens: input, output_tokens: output, input_tokens_details: details }: Usage,
+  { span, context }: Operation,
+  { tokens, attributes }: { readonly tokens: Histogram; readonly attributes: Attributes },
+): void {
+  span.setAttributes({
+    'gen_ai.usage.input_tokens': input,
+    'gen_ai.usage.output_tokens': output,
+    'gen_ai.usage.cache_read.input_tokens': details.cached_tokens,
+  });
+  tokens.record(input, { ...attributes, 'gen_ai.token.type': 'input' }, context);
+  tokens.record(output, { ...attributes, 'gen_ai.token.type': 'output' }, context);
+}
+
+function readEvents(events: readonly ModelEvent[], call: ModelCall): void {
+  for (const event of events) {
+    if (event.type === 'usage') call.used(event.usage);
+    else if (event.type === 'finish') call.finished(event.reason);
+    else call.spoke();
+  }
+}
+
+function readChat({ data }: ChatBatch, call: ModelCall): void {
+  if (data.length > 0) call.spoke();
+  // Most chunks say neither, and are not parsed for it.
+  for (const text of data) if (TOLD.test(text)) readChunk(jsonIn(text), call);
+}
+
+const TOLD = /"(?:usage": ?\{|finish_reason": ?")/;
+
+function readChunk(chunk: unknown, call: ModelCall): void {
+  if (!isRecord(chunk)) return;
+  const usage = readUsage(chunk.usage);
+  if (usage) call.used(usage);
+  const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
+  if (isRecord(choice) && typeof choice.finish_reason === 'string') call.finished(choice.finish_reason);
+}
+
+/** What is told of a stream. */
+interface Telling<Piece> {
+  begin(): ModelCall;
+  read(piece: Piece, call: ModelCall): void;
+}
+
+/** A stream that runs in the context of its call, so that what it asks is a part of that. */
+class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
+  private readonly open: () => AsyncIterable<Piece>;
+  private readonly signal: AbortSignal;
+  private readonly telling: Telling<Piece>;
+  private call: ModelCall | undefined = undefined;
+  private iterator: AsyncIterator<Piece> | undefined = undefined;
+
+  constructor(open: () => AsyncIterable<Piece>, signal: AbortSignal, telling: Telling<Piece>) {
+    this.open = open;
+    this.signal = signal;
+    this.telling = telling;
+  }
+
+  async next(): Promise<IteratorResult<Piece, undefined>> {
+    this.call ??= this.telling.begin();
+    const { call } = this;
+    try {
+      const result = await context.with(call.context, () => this.source().next());
+      if (!result.done) this.telling.read(result.value, call);
+      else call.end();
+      return result.done ? { done: true, value: undefined } : result;
+    } catch (error) {
+      call.end(hasLeft(this.signal) ? undefined : error);
+      throw error;
+    }
+  }
+
+  async return(): Promise<IteratorResult<Piece, undefined>> {
+    this.call?.end();
+    await this.iterator?.return?.();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  private source(): AsyncIterator<Piece> {
+    this.iterator ??= this.open()[Symbol.asyncIterator]();
+    return this.iterator;
+  }
+}
