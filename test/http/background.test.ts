@@ -207,6 +207,13 @@ function tellStatus(told: unknown[]) {
   return ({ status }: { status: string }) => void told.push(status);
 }
 
+/** How a stream is written: the types of its events but for the one that only the background has, and its framing. */
+function mannerOf(text: string) {
+  const types = [...text.matchAll(/^data: (?=.*?"type":"([^"]+)")/gm)].map(([, type]) => type);
+  const named = text.match(/^event: (?!response.queued)/gm)?.length;
+  return { types: types.filter((type) => type !== 'response.queued'), named, done: text.endsWith('data: [DONE]\n\n') };
+}
+
 describe('the events of a response in the background', () => {
   const STREAM = { background: true, stream: true };
 
@@ -250,13 +257,15 @@ describe('the events of a response in the background', () => {
     expect([answer.status, errorIn(answer.body).param]).toEqual([400, param]);
   });
 
-  it.each(['open-responses-server', 'vllm-responses', 'tokligence'] as const)(
-    '[S-18] [X-04] are told again in the manner of %s',
+  it.each(['openai', 'open-responses-server', 'vllm-responses', 'tokligence'] as const)(
+    '[S-18] [X-04] are told, and told again, in the manner of %s',
     async (dialect) => {
-      const app = await start([[textStream('Hello there')]], { dialect });
-      const first = await (await ask(app.url, STREAM)).text();
-      const id = /resp_\w+/.exec(first);
-      expect(await (await fetch(`${app.url}/responses/${id}?stream=true`)).text()).toBe(first);
+      const app = await start([[textStream('Hello')], [textStream('Hello')]], { dialect });
+      const foreground = await (await ask(app.url, { stream: true })).text();
+      const background = await (await ask(app.url, STREAM)).text();
+      const id = /resp_\w+/.exec(background);
+      expect(mannerOf(background)).toEqual(mannerOf(foreground));
+      expect(await (await fetch(`${app.url}/responses/${id}?stream=true`)).text()).toBe(background);
     },
   );
 

@@ -16,7 +16,9 @@ import {
   upstreamContract,
   upstreamScript,
 } from '../../src/testing/index.ts';
+import { responsesUpstream } from '../../src/upstreams/responses.ts';
 import { messageStart, messagesError, messagesEvent, messagesStream, textBlock, toolBlock } from './messages-bytes.ts';
+import { callItem, responseStart, responsesEvent, responsesStream, textItem } from './responses-bytes.ts';
 
 type Script = Readonly<Record<UpstreamScenario, FakeReply | readonly FakeReply[]>>;
 
@@ -60,6 +62,14 @@ const messagesScript = script(
   (text) => JSON.stringify(messagesError('invalid_request_error', text)),
 );
 
+const responsesScript = script(
+  responsesStream([textItem(0, ...words)]),
+  responseStart() + textItem(0, first).split('\n\n').slice(0, 2).join('\n\n').concat('\n\n'),
+  responsesStream(calls.map(({ id, name, arguments: json }, index) => callItem(index, id, name, json))),
+  responsesEvent({ type: 'error', code: 'server_error', message, param: null, sequence_number: 9 }),
+  (text) => JSON.stringify({ error: { message: text, type: 'invalid_request_error' } }),
+);
+
 /** An upstream over a fake server that plays the scenario. */
 async function start(
   play: UpstreamPlay,
@@ -85,6 +95,10 @@ describe('chatCompletionsUpstream', () => {
 describe('[X-09] tracedUpstream', () => {
   const make = (options: { baseURL: string; apiKey: string }) => tracedUpstream(chatCompletionsUpstream(options));
   upstreamContract({ it: patiently, describe, create: (play) => start(play, chatScript, make) });
+});
+
+describe('[X-07] [B-46] responsesUpstream', () => {
+  upstreamContract({ it: patiently, describe, create: (play) => start(play, responsesScript, responsesUpstream) });
 });
 
 describe('anthropicUpstream', () => {

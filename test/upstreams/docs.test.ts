@@ -7,6 +7,7 @@ import {
   BUDGET_THINKING,
   type ThinkingTable,
 } from 'express-open-responses/upstreams/anthropic';
+import { responsesUpstream } from 'express-open-responses/upstreams/responses';
 
 const text = readFileSync(join(import.meta.dirname, '../../docs/upstreams.md'), 'utf8');
 
@@ -28,9 +29,9 @@ function names(cells: readonly (string | undefined)[]): readonly string[] {
   return cells.flatMap((cell) => [...(cell ?? '').matchAll(/`(\w+)`/g)].map(([, name = '']) => name));
 }
 
-function optionNames(): readonly string[] {
+function optionNames(upstream: (options: object) => unknown): readonly string[] {
   try {
-    anthropicUpstream({ unheardOf: true } as object);
+    upstream({ unheardOf: true });
   } catch (error) {
     return String(error).split('known are ')[1]?.split(', ') ?? [];
   }
@@ -48,9 +49,12 @@ function thousands(value: string): string {
 }
 
 describe('docs/upstreams.md', () => {
-  it('[X-07] lists the options of anthropicUpstream', () => {
-    const rows = table('Option').slice(1);
-    expect(names(rows.map(([name]) => name)).toSorted()).toEqual(optionNames().toSorted());
+  it.each([
+    ['Option', anthropicUpstream],
+    ['Its option', responsesUpstream],
+  ])('[X-07] lists the options of each upstream: %s', (head, upstream) => {
+    const rows = table(head).slice(1);
+    expect(names(rows.map(([name]) => name)).toSorted()).toEqual(optionNames(upstream).toSorted());
   });
 
   it('[X-07] lists what each effort means', () => {

@@ -63,10 +63,10 @@ export function replay({ query }: Call, stored: StoredResponse, run: Run | undef
   return replayOf(run, startingAfter(query.starting_after));
 }
 
-function replayOf({ recording }: Run, after: number): Reply {
+function replayOf({ recording, ownedTools }: Run, after: number): Reply {
   const events = recording?.after(after);
   if (!events) throw notStreamed('The events behind `starting_after` are no longer kept.');
-  return streamReply(events);
+  return { ownedTools, ...streamReply(events) };
 }
 
 function startingAfter(value: unknown): number {

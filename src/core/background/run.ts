@@ -3,6 +3,7 @@ import { toApiError } from '../errors.ts';
 import { tell } from '../hooks.ts';
 import type { OutputItem } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
+import type { Reply } from '../reply.ts';
 import { type EncodeOptions, encodeBatch } from '../responses/encode.ts';
 import type { PreparedTurn } from '../responses/prepare-turn.ts';
 import { endedResource } from '../responses/resource.ts';
@@ -23,6 +24,7 @@ export interface Run {
   readonly recording: Recording | undefined;
   /** What is whole of its output. */
   readonly output: readonly OutputItem[];
+  readonly ownedTools: NonNullable<Reply['ownedTools']>;
   /** Ends it without a word; resolves as `done`. */
   stop(): Promise<void>;
   /** Resolves when nothing is kept or told any more. */
@@ -47,6 +49,7 @@ class BackgroundRun implements Run {
   readonly key: ResponseKey;
   readonly recording: Recording | undefined;
   readonly output: OutputItem[] = [];
+  readonly ownedTools: NonNullable<Reply['ownedTools']>;
   readonly done: Promise<void>;
   private readonly parts: RunParts;
   private readonly settings: CoreSettings;
@@ -57,6 +60,7 @@ class BackgroundRun implements Run {
     const { scope, id } = parts.prepared.stored;
     this.key = { scope, id };
     this.recording = parts.prepared.info.stream ? new Recording() : undefined;
+    this.ownedTools = parts.prepared.turn.plan.owners;
     this.parts = parts;
     this.settings = settings;
     this.done = this.run();

@@ -83,7 +83,7 @@ export function toChatMessages(
 }
 
 /** Items that say nothing to a model. */
-const SILENT_TYPES: ReadonlySet<string> = new Set([
+export const SILENT_TYPES: ReadonlySet<string> = new Set([
   'mcp_list_tools',
   'mcp_approval_request',
   'mcp_approval_response',
@@ -104,7 +104,7 @@ function isAssistants(item: Item): boolean {
 }
 
 /** A call whose answer is known: the client's in its own item, a hosted tool's in the same one. */
-function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredCall | undefined {
+export function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredCall | undefined {
   switch (item.type) {
     case 'function_call':
       return { ...callHead(item.call_id, item.name, item.arguments), output: outputs.get(item)?.output };

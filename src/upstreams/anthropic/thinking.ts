@@ -1,5 +1,6 @@
 /** How much the model may think, and how a thought is kept so that the model can be given it back. */
 import { isRecord } from '../../core/record.ts';
+import { sealOf } from '../seal.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -68,23 +69,15 @@ export function planThinking(
   return budget < SMALLEST_BUDGET ? none : { ...none, budget };
 }
 
-/** The prefix tells our own from another server's `encrypted_content`. */
-const SEAL = 'anthropic:';
+const { seal, open } = sealOf('anthropic:');
 
-/** Blocks as the `encrypted_content` of an item: whole, since clients may lose or trim what it shows of them. */
+/** Blocks as the `encrypted_content` of an item. */
 export function sealed(blocks: Fields | readonly Fields[]): string {
-  return SEAL + Buffer.from(JSON.stringify(blocks)).toString('base64');
+  return seal(blocks);
 }
 
 /** What was sealed; undefined where another server wrote it or a client spoilt it. */
-export function opened(encrypted: unknown): unknown {
-  if (typeof encrypted !== 'string' || !encrypted.startsWith(SEAL)) return undefined;
-  try {
-    return JSON.parse(Buffer.from(encrypted.slice(SEAL.length), 'base64').toString());
-  } catch {
-    return undefined;
-  }
-}
+export const opened = open;
 
 /** The thinking block in the `encrypted_content`; undefined where another server wrote it or a client spoilt it. */
 export function unsealed(encrypted: unknown): Fields | undefined {

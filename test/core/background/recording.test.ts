@@ -96,7 +96,14 @@ describe('Recording', () => {
 function ended(id: string, characters: number): Run {
   const recording = new Recording(Number.POSITIVE_INFINITY);
   recording.end('x'.repeat(characters));
-  return { key: { scope: 's', id }, recording, output: [], stop: async () => {}, done: Promise.resolve() };
+  return {
+    key: { scope: 's', id },
+    recording,
+    output: [],
+    ownedTools: new Set(),
+    stop: async () => {},
+    done: Promise.resolve(),
+  };
 }
 
 describe('newRuns', () => {

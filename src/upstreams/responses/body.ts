@@ -1,0 +1,67 @@
+/** Writes a model request as the body of `POST /responses` of another server. */
+import type { Item } from '../../core/items.ts';
+import type { ModelRequest, ToolDefinition } from '../../core/upstream/upstream.ts';
+import { toInput } from './input.ts';
+import type { ResponsesSettings } from './options.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** How the body is written. */
+export type BodySettings = Pick<ResponsesSettings, 'reasoningSummary' | 'reasoningReplay' | 'serverTools'>;
+
+/** The body, always asking for a stream and for nothing to be stored. What is undefined was not asked for. */
+export function toResponsesBody(request: ModelRequest, settings: BodySettings, skipped: (item: Item) => void): Fields {
+  const tools = [...settings.serverTools, ...request.tools.map(functionTool)];
+  return {
+    model: request.model,
+    instructions: request.instructions,
+    input: toInput(request, skipped),
+    stream: true,
+    store: false,
+    include: includes(request, settings),
+    ...(tools.length > 0
+      ? { tools, tool_choice: choiceOf(request), parallel_tool_calls: request.parallelToolCalls }
+      : {}),
+    max_output_tokens: request.maxOutputTokens,
+    temperature: request.temperature,
+    top_p: request.topP,
+    // OpenAI's own wire lacks them, and refuses even the default.
+    presence_penalty: request.presencePenalty || undefined,
+    frequency_penalty: request.frequencyPenalty || undefined,
+    top_logprobs: request.topLogprobs || undefined,
+    text: some({ format: formatOf(request), verbosity: request.verbosity }),
+    reasoning: some({ effort: request.reasoningEffort, summary: settings.reasoningSummary }),
+    metadata: request.metadata,
+    service_tier: request.serviceTier,
+    safety_identifier: request.safetyIdentifier,
+    prompt_cache_key: request.promptCacheKey,
+    user: request.user,
+  };
+}
+
+function includes({ topLogprobs }: ModelRequest, { reasoningReplay }: BodySettings): readonly string[] | undefined {
+  const include = [
+    ...(reasoningReplay ? ['reasoning.encrypted_content'] : []),
+    ...(topLogprobs === undefined ? [] : ['message.output_text.logprobs']),
+  ];
+  return include.length > 0 ? include : undefined;
+}
+
+/** Undefined would be read as strict there. */
+function functionTool({ name, description, parameters, strict }: ToolDefinition): Fields {
+  const schema = parameters ?? { type: 'object', properties: {} };
+  return { type: 'function', name, description, parameters: schema, strict: strict ?? false };
+}
+
+function choiceOf({ toolChoice }: ModelRequest): unknown {
+  return typeof toolChoice === 'object' ? { type: 'function', name: toolChoice.name } : toolChoice;
+}
+
+function formatOf({ textFormat }: ModelRequest): unknown {
+  return textFormat?.type === 'text' ? undefined : textFormat;
+}
+
+/** The fields, if any is given. */
+function some(fields: Fields): Fields | undefined {
+  return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
+}

@@ -1,0 +1,215 @@
+/** Reads the events of another server's Responses stream, or one whole response, as model events. */
+import { ApiError } from '../../core/errors.ts';
+import type { LogProb, UrlCitation } from '../../core/items.ts';
+import type { Note } from '../../core/note.ts';
+import { isRecord } from '../../core/record.ts';
+import type { FinishReason, ModelEvent } from '../../core/turn/events.ts';
+import { errorInBody } from '../../core/upstream/upstream-error.ts';
+import { readUsage } from '../../core/upstream/usage.ts';
+import { sealed } from './input.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Takes one parsed event after another. */
+export interface ResponsesDecoder {
+  /** Whether the response is whole: its `finish` has been told. */
+  readonly done: boolean;
+  /** Adds what the event says to `events`; throws `ApiError` where it is an error. */
+  take(event: unknown, events: ModelEvent[]): void;
+}
+
+/** The state of one model call. `note` is told of items that are left out. */
+export function responsesDecoder(note: (note: Note) => void): ResponsesDecoder {
+  return new Decoder(note);
+}
+
+/** What has been told of one item of the other server's output. */
+interface OpenItem {
+  /** The number of the call, where it is one. */
+  readonly call: number | undefined;
+  /** Whether anything of its text, reasoning or arguments has come. */
+  spoke: boolean;
+  /** Whether its reasoning is told raw or summed up: what comes in both ways is told once. */
+  reasoning: string | undefined;
+}
+
+class Decoder implements ResponsesDecoder {
+  done = false;
+  private readonly note: (note: Note) => void;
+  private readonly items = new Map<unknown, OpenItem>();
+  private calls = 0;
+
+  constructor(note: (note: Note) => void) {
+    this.note = note;
+  }
+
+  take(event: unknown, events: ModelEvent[]): void {
+    if (!isRecord(event)) throw new ApiError('upstream_error', 'The model server sent an event that is not an object.');
+    const { type, output_index: index } = event;
+    if (event.object === 'response') return this.takeWhole(event, events);
+    if (type === 'response.output_item.added') return void this.open(index, event.item, events);
+    if (type === 'response.output_item.done') return this.close(index, event.item, events);
+    if (ENDS.has(type)) return this.end(event.response, events);
+    if (String(type).endsWith('.delta')) return this.delta(event, events);
+    if (type === 'response.reasoning_summary_part.added') return this.nextPart(event, events);
+    if (type === 'response.output_text.annotation.added') return takeAnnotation(event.annotation, events);
+    const error = errorInBody(event);
+    if (error) throw error;
+  }
+
+  private open(index: unknown, item: unknown, events: ModelEvent[]): OpenItem {
+    const known = this.items.get(index);
+    if (known) return known;
+    const isCall = isRecord(item) && item.type === 'function_call';
+    const opened: OpenItem = { call: isCall ? this.calls++ : undefined, spoke: false, reasoning: undefined };
+    this.items.set(index, opened);
+    if (isCall) this.tellCall(opened, item, events);
+    return opened;
+  }
+
+  private tellCall(item: OpenItem, { call_id: id, name, arguments: text }: Fields, events: ModelEvent[]): void {
+    const said = typeof text === 'string' ? text : '';
+    item.spoke ||= said !== '';
+    events.push({
+      type: 'tool-call-delta',
+      call: item.call as number,
+      ...(typeof id === 'string' && id ? { id } : {}),
+      name: String(name),
+      arguments: said,
+    });
+  }
+
+  private delta(event: Fields, events: ModelEvent[]): void {
+    const { type, delta: text, output_index: index } = event;
+    if (typeof text !== 'string') return;
+    const item = this.open(index, undefined, events);
+    if (type === 'response.output_text.delta') events.push(textDelta(text, event.logprobs));
+    else if (type === 'response.refusal.delta') events.push({ type: 'refusal-delta', text });
+    else if (type === 'response.function_call_arguments.delta') this.addArguments(item, text, events);
+    else if (REASONING.has(type)) return this.reason(item, String(type), text, events);
+    else return;
+    item.spoke = true;
+  }
+
+  private addArguments({ call }: OpenItem, text: string, events: ModelEvent[]): void {
+    if (call !== undefined) events.push({ type: 'tool-call-delta', call, arguments: text });
+  }
+
+  private reason(item: OpenItem, type: string, text: string, events: ModelEvent[]): void {
+    item.reasoning ??= type;
+    if (item.reasoning !== type) return;
+    item.spoke = true;
+    events.push({ type: 'reasoning-delta', text });
+  }
+
+  /** A summary has paragraphs. */
+  private nextPart({ output_index: index }: Fields, events: ModelEvent[]): void {
+    const item = this.items.get(index);
+    if (item?.spoke && item.reasoning === SUMMARY) events.push({ type: 'reasoning-delta', text: '\n\n' });
+  }
+
+  /** What came without deltas is told whole. */
+  private close(index: unknown, item: unknown, events: ModelEvent[]): void {
+    if (!isRecord(item)) return;
+    const opened = this.open(index, item, events);
+    if (item.type === 'message') takeMessage(item, opened, events);
+    else if (item.type === 'reasoning') takeReasoning(item, opened, events);
+    else if (item.type === 'function_call') this.closeCall(item, opened, events);
+    else if (item.type === 'web_search_call') takeSearch(item, events);
+    else this.note(skipped(String(item.type)));
+  }
+
+  private closeCall({ arguments: text }: Fields, item: OpenItem, events: ModelEvent[]): void {
+    if (!item.spoke && typeof text === 'string') this.addArguments(item, text, events);
+  }
+
+  private takeWhole(response: Fields, events: ModelEvent[]): void {
+    const output = Array.isArray(response.output) ? response.output : [];
+    for (const [index, item] of output.entries()) this.close(index, item, events);
+    this.end(response, events);
+  }
+
+  private end(response: unknown, events: ModelEvent[]): void {
+    if (!isRecord(response)) throw new ApiError('upstream_error', 'The model server sent an end without a response.');
+    const usage = readUsage(response.usage);
+    if (usage) events.push({ type: 'usage', usage });
+    if (response.status === 'failed' || response.status === 'cancelled') throw failure(response);
+    this.done = true;
+    events.push({ type: 'finish', reason: finishReason(response) });
+  }
+}
+
+const ENDS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
+const SUMMARY = 'response.reasoning_summary_text.delta';
+/** OpenAI's two, and that of Open Responses. */
+const REASONING: ReadonlySet<unknown> = new Set([SUMMARY, 'response.reasoning_text.delta', 'response.reasoning.delta']);
+
+function skipped(type: string): Note {
+  return { code: 'item_skipped', message: `Items of type '${type}' that the model server wrote cannot be passed on.` };
+}
+
+function failure(response: Fields): ApiError {
+  const error = isRecord(response.error) ? errorInBody(response) : undefined;
+  return error ?? new ApiError('upstream_error', `The model server ended the response as ${response.status}.`);
+}
+
+function finishReason({ status, incomplete_details: details }: Fields): FinishReason {
+  if (status !== 'incomplete') return 'stop';
+  return isRecord(details) && details.reason === 'content_filter' ? 'content_filter' : 'length';
+}
+
+function textDelta(text: string, logprobs: unknown): ModelEvent {
+  // The cast: both wires write them alike.
+  const told = Array.isArray(logprobs) && logprobs.length > 0 ? { logprobs: logprobs as readonly LogProb[] } : {};
+  return { type: 'text-delta', text, ...told };
+}
+
+function partsOf(parts: unknown): readonly Fields[] {
+  return Array.isArray(parts) ? parts.filter(isRecord) : [];
+}
+
+function takeMessage({ content }: Fields, { spoke }: OpenItem, events: ModelEvent[]): void {
+  if (spoke) return;
+  for (const { type, text, refusal, logprobs, annotations } of partsOf(content)) {
+    if (type === 'refusal') events.push({ type: 'refusal-delta', text: String(refusal) });
+    else if (typeof text === 'string') events.push(textDelta(text, logprobs));
+    for (const annotation of partsOf(annotations)) takeAnnotation(annotation, events);
+  }
+}
+
+function takeReasoning(item: Fields, { spoke }: OpenItem, events: ModelEvent[]): void {
+  const parts = partsOf(item.content).length > 0 ? partsOf(item.content) : partsOf(item.summary);
+  const text = parts.map((part) => part.text).join('\n\n');
+  if (!spoke && text !== '') events.push({ type: 'reasoning-delta', text });
+  if (typeof item.encrypted_content === 'string' && item.encrypted_content !== '') {
+    events.push({ type: 'reasoning-end', encrypted: sealed(item) });
+  }
+}
+
+/** Told at its end, when it is known what was looked for. */
+function takeSearch(item: Fields, events: ModelEvent[]): void {
+  const action = isRecord(item.action) ? item.action : {};
+  const search = String(item.id);
+  const url = typeof action.url === 'string' ? action.url : undefined;
+  const query = String(action.query ?? action.pattern ?? '');
+  const sources = partsOf(action.sources).flatMap((source) =>
+    typeof source.url === 'string' ? [{ type: 'url' as const, url: source.url }] : [],
+  );
+  const looked =
+    url === undefined ? { type: 'search' as const, query, queries: [query] } : { type: 'open_page' as const, url };
+  events.push({ type: 'search-start', search, action: looked });
+  events.push({ type: 'search-end', search, failed: item.status === 'failed', sources, encrypted: sealed(item) });
+}
+
+function takeAnnotation(annotation: unknown, events: ModelEvent[]): void {
+  if (!isRecord(annotation) || annotation.type !== 'url_citation' || typeof annotation.url !== 'string') return;
+  const { url, title, start_index: start, end_index: end } = annotation;
+  const citation: UrlCitation = {
+    type: 'url_citation',
+    url,
+    title: typeof title === 'string' ? title : '',
+    start_index: typeof start === 'number' ? start : 0,
+    end_index: typeof end === 'number' ? end : 0,
+  };
+  events.push({ type: 'annotation', annotation: citation });
+}

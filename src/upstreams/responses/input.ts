@@ -1,0 +1,88 @@
+/** Writes a conversation of items as the input of a Responses request to another server. */
+import { modelCallOfItem } from '../../core/ids.ts';
+import type { Item } from '../../core/items.ts';
+import { pairCalls } from '../../core/prepare/pair-calls.ts';
+import { isRecord } from '../../core/record.ts';
+import { type AnsweredCall, answeredCall, SILENT_TYPES } from '../../core/upstream/chat-messages.ts';
+import type { ModelRequest } from '../../core/upstream/upstream.ts';
+import { sealOf } from '../seal.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const { seal, open } = sealOf('responses:');
+
+/** An item as the other server needs it back: whole, but for what only says how far it had come. */
+export function sealed({ status: _, ...item }: Fields): string {
+  return seal(item);
+}
+
+/** The calls of one answer of the model, whose outputs follow behind all of them. */
+interface Calls {
+  modelCall: string | undefined;
+  readonly open: AnsweredCall[];
+}
+
+/**
+ * The items without ids, which are this server's own: calls as function calls, whoever ran them. `skipped` is told of
+ * items that have no place. Throws `ApiError` where calls and outputs do not fit together.
+ */
+export function toInput({ items: all }: Pick<ModelRequest, 'items'>, skipped: (item: Item) => void): readonly Fields[] {
+  const { items, outputs } = pairCalls(all);
+  const answers = new Set(outputs.values());
+  const input: Fields[] = [];
+  const calls: Calls = { modelCall: undefined, open: [] };
+  for (const item of items) {
+    if (SILENT_TYPES.has(item.type) || answers.has(item)) continue;
+    const call = answeredCall(item, outputs);
+    if (call) addCall(calls, item, call, input);
+    else addOther(calls, item, input, skipped);
+  }
+  answerCalls(calls, input);
+  return input;
+}
+
+function addCall(calls: Calls, item: Item, call: AnsweredCall, input: Fields[]): void {
+  const modelCall = modelCallOfItem(String(item.id));
+  // Calls of one answer are parallel; those of two rounds are not, though nothing stands between them.
+  if (calls.modelCall !== modelCall) answerCalls(calls, input);
+  calls.modelCall = modelCall;
+  calls.open.push(call);
+  input.push({ type: 'function_call', call_id: call.id, name: call.name, arguments: call.arguments });
+}
+
+function answerCalls(calls: Calls, input: Fields[]): void {
+  for (const { id, output } of calls.open.splice(0)) {
+    input.push({ type: 'function_call_output', call_id: id, output: outputOf(output) });
+  }
+}
+
+function outputOf(output: unknown): unknown {
+  return typeof output === 'string' || Array.isArray(output) ? output : JSON.stringify(output ?? '');
+}
+
+function addOther(calls: Calls, item: Item, input: Fields[], skipped: (item: Item) => void): void {
+  answerCalls(calls, input);
+  const written = item.type === 'message' ? message(item) : sealedItem(item);
+  if (written) input.push(written);
+  // Another server's thoughts cannot be read here; that is no loss to be told.
+  else if (item.type !== 'reasoning') skipped(item);
+}
+
+function message({ role, content }: Item): Fields {
+  return { type: 'message', role, content: role === 'assistant' ? textOf(content) : (content ?? '') };
+}
+
+/** As text, since servers differ in what else they take as the assistant's words. */
+function textOf(content: unknown): unknown {
+  if (!Array.isArray(content)) return content ?? '';
+  return content
+    .filter(isRecord)
+    .map(({ text, refusal }) => String(text ?? refusal ?? ''))
+    .join('');
+}
+
+/** What the other server wrote itself, and of this type: the text comes from outside. */
+function sealedItem({ type, encrypted_content: encrypted }: Item): Fields | undefined {
+  const item = open(encrypted);
+  return isRecord(item) && item.type === type ? item : undefined;
+}

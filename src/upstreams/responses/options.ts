@@ -1,0 +1,77 @@
+/** The options of `responsesUpstream`, checked once. */
+import { checkOptions, type OptionCheck } from '../../core/options-check.ts';
+import { isRecord } from '../../core/record.ts';
+import {
+  boolean,
+  type ServerOptions,
+  type ServerSettings,
+  serverChecks,
+  serverSettings,
+  serverURL,
+} from '../../core/upstream/server-options.ts';
+
+/** Where the model server is, and how it is asked. `undefined` means omitted. */
+export interface ResponsesOptions extends ServerOptions {
+  /** Up to and including `/v1`. Default: `OPENAI_BASE_URL`, or OpenAI itself. */
+  readonly baseURL?: string | undefined;
+  /**
+   * Sent as a bearer token; none is sent where there is none. Default: `OPENAI_API_KEY`, but only where `baseURL` is not
+   * given either: a key belongs to its server, and must not go to another one by omission.
+   */
+  readonly apiKey?: string | undefined;
+  /** How much of its reasoning the model sums up. Default: what the server does by itself. */
+  readonly reasoningSummary?: 'auto' | 'concise' | 'detailed' | undefined;
+  /** Whether the model is given its reasoning back, which it is asked to encrypt for that. Default: true. */
+  readonly reasoningReplay?: boolean | undefined;
+  /** Tools that the model server runs itself, offered with every request as they stand, such as `{ type: 'web_search' }`. */
+  readonly serverTools?: readonly HostedTool[] | undefined;
+}
+
+/** A tool of the model server's own; further fields are the wire's. */
+export interface HostedTool {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** The options with every default filled in. */
+export interface ResponsesSettings extends ServerSettings {
+  readonly baseURL: URL;
+  readonly apiKey: string | undefined;
+  readonly reasoningSummary: ResponsesOptions['reasoningSummary'];
+  readonly reasoningReplay: boolean;
+  readonly serverTools: readonly HostedTool[];
+}
+
+const NAME = 'responsesUpstream';
+const SUMMARIES: readonly unknown[] = ['auto', 'concise', 'detailed'];
+const OTHERS: readonly unknown[] = ['function', 'custom', 'namespace'];
+
+const toolsOption: OptionCheck = (value) =>
+  (Array.isArray(value) && value.every(isHosted)) || 'a list of tools of a type that the model server runs';
+
+function isHosted(tool: unknown): boolean {
+  return isRecord(tool) && typeof tool.type === 'string' && tool.type !== '' && !OTHERS.includes(tool.type);
+}
+
+/** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
+export function responsesSettings(options: ResponsesOptions): ResponsesSettings {
+  checkOptions(NAME, options, {
+    ...serverChecks,
+    reasoningSummary: (value) => SUMMARIES.includes(value) || "one of 'auto', 'concise', 'detailed'",
+    reasoningReplay: boolean,
+    serverTools: toolsOption,
+  });
+  return {
+    ...serverSettings(options),
+    baseURL: serverURL(NAME, options.baseURL ?? (process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1')),
+    apiKey: options.apiKey ?? (options.baseURL === undefined ? process.env.OPENAI_API_KEY : undefined),
+    reasoningSummary: options.reasoningSummary,
+    reasoningReplay: options.reasoningReplay ?? true,
+    serverTools: options.serverTools ?? [],
+  };
+}
+
+/** The key as a bearer token; nothing where there is none. */
+export function keyHeaders({ apiKey }: ResponsesSettings): Readonly<Record<string, string>> {
+  return apiKey ? { authorization: `Bearer ${apiKey}` } : {};
+}

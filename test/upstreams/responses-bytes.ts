@@ -1,0 +1,50 @@
+/** Writes what another server of the Responses API says, for tests that do not need a recording. */
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One event as an SSE frame. */
+export function responsesEvent(event: Fields): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+/** The first events. */
+export function responseStart(): string {
+  const response = { id: 'resp_there', object: 'response', status: 'in_progress', output: [] };
+  return ['created', 'in_progress'].map((name) => responsesEvent({ type: `response.${name}`, response })).join('');
+}
+
+/** An item from its start to its end, with what is said in between. */
+export function item(output_index: number, whole: Fields, start: Fields, ...deltas: readonly Fields[]): string {
+  return [
+    responsesEvent({ type: 'response.output_item.added', output_index, item: { ...whole, ...start } }),
+    ...deltas.map((delta) => responsesEvent({ output_index, item_id: whole.id, ...delta })),
+    responsesEvent({ type: 'response.output_item.done', output_index, item: whole }),
+  ].join('');
+}
+
+/** A message, in one delta for each string. */
+export function textItem(index: number, ...texts: readonly string[]): string {
+  const content = [{ type: 'output_text', text: texts.join(''), annotations: [], logprobs: [] }];
+  const whole = { id: 'msg_there', type: 'message', role: 'assistant', status: 'completed', content };
+  const deltas = texts.map((delta) => ({ type: 'response.output_text.delta', content_index: 0, delta, logprobs: [] }));
+  return item(index, whole, { content: [] }, ...deltas);
+}
+
+/** A call whose arguments come in one delta. */
+export function callItem(index: number, call_id: string, name: string, json: string): string {
+  const whole = { id: `fc_${call_id}`, type: 'function_call', status: 'completed', call_id, name, arguments: json };
+  return item(index, whole, { arguments: '' }, { type: 'response.function_call_arguments.delta', delta: json });
+}
+
+const USAGE = { input_tokens: 9, output_tokens: 12, total_tokens: 21 };
+
+/** The last event. */
+export function responseEnd(name = 'completed', more: Fields = {}): string {
+  const response = { id: 'resp_there', object: 'response', status: name, output: [], usage: USAGE, ...more };
+  return responsesEvent({ type: `response.${name}`, response });
+}
+
+/** A whole stream of these items. */
+export function responsesStream(items: readonly string[], end = responseEnd()): string {
+  return responseStart() + items.join('') + end;
+}

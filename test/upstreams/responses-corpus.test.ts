@@ -1,0 +1,130 @@
+/** Every recorded answer of a Responses server, through an app over that server. */
+import fc from 'fast-check';
+import type { ModelEvent } from '../../src/core/turn/events.ts';
+import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
+import { responsesUpstream } from '../../src/upstreams/responses.ts';
+import { ask, outcomeOf } from '../http/client.ts';
+import { type App, startApp } from '../support/app.ts';
+import { eventStream } from '../support/replay.ts';
+import { askForJson, askForStream } from '../support/responses-client.ts';
+import { describeShared, listShared, readShared } from '../support/shared.ts';
+import type { WireResponse } from '../support/wire-schemas.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const STREAMS = 'corpus/responses-stream';
+const ANSWERS = 'corpus/responses-json';
+
+const streams = listShared(STREAMS, '.sse').map((file) => [file, readShared(`${STREAMS}/${file}`)] as const);
+const answers = listShared(ANSWERS, '.json')
+  .filter((file) => !file.endsWith('.request.json'))
+  .map((file) => [file, readShared(`${ANSWERS}/${file}`)] as const);
+
+let fake: FakeUpstream;
+let app: App;
+
+beforeAll(async () => {
+  fake = await startFakeUpstream();
+  app = await startApp({
+    options: { upstream: responsesUpstream({ baseURL: fake.baseURL, retries: 0 }), hooks: { onError() {} } },
+  });
+});
+afterAll(() => Promise.all([app.close(), fake.close()]));
+
+const isRecord = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
+const listOf = (value: unknown) => (Array.isArray(value) ? value : []) as readonly Fields[];
+
+/** What a response says: the words, the calls, how it ended and what it used. */
+interface Reading {
+  readonly status: unknown;
+  readonly text: string;
+  readonly calls: readonly (readonly unknown[])[];
+  readonly tokens: unknown;
+}
+
+/** Read as plainly as can be: the items as they were when they were done. */
+function readingOf(items: readonly Fields[], response: Fields | undefined): Reading {
+  const parts = items.flatMap(({ type, content }) => (type === 'message' ? listOf(content) : []));
+  const calls = items.filter(({ type }) => type === 'function_call');
+  const usage = response?.usage as Fields | undefined;
+  return {
+    status: response?.status ?? 'failed',
+    text: parts.map(({ text, refusal }) => text ?? refusal ?? '').join(''),
+    calls: calls.map(({ call_id, name, arguments: json }) => [call_id, name, json]),
+    tokens: [usage?.input_tokens ?? 0, usage?.output_tokens ?? 0],
+  };
+}
+
+function eventsIn(text: string): readonly Fields[] {
+  const data = text.split(/\r?\n/).filter((line) => line.startsWith('data:'));
+  const parsed = data.map((line) => line.slice(5).trim()).filter((line) => line !== '' && line !== '[DONE]');
+  return parsed.map((line) => JSON.parse(line) as Fields);
+}
+
+function readStream(text: string): Reading {
+  const events = eventsIn(text);
+  const done = events.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item as Fields);
+  const last = events.find(({ type }) => /^response\.(completed|incomplete|failed)$/.test(String(type)));
+  const response = isRecord(last?.response) ? last.response : undefined;
+  const reading = readingOf(done.length > 0 ? done : listOf(response?.output), response);
+  const words = events.filter(({ type }) => /^response\.(output_text|refusal)\.delta$/.test(String(type)));
+  // Some recordings are cut in the middle, but for the ends of their items.
+  return words.length > 0 ? { ...reading, text: words.map(({ delta }) => delta).join('') } : reading;
+}
+
+function told({ status, output, usage }: WireResponse): Reading {
+  return readingOf(output as unknown as readonly Fields[], { status, usage });
+}
+
+/** All that the upstream says of a stream that comes in these pieces. */
+async function modelEvents(body: string, split: readonly number[]): Promise<readonly ModelEvent[]> {
+  fake.reply({ ...eventStream(body), split });
+  const upstream = responsesUpstream({ baseURL: fake.baseURL, retries: 0 });
+  const limits = { firstByteTimeoutMs: 5000, idleTimeoutMs: 5000, eventBytes: 10_000_000 };
+  const call = { signal: new AbortController().signal, headers: new Headers(), limits, note() {} };
+  const events: ModelEvent[] = [];
+  for await (const batch of upstream.stream({ model: 'm', items: [], tools: [] }, call)) events.push(...batch);
+  await upstream.close?.();
+  return events;
+}
+
+const isWhole = (text: string) => ['completed', 'incomplete'].includes(String(readStream(text).status));
+
+const whole = streams.filter(([, text]) => isWhole(text));
+const broken = streams.filter(([, text]) => !isWhole(text));
+
+describeShared('a recorded stream of a Responses server, through an Express app', () => {
+  it('[Q-03] [X-07] [B-46] is one of many', () => expect(streams.length).toBeGreaterThan(30));
+
+  it.each(whole)('[Q-03] [X-07] [B-46] [P-02] says what the recording says: %s', async (_, text) => {
+    fake.reply(eventStream(text));
+    const { response } = await askForStream(app.url);
+    expect(told(response)).toEqual(readStream(text));
+  });
+
+  it.each(broken)('[Q-03] [A-18] fails as the recording does: %s', async (_, text) => {
+    fake.reply(eventStream(text));
+    const { ending, error } = await outcomeOf(app.url, await ask(app.url, { stream: true }));
+    expect(['failed', 'refused']).toContain(ending);
+    expect(text).toContain(`"${error}"`);
+  });
+
+  it.each(whole)('[Q-03] [P-08] means the same in any pieces: %s', async (_, text) => {
+    const uncut = await modelEvents(text, []);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(Buffer.byteLength(text)), { maxLength: 16 }), async (offsets) => {
+        const split = [...new Set(offsets)].sort((one, other) => one - other).filter(Boolean);
+        expect(await modelEvents(text, split)).toEqual(uncut);
+      }),
+      { numRuns: 3 },
+    );
+  });
+});
+
+describeShared('a recorded JSON answer of a Responses server, through an Express app', () => {
+  it.each(answers)('[Q-03] [X-07] [B-46] says what the recording says: %s', async (_, text) => {
+    const recorded = JSON.parse(text) as Fields;
+    fake.reply({ body: text, headers: { 'content-type': 'application/json' } });
+    expect(told(await askForJson(app.url))).toEqual(readingOf(listOf(recorded.output), recorded));
+  });
+});
