@@ -1,4 +1,5 @@
 /** Another server of the Responses API as the model server: what it is asked, and what is made of its answers. */
+import { outputItemId } from '../../src/core/ids.ts';
 import type { Item } from '../../src/core/items.ts';
 import type { Note } from '../../src/core/note.ts';
 import type { ModelEvent } from '../../src/core/turn/events.ts';
@@ -156,6 +157,19 @@ describe('the request to another server', () => {
       called('d', 'h', '{"input":"free"}'),
       answered('d', 'done'),
     ]);
+  });
+
+  it('[X-07] [T-02] keeps the calls of two rounds apart, though nothing stands between them', () => {
+    const seed = '0'.repeat(48);
+    const call = (round: number) => ({
+      type: 'mcp_call',
+      id: outputItemId('mcp', seed, round, round),
+      name: 'f',
+      arguments: '{}',
+      output: 'x',
+    });
+    const types = (inputOf(call(0), call(1)) as readonly Fields[]).map(({ type }) => type);
+    expect(types).toEqual(['function_call', 'function_call_output', 'function_call', 'function_call_output']);
   });
 
   it('[X-07] [S-08] gives back what that server wrote for itself, and no other reasoning', () => {
