@@ -75,6 +75,11 @@ export interface ConversationStore {
   removeItem(key: ResponseKey, itemId: string): MaybePromise<boolean>;
 }
 
+/** One string for scope and id; the length in front keeps ("a", "b:c") and ("a:b", "c") apart. */
+export function placeOf({ scope, id }: ResponseKey): string {
+  return `${scope.length}:${scope}:${id}`;
+}
+
 /** Whether the response is still being made, in the background. */
 export function isRunning({ resource: { status } }: Pick<StoredResponse, 'resource'>): boolean {
   return status === 'in_progress' || status === 'queued';

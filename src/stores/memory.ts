@@ -1,7 +1,7 @@
 /** Keeps responses in this process's memory: for one node, for tests and as the default. */
 import { inspect } from 'node:util';
 import { isRecord } from '../core/record.ts';
-import type { ResponseKey, ResponseStore, StoredResponse } from '../core/store.ts';
+import { placeOf, type ResponseKey, type ResponseStore, type StoredResponse } from '../core/store.ts';
 import { type MemoryConversations, memoryConversations } from './memory-conversations.ts';
 import { memoryRoom } from './memory-room.ts';
 
@@ -80,11 +80,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     conversations: memoryConversations({ shelf: room.shelf(maxResponses), placeOf, expiry: () => now() + ttlMs }),
     close: room.clear,
   };
-}
-
-/** One string for scope and id; the length in front keeps ("a", "b:c") and ("a:b", "c") apart. */
-function placeOf({ scope, id }: ResponseKey): string {
-  return `${scope.length}:${scope}:${id}`;
 }
 
 function settingsFrom(options: MemoryStoreOptions): typeof DEFAULTS {

@@ -7,11 +7,11 @@ import { isDone } from '../core/upstream/chat-completions.ts';
 import { type AnswerBatch, exchange, fetchJson, parseJson } from '../core/upstream/exchange.ts';
 import { httpClient } from '../core/upstream/http.ts';
 import { scrubber } from '../core/upstream/scrub.ts';
-import { requestHeaders } from '../core/upstream/server-options.ts';
+import { bearer, requestHeaders } from '../core/upstream/server-options.ts';
 import type { ModelRequest, Upstream, UpstreamCall } from '../core/upstream/upstream.ts';
 import { toResponsesBody } from './responses/body.ts';
 import { type ResponsesDecoder, responsesDecoder } from './responses/decoder.ts';
-import { keyHeaders, type ResponsesOptions, responsesSettings } from './responses/options.ts';
+import { type ResponsesOptions, responsesSettings } from './responses/options.ts';
 
 export type { HostedTool, ResponsesOptions } from './responses/options.ts';
 
@@ -26,7 +26,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   const settings = responsesSettings(options);
   const client = httpClient(settings);
   const scrub = scrubber(settings);
-  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, keyHeaders(settings), headers);
+  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, bearer(settings), headers);
 
   function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
     const skipped = ({ type }: { readonly type: string }) =>

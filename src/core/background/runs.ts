@@ -1,5 +1,5 @@
 /** The responses of one router that are made in the background, and those whose events are still kept. */
-import type { ResponseKey } from '../store.ts';
+import { placeOf, type ResponseKey } from '../store.ts';
 import type { Run } from './run.ts';
 
 /** How long the events of a response are kept after its end, in milliseconds. */
@@ -21,13 +21,13 @@ export function newRuns(): Runs {
 
   function forget(run: Run): void {
     ended.delete(run);
-    runs.delete(nameOf(run.key));
+    runs.delete(placeOf(run.key));
   }
 
   /** Not the run itself, which holds its whole request. */
   function keep({ key, recording, ownedTools, done }: Run): void {
     const run: Run = { key, recording, ownedTools, output: [], done, stop: () => done };
-    runs.set(nameOf(key), run);
+    runs.set(placeOf(key), run);
     ended.add(run);
     setTimeout(forget, KEPT_MS, run).unref();
     let characters = 0;
@@ -39,16 +39,11 @@ export function newRuns(): Runs {
   }
 
   return {
-    find: (key) => runs.get(nameOf(key)),
+    find: (key) => runs.get(placeOf(key)),
     add(run) {
-      runs.set(nameOf(run.key), run);
+      runs.set(placeOf(run.key), run);
       void run.done.then(() => (run.recording ? keep(run) : forget(run)));
     },
     forget,
   };
-}
-
-/** One string for scope and id; the length in front keeps ("a", "b:c") and ("a:b", "c") apart. */
-function nameOf({ scope, id }: ResponseKey): string {
-  return `${scope.length}:${scope}:${id}`;
 }

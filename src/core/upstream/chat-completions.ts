@@ -4,12 +4,12 @@ import { isRecord } from '../record.ts';
 import type { ModelEvent } from '../turn/events.ts';
 import { toChatBody } from './chat-body.ts';
 import { type ChatDecoder, chatDecoder } from './chat-decoder.ts';
-import { type ChatCompletionsOptions, type ChatSettings, chatSettings, keyHeaders } from './chat-options.ts';
+import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './chat-options.ts';
 import { chunkMemo } from './chunk-memo.ts';
 import { exchange, fetchJson, parseJson } from './exchange.ts';
 import { httpClient } from './http.ts';
 import { scrubber } from './scrub.ts';
-import { requestHeaders } from './server-options.ts';
+import { bearer, requestHeaders } from './server-options.ts';
 import type { ChatBatch, ModelRequest, Upstream, UpstreamCall } from './upstream.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
@@ -30,7 +30,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   const settings = chatSettings(options);
   const client = httpClient(settings);
   const scrub = scrubber(settings);
-  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, keyHeaders(settings), headers);
+  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, bearer(settings), headers);
 
   function chat(body: Fields, call: UpstreamCall): Pieces<ChatBatch> {
     const request = { path: '/chat/completions', headers: headersFor(call), body: JSON.stringify(body) };

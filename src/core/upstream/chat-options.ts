@@ -3,11 +3,11 @@ import { checkOptions } from '../options-check.ts';
 import type { BodyOptions } from './chat-body.ts';
 import {
   boolean,
+  openaiServer,
   type ServerOptions,
   type ServerSettings,
   serverChecks,
   serverSettings,
-  serverURL,
 } from './server-options.ts';
 
 export type { UpstreamHeaders } from './server-options.ts';
@@ -58,17 +58,11 @@ export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
   });
   return {
     ...serverSettings(options),
-    baseURL: serverURL(NAME, options.baseURL ?? (process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1')),
-    apiKey: options.apiKey ?? (options.baseURL === undefined ? process.env.OPENAI_API_KEY : undefined),
+    ...openaiServer(NAME, options),
     systemMessages: options.systemMessages ?? 'keep',
     developerRole: options.developerRole ?? 'system',
     reasoningReplay: options.reasoningReplay ?? true,
     thinkTags: options.thinkTags ?? true,
     maxTokensField: options.maxTokensField ?? 'max_tokens',
   };
-}
-
-/** The key as a bearer token; nothing where there is none. */
-export function keyHeaders({ apiKey }: ChatSettings): Readonly<Record<string, string>> {
-  return apiKey ? { authorization: `Bearer ${apiKey}` } : {};
 }

@@ -65,6 +65,22 @@ export function serverURL(owner: string, text: string): URL {
   return url;
 }
 
+/** Where OpenAI's own clients would ask, and with which key: one belongs to its server, and must not go to another by omission. */
+export function openaiServer(
+  owner: string,
+  { baseURL, apiKey }: { readonly baseURL?: string | undefined; readonly apiKey?: string | undefined },
+): { readonly baseURL: URL; readonly apiKey: string | undefined } {
+  return {
+    baseURL: serverURL(owner, baseURL ?? (process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1')),
+    apiKey: apiKey ?? (baseURL === undefined ? process.env.OPENAI_API_KEY : undefined),
+  };
+}
+
+/** The key as a bearer token; nothing where there is none. */
+export function bearer({ apiKey }: { readonly apiKey: string | undefined }): Readonly<Record<string, string>> {
+  return apiKey ? { authorization: `Bearer ${apiKey}` } : {};
+}
+
 /** The headers of one request: the key's, what the host adds, and of the client's own only what is allowed. */
 export function requestHeaders(
   { headers, forwardHeaders }: ServerSettings,

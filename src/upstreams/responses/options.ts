@@ -3,11 +3,11 @@ import { checkOptions, type OptionCheck } from '../../core/options-check.ts';
 import { isRecord } from '../../core/record.ts';
 import {
   boolean,
+  openaiServer,
   type ServerOptions,
   type ServerSettings,
   serverChecks,
   serverSettings,
-  serverURL,
 } from '../../core/upstream/server-options.ts';
 
 /** Where the model server is, and how it is asked. `undefined` means omitted. */
@@ -63,15 +63,9 @@ export function responsesSettings(options: ResponsesOptions): ResponsesSettings 
   });
   return {
     ...serverSettings(options),
-    baseURL: serverURL(NAME, options.baseURL ?? (process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1')),
-    apiKey: options.apiKey ?? (options.baseURL === undefined ? process.env.OPENAI_API_KEY : undefined),
+    ...openaiServer(NAME, options),
     reasoningSummary: options.reasoningSummary,
     reasoningReplay: options.reasoningReplay ?? true,
     serverTools: options.serverTools ?? [],
   };
-}
-
-/** The key as a bearer token; nothing where there is none. */
-export function keyHeaders({ apiKey }: ResponsesSettings): Readonly<Record<string, string>> {
-  return apiKey ? { authorization: `Bearer ${apiKey}` } : {};
 }
