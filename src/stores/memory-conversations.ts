@@ -1,6 +1,6 @@
 /** Conversations in a process's memory. */
 import type { Item } from '../core/items.ts';
-import type { ConversationStore, ResponseKey, StoredConversation } from '../core/store.ts';
+import { type ConversationStore, placeOf, type ResponseKey, type StoredConversation } from '../core/store.ts';
 import type { Shelf } from './memory-room.ts';
 
 /** A conversation and its items as JSON texts, which nobody can change later and whose sizes are known exactly. */
@@ -29,13 +29,12 @@ export interface MemoryConversations extends ConversationStore {
 /** How conversations share the room of their store. */
 export interface MemoryConversationsOptions {
   readonly shelf: Shelf<KeptConversation>;
-  readonly placeOf: (key: ResponseKey) => string;
   /** When a conversation that is put or appended to now expires. */
   readonly expiry: () => number;
 }
 
 /** Keeps conversations on the shelf; each change makes one the newest there. */
-export function memoryConversations({ shelf, placeOf, expiry }: MemoryConversationsOptions): MemoryConversations {
+export function memoryConversations({ shelf, expiry }: MemoryConversationsOptions): MemoryConversations {
   function keep(key: ResponseKey, kept: KeptConversation): void {
     shelf.keep(placeOf(key), kept, { id: key.id, bytes: bytesOf(kept), expiresAt: kept.expiresAt });
   }

@@ -77,7 +77,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     put,
     delete: (key) => texts.drop(placeOf(key)),
     chain,
-    conversations: memoryConversations({ shelf: room.shelf(maxResponses), placeOf, expiry: () => now() + ttlMs }),
+    conversations: memoryConversations({ shelf: room.shelf(maxResponses), expiry: () => now() + ttlMs }),
     close: room.clear,
   };
 }

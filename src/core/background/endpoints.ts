@@ -4,9 +4,9 @@ import type { Call } from '../call.ts';
 import { ApiError } from '../errors.ts';
 import { tell } from '../hooks.ts';
 import type { CoreSettings } from '../options.ts';
-import { heartbeatOf } from '../prepare/prepare.ts';
 import { isRecord } from '../record.ts';
 import { jsonReply, type Reply, streamReply } from '../reply.ts';
+import { encodingOf } from '../responses/create.ts';
 import { prepareTurn } from '../responses/prepare-turn.ts';
 import { fromStore, isRunning, type ResponseStore, type StoredResponse } from '../store.ts';
 import { beginTurn } from '../turn/lifetime.ts';
@@ -37,13 +37,10 @@ export async function createInBackground(
   const life = beginTurn(own, settings.limits.durationMs, turns);
   try {
     const prepared = await prepareTurn(own, settings, life);
-    const { info, started, show } = prepared;
-    const keepalive = heartbeatOf(call, settings).style === 'ping' ? 'ping' : 'keepalive';
-    tell(settings.hooks, 'onRequest', info);
-    const encoding = { started, reasoning: settings.reasoning, show, keepalive } as const;
-    const run = await startRun({ prepared, encoding, stopping }, settings);
+    tell(settings.hooks, 'onRequest', prepared.info);
+    const run = await startRun({ prepared, encoding: encodingOf(prepared, call, settings), stopping }, settings);
     runs.add(run);
-    return run.recording ? replayOf(run, -1) : jsonReply({ ...started, status: 'queued' });
+    return run.recording ? replayOf(run, -1) : jsonReply({ ...prepared.started, status: 'queued' });
   } catch (error) {
     life.leave();
     throw error;

@@ -13,25 +13,31 @@ import { errorOf } from '../turn/observe.ts';
 import { runTurn } from '../turn/run-turn.ts';
 import { withFirst } from '../with-first.ts';
 import { type EncodeOptions, encodeBatch } from './encode.ts';
-import { prepareTurn } from './prepare-turn.ts';
+import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
 import { endedResource } from './resource.ts';
 
 /** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
 export async function createResponse(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
-  const { hooks, reasoning, limits } = settings;
+  const { hooks, limits } = settings;
   const life = beginTurn(call, limits.durationMs, turns);
   try {
-    const { info, started, show, turn } = await prepareTurn(call, settings, life);
+    const prepared = await prepareTurn(call, settings, life);
+    const { info, started, show, turn } = prepared;
     tell(hooks, 'onRequest', info);
     const batches = runTurn(turn);
     const ownedTools = turn.plan.owners;
     if (!info.stream) return { ownedTools, ...jsonReply(endedResource(started, await lastEvent(batches), show)) };
-    const keepalive = heartbeatOf(call, settings).style === 'ping' ? 'ping' : 'keepalive';
-    return { ownedTools, ...streamReply(await frames(batches, { started, reasoning, show, keepalive })) };
+    return { ownedTools, ...streamReply(await frames(batches, encodingOf(prepared, call, settings))) };
   } catch (error) {
     life.leave();
     throw error;
   }
+}
+
+/** How the turn's events are spelled. */
+export function encodingOf({ started, show }: PreparedTurn, call: Call, settings: CoreSettings): EncodeOptions {
+  const keepalive = heartbeatOf(call, settings).style === 'ping' ? 'ping' : 'keepalive';
+  return { started, reasoning: settings.reasoning, show, keepalive };
 }
 
 /** The end of the turn; one that failed before it said anything is answered with its error's status. */

@@ -157,7 +157,7 @@ function takeAnnotations(annotations: readonly unknown[], events: ModelEvent[]):
 }
 
 /** Chat Completions nests the citation under its type; the Responses wire has it flat. */
-function readCitation(annotation: Fields): UrlCitation | undefined {
+export function readCitation(annotation: Fields): UrlCitation | undefined {
   const citation = isRecord(annotation.url_citation) ? annotation.url_citation : annotation;
   if (typeof citation.url !== 'string' || citation.url === '') return undefined;
   return {

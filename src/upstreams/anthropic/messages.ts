@@ -5,6 +5,7 @@ import type { Item } from '../../core/items.ts';
 import { pairCalls } from '../../core/prepare/pair-calls.ts';
 import { isRecord } from '../../core/record.ts';
 import { CODE_INTERPRETER } from '../../core/tools/names.ts';
+import { SILENT_TYPES } from '../../core/upstream/chat-messages.ts';
 import type { ModelRequest } from '../../core/upstream/upstream.ts';
 import { type Block, blocksOf } from './parts.ts';
 import { unsealed } from './thinking.ts';
@@ -68,14 +69,6 @@ export function toConversation(request: ModelRequest, skipped: (item: Item) => v
   giveResults(draft);
   return { system: draft.system, messages: finished(draft.messages) };
 }
-
-/** Items that say nothing to a model. */
-const SILENT_TYPES: ReadonlySet<string> = new Set([
-  'mcp_list_tools',
-  'mcp_approval_request',
-  'mcp_approval_response',
-  'additional_tools',
-]);
 
 function addCall(draft: Draft, item: Item, call: AnsweredCall): void {
   const modelCall = modelCallOfItem(String(item.id));

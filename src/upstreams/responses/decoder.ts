@@ -1,9 +1,10 @@
 /** Reads the events of another server's Responses stream, or one whole response, as model events. */
 import { ApiError } from '../../core/errors.ts';
-import type { LogProb, UrlCitation } from '../../core/items.ts';
+import type { LogProb } from '../../core/items.ts';
 import type { Note } from '../../core/note.ts';
 import { isRecord } from '../../core/record.ts';
 import type { FinishReason, ModelEvent } from '../../core/turn/events.ts';
+import { readCitation } from '../../core/upstream/chat-decoder.ts';
 import { errorInBody } from '../../core/upstream/upstream-error.ts';
 import { readUsage } from '../../core/upstream/usage.ts';
 import { sealed } from './input.ts';
@@ -202,14 +203,7 @@ function takeSearch(item: Fields, events: ModelEvent[]): void {
 }
 
 function takeAnnotation(annotation: unknown, events: ModelEvent[]): void {
-  if (!isRecord(annotation) || annotation.type !== 'url_citation' || typeof annotation.url !== 'string') return;
-  const { url, title, start_index: start, end_index: end } = annotation;
-  const citation: UrlCitation = {
-    type: 'url_citation',
-    url,
-    title: typeof title === 'string' ? title : '',
-    start_index: typeof start === 'number' ? start : 0,
-    end_index: typeof end === 'number' ? end : 0,
-  };
-  events.push({ type: 'annotation', annotation: citation });
+  if (!isRecord(annotation) || annotation.type !== 'url_citation') return;
+  const citation = readCitation(annotation);
+  if (citation) events.push({ type: 'annotation', annotation: citation });
 }
