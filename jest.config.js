@@ -2,10 +2,18 @@
 const express = process.env.EXPRESS ?? 'express';
 /** What takes minutes (leaks, floods, every byte by itself, escapes from a sandbox) is run apart, as SLOW=1. */
 const SLOW_TESTS = '**/test/**/*.slow.test.ts';
+/** Attacks, each of which says what it tried and counts: `npm run test:hostile` runs them, as HOSTILE=1. */
+const HOSTILE_TESTS = '<rootDir>/test/hostile/**/*.test.ts';
+
+function testsToRun({ SLOW, HOSTILE }) {
+  if (HOSTILE) return [HOSTILE_TESTS];
+  if (SLOW) return [SLOW_TESTS];
+  return ['<rootDir>/test/**/*.test.ts', `!${SLOW_TESTS}`, `!${HOSTILE_TESTS}`];
+}
 
 export default {
   testEnvironment: 'node',
-  testMatch: process.env.SLOW ? [SLOW_TESTS] : ['<rootDir>/test/**/*.test.ts', `!${SLOW_TESTS}`],
+  testMatch: testsToRun(process.env),
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '^.+\\.ts$': [
