@@ -1,4 +1,5 @@
 /** The places of containers that are kept: who has one, who must go, and who must wait. */
+import { shareOf } from '../core/scope.ts';
 import { bell } from './bell.ts';
 import type { ContainerKey } from './containers.ts';
 import type { CodeContainer } from './runtime.ts';
@@ -55,7 +56,8 @@ export function containerShelf({ idleMs, max, maxPerScope }: ShelfLimits): Shelf
   }
 
   function hasRoom(scope: string): boolean {
-    const own = [...places.values()].filter((place) => place.scope === scope);
+    const share = shareOf(scope);
+    const own = [...places.values()].filter((place) => shareOf(place.scope) === share);
     return hasRoomAmong(own, maxPerScope) && hasRoomAmong([...places.values()], max);
   }
 

@@ -1,6 +1,4 @@
 /** Both APIs as one function from a request to a reply, for frameworks that we bring no router for. */
-import { hash } from 'node:crypto';
-import { inspect } from 'node:util';
 import type { DrainOptions } from './activity.ts';
 import { type Call, headersFrom, type NodeHeaders } from './call.ts';
 import { chatRoutes } from './chat-completions/endpoints.ts';
@@ -14,6 +12,7 @@ import { checkOptions } from './options-check.ts';
 import type { Reply } from './reply.ts';
 import { type ApiRoutes, responsesRoutes } from './responses/endpoints.ts';
 import { matchPath, type Route } from './routes.ts';
+import { checkedScope, defaultScope } from './scope.ts';
 
 /** A request, as any framework can describe it. */
 export interface ApiRequest {
@@ -28,7 +27,7 @@ export interface ApiRequest {
   readonly bytes?: AsyncIterable<Uint8Array> | null | undefined;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
-  /** Whose responses the request may see. Default: a digest of the `Authorization` header. */
+  /** Whose responses the request may see. Default: a digest of the API key that the request has. */
   readonly scope?: string | undefined;
   /** The framework's own request, for the option `tools`. */
   readonly request?: unknown;
@@ -122,7 +121,7 @@ type RawParams = Readonly<Record<string, string>>;
 function callOf({ query = {}, scope, signal, request, disconnect, ...asked }: ApiRequest): Call {
   const headers = isHeaders(asked.headers) ? asked.headers : headersFrom(asked.headers);
   const requestId = requestIdFrom(headers.get('x-request-id'));
-  const whose = { scope: scope ?? scopeOf(headers), requestId };
+  const whose = { scope: scope === undefined ? defaultScope(headers) : checkedScope(scope), requestId };
   return { body: undefined, params: {}, query, headers, signal, request, context: undefined, disconnect, ...whose };
 }
 
@@ -146,16 +145,4 @@ function decoded(part: string): string {
   } catch (cause) {
     throw new ApiError('invalid_value', 'The path is not valid.', { cause });
   }
-}
-
-/** A digest of the `Authorization` header; `anonymous` without one. */
-export function scopeOf(headers: Pick<Headers, 'get'>): string {
-  const authorization = headers.get('authorization');
-  return authorization ? hash('sha256', authorization, 'base64url') : 'anonymous';
-}
-
-/** A host that knows no user must say so: with one scope for all who have none, each would see the others' responses. */
-export function checkedScope(scope: unknown): string {
-  if (typeof scope === 'string') return scope;
-  throw new TypeError(`scope: must return a string, got ${inspect(scope, { depth: 1 })}`);
 }

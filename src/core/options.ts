@@ -12,6 +12,7 @@ import { checkOptions, isFunction, type OptionCheck } from './options-check.ts';
 import type { WantedHeartbeat } from './prepare/context.ts';
 import { isRecord } from './record.ts';
 import { boundedStore, type ResponseStore } from './store.ts';
+import { tenantStore } from './tenant-store.ts';
 import type { TokenCounter } from './tokens/count.ts';
 import { type TokenOptions, tokenSettings } from './tokens/settings.ts';
 import type { ApprovalPolicy } from './tools/gates.ts';
@@ -190,7 +191,7 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
   });
   return {
     ...shownIn(typeof options.dialect === 'string' ? DIALECTS[options.dialect] : openai),
-    store: boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs),
+    store: tenantStore(boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs)),
     toolsOf: toolsOf(options.tools),
     remoteMcp: options.remoteMcp,
     mcpLabels: options.mcpLabels,

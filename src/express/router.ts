@@ -12,7 +12,7 @@ import { readBody } from './read-body.ts';
 
 /** The shared options, and what only an Express app knows. */
 export interface RouterOptions extends CoreOptions {
-  /** Whose responses a request may see, such as the user's id. Default: a digest of the `Authorization` header. */
+  /** Whose responses a request may see, such as the user's id. Default: a digest of its API key; without one, of a request with a cookie nothing is kept. */
   readonly scope?: Scope | undefined;
 }
 

@@ -1,5 +1,6 @@
 /** The connections to remote servers: shared by key, bounded, and closed when nobody has used them for a while. */
 import { ApiError } from '../core/errors.ts';
+import { shareOf } from '../core/scope.ts';
 import type { RemoteConnection } from './remote-connection.ts';
 
 /** How many connections there may be, and how long they are kept without use, in milliseconds. */
@@ -55,7 +56,8 @@ export function remotePool({ maxServers, maxServersPerScope, idleMs }: PoolLimit
 
   function makeRoom(scope: string): void {
     const all = [...entries.values()];
-    const own = all.filter((entry) => entry.scope === scope);
+    const share = shareOf(scope);
+    const own = all.filter((entry) => shareOf(entry.scope) === share);
     if (own.length >= maxServersPerScope) return dropUnused(own);
     if (all.length >= maxServers) dropUnused(all);
   }

@@ -1,9 +1,9 @@
 /** Makes a core call of a Node request, whatever framework it came through. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { checkedScope, scopeOf } from '../core/api.ts';
 import { type Call, headersFrom } from '../core/call.ts';
 import { requestIdFrom } from '../core/ids.ts';
 import type { TurnContext } from '../core/prepare/context.ts';
+import { checkedScope, defaultScope } from '../core/scope.ts';
 
 /** A request whose body a parser of the host's may have read. */
 export type NodeRequest = IncomingMessage & { body?: unknown };
@@ -24,7 +24,7 @@ export function nodeCall<Req extends NodeRequest>(req: Req, res: ServerResponse,
     params: {},
     query: {},
     headers,
-    scope: scope ? checkedScope(scope(req)) : (context.scope ?? scopeOf(headers)),
+    scope: scope ? checkedScope(scope(req)) : (context.scope ?? defaultScope(headers)),
     requestId,
     signal: left.signal,
     abort: (reason) => left.abort(reason),

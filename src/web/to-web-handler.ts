@@ -4,13 +4,14 @@ import { type ApiRequest, bothApis } from '../core/api.ts';
 import { ApiError } from '../core/errors.ts';
 import { type CoreOptions, coreChecks, coreSettings } from '../core/options.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../core/options-check.ts';
+import { checkedScope } from '../core/scope.ts';
 import { responseOf } from './response-of.ts';
 
 /** The shared options, and what only a host knows. */
 export interface WebHandlerOptions extends CoreOptions {
   /** What stands in front of the API's paths, such as `/v1`. Default: nothing. */
   readonly basePath?: string | undefined;
-  /** Whose responses a request may see, such as the user's id. Default: a digest of the `Authorization` header. */
+  /** Whose responses a request may see, such as the user's id. Default: a digest of its API key; without one, of a request with a cookie nothing is kept. */
   readonly scope?: ((request: Request) => string) | undefined;
 }
 
@@ -35,6 +36,7 @@ export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
     const { pathname, searchParams } = new URL(request.url);
     const path = pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '';
     const query = queryOf(searchParams);
+    const whose = scope && checkedScope(scope(request));
     const left = leavingOf(request);
     const { signal } = left;
     const cutOff = new AbortController();
@@ -42,7 +44,7 @@ export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
       cutOff.abort(new Error('The client was cut off: it does not read.'));
       left.abort(cutOff.signal.reason);
     };
-    const asked = { method, path, query, headers, bytes, signal, scope: scope?.(request), request, disconnect };
+    const asked = { method, path, query, headers, bytes, signal, scope: whose, request, disconnect };
     const reply = api.handle(asked) ?? api.refuse(unknownPath(method, pathname), asked);
     return reply.then(
       (told) => responseOf(told, { left, cutOff: cutOff.signal }),

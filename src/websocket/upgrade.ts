@@ -2,11 +2,11 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
-import { checkedScope, scopeOf } from '../core/api.ts';
 import { headersFrom } from '../core/call.ts';
 import { ApiError, toApiError } from '../core/errors.ts';
 import { isRecord } from '../core/record.ts';
 import type { Reply } from '../core/reply.ts';
+import { checkedScope, defaultScope } from '../core/scope.ts';
 import type { Refusal, WebSocketSettings } from './options.ts';
 
 /** The path of the request, without its query. */
@@ -22,7 +22,7 @@ export async function admit(
   try {
     const refused = await authorize(request);
     if (refused !== undefined) return refusedWith(refused);
-    return scope ? checkedScope(scope(request)) : scopeOf(headersFrom(request.headers));
+    return scope ? checkedScope(scope(request)) : defaultScope(headersFrom(request.headers));
   } catch (error) {
     return toApiError(error);
   }

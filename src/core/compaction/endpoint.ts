@@ -12,6 +12,7 @@ import { isRecord } from '../record.ts';
 import { jsonReply, type Reply } from '../reply.ts';
 import { inputItems, modelRequest, planTools } from '../responses/parse.ts';
 import { type PreparedConversation, prepareConversation } from '../responses/prepare-conversation.ts';
+import { needTenant } from '../scope.ts';
 import { beginTurn } from '../turn/lifetime.ts';
 import { type Summarised, summaryOf } from './summarise.ts';
 import { isUsers, pendingFrom } from './window.ts';
@@ -23,6 +24,7 @@ const FIELDS = ['model', 'input', 'previous_response_id', 'instructions', 'promp
 
 /** Answers one request: one call of the model, whose answer is waited for. Throws `ApiError`. */
 export async function compactConversation(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
+  needTenant(call.scope, 'Compaction', null);
   const { signal, leave } = beginTurn(call, settings.limits.durationMs, turns);
   try {
     return jsonReply(await compaction({ ...call, body: askedIn(call.body), signal }, settings));

@@ -4,6 +4,7 @@ import type { Call } from '../call.ts';
 import type { Item } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
 import { noteOf } from '../prepare/prepare.ts';
+import { needTenant } from '../scope.ts';
 import { withNamedFiles } from '../tools/code-files.ts';
 import { type Gates, gatesOf } from '../tools/gates.ts';
 import { CODE_INTERPRETER } from '../tools/names.ts';
@@ -47,6 +48,7 @@ export async function prepareRequest(
   const tools = planTools({ tools: client ?? [], additional, choice }, offer, noteOf(given, settings));
   const brought = [...(client ?? []), ...additional];
   const gates = gatesOf(offer, call, settings.approval);
+  if (gates.size > 0) needTenant(call.scope, 'A tool that waits for approval', 'tools');
   const answers = await readAnswers({ call, input, conversation, offer, gates }, settings);
   const runsCode = namesServing(offer, CODE_INTERPRETER).length > 0;
   const named = runsCode ? withNamedFiles(window.items, conversation) : window.items;

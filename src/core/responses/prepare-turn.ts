@@ -13,6 +13,8 @@ import type { CoreSettings } from '../options.ts';
 import type { LoadedHistory } from '../prepare/context.ts';
 import { heartbeatOf, noteOf } from '../prepare/prepare.ts';
 import { validateCreate } from '../prepare/validate.ts';
+import { isRecord } from '../record.ts';
+import { isUntracked, needTenant } from '../scope.ts';
 import type { StoredResponse } from '../store.ts';
 import { findOffered, newLists, ownersOf, serversNamed } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
@@ -24,6 +26,7 @@ import type { Turn } from '../turn/run-turn.ts';
 import type { TurnPlan } from '../turn/state.ts';
 import { type PreparedRequest, prepareRequest } from './prepare-request.ts';
 import { endedResource, startedResource } from './resource.ts';
+import type { CreateBody } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -52,7 +55,7 @@ export async function prepareTurn(
   const heartbeat = heartbeatOf(given, settings);
   const { scope, requestId } = given;
   const note = noteOf(given, settings);
-  const checked = validateCreate(given.body);
+  const checked = keepable(validateCreate(given.body), given);
   const prepared = await prepareRequest({ ...given, signal }, checked, settings);
   const { call, body, history, seed, input, conversation, offer, brought, tools, request, answers } = prepared;
   const { previous } = history;
@@ -93,6 +96,16 @@ export async function prepareTurn(
   // The last thing that may be refused: an answer counts once.
   await useAnswers(answers, prepared, settings);
   return { info, started, show: itemShower(body.include), turn, stored };
+}
+
+/** What the client may ask for: `store` is false where nothing is kept. Throws `tenant_unknown` for what cannot do without. */
+function keepable(body: CreateBody, { scope, body: sent }: Call): CreateBody {
+  if (!isUntracked(scope)) return body;
+  if (body.background) needTenant(scope, 'A response in the background', 'background');
+  if (body.context_management) needTenant(scope, 'Compaction', 'context_management');
+  const input = isRecord(sent) && Array.isArray(sent.input) ? sent.input : [];
+  if (input.at(-1)?.type === 'compaction_trigger') needTenant(scope, 'Compaction', 'input');
+  return { ...body, store: false };
 }
 
 /** Where a client wants compaction and names no threshold: below the context of most models. */
