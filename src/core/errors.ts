@@ -62,6 +62,8 @@ export interface ApiErrorOptions extends ErrorOptions {
   readonly type?: string;
   /** Response headers that go with the error, such as `retry-after`. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Host and port of the model server that it comes from; for the host alone, and no part of any answer. */
+  readonly server?: string | undefined;
 }
 
 /** OpenAI's error envelope, as the `error` key of a JSON body. */
@@ -80,6 +82,8 @@ export class ApiError extends Error {
   readonly type: string;
   readonly param: string | null;
   readonly headers: Readonly<Record<string, string>>;
+  /** Host and port of the model server that it comes from, for the host's log. */
+  readonly server: string | undefined;
 
   constructor(code: ErrorCode | (string & {}), message: string, options: ApiErrorOptions = {}) {
     super(message, options);
@@ -89,6 +93,7 @@ export class ApiError extends Error {
     this.type = options.type ?? type;
     this.param = options.param ?? null;
     this.headers = options.headers ?? {};
+    this.server = options.server;
   }
 
   /** The value of the envelope's `error` key. */

@@ -1,4 +1,5 @@
 /** Questions asked of values whose kind is not known. */
+import { types } from 'node:util';
 
 /** Whether the value is an object whose fields may be read by name (not an array, not null). */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -8,4 +9,9 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 /** Whether the answer comes later. Not by `instanceof`: promises of other realms and libraries count. */
 export function isPromise<Value>(answer: Value | Promise<Value>): answer is Promise<Value> {
   return isRecord(answer) && typeof answer.then === 'function';
+}
+
+/** Whether the value is an error, of whatever realm: those of Node's own may be another's than the code that looks at them. */
+export function isError(value: unknown): value is Error {
+  return types.isNativeError(value) || value instanceof Error;
 }

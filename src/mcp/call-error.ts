@@ -1,6 +1,5 @@
 /** A call that failed without a result of the tool. */
-import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { ErrorCode, McpError, StreamableHTTPError } from './sdk.ts';
 import type { ServerSettings } from './server-config.ts';
 
 /**

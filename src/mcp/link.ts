@@ -1,11 +1,15 @@
 /** One transport to an MCP server, and how to end it so that nothing is left behind. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SSEClientTransport, SseError } from '@modelcontextprotocol/sdk/client/sse.js';
-import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { answerStreams } from './answer-streams.ts';
 import { type HttpPool, MESSAGE_BYTES } from './http-pool.ts';
+import {
+  getDefaultEnvironment,
+  SSEClientTransport,
+  SseError,
+  StdioClientTransport,
+  StreamableHTTPClientTransport,
+} from './sdk.ts';
 import type { HttpServer, ServerSettings, StdioServer } from './server-config.ts';
 
 /** A transport that was not started yet. */
@@ -68,7 +72,7 @@ function stdioLink({ command, args, env, cwd }: StdioServer): Link {
 }
 
 /** One message after another: the SDK would have every message that a full pipe holds up wait by a listener of its own. */
-function sendInTurn(transport: StdioClientTransport): void {
+function sendInTurn(transport: InstanceType<typeof StdioClientTransport>): void {
   const send = transport.send.bind(transport);
   let last: Promise<unknown> = Promise.resolve();
   transport.send = (message) => {

@@ -1,9 +1,10 @@
 /** What clients are told of servers that they named and that cannot be used. */
-import { ErrorCode } from '@modelcontextprotocol/sdk/types.js';
+
 import { ApiError } from '../core/errors.ts';
 import type { RemoteServer } from '../core/tools/remote-servers.ts';
 import { EgressError, type EgressErrorCode } from '../egress/egress-error.ts';
 import { McpCallError } from './call-error.ts';
+import { ErrorCode } from './sdk.ts';
 
 const MESSAGE_CHARACTERS = 4_096;
 

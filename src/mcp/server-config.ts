@@ -1,4 +1,6 @@
 /** One server of the `mcpServers` JSON that every MCP client reads: checked once, then trusted. */
+import { existsSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { type Redactor, redactor } from './redact.ts';
 import { expandVariables } from './variables.ts';
@@ -146,7 +148,22 @@ function knownKind(owner: string, named: string): McpTransport {
 function stdioServer(owner: string, { command, args = [], env = {}, cwd, headers, auth }: Config): StdioServer {
   if (command === undefined) throw new TypeError(`${owner} is of type stdio and needs a command`);
   if (headers || auth) throw new TypeError(`${owner} is of type stdio and has no headers; use env`);
+  refuseCommandLine(owner, command, cwd);
   return { transport: 'stdio', command, args, env, cwd };
+}
+
+/** No shell reads the command: `npx -y foo` would be looked for as one program of that name. Its arguments may be secret. */
+function refuseCommandLine(owner: string, command: string, cwd = '.'): void {
+  const [program = ''] = command.trim().split(/\s/, 1);
+  if (program === command || existsSync(resolve(cwd, command)) || isOnPath(command)) return;
+  throw new TypeError(
+    `${owner}: command must be a program alone, with its arguments in args: { command: '${program}', args: [...] }`,
+  );
+}
+
+function isOnPath(command: string): boolean {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  return !/[\\/]/.test(command) && folders.some((folder) => existsSync(join(folder, command)));
 }
 
 function httpServer(owner: string, transport: HttpServer['transport'], address: string, config: Config): HttpServer {

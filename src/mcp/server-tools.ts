@@ -1,10 +1,11 @@
 /** The tools of one MCP server: listed from a cache, called over the pooled connection. */
-import { McpError } from '@modelcontextprotocol/sdk/types.js';
+
 import type { ProvidedTool, ToolCall, ToolResult } from '../core/tools/provider.ts';
 import { untilAborted } from '../core/until-aborted.ts';
 import { isForgottenSession, toCallError, unknownTool } from './call-error.ts';
 import { type ConnectionStatus, createConnection } from './connection.ts';
 import type { McpSettings } from './options.ts';
+import { McpError } from './sdk.ts';
 import type { McpTransport, ServerSettings } from './server-config.ts';
 import type { Session } from './session.ts';
 import { type ListPage, readToolList } from './tool-list.ts';

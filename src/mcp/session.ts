@@ -1,10 +1,10 @@
 /** One session with an MCP server: requests, each with its own end, and what the server says unasked. */
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { ResultSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+
 import { LONGEST_MS } from '../core/options-check.ts';
 import { untilAborted } from '../core/until-aborted.ts';
 import type { HttpPool } from './http-pool.ts';
 import { openLink } from './link.ts';
+import { Client, ResultSchema, ToolListChangedNotificationSchema } from './sdk.ts';
 import type { ServerSettings } from './server-config.ts';
 
 /** A session that is opened once and closed once. */

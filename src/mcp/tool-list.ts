@@ -1,8 +1,9 @@
 /** A server's tools, as far as they can be trusted: bounded in number and in size. */
-import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+
 import { isRecord } from '../core/record.ts';
 import type { ProvidedTool } from '../core/tools/provider.ts';
 import type { Redactor } from './redact.ts';
+import { ErrorCode, McpError } from './sdk.ts';
 import type { ServerSettings } from './server-config.ts';
 
 /** Asks for one page of `tools/list`. */

@@ -7,6 +7,7 @@ import { bytesOf, readWhole } from '../core/upstream/bytes.ts';
 import { isDone } from '../core/upstream/chat-completions.ts';
 import { exchange } from '../core/upstream/exchange.ts';
 import type { HttpClient } from '../core/upstream/http.ts';
+import { shortened } from '../core/upstream/scrub.ts';
 import type { ChatBatch, UpstreamCall } from '../core/upstream/upstream.ts';
 import { upstreamError } from '../core/upstream/upstream-error.ts';
 import { answerOf, type HandlerAnswer, HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
@@ -59,7 +60,7 @@ export function handlerChat(handler: NodeHandler, req: NodeRequest, res: ServerR
   return {
     chat(body, call) {
       replaceBody(req, body);
-      return exchange(client, { path: '', headers: {}, body: '', isLast: isDone }, call);
+      return exchange(client, { path: '', headers: {}, body: '', isLast: isDone, shown: shortened }, call);
     },
     get headers() {
       return headers ?? {};

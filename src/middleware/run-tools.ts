@@ -8,6 +8,7 @@ import { prepareChatTools } from '../core/chat-completions/prepare-tools.ts';
 import { errorReplyTo, withRequestId } from '../core/endpoint.ts';
 import { ApiError } from '../core/errors.ts';
 import type { Reply } from '../core/reply.ts';
+import { shortened } from '../core/upstream/scrub.ts';
 import type { Upstream } from '../core/upstream/upstream.ts';
 import { HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
@@ -75,7 +76,7 @@ async function answer<Req extends NodeRequest>(
   chat: HandlerChat | undefined,
 ): Promise<Reply> {
   // The cast: one of both can chat, which was checked at the start.
-  const model = (chat ? { name: 'handler', chat: chat.chat } : upstream) as ChatSettings['upstream'];
+  const model = (chat ? { name: 'handler', chat: chat.chat, redact: shortened } : upstream) as ChatSettings['upstream'];
   try {
     return await createChatCompletion(call, { ...settings, upstream: model }, turns);
   } catch (error) {

@@ -4,8 +4,8 @@ import { isRecord } from '../core/record.ts';
 import type { ModelEvent } from '../core/turn/events.ts';
 import { exchange, fetchJson, parseJson } from '../core/upstream/exchange.ts';
 import { httpClient } from '../core/upstream/http.ts';
-import { scrubber } from '../core/upstream/scrub.ts';
-import { requestHeaders } from '../core/upstream/server-options.ts';
+import { cleanNote, scrubber } from '../core/upstream/scrub.ts';
+import { fixedHeaders, requestHeaders } from '../core/upstream/server-options.ts';
 import type { ModelRequest, Upstream, UpstreamCall } from '../core/upstream/upstream.ts';
 import { toMessagesBody } from './anthropic/body.ts';
 import { type MessagesDecoder, messagesDecoder } from './anthropic/decoder.ts';
@@ -28,12 +28,17 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const settings = anthropicSettings(options);
   const client = httpClient(settings);
   const scrub = scrubber(settings);
-  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, keyHeaders(settings), headers);
+  const headersFor = ({ headers }: UpstreamCall) =>
+    requestHeaders('anthropicUpstream', settings, keyHeaders(settings), headers);
 
-  async function* answer(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
+  async function* answer(
+    request: ModelRequest,
+    call: UpstreamCall,
+    headers: Readonly<Record<string, string>>,
+  ): AsyncGenerator<readonly ModelEvent[]> {
     const body = JSON.stringify(toMessagesBody(request, settings, call.note));
-    const decoder = messagesDecoder(call.note);
-    const asked = { path: '/messages', headers: headersFor(call), body, isLast };
+    const decoder = messagesDecoder(cleanNote(call.note, scrub.textOf(headers)));
+    const asked = { path: '/messages', headers, body, isLast };
     for await (const { data } of exchange(client, asked, call)) {
       const events: ModelEvent[] = [];
       const failure = decodeBatch(data, decoder, events);
@@ -46,23 +51,31 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   }
 
   async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
+    const headers = headersFor(call);
     try {
-      yield* answer(request, call);
+      yield* answer(request, call, headers);
     } catch (error) {
-      throw scrub(error);
+      throw scrub.of(headers)(error);
     }
   }
 
   async function models(call: UpstreamCall): Promise<readonly Fields[]> {
     const path = settings.baseURL.search ? '/models' : `/models?limit=${MODELS}`;
+    const headers = headersFor(call);
     try {
-      return modelList(await fetchJson(client, { path, headers: headersFor(call) }, call));
+      return modelList(await fetchJson(client, { path, headers }, call));
     } catch (error) {
-      throw scrub(error);
+      throw scrub.of(headers)(error);
     }
   }
 
-  return { name: 'anthropic', stream, redact: scrub, models, close: () => client.close() };
+  return {
+    name: 'anthropic',
+    stream,
+    redact: scrub.of(fixedHeaders(settings, keyHeaders(settings))),
+    models,
+    close: () => client.close(),
+  };
 }
 
 /** Only a short event can be the last one, so that long ones are not parsed twice. */

@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import type { WebSocket } from 'ws';
 import type { Activity } from '../core/activity.ts';
 import { ApiError } from '../core/errors.ts';
+import { processWarning } from '../core/warner.ts';
 import { answerCreate, answerError, type Client } from './answer.ts';
 import { type Job, jobLanes } from './lanes.ts';
 import { connectionMemory } from './memory.ts';
@@ -81,7 +82,7 @@ export function serveConnection(
 
   function broken(error: unknown): void {
     if (left.signal.aborted) return;
-    process.emitWarning(inspect(error), 'ExpressOpenResponsesWarning');
+    processWarning(inspect(error));
     socket.close(UNEXPECTED);
   }
 

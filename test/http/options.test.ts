@@ -82,7 +82,10 @@ describe('a bad option', () => {
       'chatCompletionsUpstream: baseURL must hold no credentials; use apiKey or headers',
     ],
     [{ apiKey: 7 }, 'chatCompletionsUpstream: apiKey must be a string, got 7'],
-    [{ headers: 'a: b' }, "chatCompletionsUpstream: headers must be an object or a function, got 'a: b'"],
+    [
+      { headers: 'a: b' },
+      'chatCompletionsUpstream: headers must be an object or a function, got one that is not, which may be secret',
+    ],
     [
       { forwardHeaders: 'cookie' },
       "chatCompletionsUpstream: forwardHeaders must be a list of header names, got 'cookie'",

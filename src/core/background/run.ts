@@ -134,12 +134,13 @@ class BackgroundRun implements Run {
     if (!(await this.isWanted())) void this.stop();
   }
 
-  /** A store that fails says nothing of it. */
+  /** A store that fails says nothing of it, and is told of. */
   private async isWanted(): Promise<boolean> {
     try {
-      const kept = await this.settings.store.get(this.key);
+      const kept = await fromStore(() => this.settings.store.get(this.key));
       return kept !== undefined && isRunning(kept);
-    } catch {
+    } catch (error) {
+      tell(this.settings.hooks, 'onError', toApiError(error), this.parts.prepared.info);
       return true;
     }
   }

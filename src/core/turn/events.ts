@@ -99,6 +99,8 @@ export interface TurnError extends ErrorBody {
   readonly status?: number;
   /** For the host's eyes only. */
   readonly cause?: unknown;
+  /** As in `ApiError`. */
+  readonly server?: string | undefined;
 }
 
 /** How a turn ended, with everything its final snapshot needs. */

@@ -8,14 +8,15 @@ import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './
 import { chunkMemo } from './chunk-memo.ts';
 import { exchange, fetchJson, parseJson } from './exchange.ts';
 import { httpClient } from './http.ts';
-import { scrubber } from './scrub.ts';
-import { bearer, requestHeaders } from './server-options.ts';
+import { type Scrub, scrubber } from './scrub.ts';
+import { bearer, fixedHeaders, requestHeaders } from './server-options.ts';
 import type { ChatBatch, ModelRequest, Upstream, UpstreamCall } from './upstream.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
+const NAME = 'chatCompletionsUpstream';
 /** The data that ends a stream. */
 const DONE = '[DONE]';
 /** With blanks around it; longer data need not be looked at. */
@@ -30,27 +31,38 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   const settings = chatSettings(options);
   const client = httpClient(settings);
   const scrub = scrubber(settings);
-  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, bearer(settings), headers);
+  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(NAME, settings, bearer(settings), headers);
+  /** Of each call: the host's headers may be another tenant's each time. */
+  const scrubs = new WeakMap<UpstreamCall, Scrub>();
 
   function chat(body: Fields, call: UpstreamCall): Pieces<ChatBatch> {
-    const request = { path: '/chat/completions', headers: headersFor(call), body: JSON.stringify(body) };
-    return exchange(client, { isLast: isDone, shown: scrub, ...request }, call);
+    const headers = headersFor(call);
+    const shown = scrub.of(headers);
+    scrubs.set(call, shown);
+    const request = { path: '/chat/completions', headers, body: JSON.stringify(body) };
+    return exchange(client, { isLast: isDone, shown, ...request }, call);
   }
 
   function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
     const body = toChatBody(request, settings, (item) => call.note(skipped(item.type)));
-    return mapped(chat(body, call), new Decoding(settings, scrub));
+    return mapped(chat(body, call), new Decoding(settings, (error) => redact(error, call)));
   }
 
   async function models(call: UpstreamCall): Promise<readonly Fields[]> {
+    const headers = headersFor(call);
     try {
-      return modelList(await fetchJson(client, { path: '/models', headers: headersFor(call) }, call));
+      return modelList(await fetchJson(client, { path: '/models', headers }, call));
     } catch (error) {
-      throw scrub(error);
+      throw scrub.of(headers)(error);
     }
   }
 
-  return { name: 'chat-completions', stream, chat, redact: scrub, models, close: () => client.close() };
+  const usual = scrub.of(fixedHeaders(settings, bearer(settings)));
+  function redact(error: unknown, call?: UpstreamCall): unknown {
+    return ((call && scrubs.get(call)) ?? usual)(error);
+  }
+
+  return { name: 'chat-completions', stream, chat, redact, models, close: () => client.close() };
 }
 
 function skipped(type: string) {
@@ -66,11 +78,11 @@ export function isDone(data: string): boolean {
 class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
   private readonly decoder: ChatDecoder;
   private readonly memo = chunkMemo();
-  private readonly scrub: (error: unknown) => unknown;
+  private readonly scrub: Scrub;
   private failure: unknown = undefined;
   private done = false;
 
-  constructor({ thinkTags }: ChatSettings, scrub: (error: unknown) => unknown) {
+  constructor({ thinkTags }: ChatSettings, scrub: Scrub) {
     this.decoder = chatDecoder({ think: thinkTags });
     this.scrub = scrub;
   }
@@ -95,7 +107,11 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
 
   end(): readonly ModelEvent[] {
     const events: ModelEvent[] = [];
-    this.decoder.end(events, false);
+    try {
+      this.decoder.end(events, false);
+    } catch (error) {
+      throw this.scrub(error);
+    }
     return events;
   }
 

@@ -4,8 +4,6 @@ import { isRecord } from '../record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const MESSAGE_CHARACTERS = 4096;
-
 /** The error that an answer with a good status, or a chunk of a stream, carries in its body. */
 export function errorInBody(body: Fields): ApiError | undefined {
   if (body.error) return upstreamError(statusInBody(body), body);
@@ -15,9 +13,15 @@ export function errorInBody(body: Fields): ApiError | undefined {
 
 /**
  * The answer of a model server that refused: its status, its message and its code in OpenAI's envelope.
+ * The message is as long as the server made it, until the upstream has taken its secrets out.
  * `body` is the parsed answer, or undefined where it was not JSON, since an HTML page tells the client nothing.
  */
-export function upstreamError(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): ApiError {
+export function upstreamError(
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+  cause?: Error,
+): ApiError {
   const known = knownStatus(status);
   const details = detailsOf(body);
   return new ApiError(codeOf(details, known), messageOf(details, known), {
@@ -25,6 +29,7 @@ export function upstreamError(status: number, body: unknown, headers: Readonly<R
     type: typeOf(details, known),
     param: typeof details.param === 'string' ? details.param : null,
     headers,
+    ...(cause ? { cause } : {}),
   });
 }
 
@@ -46,7 +51,7 @@ function messageOf(details: Fields, status: number): string {
   const said = [details.message, details.detail, ...listed(details.detail), ...listed(details.errors)].find(isText);
   if (typeof said !== 'string' || /<html|<!doctype/i.test(said))
     return `The model server answered with status ${status}.`;
-  return said.slice(0, MESSAGE_CHARACTERS);
+  return said;
 }
 
 function isText(value: unknown): boolean {

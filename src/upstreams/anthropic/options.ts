@@ -3,6 +3,7 @@ import { checkOptions, type OptionCheck, positiveInteger } from '../../core/opti
 import { isRecord } from '../../core/record.ts';
 import {
   boolean,
+  envKey,
   type ServerOptions,
   type ServerSettings,
   serverChecks,
@@ -94,7 +95,7 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
   return {
     ...serverSettings(options),
     baseURL: versioned(options.baseURL ?? (process.env.ANTHROPIC_BASE_URL || 'https://api.anthropic.com')),
-    apiKey: options.apiKey ?? (options.baseURL === undefined ? process.env.ANTHROPIC_API_KEY : undefined),
+    apiKey: options.apiKey ?? (options.baseURL === undefined ? envKey(NAME, 'ANTHROPIC_API_KEY') : undefined),
     version: options.version ?? '2023-06-01',
     maxTokens: options.maxTokens ?? 8192,
     thinking: typeof thinking === 'function' ? thinking : () => thinking,
