@@ -1,4 +1,5 @@
 /** Keeps what a server's config holds in confidence out of everything that leaves this package. */
+import { literalMask } from './literal-mask.ts';
 
 /** Masks secrets in text. */
 export interface Redactor {
@@ -18,7 +19,6 @@ export interface Confidential {
   readonly inserted: readonly string[];
 }
 
-const MASK = '***';
 /** Shorter values are words such as `1` or `on`: no secret, and masking them would garble every message. */
 const SHORTEST_IN_ERRORS = 4;
 const SHORTEST_IN_CONTENT = 8;
@@ -63,20 +63,11 @@ function decoded(text: string): readonly string[] {
 }
 
 function masker(secrets: readonly string[], shortest: number): (text: string) => string {
-  const forms = new Set(secrets.flatMap(spellings).filter((form) => form.length >= shortest));
-  if (forms.size === 0) return (text) => text;
-  // The longest first, or a secret that begins with another would be masked only in part.
-  const patterns = [...forms].sort((one, other) => other.length - one.length).map(literally);
-  const pattern = new RegExp(patterns.join('|'), 'g');
-  return (text) => text.replace(pattern, MASK);
+  return literalMask(new Set(secrets.flatMap(spellings).filter(({ length }) => length >= shortest)));
 }
 
 /** How a peer may repeat a secret: as it is, line by line, inside JSON, inside a URL. */
 function spellings(secret: string): readonly string[] {
   const trimmed = secret.trim();
   return [trimmed, ...trimmed.split(/\r?\n/), JSON.stringify(trimmed).slice(1, -1), encodeURIComponent(trimmed)];
-}
-
-function literally(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }

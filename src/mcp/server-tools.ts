@@ -23,7 +23,7 @@ export interface ServerTools {
   readonly label: string;
   /** Waits for the first connection, never longer than that may take; later from the cache. Never rejects. */
   list(): Promise<readonly ProvidedTool[]>;
-  call(call: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal): Promise<ToolResult>;
+  call(call: Pick<ToolCall, 'name' | 'arguments' | 'outputBytes'>, signal: AbortSignal): Promise<ToolResult>;
   status(): McpServerStatus;
   close(): Promise<void>;
 }
@@ -89,7 +89,7 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
     await connection.session().catch(() => {});
   }
 
-  async function request(params: Readonly<Record<string, unknown>>, signal: AbortSignal) {
+  async function request(params: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal) {
     for (let attempt = 0; ; attempt += 1) {
       const session = await untilAborted(signal, () => connection.session());
       try {
@@ -99,6 +99,16 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
         connection.retire(session, error);
         if (attempt > 0 || !isForgottenSession(error)) throw error;
       }
+    }
+  }
+
+  async function answerOf(call: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal) {
+    try {
+      await find(call.name, signal);
+      return await request(call, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toCallError(server, error);
     }
   }
 
@@ -119,14 +129,9 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
       else if (Date.now() - listedAt > settings.refreshMs) void refresh();
       return connection.available ? tools : [];
     },
-    async call({ name, arguments: args }, signal) {
-      try {
-        await find(name, signal);
-        return toToolResult(await request({ name, arguments: args }, signal), server.redact.content);
-      } catch (error) {
-        signal.throwIfAborted();
-        throw toCallError(server, error);
-      }
+    async call({ name, arguments: args, outputBytes: maxBytes }, signal) {
+      const result = await answerOf({ name, arguments: args }, signal);
+      return toToolResult(result, { redact: server.redact.content, maxBytes });
     },
     status: () => ({ label, transport, tools: connection.available ? tools.length : 0, ...connection.status }),
     close() {

@@ -2,7 +2,7 @@
 import { toToolResult } from '../../src/mcp/tool-result.ts';
 import { PIXEL } from '../support/mcp-tool-set.mjs';
 
-const same = (text: string) => text;
+const same = { redact: (text: string) => text };
 
 function content(...blocks: readonly unknown[]) {
   return toToolResult({ content: blocks }, same).content;
@@ -79,7 +79,7 @@ describe('toToolResult', () => {
   });
 
   it('[A-35] redacts texts and leaves images alone', () => {
-    const result = toToolResult({ content: [{ type: 'text', text: 'secret' }, image] }, () => '***');
+    const result = toToolResult({ content: [{ type: 'text', text: 'secret' }, image] }, { redact: () => '***' });
     expect(result.content).toEqual([{ type: 'input_text', text: '***' }, imagePart]);
   });
 });

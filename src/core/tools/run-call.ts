@@ -5,6 +5,7 @@ import type { Limits } from '../limits.ts';
 import { isRecord } from '../record.ts';
 import { untilAborted } from '../until-aborted.ts';
 import type { OfferedTool } from './offer.ts';
+import { assertOutputSize } from './output-size.ts';
 import type { ToolCall, ToolResult } from './provider.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -83,7 +84,13 @@ async function bounded({ provider, tool }: OfferedTool, args: Fields, context: C
   signal.addEventListener('abort', follow, { once: true });
   const timer = setTimeout(expire, limits.toolTimeoutMs);
   try {
-    const call = { server: tool.server, name: tool.name, arguments: args, ...about };
+    const call = {
+      server: tool.server,
+      name: tool.name,
+      arguments: args,
+      outputBytes: limits.toolOutputBytes,
+      ...about,
+    };
     return await untilAborted(deadline.signal, () => provider.call(call, deadline.signal));
   } finally {
     clearTimeout(timer);
@@ -94,9 +101,7 @@ async function bounded({ provider, tool }: OfferedTool, args: Fields, context: C
 function outcome({ content, isError = false, outputs }: ToolResult, maxBytes: number): CallOutcome {
   if (typeof content !== 'string' && !isParts(content))
     return failure('The tool answered with neither text nor parts.');
-  const bytes = Buffer.byteLength(typeof content === 'string' ? content : JSON.stringify(content));
-  if (bytes > maxBytes)
-    return failure(`The tool answered with ${bytes} bytes, more than the ${maxBytes} that are allowed.`);
+  assertOutputSize(content, maxBytes);
   const output = typeof content === 'string' ? content : content.map(wholePart);
   return { output, failed: isError, ...(outputs ? { outputs } : {}) };
 }

@@ -57,7 +57,7 @@ describe('a call of a tool', () => {
     const call = { server: 'weather', name: 'look.up', arguments: { city: 'Rome' }, scope: 'user-1' };
     expect({ outcome, calls }).toEqual({
       outcome: { output: 'Sunny.', failed: false },
-      calls: [{ ...call, requestId: 'req_1', request: REQUEST }],
+      calls: [{ ...call, requestId: 'req_1', request: REQUEST, outputBytes: 1000 }],
     });
     expect(calls[0]?.request).toBe(REQUEST);
   });
