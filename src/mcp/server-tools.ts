@@ -2,7 +2,7 @@
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { ProvidedTool, ToolCall, ToolResult } from '../core/tools/provider.ts';
 import { untilAborted } from '../core/until-aborted.ts';
-import { isForgottenSession, toCallError, unknownTool } from './call-error.ts';
+import { isForgottenSession, type McpCallError, toCallError, unknownTool } from './call-error.ts';
 import { type ConnectionStatus, createConnection } from './connection.ts';
 import type { McpSettings } from './options.ts';
 import type { McpTransport, ServerSettings } from './server-config.ts';
@@ -25,6 +25,8 @@ export interface ServerTools {
   list(): Promise<readonly ProvidedTool[]>;
   call(call: Pick<ToolCall, 'name' | 'arguments' | 'outputBytes'>, signal: AbortSignal): Promise<ToolResult>;
   status(): McpServerStatus;
+  /** Why the server could not be reached last, in an error free of secrets; undefined where it could. */
+  readonly fault: McpCallError | undefined;
   close(): Promise<void>;
 }
 
@@ -33,7 +35,7 @@ const SETTLE_MS = 250;
 
 /** Nothing is connected before `list` or `call`. */
 export function serverTools(server: ServerSettings, settings: McpSettings): ServerTools {
-  const { label, transport } = server;
+  const { label } = server;
   const connection = createConnection(server, settings, { onOpen: load, onListChanged: refreshSoon });
   let tools: readonly ProvidedTool[] = [];
   let unusable = 0;
@@ -133,7 +135,15 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
       const result = await answerOf({ name, arguments: args }, signal);
       return toToolResult(result, { redact: server.redact.content, maxBytes });
     },
-    status: () => ({ label, transport, tools: connection.available ? tools.length : 0, ...connection.status }),
+    status: () => ({
+      label,
+      transport: connection.transport,
+      tools: connection.available ? tools.length : 0,
+      ...connection.status,
+    }),
+    get fault() {
+      return connection.fault;
+    },
     close() {
       clearTimeout(changeTimer);
       return connection.close();

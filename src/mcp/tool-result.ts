@@ -2,6 +2,7 @@
 import { isRecord } from '../core/record.ts';
 import { assertOutputSize } from '../core/tools/output-size.ts';
 import type { ToolResult } from '../core/tools/provider.ts';
+import { unsaidContent } from './structured-content.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -34,10 +35,14 @@ function contentPart(part: Part): Fields {
 
 function partsOf({ content, structuredContent }: Fields): readonly Part[] {
   const blocks = Array.isArray(content) ? content.filter(isRecord) : [];
-  const parts = blocks.map(partOf);
-  // Servers repeat structured content as text, for clients that know no better: it is needed only where they did not.
-  if (structuredContent === undefined || blocks.some(({ type }) => type === 'text')) return parts;
-  return [...parts, JSON.stringify(structuredContent)];
+  const structured = unsaidContent(structuredContent, blocks.map(innerOf));
+  return [...blocks.map(partOf), ...(structured === undefined ? [] : [structured])];
+}
+
+/** The block, or the resource in it: where text and bytes stand. */
+function innerOf(block: Fields): Fields {
+  const { resource } = block;
+  return block.type === 'resource' && isRecord(resource) ? { ...resource, data: resource.blob } : block;
 }
 
 function partOf(block: Fields): Part {

@@ -61,6 +61,7 @@ describe('the config of one server', () => {
     const config = { url: 'https://mcp.example/v1?x=1', headers: { 'X-Key': 'abc' }, type, transport };
     expect(used(config)).toEqual({
       transport: expected,
+      ...((type ?? transport) ? {} : { fallback: 'sse' }),
       url: 'https://mcp.example/v1?x=1',
       headers: { 'x-key': 'abc' },
       label: 'x',
