@@ -1,7 +1,8 @@
 /** What a server and the request that names it can make of each other: secrets by the hundred, looked for in long answers. */
 
+import { startSite } from '../egress/site.ts';
 import { callOf, describeRemote, named, remoteFor, startScripted } from '../mcp/remote-support.ts';
-import { closeAll, never } from '../support/mcp-client.ts';
+import { closeAll, closeLater, never, openTools } from '../support/mcp-client.ts';
 import { tally } from './tally.ts';
 
 const { tried } = tally('mcp');
@@ -38,5 +39,22 @@ describeRemote('a remote MCP server', () => {
     expect(cpuSeconds(before)).toBeLessThan(6);
     expect(JSON.stringify(answer).slice(-30)).toContain('***');
     tried('9 MiB of an answer against 220 secrets of a URL');
+  });
+
+  it('[F-04] cannot keep the process busy with lines that end in carriage returns', async () => {
+    // Comments, which no parser has to complain of.
+    const lines = ':\r'.repeat(4 * MIB);
+    const site = await startSite((request, response) => {
+      request.resume();
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(lines);
+    });
+    closeLater(site.close);
+    const before = process.cpuUsage();
+    await openTools(
+      { a: { url: `http://127.0.0.1:${site.port}/mcp`, type: 'http' } },
+      { connectTimeoutMs: 15_000 },
+    ).list(never());
+    expect(cpuSeconds(before)).toBeLessThan(2.2);
+    tried('8 MiB of lines that end in CR');
   });
 });

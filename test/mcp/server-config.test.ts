@@ -255,3 +255,10 @@ describe('the config file', () => {
     expect(creation({ configFile })).toBe(message(configFile));
   });
 });
+
+it('[F-04] reads variables whose defaults never end in one pass', () => {
+  const url = `https://mcp.example/${'${A:-'.repeat(200_000)}`;
+  const before = process.cpuUsage();
+  expect(serverSettings('a', { url }).label).toBe('a');
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(3);
+});

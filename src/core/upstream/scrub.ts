@@ -1,7 +1,8 @@
 /** Keeps the upstream's key and address out of what a client is told. */
 import { ApiError } from '../errors.ts';
 
-const KEYS = /\b(?:(?:sk|pk|xai)-|gsk_|hf_|AIza)[\w*.-]{3,}[\w*]|\bBearer\s+\S+/g;
+/** Punctuation inside a key is part of it, that behind it is not. */
+const KEYS = /\b(?:(?:sk|pk|xai)-|gsk_|hf_|AIza)(?=[\w*.-]{4})(?:[.-]*[\w*])+|\bBearer\s+\S+/g;
 /** A configured key that is shorter is a placeholder, such as `EMPTY`, and may be any word of a message. */
 const SHORTEST_KEY = 8;
 
