@@ -33,6 +33,7 @@ const CODES = {
   unsupported_media_type: [415, 'invalid_request_error'],
   request_aborted: [499, 'invalid_request_error'],
   mcp_server_unavailable: [422, 'invalid_request_error'],
+  http_error: [424, 'external_connector_error'],
   too_many_streams: [429, 'rate_limit_error'],
   too_many_mcp_servers: [429, 'rate_limit_error'],
   server_error: [500, 'server_error'],

@@ -51,7 +51,7 @@ export function inputItemId(prefix: string, seed: string, index: number): string
   return `${prefix}_${seed}i${index.toString(16).padStart(4, '0')}`;
 }
 
-const OWN_ITEM_ID = /^[a-z]+_([0-9a-f]{32})i?[0-9a-f]{4,}(?:r([0-9a-f]+))?$/;
+const OWN_ITEM_ID = /^[a-z]{1,16}_([0-9a-f]{32})i?[0-9a-f]{4,13}(?:r([0-9a-f]{1,13}))?$/;
 
 /** The response that holds the item, or undefined where the id is not one of ours. */
 export function responseIdOfItem(itemId: string): string | undefined {

@@ -1,32 +1,13 @@
 /** Takes secrets out of text, in every spelling in which a peer may repeat them. */
 
-const MASK = '***';
-/** Longer secrets are looked for by their beginning, so that the search is linear in the text whatever both of them hold. */
-const BEGINNING = 64;
+import { literalMask } from './literal-mask.ts';
 
 /** Names of headers, variables and parameters whose values are secrets. */
 export const SECRET_NAME = /key|token|secret|pass|pwd|credential|auth|cookie|private|dsn|(?:^|_)pat(?:_|$)/i;
 
 /** A function that masks the secrets of at least `shortest` characters; shorter values are words such as `1` or `on`. */
 export function masker(secrets: readonly string[], shortest: number): (text: string) => string {
-  const forms = [...new Set(secrets.flatMap(spellings))].filter((form) => form.length >= shortest);
-  // The longest first, or a secret that begins with another would be masked only in part.
-  forms.sort((one, other) => other.length - one.length);
-  return (text) => forms.reduce(masked, text);
-}
-
-function masked(text: string, form: string): string {
-  const beginning = form.slice(0, BEGINNING);
-  let at = text.indexOf(beginning);
-  if (at < 0) return text;
-  let clean = '';
-  let from = 0;
-  for (; at >= 0; at = text.indexOf(beginning, from)) {
-    clean += text.slice(from, at) + MASK;
-    from = at + beginning.length;
-    while (from - at < form.length && text[from] === form[from - at]) from += 1;
-  }
-  return clean + text.slice(from);
+  return literalMask(new Set(secrets.flatMap(spellings).filter((form) => form.length >= shortest)));
 }
 
 /** How a peer may repeat a secret: as it is, line by line, inside JSON, inside a URL, in base64. */

@@ -2,6 +2,7 @@
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { Agent, type RequestInit as PoolInit, fetch as poolFetch, type RequestInfo } from 'undici';
+import { lineFeeds } from '../egress/line-feeds.ts';
 import { bodyMeter, eventMeter } from '../egress/message-meter.ts';
 
 /** Fetch as the MCP SDK calls it. */
@@ -51,6 +52,8 @@ export function isEventStream(response: Response): boolean {
 export interface BodyTap {
   /** Throws to cut the body off. */
   chunk(bytes: Uint8Array): void;
+  /** Answers what is passed on in the place of a chunk; by default the chunk itself. */
+  rewrite?(bytes: Uint8Array): Uint8Array;
   /** Answers text to append; by default a body that broke off stays broken. */
   end?(): string | undefined;
 }
@@ -62,7 +65,7 @@ export function tapped(response: Response, tap: BodyTap): Response {
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const chunk = await nextChunk(reader, tap);
-      if (chunk) return controller.enqueue(chunk);
+      if (chunk) return controller.enqueue(tap.rewrite?.(chunk) ?? chunk);
       const last = tap.end?.();
       if (last !== undefined) controller.enqueue(Buffer.from(last));
       controller.close();
@@ -89,8 +92,10 @@ async function nextChunk(reader: Reader, tap: BodyTap): Promise<Uint8Array | und
 
 /** Bounds what one message may take, in a stream of events or as a whole body. */
 function limited(response: Response): Response {
-  const measure = isEventStream(response) ? eventMeter() : bodyMeter();
+  const isEvents = isEventStream(response);
+  const measure = isEvents ? eventMeter() : bodyMeter();
   return tapped(response, {
+    ...(isEvents ? { rewrite: lineFeeds() } : {}),
     chunk(chunk) {
       if (measure(chunk).largest > MESSAGE_BYTES)
         throw new Error(`The server sent a message of more than ${MESSAGE_BYTES} bytes.`);

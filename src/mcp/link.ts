@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { answerStreams } from './answer-streams.ts';
-import { type HttpPool, MESSAGE_BYTES } from './http-pool.ts';
+import { HttpStatusError } from './call-error.ts';
+import { type Fetch, type HttpPool, MESSAGE_BYTES } from './http-pool.ts';
 import {
   getDefaultEnvironment,
   SSEClientTransport,
@@ -113,8 +114,11 @@ function streamableLink({ url, headers }: HttpServer, { openPool, onBroken }: Li
 }
 
 function sseLink({ url, headers }: HttpServer, { openPool }: LinkOptions): Link {
-  const { fetch, close } = openPool();
-  const transport = new SSEClientTransport(url, { fetch, requestInit: { headers: { ...headers } } });
+  const pool = openPool();
+  const transport = new SSEClientTransport(url, {
+    fetch: statusFetch(pool.fetch),
+    requestInit: { headers: { ...headers } },
+  });
   // Its event source would reconnect by itself, to a new session that was never initialised.
   transport.onerror = (error) => {
     if (error instanceof SseError) void transport.close();
@@ -124,7 +128,17 @@ function sseLink({ url, headers }: HttpServer, { openPool }: LinkOptions): Link 
     log: () => '',
     async close() {
       await transport.close();
-      await close();
+      await pool.close();
     },
+  };
+}
+
+/** Fails a request with its status; the SDK would have the status in the words of its error alone. */
+function statusFetch(fetch: Fetch): Fetch {
+  return async (url, init) => {
+    const response = await fetch(url, init);
+    if (init?.method !== 'POST' || response.ok) return response;
+    await response.body?.cancel();
+    throw new HttpStatusError(response.status);
   };
 }

@@ -10,7 +10,10 @@ import { expandVariables } from './variables.ts';
  * that runs already. Further keys, which other clients know, are ignored with a warning.
  */
 export interface McpServerConfig {
-  /** `stdio` by default with `command`; `streamable-http` (`http`, `streamableHttp`) by default with `url`; or `sse`. */
+  /**
+   * `stdio` by default with `command`; `streamable-http` (`http`, `streamableHttp`) or `sse` with `url`: by default the
+   * first, and the second where the server answers it with 400, 404 or 405.
+   */
   readonly type?: string | undefined;
   /** Another name for `type`. */
   readonly transport?: string | undefined;
@@ -47,6 +50,8 @@ export interface StdioServer {
 /** A server that runs elsewhere. */
 export interface HttpServer {
   readonly transport: 'streamable-http' | 'sse';
+  /** What is tried where the server refuses that transport as one that does not speak it. */
+  readonly fallback?: 'streamable-http' | 'sse';
   /** Without user and password, which fetch refuses. */
   readonly url: URL;
   /** Names in lower case. */
@@ -127,7 +132,8 @@ function reach(owner: string, config: Config): StdioServer | HttpServer {
   const transport = kind(owner, config);
   if (transport === 'stdio') return stdioServer(owner, config);
   if (url === undefined) throw new TypeError(`${owner} is of type ${transport} and needs a url`);
-  return httpServer(owner, transport, url, config);
+  const isNamed = config.type !== undefined || config.transport !== undefined;
+  return { ...httpServer(owner, transport, url, config), ...(isNamed ? {} : { fallback: 'sse' }) };
 }
 
 function kind(owner: string, { type, transport, command, url }: Config): McpTransport {

@@ -389,7 +389,8 @@ describe('a call that fails', () => {
     ],
   ])('%s is told to the model, which answers all the same', async (_, call, message) => {
     const { item, ...rest } = await failure(call);
-    expect(item).toMatchObject({ type: 'mcp_call', status: 'failed', error: message, output: null });
+    expect(item).toMatchObject({ type: 'mcp_call', status: 'failed', output: null });
+    expect(told(item)).toBe(message);
     expect(rest).toEqual({ status: 'completed', types: FAILED, toldModel: message });
   });
 

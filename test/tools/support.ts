@@ -1,5 +1,6 @@
 /** An app with tools of its own over a model server that follows a script, round by round. */
 import { isDeepStrictEqual } from 'node:util';
+import { callErrorText } from '../../src/core/tools/call-error.ts';
 import type {
   ApprovalInfo,
   Item,
@@ -216,7 +217,7 @@ export function shape({ output }: { readonly output: readonly Item[] }): readonl
 
 /** What an item says: its text, its output or its error. */
 export function told(item: Item | undefined): unknown {
-  return item && (item.output ?? item.error ?? item.arguments ?? item.content);
+  return item && (item.output ?? (item.error ? callErrorText(item.error) : null) ?? item.arguments ?? item.content);
 }
 
 /** The messages after the last one of the user's own. */

@@ -2,6 +2,7 @@
 import { outputText } from '../code-outputs.ts';
 import type { Item } from '../items.ts';
 import { isRecord } from '../record.ts';
+import { callErrorText } from '../tools/call-error.ts';
 import { CODE_INTERPRETER } from '../tools/names.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -26,7 +27,7 @@ function asWords(item: Item): readonly Item[] {
     case 'custom_tool_call_output':
       return [heard(item.output)];
     case 'mcp_call':
-      return [said(callText(item.name, item.arguments)), heard(item.output ?? item.error)];
+      return [said(callText(item.name, item.arguments)), heard(item.output ?? callErrorText(item.error))];
     case 'code_interpreter_call':
       return [said(callText(CODE_INTERPRETER, item.code)), heard(outputText(item.outputs))];
     default:

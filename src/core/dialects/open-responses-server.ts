@@ -63,7 +63,7 @@ function textList(output: unknown): string {
 }
 
 /** What our own ids of calls look like: the model server gave none, as with the legacy `function_call`. */
-const OWN_CALL_ID = /^call_[0-9a-f]{32}[0-9a-f]{3,}$/;
+const OWN_CALL_ID = /^call_[0-9a-f]{35,45}$/;
 
 function added(frame: Frame & { readonly item: Fields }, response: Fields): readonly Frame[] {
   const { item, output_index } = frame;

@@ -8,7 +8,7 @@ import { isRecord } from '../record.ts';
 import { definitions, namesServing, type Offer, withoutServed } from '../tools/offer.ts';
 import type { ToolForm } from '../turn/state.ts';
 import type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from '../upstream/upstream.ts';
-import { additionalTools, modelNameOf, readClientTools } from './client-tools.ts';
+import { modelNameOf, readClientTools } from './client-tools.ts';
 import type { CreateBody } from './schema.ts';
 import { withoutSecrets } from './tool-secrets.ts';
 
@@ -37,9 +37,14 @@ function wholeItem(fields: Fields, seed: string, index: number): Item {
   const item: Item = Object.assign({}, fields, { type, id });
   const status = item.status ?? 'completed';
   if (type === 'message') return Object.assign({}, item, { status, content: partsOf(item) });
-  if (type === 'additional_tools' && Array.isArray(item.tools))
-    return { ...item, tools: additionalTools([item]).map(withoutSecrets) };
+  // The cast: what is left of an item has its type and its id.
+  if (holdsTools(item)) return withoutSecrets({ ...item, tools: item.tools.filter(isRecord) }) as Item;
   return type.endsWith('_output') ? Object.assign({}, item, { status }) : item;
+}
+
+/** Items of several types bring tools; a list of a server's tools was made here, and has no secrets. */
+function holdsTools(item: Item): item is Item & { readonly tools: readonly unknown[] } {
+  return Array.isArray(item.tools) && item.type !== 'mcp_list_tools';
 }
 
 function partsOf({ role, content }: Item): unknown {

@@ -1,6 +1,7 @@
 /** The response resource: all of its keys, always, with the values that the request gave or that OpenAI fills in. */
 import type { ShowItem } from '../code-outputs.ts';
 import { conversationId } from '../conversations/conversation.ts';
+import { isRecord } from '../record.ts';
 import type { TurnEnd } from '../turn/events.ts';
 import type { ToolPlan } from './parse.ts';
 import type { CreateBody } from './schema.ts';
@@ -81,8 +82,9 @@ function formatEcho(format: NonNullable<CreateBody['text']>['format']): Fields {
 }
 
 function choiceEcho(choice: unknown): unknown {
-  if (typeof choice !== 'object' || choice === null || !('type' in choice)) return choice;
-  return choice.type === 'allowed_tools' ? { mode: 'auto', ...choice } : choice;
+  if (!isRecord(choice)) return choice;
+  const echo = withoutSecrets(choice);
+  return choice.type === 'allowed_tools' ? { mode: 'auto', ...echo } : echo;
 }
 
 /** Function tools have all their keys. Others are echoed as sent, but for what may hold a secret. */

@@ -99,6 +99,7 @@ function readEntry(
   const param = `tools[${index}]`;
   const fault: Fault = (code, field, message) => new ApiError(code, message, { param: `${param}.${field}` });
   if (connector) throw fault('unsupported_parameter', 'connector_id', NO_CONNECTORS);
+  refuseLong(data, fault);
   if (url) refuseLabel(label, hosted, fault);
   else refuseStrange(data, hosted.has(label) && mcpLabels.includes(label), fault);
   const remote = url ? { label, url, headers: headersOf(data, fault), param } : undefined;
@@ -108,6 +109,25 @@ function readEntry(
 type Fault = (code: ErrorCode, field: string, message: string) => ApiError;
 
 const NO_CONNECTORS = "Connectors are not supported here; name a 'server_url'.";
+
+/** As long as common web servers take a URL. */
+const MOST_URL_CHARACTERS = 8 * 1024;
+/** All headers of a request that Node's own server takes. */
+const MOST_HEADER_CHARACTERS = 16 * 1024;
+
+/** Each is looked for in whatever the server says, and kept in memory for that. */
+function refuseLong({ server_url: url, headers, authorization }: Entry, fault: Fault): void {
+  if (url && url.length > MOST_URL_CHARACTERS)
+    throw fault('string_above_max_length', 'server_url', tooLong('server_url', MOST_URL_CHARACTERS));
+  const given = Object.entries(headers ?? {}).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  if (given + (authorization?.length ?? 0) <= MOST_HEADER_CHARACTERS) return;
+  const field = given > MOST_HEADER_CHARACTERS ? 'headers' : 'authorization';
+  throw fault('string_above_max_length', field, tooLong('headers', MOST_HEADER_CHARACTERS));
+}
+
+function tooLong(what: string, most: number): string {
+  return `Invalid '${what}': it may have at most ${most} characters in all.`;
+}
 
 /** Models know its tools by names that the label may be part of. */
 function refuseLabel(label: string, hosted: ReadonlySet<string>, fault: Fault): void {

@@ -129,12 +129,14 @@ export function namesServing(offer: Offer, type: unknown): readonly string[] {
 
 /** The tools of the request that none of the server's own stand for. */
 export function withoutServed(tools: readonly Fields[], offer: Offer): readonly Fields[] {
-  return tools.filter((tool) => !isServed(tool, offer));
-}
-
-function isServed({ type, server_label: label, server_url: url }: Fields, offer: Offer): boolean {
-  if (type !== 'mcp') return namesServing(offer, type).length > 0;
-  return [...offer.values()].some((offered) => offered.tool.server === label && offered.url === (url ?? undefined));
+  if (offer.size === 0) return tools;
+  const offered = [...offer.values()];
+  // Looked up, not searched: a request may bring a million tools.
+  const types = new Set(offered.flatMap(({ tool }): unknown => tool.requestedBy ?? []));
+  const servers = new Set(offered.map(({ tool, url }) => JSON.stringify([tool.server, url ?? null])));
+  return tools.filter(({ type, server_label: label, server_url: url }) =>
+    type === 'mcp' ? !servers.has(JSON.stringify([label, url ?? null])) : !types.has(type),
+  );
 }
 
 /** What is settled about the tools of one turn. */
@@ -172,7 +174,9 @@ export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyM
   const lists = new Map<string, ListedTool[]>();
   for (const { tool } of offer.values()) {
     if (known.has(tool.server) || tool.requestedBy !== undefined) continue;
-    lists.set(tool.server, [...(lists.get(tool.server) ?? []), listedTool(tool)]);
+    const list = lists.get(tool.server) ?? [];
+    list.push(listedTool(tool));
+    lists.set(tool.server, list);
   }
   return lists;
 }

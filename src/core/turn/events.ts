@@ -4,6 +4,7 @@ import type {
   CodeOutput,
   ListedTool,
   LogProb,
+  McpToolCallError,
   OutputItem,
   Part,
   PartType,
@@ -69,13 +70,17 @@ export type TurnControl =
   | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
   /** The user has approved this call of an earlier turn; `name` is the model's. */
   | ({ readonly type: 'call-approved' } & ApprovedCall)
-  /** `outputs` is what a run of code is shown with; without any it is `output`. */
+  /**
+   * `outputs` is what a run of code is shown with; without any it is `output`. `error` is what a call that failed is shown
+   * with; without one the tool itself has failed, with `output`.
+   */
   | {
       readonly type: 'tool-result';
       readonly index: number;
       readonly output: ToolOutput;
       readonly failed: boolean;
       readonly outputs?: readonly CodeOutput[];
+      readonly error?: McpToolCallError;
     }
   /** The conversation was compacted, at that cost. */
   | { readonly type: 'compacted'; readonly encrypted: string; readonly usage: Usage }

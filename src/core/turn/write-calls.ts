@@ -2,6 +2,7 @@
 import { callIdOf } from '../ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolOutput } from '../items.ts';
 import { isRecord } from '../record.ts';
+import { INTERNAL_ERROR, protocolError } from '../tools/call-error.ts';
 import { type CallResult, callItem, clientsName, ranItem, shownAs } from './call-items.ts';
 import type { ApprovedCall, CallType, CodeState, TurnInput } from './events.ts';
 import { type Draft, type HeldCall, isCutOff, type OpenCall, type ToolOwner, type WaitingCall } from './state.ts';
@@ -249,8 +250,9 @@ function writeOutputItem(draft: Draft, call: WaitingCall, output: ToolOutput): v
 
 /** Closes calls that nobody ran, when the turn ends by itself. */
 export function failWaiting(draft: Draft): void {
-  for (const { index } of draft.waiting)
-    writeResult(draft, { index, output: 'Not run: the response had ended.', failed: true });
+  const output = 'Not run: the response had ended.';
+  const error = protocolError(INTERNAL_ERROR, output);
+  for (const { index } of draft.waiting) writeResult(draft, { index, output, failed: true, error });
 }
 
 /** Leaves calls whose results will not come as they are, when the turn fails. */

@@ -5,6 +5,7 @@ import { ApiError } from '../errors.ts';
 import { jsonIn } from '../json-text.ts';
 import { isRecord } from '../record.ts';
 import { type Answered, type AnswerHeaders, asked } from './asking.ts';
+import { basePath } from './base-path.ts';
 import { type Bytes, readWhole } from './bytes.ts';
 import { upstreamError } from './upstream-error.ts';
 import type { Stop } from './watchdog.ts';
@@ -49,7 +50,7 @@ export interface HttpClient {
 export function httpClient({ baseURL, retries, connectTimeoutMs }: HttpOptions): HttpClient {
   // The deadlines of a call are its own, kept by `watchdog`: undici's would not tell first byte from silence.
   const pool = new Pool(baseURL.origin, { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: connectTimeoutMs } });
-  const prefix = baseURL.pathname.replace(/\/+$/, '');
+  const prefix = basePath(baseURL);
 
   async function attempt(request: HttpRequest): Promise<HttpAnswer> {
     const { method, headers, body = null, stop } = request;

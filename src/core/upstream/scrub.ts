@@ -4,7 +4,8 @@ import { masker, SECRET_NAME, secretsOfHeader, secretsOfURL } from '../mask.ts';
 import type { Note } from '../note.ts';
 import { isError } from '../record.ts';
 
-const KEYS = /\b(?:(?:sk|pk|xai)-|gsk_|hf_|AIza)[\w*.-]{3,}[\w*]|\bBearer\s+\S+/g;
+/** Punctuation inside a key is part of it, that behind it is not. */
+const KEYS = /\b(?:(?:sk|pk|xai)-|gsk_|hf_|AIza)(?=[\w*.-]{4})(?:[.-]*[\w*])+|\bBearer\s+\S+/g;
 /** A configured key that is shorter is a placeholder, such as `EMPTY`, and may be any word of a message. */
 const SHORTEST_KEY = 8;
 /** What a header with a telling name, or a query, holds is a secret however short, down to here. */

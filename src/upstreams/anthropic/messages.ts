@@ -4,6 +4,7 @@ import { modelCallOfItem } from '../../core/ids.ts';
 import type { Item } from '../../core/items.ts';
 import { pairCalls } from '../../core/prepare/pair-calls.ts';
 import { isRecord } from '../../core/record.ts';
+import { callErrorText } from '../../core/tools/call-error.ts';
 import { CODE_INTERPRETER } from '../../core/tools/names.ts';
 import { SILENT_TYPES } from '../../core/upstream/chat-messages.ts';
 import type { ModelRequest } from '../../core/upstream/upstream.ts';
@@ -169,7 +170,7 @@ function answeredCall(item: Item, answer: Item | undefined): AnsweredCall | unde
       return { id: callId, name, input: { input: item.input }, output: answer?.output, failed: false };
     case 'mcp_call': {
       const failed = item.output === null || item.output === undefined;
-      const output = failed ? (error ?? UNKNOWN) : item.output;
+      const output = failed ? callErrorText(error) : item.output;
       return { id: callId, name, input: objectFrom(item.arguments), output, failed: failed && Boolean(error) };
     }
     case 'code_interpreter_call': {
@@ -181,8 +182,6 @@ function answeredCall(item: Item, answer: Item | undefined): AnsweredCall | unde
       return undefined;
   }
 }
-
-const UNKNOWN = '(no output was recorded)';
 
 /** The wire takes an object only; what was wrong with other arguments stands in their output. */
 function objectFrom(text: unknown): Fields {

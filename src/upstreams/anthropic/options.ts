@@ -1,6 +1,7 @@
 /** The options of `anthropicUpstream`, checked once. */
 import { checkOptions, type OptionCheck, positiveInteger } from '../../core/options-check.ts';
 import { isRecord } from '../../core/record.ts';
+import { basePath } from '../../core/upstream/base-path.ts';
 import {
   boolean,
   envKey,
@@ -108,7 +109,7 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
 /** Anthropic's own clients are given the address without `/v1`, all others with it. */
 function versioned(text: string): URL {
   const url = serverURL(NAME, text);
-  const path = url.pathname.replace(/\/+$/, '');
+  const path = basePath(url);
   url.pathname = path.endsWith('/v1') ? path : `${path}/v1`;
   return url;
 }

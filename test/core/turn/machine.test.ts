@@ -2,6 +2,7 @@
 import type { ErrorBody } from '../../../src/core/errors.ts';
 import type { ListedTool, LogProb, OutputItem, ToolOutput, UrlCitation } from '../../../src/core/items.ts';
 import { logProbsText } from '../../../src/core/log-probs.ts';
+import { executionError } from '../../../src/core/tools/call-error.ts';
 import type {
   FinishReason,
   IncompleteReason,
@@ -1198,7 +1199,7 @@ describe('the whole of an event', () => {
     });
 
     it('[B-12, T-03] is as follows where it fails', () => {
-      const failed = { ...open, status: 'failed', arguments: '{"q":1}', error: 'No such file.' };
+      const failed = { ...open, status: 'failed', arguments: '{"q":1}', error: executionError('No such file.') };
       expect(turn([call1, finish(), result(0, 'No such file.', true)], OWNED).slice(2, -1)).toEqual([
         ...begun,
         { type: 'call-end', sequence: 6, ...place, status: 'failed' },
@@ -1357,10 +1358,10 @@ describe('items', () => {
       ],
       OWNED,
     );
-    const told = 'A cat:\n[input_image]\n[input_file]';
+    const told = 'A cat:\n[image/png, 1 bytes]\n[application/pdf, 1 bytes]';
     expect([completed, failed, empty]).toMatchObject([
       { output: told, error: null },
-      { output: null, error: told },
+      { output: null, error: executionError(told) },
       { output: '', error: null },
     ]);
   });
