@@ -42,7 +42,7 @@ async function scopeOfRequest<Req extends NodeRequest>(
   res: ServerResponse,
   settings: MiddlewareSettings<Req>,
 ): Promise<ScopeOf<Req> | undefined> {
-  const body = await bodyOf(req, settings.limits.bodyBytes);
+  const body = await bodyOf(req, settings.limits);
   if (!settings.scope || !dialectFor(req, body, settings)) return settings.scope;
   const { scope } = nodeCall(req, res, settings.scope);
   return () => scope;

@@ -1,6 +1,6 @@
 /** Finds what a request refers to: the turns that it continues, and single items by their id. */
 import { ApiError } from '../errors.ts';
-import { isResponseId, responseIdOfItem } from '../ids.ts';
+import { isResponseId, quotedId, responseIdOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { Note } from '../note.ts';
 import { chainOf, fromStore, isRunning, type ResponseKey, type ResponseStore, type StoredResponse } from '../store.ts';
@@ -52,12 +52,12 @@ function hasFailed({ resource: { status } }: StoredResponse): boolean {
 }
 
 function notFound(id: string): ApiError {
-  const message = `Previous response with id '${id}' not found.`;
+  const message = `Previous response with id ${quotedId(id)} not found.`;
   return new ApiError('previous_response_not_found', message, { param: 'previous_response_id' });
 }
 
 function inProgress(id: string): ApiError {
-  const message = `Previous response with id '${id}' is still in progress.`;
+  const message = `Previous response with id ${quotedId(id)} is still in progress.`;
   return new ApiError('response_in_progress', message, { param: 'previous_response_id' });
 }
 
@@ -91,7 +91,7 @@ export async function resolveReferences(
     if (stored) resolved.push(stored);
     else if (!isReference(item)) resolved.push(item);
     else
-      note({ code: 'reference_skipped', message: `No item with id '${item.id}' is known; the reference is skipped.` });
+      note({ code: 'reference_skipped', message: `No item with id ${quotedId(item.id)} is known; the reference is skipped.` });
   }
   return resolved;
 }

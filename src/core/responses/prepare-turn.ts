@@ -10,6 +10,7 @@ import type { RequestInfo } from '../hooks.ts';
 import { responseId } from '../ids.ts';
 import type { Item, OutputItem } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
+import { bringLimits } from '../prepare/brought.ts';
 import type { LoadedHistory } from '../prepare/context.ts';
 import { heartbeatOf, noteOf } from '../prepare/prepare.ts';
 import { validateCreate } from '../prepare/validate.ts';
@@ -52,7 +53,7 @@ export async function prepareTurn(
   const heartbeat = heartbeatOf(given, settings);
   const { scope, requestId } = given;
   const note = noteOf(given, settings);
-  const checked = validateCreate(given.body);
+  const checked = validateCreate(given.body, bringLimits(given, limits));
   const prepared = await prepareRequest({ ...given, signal }, checked, settings);
   const { call, body, history, seed, input, conversation, offer, brought, tools, request, answers } = prepared;
   const { previous } = history;

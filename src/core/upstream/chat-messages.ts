@@ -3,7 +3,7 @@ import { outputText } from '../code-outputs.ts';
 import { modelCallOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { pairCalls } from '../prepare/pair-calls.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, plainTextOf } from '../record.ts';
 import { CODE_INTERPRETER } from '../tools/names.ts';
 import type { ModelRequest } from './upstream.ts';
 
@@ -56,7 +56,8 @@ export function toChatMessages(
 
   const flush = () => {
     if (isEmpty(draft)) return;
-    messages.push(...assistantMessages(draft, options));
+    // A loop: one answer may hold more calls than a function takes arguments.
+    for (const message of assistantMessages(draft, options)) messages.push(message);
     draft = emptyDraft();
   };
 
@@ -179,7 +180,7 @@ export function toolMessages(calls: readonly AnsweredCall[]): ChatMessage[] {
   const lifted: unknown[] = [];
   const messages = calls.map((call): ChatMessage => {
     const { text, media } = splitOutput(call.output);
-    lifted.push(...media);
+    for (const part of media) lifted.push(part);
     const content = text === '' && media.length > 0 ? '(The output is attached in the next message.)' : text;
     return { role: 'tool', tool_call_id: call.id, content };
   });
@@ -240,7 +241,7 @@ function soleText(parts: readonly unknown[]): string | undefined {
 }
 
 function plainText(part: Fields): string {
-  return String(part.text ?? part.refusal ?? '');
+  return plainTextOf(part.text ?? part.refusal);
 }
 
 function chatPart(part: Fields): Fields {
