@@ -8,7 +8,8 @@ export interface HostileBody {
   /** Such as `POST /responses: zeros in tools`. */
   readonly name: string;
   readonly endpoint: EndpointName;
-  readonly text: string;
+  /** Made when it is asked for. */
+  readonly text: () => string;
 }
 
 /** The members that fill so many bytes, each by its number; joined once, so that making them is cheap. */
@@ -207,11 +208,11 @@ export const ENDPOINTS = {
 /** The name of an endpoint, as `METHOD /path`. */
 export type EndpointName = keyof typeof ENDPOINTS;
 
-/** Every body of about so many bytes; made when it is asked for. */
+/** Every body of about so many bytes. */
 export function* hostileBodies(endpoint: EndpointName, bytes: number): Generator<HostileBody> {
   for (const [place, shapes] of Object.entries(ENDPOINTS[endpoint]) as [string, readonly ShapeName[]][])
     for (const shape of shapes)
-      yield { name: `${endpoint}: ${shape} in ${place}`, endpoint, text: place.replace('@', () => SHAPES[shape](bytes)) };
+      yield { name: `${endpoint}: ${shape} in ${place}`, endpoint, text: () => place.replace('@', () => SHAPES[shape](bytes)) };
 }
 
 /** The milliseconds of processor time that it takes, and what comes of it. */

@@ -35,15 +35,15 @@ function wholeItem(fields: Fields, seed: string, index: number): Item {
   const type = itemType(fields);
   const prefix = (Object.hasOwn(ID_PREFIX, type) && ID_PREFIX[type]) || 'item';
   const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(prefix, seed, index);
-  const item: Item = withFields(fields, { type, id });
-  const status = item.status ?? 'completed';
-  if (type === 'message') return withFields(item, { status, content: partsOf(item) });
-  if (type === 'additional_tools' && Array.isArray(item.tools))
-    return { ...item, tools: additionalTools([item]).map(withoutSecrets) };
-  return type.endsWith('_output') ? withFields(item, { status }) : item;
+  const status = fields.status ?? 'completed';
+  // One copy for each item: there may be 100,000.
+  if (type === 'message') return withFields(fields, { type, id, status, content: partsOf(fields) });
+  if (type === 'additional_tools' && Array.isArray(fields.tools))
+    return { ...fields, type, id, tools: additionalTools([fields]).map(withoutSecrets) };
+  return withFields(fields, type.endsWith('_output') ? { type, id, status } : { type, id });
 }
 
-function partsOf({ role, content }: Item): unknown {
+function partsOf({ role, content }: Fields): unknown {
   if (typeof content !== 'string') return content ?? [];
   return role === 'assistant'
     ? [{ type: 'output_text', text: content, annotations: [], logprobs: [] }]

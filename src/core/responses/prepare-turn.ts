@@ -25,6 +25,7 @@ import type { Turn } from '../turn/run-turn.ts';
 import type { TurnPlan } from '../turn/state.ts';
 import { type PreparedRequest, prepareRequest } from './prepare-request.ts';
 import { endedResource, startedResource } from './resource.ts';
+import { noteUnknownFields } from './unknown-fields.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -54,6 +55,8 @@ export async function prepareTurn(
   const { scope, requestId } = given;
   const note = noteOf(given, settings);
   const checked = validateCreate(given.body, bringLimits(given, limits));
+  // The cast: the body has just been checked.
+  noteUnknownFields(given.body as Fields, note);
   const prepared = await prepareRequest({ ...given, signal }, checked, settings);
   const { call, body, history, seed, input, conversation, offer, brought, tools, request, answers } = prepared;
   const { previous } = history;

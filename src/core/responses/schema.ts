@@ -1,13 +1,12 @@
-/**
- * The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest tolerated. What is
- * checked is read from the body itself, so no schema copies fields that it does not name: there may be millions.
- */
+/** The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest tolerated. */
 import { z } from 'zod';
 import { fields, list, listOf, textPairs } from '../schema-kinds.ts';
 
 /** At OpenAI. */
 const METADATA = { pairs: 16, keyLength: 64, valueLength: 512 };
 const MAX_MANAGEMENT = 16;
+
+// No schema copies fields that it does not name, of which there may be millions: `object`, never `looseObject`.
 
 const text = z.string();
 const optionalText = text.nullish();
