@@ -66,8 +66,7 @@ export function bodyFields(
 
 /** What of the limit is left behind the value's members; negative where it was passed. */
 function valuesBelow(value: object, limit: number, depth: number): number {
-  if (depth > MAX_DEPTH)
-    throw new ApiError('invalid_value', `The request is nested deeper than ${MAX_DEPTH} levels.`);
+  if (depth > MAX_DEPTH) throw new ApiError('invalid_value', `The request is nested deeper than ${MAX_DEPTH} levels.`);
   return Array.isArray(value) ? membersBelow(value, limit, depth) : fieldsBelow(value, limit, depth);
 }
 
@@ -84,7 +83,8 @@ function fieldsBelow(fields: object, limit: number, depth: number): number {
   let left = limit;
   // `for in` makes no list of what it walks, unlike `Object.entries`: this runs for every request.
   for (const key in fields) {
-    if (key === '__proto__') throw new ApiError('invalid_value', "Invalid key '__proto__': no field may have this name.");
+    if (key === '__proto__')
+      throw new ApiError('invalid_value', "Invalid key '__proto__': no field may have this name.");
     left -= 1;
     if (left < 0) return left;
     const value = (fields as Readonly<Record<string, unknown>>)[key];

@@ -1,5 +1,9 @@
 /** JSON that is cheap to send and meant to be dear to read: shapes of values, and the places of each body that they can stand in. */
 
+import { toChatBody } from '../../src/core/upstream/chat-body.ts';
+import type { Upstream } from '../../src/core/upstream/upstream.ts';
+import { type CoreOptions, memoryStore } from '../../src/index.ts';
+
 /** Makes the text of one JSON value of about so many bytes. */
 type Shape = (bytes: number) => string;
 
@@ -68,7 +72,9 @@ export const SHAPES = {
       ? `{"type":"function_call","call_id":"c${half}","name":"f","arguments":"{}"}`
       : `{"type":"function_call_output","call_id":"c${half}","output":"a"}`;
   }),
-  'calls without outputs': many((index) => `{"type":"function_call","call_id":"c${index}","name":"f","arguments":"{}"}`),
+  'calls without outputs': many(
+    (index) => `{"type":"function_call","call_id":"c${index}","name":"f","arguments":"{}"}`,
+  ),
   'outputs without calls': many((index) => `{"type":"function_call_output","call_id":"c${index}","output":"a"}`),
   'outputs that bring their calls': many(
     (index) => `{"type":"function_call_output","call_id":"c${index}","name":"f","output":"a"}`,
@@ -87,7 +93,9 @@ export const SHAPES = {
       : `{"role":"tool","tool_call_id":"c${half}","content":"a"}`;
   }),
   'results without calls': many((index) => `{"role":"tool","tool_call_id":"c${index}","content":"a"}`),
-  'calls of one message': many((index) => `{"id":"c${index}","type":"function","function":{"name":"f","arguments":"{}"}}`),
+  'calls of one message': many(
+    (index) => `{"id":"c${index}","type":"function","function":{"name":"f","arguments":"{}"}}`,
+  ),
   tools: many((index) => `{"type":"function","name":"f${index}"}`),
   'chat tools': many((index) => `{"type":"function","function":{"name":"f${index}"}}`),
   'tools of one name': many(() => '{"type":"function","name":"f"}'),
@@ -168,13 +176,7 @@ const RESPONSE_PLACES: Places = {
   '{"model":"m","input":"a","x":@}': ANY,
 };
 const CHAT_PLACES: Places = {
-  '{"model":"m","messages":@}': [
-    ...ANY,
-    'messages',
-    'answers of the model',
-    'chat calls',
-    'results without calls',
-  ],
+  '{"model":"m","messages":@}': [...ANY, 'messages', 'answers of the model', 'chat calls', 'results without calls'],
   '{"model":"m","messages":[{"role":"user","content":@}]}': [...LIST, 'chat parts', 'one string of commas'],
   '{"model":"m","messages":[{"role":"assistant","content":"a","tool_calls":@}]}': [...LIST, 'calls of one message'],
   '{"model":"m","messages":[{"role":"user","content":"a","x":@}]}': ANY,
@@ -212,13 +214,69 @@ export type EndpointName = keyof typeof ENDPOINTS;
 export function* hostileBodies(endpoint: EndpointName, bytes: number): Generator<HostileBody> {
   for (const [place, shapes] of Object.entries(ENDPOINTS[endpoint]) as [string, readonly ShapeName[]][])
     for (const shape of shapes)
-      yield { name: `${endpoint}: ${shape} in ${place}`, endpoint, text: () => place.replace('@', () => SHAPES[shape](bytes)) };
+      yield {
+        name: `${endpoint}: ${shape} in ${place}`,
+        endpoint,
+        text: () => place.replace('@', () => SHAPES[shape](bytes)),
+      };
 }
 
 /** The milliseconds of processor time that it takes, and what comes of it. */
-export async function processorTime<Value>(run: () => Value): Promise<{ readonly ms: number; readonly value: Awaited<Value> }> {
+export async function processorTime<Value>(
+  run: () => Value,
+): Promise<{ readonly ms: number; readonly value: Awaited<Value> }> {
   const start = process.cpuUsage();
   const value = await run();
   const { user, system } = process.cpuUsage(start);
   return { ms: (user + system) / 1000, value };
+}
+
+/** Parsing may be repeated so often. */
+const TIMES = 10;
+/** A valid item gets an id, is copied, written for the model and kept, however little it says. */
+const MS_PER_ITEM = 0.012;
+/** Sockets, timers and the collection of garbage that others have left. */
+const SPARE_MS = 80;
+
+/** The milliseconds of processor time that a request with this body may take. */
+export async function allowedTime(text: string): Promise<number> {
+  const runs = [await processorTime(() => JSON.parse(text)), await processorTime(() => JSON.parse(text))];
+  const { input, messages } = runs[0]?.value ?? {};
+  const items = [input, messages].flatMap((list) => (Array.isArray(list) ? [list.length] : []))[0] ?? 0;
+  return TIMES * Math.min(...runs.map(({ ms }) => ms)) + MS_PER_ITEM * Math.min(items, 100_000) + SPARE_MS;
+}
+
+const NO_NOTES = () => {};
+const WIRE = {
+  systemMessages: 'keep',
+  developerRole: 'system',
+  reasoningReplay: true,
+  maxTokensField: 'max_tokens',
+} as const;
+const COMPLETION = {
+  id: 'chatcmpl_1',
+  object: 'chat.completion',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }],
+};
+
+/** A model without a server: it writes each request for the wire, and drops it. It calls the tool `call` where there is one. */
+export const silentModel: Upstream = {
+  name: 'silent',
+  async *stream(request) {
+    JSON.stringify(toChatBody(request, WIRE, NO_NOTES));
+    const calls = request.tools.some(({ name }) => name === 'call');
+    if (calls) yield [{ type: 'tool-call-delta', call: 0, id: 'call_1', name: 'call', arguments: '{}' }];
+    yield [{ type: 'text-delta', text: 'Hi.' }];
+    yield [{ type: 'finish', reason: 'stop' }];
+  },
+  async *chat(body) {
+    JSON.stringify(body);
+    yield { whole: true, data: [JSON.stringify(COMPLETION)] };
+  },
+};
+
+/** What the attacked servers have in common. */
+export function attackedOptions(): CoreOptions {
+  // A tokenizer takes its own time, which it bounds itself.
+  return { upstream: silentModel, store: memoryStore(), tokens: { count: (text) => text.length } };
 }

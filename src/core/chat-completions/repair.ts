@@ -178,9 +178,11 @@ function takeResult(entry: Entry, slots: OpenSlots, found: Found): void {
   const { tool_call_id: id } = message;
   const slot = slots.find(id);
   if (!slot) return found('orphan_output', index, `no tool call with the id ${quotedId(id ?? '')} stands before it.`);
-  if (slot.result) return found('duplicate_output', index, `the tool call ${quotedId(slot.id)} has its result already.`);
+  if (slot.result)
+    return found('duplicate_output', index, `the tool call ${quotedId(slot.id)} has its result already.`);
   if (!id) found('missing_id', index, 'it has no tool_call_id.');
-  if (!slots.isLatest(slot)) found('misplaced_output', index, `it must stand right behind the tool call ${quotedId(id)}.`);
+  if (!slots.isLatest(slot))
+    found('misplaced_output', index, `it must stand right behind the tool call ${quotedId(id)}.`);
   slot.result = id ? entry : { index, message: { ...message, tool_call_id: slot.id } };
 }
 

@@ -44,7 +44,9 @@ export async function appendItems(store: ResponseStore, key: ResponseKey, items:
 
 /** OpenAI's words for it. */
 export function conversationNotFound(id: string): ApiError {
-  return new ApiError('conversation_not_found', `Conversation with id ${quotedId(id)} not found.`, { param: 'conversation' });
+  return new ApiError('conversation_not_found', `Conversation with id ${quotedId(id)} not found.`, {
+    param: 'conversation',
+  });
 }
 
 /** The id in a request's `conversation`, which is the id itself or an object that holds it. */

@@ -93,7 +93,10 @@ export async function resolveReferences(
     if (stored) resolved.push(stored);
     else if (!isReference(item)) resolved.push(item);
     else
-      note({ code: 'reference_skipped', message: `No item with id ${quotedId(item.id)} is known; the reference is skipped.` });
+      note({
+        code: 'reference_skipped',
+        message: `No item with id ${quotedId(item.id)} is known; the reference is skipped.`,
+      });
   }
   return resolved;
 }
@@ -109,11 +112,7 @@ function isReference({ type }: Item): boolean {
 }
 
 /** Finds items by their ids; each response that holds some is asked for once, and no more than `limit` of them. */
-function itemFinder(
-  store: ResponseStore,
-  scope: string,
-  limit: number,
-): (itemId: string) => Promise<Item | undefined> {
+function itemFinder(store: ResponseStore, scope: string, limit: number): (itemId: string) => Promise<Item | undefined> {
   const found = new Map<string, Promise<ReadonlyMap<unknown, Item>>>();
   return async (itemId) => {
     const id = responseIdOfItem(itemId);

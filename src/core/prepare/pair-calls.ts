@@ -71,7 +71,9 @@ function argumentsOf(output: Item): string {
 }
 
 function outputMissing({ call_id: id }: Item): ApiError {
-  return new ApiError('tool_output_missing', `No tool output found for function call ${printedId(id)}.`, { param: 'input' });
+  return new ApiError('tool_output_missing', `No tool output found for function call ${printedId(id)}.`, {
+    param: 'input',
+  });
 }
 
 function callNotFound({ call_id: id }: Item): ApiError {

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { ApiError, type ErrorCode } from '../errors.ts';
 import type { CoreSettings } from '../options.ts';
+import { listOf, textPairs } from '../schema-kinds.ts';
 import type { ProvidedTool } from '../tools/provider.ts';
 import type { RemoteServer } from '../tools/remote-servers.ts';
-import { listOf, textPairs } from '../schema-kinds.ts';
 import { invalid } from './invalid.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

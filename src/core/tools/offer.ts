@@ -239,7 +239,10 @@ function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
     if (type === 'custom_tool_call') return { ...item, name: modelSafe(plainTextOf(name)) };
     if (type === 'code_interpreter_call') return { ...item, name: interpreter };
     if (type !== 'mcp_call') return item;
-    return { ...item, name: names.get(`${plainTextOf(item.server_label)}\0${plainTextOf(name)}`) ?? modelSafe(plainTextOf(name)) };
+    return {
+      ...item,
+      name: names.get(`${plainTextOf(item.server_label)}\0${plainTextOf(name)}`) ?? modelSafe(plainTextOf(name)),
+    };
   });
 }
 
