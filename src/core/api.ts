@@ -6,7 +6,7 @@ import type { ChatSettings } from './chat-completions/prepare-chat.ts';
 import { refusal } from './endpoint.ts';
 import { ApiError, toApiError } from './errors.ts';
 import { requestIdFrom } from './ids.ts';
-import { bodyErrors, isJsonType, readJson } from './json-body.ts';
+import { type BodyLimits, bodyErrors, isJsonType, readJson } from './json-body.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';
 import { checkOptions } from './options-check.ts';
 import type { Reply } from './reply.ts';
@@ -91,11 +91,11 @@ function chatApi(settings: ChatSettings): Api {
 }
 
 function apiOf(settings: CoreSettings, { routes, drain }: ApiRoutes): Api {
-  const { bodyBytes } = settings.limits;
+  const { limits } = settings;
 
   async function answer({ endpoint }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
     const call = callOf(request);
-    const read = await readRest(request, call.headers, params, bodyBytes).catch(toApiError);
+    const read = await readRest(request, call.headers, params, limits).catch(toApiError);
     if (read instanceof ApiError) return refusal(read, settings)(call);
     return endpoint({ ...call, params: read.params, body: read.body });
   }
@@ -131,12 +131,12 @@ function isHeaders(headers: ApiRequest['headers']): headers is Headers {
 }
 
 /** What the path names, and the body where there is one. Throws `ApiError`. */
-async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, limit: number) {
+async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, limits: BodyLimits) {
   const params = Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decoded(value)]));
   if (request.method !== 'POST') return { params, body: undefined };
   const { body, bytes } = request;
   if (!isJsonType(headers.get('content-type'), headers.get('origin'))) throw bodyErrors.otherType();
-  return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limit) : body };
+  return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limits) : body };
 }
 
 function decoded(part: string): string {

@@ -4,6 +4,12 @@
 export interface Limits {
   /** The request body. */
   readonly bodyBytes: number;
+  /** Values of the request body, whatever their kind and however deep they stand. */
+  readonly bodyValues: number;
+  /** Items or messages that one request brings. */
+  readonly inputItems: number;
+  /** Tools that one request brings, those in its input and in namespaces included. */
+  readonly tools: number;
   /** Stored responses that one request may continue. */
   readonly historyTurns: number;
   /** One answer of the store. */
@@ -40,6 +46,9 @@ const MIB = 1024 * 1024;
 
 export const DEFAULT_LIMITS: Limits = {
   bodyBytes: 32 * MIB,
+  bodyValues: 2_000_000,
+  inputItems: 100_000,
+  tools: 4096,
   historyTurns: 1000,
   storeTimeoutMs: 10_000,
   firstByteTimeoutMs: 120_000,

@@ -33,7 +33,7 @@ export function routerKit(owner: string, options: RouterOptions): RouterKit {
   checkOptions(owner, options, { ...coreChecks, scope: isFunction });
   const { scope, ...core } = options;
   const settings = coreSettings(owner, core);
-  const body = readBody(settings.limits.bodyBytes);
+  const body = readBody(settings.limits);
 
   function serve({ routes, drain }: ApiRoutes): DrainableRouter {
     const router = Router();

@@ -3,6 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { errorReplyTo } from '../core/endpoint.ts';
 import { ApiError } from '../core/errors.ts';
 import { ownError } from '../core/host-error.ts';
+import { bodyFields } from '../core/json-shape.ts';
+import { bringLimits, refuseMany } from '../core/prepare/brought.ts';
 import type { Prepare } from '../core/prepare/prepare.ts';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { keepContext, type NodeRequest, nodeCall } from '../node/node-call.ts';
@@ -39,10 +41,12 @@ async function prepared<Req extends NodeRequest>(
   steps: Readonly<Record<Dialect, Prepare>>,
   settings: MiddlewareSettings<Req>,
 ): Promise<void> {
-  const body = await bodyOf(req, settings.limits.bodyBytes);
+  const body = await bodyOf(req, settings.limits);
   const dialect = dialectFor(req, body, settings);
   if (!dialect) return;
   const call = nodeCall(req, res, settings.scope);
+  const limits = bringLimits(call, settings.limits);
+  refuseMany(bodyFields(body, limits), limits);
   const { context, body: next } = await steps[dialect](call, settings);
   if (next !== body) replaceBody(req, next);
   keepContext(res, { ...context, requestId: call.requestId, ...(settings.scope ? { scope: call.scope } : {}) });

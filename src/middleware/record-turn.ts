@@ -53,7 +53,7 @@ async function askedOf<Req extends NodeRequest>(
   res: ServerResponse,
   settings: MiddlewareSettings<Req>,
 ): Promise<Asked | undefined> {
-  const body = await bodyOf(req, settings.limits.bodyBytes);
+  const body = await bodyOf(req, settings.limits);
   const dialect = dialectFor(req, body, settings);
   if (!dialect) return undefined;
   const call = nodeCall(req, res, settings.scope);

@@ -58,7 +58,7 @@ interface Run<Req extends NodeRequest> {
 
 async function run<Req extends NodeRequest>(req: Req, res: ServerResponse, given: Run<Req>): Promise<void> {
   const { handler, settings, pass } = given;
-  const body = await bodyOf(req, settings.limits.bodyBytes);
+  const body = await bodyOf(req, settings.limits);
   if (dialectFor(req, body, settings) !== 'chat-completions') return void (await pass());
   const call = await prepareChatTools(nodeCall(req, res, settings.scope), settings);
   if (call.context?.tools?.offer.size === 0) return void (await pass());

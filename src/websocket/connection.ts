@@ -94,7 +94,7 @@ export function serveConnection(
   socket.on('message', (data, isBinary) => {
     // The cast: this is how ws gives messages where it is not asked for another form.
     const bytes = data as Buffer;
-    take(readMessage(isBinary ? undefined : bytes.toString()), bytes.length);
+    take(readMessage(isBinary ? undefined : bytes, core.limits), bytes.length);
   });
   // What a client does wrong on the wire: ws closes the connection by itself, with the code for it.
   socket.on('error', () => {});

@@ -1,6 +1,6 @@
 /** Reads what a client sends: a request like the body of `POST /responses`, and what only a WebSocket knows. */
-import { ApiError } from '../core/errors.ts';
-import { bodyErrors } from '../core/json-body.ts';
+import { ApiError, toApiError } from '../core/errors.ts';
+import { type BodyLimits, bodyErrors, parseBody } from '../core/json-body.ts';
 import { isRecord } from '../core/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -20,9 +20,9 @@ export interface BadMessage {
   readonly error: ApiError;
 }
 
-/** Reads one frame; undefined stands for a binary one. */
-export function readMessage(text: string | undefined): CreateMessage | BadMessage {
-  const fields = text === undefined ? notText() : parsed(text);
+/** Reads the bytes of one text frame; undefined stands for a binary one. */
+export function readMessage(bytes: Uint8Array | undefined, limits: BodyLimits): CreateMessage | BadMessage {
+  const fields = bytes === undefined ? notText() : parsed(bytes, limits);
   if (fields instanceof ApiError) return { lane: undefined, error: fields };
   const { type, stream_id: lane, generate, stream, stream_options, background, ...body } = fields;
   if (!isLane(lane)) return { lane: undefined, error: wrongLane(lane) };
@@ -35,12 +35,13 @@ function notText(): ApiError {
   return new ApiError('unsupported_media_type', 'A message must be JSON in a text frame.');
 }
 
-function parsed(text: string): Fields | ApiError {
+function parsed(bytes: Uint8Array, limits: BodyLimits): Fields | ApiError {
+  if (bytes.byteLength === 0) return bodyErrors.malformed(undefined);
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseBody(bytes, limits);
     return isRecord(value) ? value : new ApiError('invalid_json', 'A message must be a JSON object.');
-  } catch (cause) {
-    return bodyErrors.malformed(cause);
+  } catch (error) {
+    return toApiError(error);
   }
 }
 

@@ -53,6 +53,9 @@ function twice<Value>(value: Value): readonly Value[] {
 it('[P-10][P-11] every limit has the default that the documentation names', () => {
   expect({ ...DEFAULT_LIMITS, connectTimeoutMs: chatSettings({}).connectTimeoutMs }).toEqual({
     bodyBytes: 33_554_432,
+    bodyValues: 2_000_000,
+    inputItems: 100_000,
+    tools: 4096,
     historyTurns: 1000,
     storeTimeoutMs: 10_000,
     firstByteTimeoutMs: 120_000,

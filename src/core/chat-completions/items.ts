@@ -1,6 +1,6 @@
 /** Reads chat messages as items, and writes items as chat messages: both dialects share what is at rest. */
 import type { Item } from '../items.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, plainTextOf } from '../record.ts';
 import { toChatMessages } from '../upstream/chat-messages.ts';
 import type { ChatBody } from './schema.ts';
 
@@ -61,7 +61,7 @@ function legacyId(index: number): string {
 function textParts(content: unknown): readonly Fields[] {
   if (typeof content === 'string') return content === '' ? [] : [outputText(content)];
   return Array.isArray(content)
-    ? content.filter(isRecord).map((part) => (part.type === 'refusal' ? part : outputText(String(part.text ?? ''))))
+    ? content.filter(isRecord).map((part) => (part.type === 'refusal' ? part : outputText(plainTextOf(part.text))))
     : [];
 }
 
@@ -76,7 +76,7 @@ function callItem({ id, function: called, custom }: Fields): Item {
 }
 
 function inputParts(content: unknown): readonly Fields[] {
-  if (!Array.isArray(content)) return [{ type: 'input_text', text: String(content ?? '') }];
+  if (!Array.isArray(content)) return [{ type: 'input_text', text: plainTextOf(content) }];
   return content.filter(isRecord).map(inputPart);
 }
 

@@ -63,7 +63,7 @@ export async function restoreResults(
   // A few at a time: one body must not be thousands of questions to the store at once.
   for (let from = 0; from < messages.length; from += AT_ONCE) {
     const some = messages.slice(from, from + AT_ONCE).map((message) => withKept(store, scope, message));
-    restored.push(...(await Promise.all(some)).flat());
+    for (const one of await Promise.all(some)) for (const message of one) restored.push(message);
   }
   return restored;
 }

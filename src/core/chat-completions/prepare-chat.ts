@@ -3,6 +3,7 @@ import type { Call } from '../call.ts';
 import { passedHeaders } from '../endpoint.ts';
 import { randomSeed } from '../ids.ts';
 import type { CoreSettings } from '../options.ts';
+import { bringLimits } from '../prepare/brought.ts';
 import { noteOf } from '../prepare/prepare.ts';
 import type { Offer } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
@@ -22,7 +23,7 @@ export type ChatSettings = CoreSettings & { readonly upstream: Upstream & Requir
 /** Throws `ApiError` for what is wrong with the request; `signal` ends the turn. */
 export async function prepareChat(given: Call, settings: ChatSettings, signal: AbortSignal): Promise<ChatTurn> {
   const { upstream, limits } = settings;
-  const checked = validateChat(given.body);
+  const checked = validateChat(given.body, bringLimits(given, limits));
   const withTools = await prepareChatTools({ ...given, body: checked, signal }, settings);
   const offer = withTools.context?.tools?.offer ?? new Map();
   const call = needsStore(checked, offer) ? await prepareChatHistory(withTools, settings) : withTools;

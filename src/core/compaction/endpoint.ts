@@ -6,6 +6,7 @@ import { type RequestInfo, tell } from '../hooks.ts';
 import { outputItemId, responseId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
+import { bringLimits } from '../prepare/brought.ts';
 import { noteOf } from '../prepare/prepare.ts';
 import { validateCreate } from '../prepare/validate.ts';
 import { isRecord } from '../record.ts';
@@ -38,7 +39,8 @@ function askedIn(body: unknown): unknown {
 }
 
 async function compaction(call: Call, settings: CoreSettings): Promise<Fields> {
-  const prepared = await prepareConversation(call, validateCreate(call.body), settings);
+  const checked = validateCreate(call.body, bringLimits(call, settings.limits));
+  const prepared = await prepareConversation(call, checked, settings);
   const createdAt = Date.now();
   const info = infoOf(call, prepared);
   tell(settings.hooks, 'onRequest', info);

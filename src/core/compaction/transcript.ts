@@ -1,7 +1,7 @@
 /** Writes a conversation without tool calls, as a model can be shown it that is offered no tools. */
 import { outputText } from '../code-outputs.ts';
 import type { Item } from '../items.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, plainTextOf } from '../record.ts';
 import { callErrorText } from '../tools/call-error.ts';
 import { CODE_INTERPRETER } from '../tools/names.ts';
 
@@ -54,7 +54,7 @@ function heard(output: unknown): Item {
 }
 
 function isPartList(output: unknown): output is readonly Fields[] {
-  return Array.isArray(output) && output.every((part) => isRecord(part) && String(part.type).startsWith('input_'));
+  return Array.isArray(output) && output.every((part) => isRecord(part) && plainTextOf(part.type).startsWith('input_'));
 }
 
 function textOf(output: unknown): string {

@@ -1,5 +1,6 @@
 /** Conversations as the client knows them, and how a turn finds and extends one. */
 import { ApiError } from '../errors.ts';
+import { isId, quotedId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { isRecord } from '../record.ts';
 import {
@@ -22,7 +23,7 @@ export function conversationsOf({ conversations, name }: ResponseStore): Convers
 /** The conversation. Throws `conversation_not_found`. */
 export async function findConversation(store: ResponseStore, key: ResponseKey): Promise<StoredConversation> {
   const conversations = conversationsOf(store);
-  const found = await fromStore(() => conversations.get(key));
+  const found = isId(key.id) ? await fromStore(() => conversations.get(key)) : undefined;
   if (!found) throw conversationNotFound(key.id);
   return found;
 }
@@ -43,7 +44,9 @@ export async function appendItems(store: ResponseStore, key: ResponseKey, items:
 
 /** OpenAI's words for it. */
 export function conversationNotFound(id: string): ApiError {
-  return new ApiError('conversation_not_found', `Conversation with id '${id}' not found.`, { param: 'conversation' });
+  return new ApiError('conversation_not_found', `Conversation with id ${quotedId(id)} not found.`, {
+    param: 'conversation',
+  });
 }
 
 /** The id in a request's `conversation`, which is the id itself or an object that holds it. */

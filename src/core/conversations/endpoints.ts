@@ -3,8 +3,9 @@ import type { Call } from '../call.ts';
 import { queryShower } from '../code-outputs.ts';
 import { answered, type Endpoint } from '../endpoint.ts';
 import { ApiError } from '../errors.ts';
-import { randomSeed } from '../ids.ts';
+import { isId, quotedId, randomSeed } from '../ids.ts';
 import type { Item } from '../items.ts';
+import type { Limits } from '../limits.ts';
 import type { CoreSettings } from '../options.ts';
 import { jsonReply, type Reply } from '../reply.ts';
 import { page } from '../responses/list.ts';
@@ -23,8 +24,8 @@ import { type ConversationBody, needed, validateConversation } from './schema.ts
 
 /** The routes over these settings. */
 export function conversationRoutes(settings: CoreSettings): readonly Route[] {
-  const on = (handler: (call: Call, store: ResponseStore) => Promise<Reply>): Endpoint =>
-    answered((call) => handler(call, settings.store), settings);
+  const on = (handler: (call: Call, store: ResponseStore, limits: Limits) => Promise<Reply>): Endpoint =>
+    answered((call) => handler(call, settings.store, settings.limits), settings);
   return [
     { method: 'POST', path: '/conversations', endpoint: on(create) },
     { method: 'GET', path: '/conversations/:id', endpoint: on(retrieve) },
@@ -37,9 +38,9 @@ export function conversationRoutes(settings: CoreSettings): readonly Route[] {
   ];
 }
 
-async function create({ body, scope }: Call, store: ResponseStore): Promise<Reply> {
+async function create({ body, scope }: Call, store: ResponseStore, limits: Limits): Promise<Reply> {
   const conversations = conversationsOf(store);
-  const checked = validateConversation(body);
+  const checked = validateConversation(body, limits);
   const items = wholeItems(checked, []);
   const conversation = { scope, id: `conv_${randomSeed()}`, createdAt: Date.now(), metadata: checked.metadata };
   await fromStore(() => conversations.put(conversation));
@@ -51,8 +52,8 @@ async function retrieve(call: Call, store: ResponseStore): Promise<Reply> {
   return jsonReply(conversationResource(await findConversation(store, keyOf(call))));
 }
 
-async function update(call: Call, store: ResponseStore): Promise<Reply> {
-  const { metadata } = needed(call.body, 'metadata');
+async function update(call: Call, store: ResponseStore, limits: Limits): Promise<Reply> {
+  const { metadata } = needed(call.body, 'metadata', limits);
   const changed = { ...(await findConversation(store, keyOf(call))), metadata };
   await fromStore(() => conversationsOf(store).put(changed));
   return jsonReply(conversationResource(changed));
@@ -60,13 +61,13 @@ async function update(call: Call, store: ResponseStore): Promise<Reply> {
 
 async function remove(call: Call, store: ResponseStore): Promise<Reply> {
   const key = keyOf(call);
-  if (!(await fromStore(() => conversationsOf(store).delete(key)))) throw conversationNotFound(key.id);
+  if (!isId(key.id) || !(await fromStore(() => conversationsOf(store).delete(key)))) throw conversationNotFound(key.id);
   return jsonReply({ id: key.id, object: 'conversation.deleted', deleted: true });
 }
 
-async function addItems(call: Call, store: ResponseStore): Promise<Reply> {
+async function addItems(call: Call, store: ResponseStore, limits: Limits): Promise<Reply> {
   const key = keyOf(call);
-  const items = wholeItems(needed(call.body, 'items'), await conversationItems(store, key));
+  const items = wholeItems(needed(call.body, 'items', limits), await conversationItems(store, key));
   await appendItems(store, key, items);
   return jsonReply(page(items, { order: 'asc' }, queryShower(call.query)));
 }
@@ -86,7 +87,7 @@ async function removeItem(call: Call, store: ResponseStore): Promise<Reply> {
   const key = keyOf(call);
   const conversation = await findConversation(store, key);
   const id = itemIdOf(call);
-  if (!(await fromStore(() => conversationsOf(store).removeItem(key, id)))) throw itemNotFound(id);
+  if (!isId(id) || !(await fromStore(() => conversationsOf(store).removeItem(key, id)))) throw itemNotFound(id);
   return jsonReply(conversationResource(conversation));
 }
 
@@ -99,7 +100,7 @@ function itemIdOf({ params }: Call): string {
 }
 
 function itemNotFound(id: string): ApiError {
-  return new ApiError('item_not_found', `No item found with id '${id}'.`, { param: 'item_id' });
+  return new ApiError('item_not_found', `No item found with id ${quotedId(id)}.`, { param: 'item_id' });
 }
 
 /** The new items, each whole. Throws where one stands in the conversation already, or twice in the request. */
@@ -114,7 +115,7 @@ function wholeItems({ items }: ConversationBody, known: readonly Item[]): readon
 }
 
 function alreadyThere(id: string): ApiError {
-  return new ApiError('item_already_in_conversation', `Item with id '${id}' is already in the conversation.`, {
+  return new ApiError('item_already_in_conversation', `Item with id ${quotedId(id)} is already in the conversation.`, {
     param: 'items',
   });
 }

@@ -1,6 +1,6 @@
 /** Finds what a request refers to: the turns that it continues, and single items by their id. */
 import { ApiError } from '../errors.ts';
-import { isResponseId, responseIdOfItem } from '../ids.ts';
+import { isResponseId, quotedId, responseIdOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { Note } from '../note.ts';
 import { chainOf, fromStore, isRunning, type ResponseKey, type ResponseStore, type StoredResponse } from '../store.ts';
@@ -52,12 +52,12 @@ function hasFailed({ resource: { status } }: StoredResponse): boolean {
 }
 
 function notFound(id: string): ApiError {
-  const message = `Previous response with id '${id}' not found.`;
+  const message = `Previous response with id ${quotedId(id)} not found.`;
   return new ApiError('previous_response_not_found', message, { param: 'previous_response_id' });
 }
 
 function inProgress(id: string): ApiError {
-  const message = `Previous response with id '${id}' is still in progress.`;
+  const message = `Previous response with id ${quotedId(id)} is still in progress.`;
   return new ApiError('response_in_progress', message, { param: 'previous_response_id' });
 }
 
@@ -68,7 +68,8 @@ function tooLong(limit: number): ApiError {
 
 /**
  * The input with every `item_reference` replaced by its item, and every hosted call whose result the client lost by the
- * stored one, from the history or the store. References to unknown items are noted and left out.
+ * stored one, from the history or the store. References to unknown items are noted and left out. Throws `history_too_long`
+ * where they lead to more than `limit` responses.
  */
 export async function resolveReferences(
   store: ResponseStore,
@@ -76,10 +77,11 @@ export async function resolveReferences(
   input: readonly Item[],
   history: readonly Item[],
   note: (note: Note) => void,
+  limit = Number.POSITIVE_INFINITY,
 ): Promise<readonly Item[]> {
   if (!input.some(needsStored)) return input;
   const known = new Map(history.map((item) => [item.id, item]));
-  const find = itemFinder(store, scope);
+  const find = itemFinder(store, scope, limit);
   const referredTo = async ({ id }: Item): Promise<Item | undefined> => {
     const earlier = known.get(id);
     // A copy: the item is said again here, and whoever tells the client's own from the history goes by identity.
@@ -91,7 +93,10 @@ export async function resolveReferences(
     if (stored) resolved.push(stored);
     else if (!isReference(item)) resolved.push(item);
     else
-      note({ code: 'reference_skipped', message: `No item with id '${item.id}' is known; the reference is skipped.` });
+      note({
+        code: 'reference_skipped',
+        message: `No item with id ${quotedId(item.id)} is known; the reference is skipped.`,
+      });
   }
   return resolved;
 }
@@ -106,16 +111,22 @@ function isReference({ type }: Item): boolean {
   return type === 'item_reference';
 }
 
-/** Finds items by their ids; each response that holds some is asked for once. */
-function itemFinder(store: ResponseStore, scope: string): (itemId: string) => Promise<Item | undefined> {
+/** Finds items by their ids; each response that holds some is asked for once, and no more than `limit` of them. */
+function itemFinder(store: ResponseStore, scope: string, limit: number): (itemId: string) => Promise<Item | undefined> {
   const found = new Map<string, Promise<ReadonlyMap<unknown, Item>>>();
   return async (itemId) => {
     const id = responseIdOfItem(itemId);
     if (id === undefined) return undefined;
+    if (!found.has(id) && found.size >= limit) throw tooScattered(limit);
     const items = found.get(id) ?? itemsOf(store, { scope, id });
     found.set(id, items);
     return (await items).get(itemId);
   };
+}
+
+function tooScattered(limit: number): ApiError {
+  const message = `The input refers to items of more than the ${limit} responses that this server looks into.`;
+  return new ApiError('history_too_long', message, { param: 'input' });
 }
 
 async function itemsOf(store: ResponseStore, key: ResponseKey): Promise<ReadonlyMap<unknown, Item>> {

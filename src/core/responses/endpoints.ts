@@ -10,7 +10,7 @@ import { conversationRoutes } from '../conversations/endpoints.ts';
 import { DIALECTS } from '../dialects/dialects.ts';
 import { answered, type Endpoint, modelsEndpoint } from '../endpoint.ts';
 import { ApiError } from '../errors.ts';
-import { isResponseId } from '../ids.ts';
+import { isResponseId, quotedId } from '../ids.ts';
 import { type CoreSettings, settingsFor } from '../options.ts';
 import { jsonReply } from '../reply.ts';
 import type { Route } from '../routes.ts';
@@ -90,7 +90,7 @@ function responseIdIn({ params }: Call): string {
 }
 
 function notFound(id: string): ApiError {
-  return new ApiError('response_not_found', `Response with id '${id}' not found.`, { param: 'response_id' });
+  return new ApiError('response_not_found', `Response with id ${quotedId(id)} not found.`, { param: 'response_id' });
 }
 
 function shown({ query }: Call, response: StoredResponse) {

@@ -1,6 +1,7 @@
 /** OpenAI's paged lists: `limit`, `order`, `after`, `before`. */
 import { queryShower } from '../code-outputs.ts';
 import { ApiError } from '../errors.ts';
+import { quotedId } from '../ids.ts';
 import type { Item } from '../items.ts';
 
 const DEFAULT_LIMIT = 20;
@@ -42,5 +43,5 @@ function orderOf(value: unknown): 'asc' | 'desc' {
 function indexOf(items: readonly Item[], id: unknown, param: string): number {
   const index = items.findIndex((item) => item.id === id);
   if (index >= 0) return index;
-  throw new ApiError('item_not_found', `No item found with id '${String(id)}'.`, { param });
+  throw new ApiError('item_not_found', `No item found with id ${quotedId(id)}.`, { param });
 }

@@ -26,7 +26,7 @@ export async function prepareHistory(call: Call, settings: PrepareSettings): Pro
     ? { items: await conversationItems(store, { scope, id: conversation }), previous: undefined }
     : await loadHistory(store, scope, idIn(body), limits.historyTurns);
   const own = ownItems(body.input);
-  const input = await resolveReferences(store, scope, own, history.items, noteOf(call, settings));
+  const input = await resolveReferences(store, scope, own, history.items, noteOf(call, settings), limits.historyTurns);
   const found = { previous: history.previous, loaded: history.items, conversation };
   const next = Object.assign({}, context, { history: found });
   if (!history.previous && !conversation)

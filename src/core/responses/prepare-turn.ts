@@ -10,6 +10,7 @@ import type { RequestInfo } from '../hooks.ts';
 import { responseId } from '../ids.ts';
 import type { Item, OutputItem } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
+import { bringLimits } from '../prepare/brought.ts';
 import type { LoadedHistory } from '../prepare/context.ts';
 import { heartbeatOf, noteOf } from '../prepare/prepare.ts';
 import { validateCreate } from '../prepare/validate.ts';
@@ -27,6 +28,7 @@ import type { TurnPlan } from '../turn/state.ts';
 import { type PreparedRequest, prepareRequest } from './prepare-request.ts';
 import { endedResource, startedResource } from './resource.ts';
 import type { CreateBody } from './schema.ts';
+import { noteUnknownFields } from './unknown-fields.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -55,7 +57,9 @@ export async function prepareTurn(
   const heartbeat = heartbeatOf(given, settings);
   const { scope, requestId } = given;
   const note = noteOf(given, settings);
-  const checked = keepable(validateCreate(given.body), given);
+  const checked = keepable(validateCreate(given.body, bringLimits(given, limits)), given);
+  // The cast: the body has just been checked.
+  noteUnknownFields(given.body as Fields, note);
   const prepared = await prepareRequest({ ...given, signal }, checked, settings);
   const { call, body, history, seed, input, conversation, offer, brought, tools, request, answers } = prepared;
   const { previous } = history;

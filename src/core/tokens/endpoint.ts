@@ -1,6 +1,7 @@
 /** `POST /responses/input_tokens`: what a request would cost before its answer. */
 import type { Call } from '../call.ts';
 import type { CoreSettings } from '../options.ts';
+import { bringLimits } from '../prepare/brought.ts';
 import { validateCreate } from '../prepare/validate.ts';
 import { isRecord } from '../record.ts';
 import { jsonReply, type Reply } from '../reply.ts';
@@ -12,7 +13,8 @@ const NO_MODEL = 'unknown';
 /** Counts what the model would be told, history and tools included. Throws `ApiError` as `POST /responses` does. */
 export async function countInputTokens(call: Call, settings: CoreSettings): Promise<Reply> {
   const body = wholeBody(call.body);
-  const { request } = await prepareRequest({ ...call, body }, validateCreate(body), settings);
+  const checked = validateCreate(body, bringLimits(call, settings.limits));
+  const { request } = await prepareRequest({ ...call, body }, checked, settings);
   return jsonReply({ object: 'response.input_tokens', input_tokens: await settings.countTokens(request) });
 }
 

@@ -1,6 +1,7 @@
 /** Which of the server's own tools the model is offered in one turn, and under which names. */
 import type { Item, ListedTool } from '../items.ts';
 import type { Note } from '../note.ts';
+import { plainTextOf } from '../record.ts';
 import type { ToolOwner } from '../turn/state.ts';
 import { untilAborted } from '../until-aborted.ts';
 import type { ToolDefinition } from '../upstream/upstream.ts';
@@ -229,7 +230,7 @@ function withoutUnanswered(items: readonly Item[], offer: Offer): readonly Item[
   const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
   return items.filter(
     ({ type, name, namespace, call_id: id }) =>
-      type !== 'function_call' || namespace !== undefined || !offer.has(String(name)) || answered.has(id),
+      type !== 'function_call' || namespace !== undefined || !offer.has(plainTextOf(name)) || answered.has(id),
   );
 }
 
@@ -238,11 +239,14 @@ function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
   const [interpreter = CODE_INTERPRETER] = namesServing(offer, CODE_INTERPRETER);
   return items.map((item) => {
     const { type, name, namespace } = item;
-    if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, String(name)) };
-    if (type === 'custom_tool_call') return { ...item, name: modelSafe(String(name)) };
+    if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, plainTextOf(name)) };
+    if (type === 'custom_tool_call') return { ...item, name: modelSafe(plainTextOf(name)) };
     if (type === 'code_interpreter_call') return { ...item, name: interpreter };
     if (type !== 'mcp_call') return item;
-    return { ...item, name: names.get(`${item.server_label}\0${name}`) ?? modelSafe(String(name)) };
+    return {
+      ...item,
+      name: names.get(`${plainTextOf(item.server_label)}\0${plainTextOf(name)}`) ?? modelSafe(plainTextOf(name)),
+    };
   });
 }
 

@@ -1,6 +1,6 @@
 /** Settles where the code of a request runs, before its turn begins. */
 import { ApiError } from '../errors.ts';
-import { containerId, responseIdOfContainer } from '../ids.ts';
+import { containerId, quotedId, responseIdOfContainer } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { isRecord } from '../record.ts';
 import { fromStore, type ResponseStore } from '../store.ts';
@@ -77,5 +77,5 @@ async function foundContainer(
   const responseId = responseIdOfContainer(id);
   const response = responseId && (await fromStore(() => store.get({ scope, id: responseId })));
   if (response) return id;
-  throw new ApiError('container_not_found', `Container with id '${id}' not found.`, { param: 'tools' });
+  throw new ApiError('container_not_found', `Container with id ${quotedId(id)} not found.`, { param: 'tools' });
 }

@@ -84,7 +84,8 @@ class Decoder implements ChatDecoder {
     if (!this.calls?.waiting()) return;
     const said = events.splice(told);
     this.calls.settle(events);
-    events.push(...said);
+    // A loop: a model server may say more at once than a function takes arguments.
+    for (const event of said) events.push(event);
   }
 
   private takeCalls(entries: readonly unknown[], events: ModelEvent[]): void {
@@ -134,7 +135,7 @@ function takeContent(content: unknown, logprobs: unknown, tags: ThinkTags | unde
 /** Mistral's content is a list of text and thinking parts. */
 function takePart(part: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
   if (!isRecord(part)) return;
-  if (part.type === 'thinking') events.push(...thinkingOf(part.thinking));
+  if (part.type === 'thinking') for (const event of thinkingOf(part.thinking)) events.push(event);
   else if (typeof part.text === 'string') takeText(part.text, '', tags, events);
 }
 

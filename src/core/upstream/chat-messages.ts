@@ -3,7 +3,7 @@ import { outputText } from '../code-outputs.ts';
 import { modelCallOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { pairCalls } from '../prepare/pair-calls.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, plainTextOf } from '../record.ts';
 import { callErrorText } from '../tools/call-error.ts';
 import { CODE_INTERPRETER } from '../tools/names.ts';
 import type { ModelRequest } from './upstream.ts';
@@ -57,7 +57,8 @@ export function toChatMessages(
 
   const flush = () => {
     if (isEmpty(draft)) return;
-    messages.push(...assistantMessages(draft, options));
+    // A loop: one answer may hold more calls than a function takes arguments.
+    for (const message of assistantMessages(draft, options)) messages.push(message);
     draft = emptyDraft();
   };
 
@@ -245,7 +246,7 @@ function soleText(parts: readonly unknown[]): string | undefined {
 }
 
 function plainText(part: Fields): string {
-  return String(part.text ?? part.refusal ?? '');
+  return plainTextOf(part.text ?? part.refusal);
 }
 
 function chatPart(part: Fields): Fields {

@@ -93,7 +93,7 @@ function addSaid(draft: Draft, item: Item): boolean {
   if (item.type !== 'message') return false;
   if (item.role === 'assistant') addAssistants(draft, item, blocksOf(item.content));
   else if (item.role === 'user') addUsers(draft, blocksOf(item.content));
-  else draft.system.push(...blocksOf(item.content).filter(({ type }) => type === 'text'));
+  else for (const block of blocksOf(item.content)) if (block.type === 'text') draft.system.push(block);
   return true;
 }
 
@@ -134,7 +134,7 @@ function add({ messages }: Draft, role: Message['role'], blocks: readonly Block[
 function addTo(messages: OpenMessage[], role: Message['role'], blocks: readonly Block[]): void {
   if (blocks.length === 0) return;
   const last = messages.at(-1);
-  if (last?.role === role) last.content.push(...blocks);
+  if (last?.role === role) for (const block of blocks) last.content.push(block);
   else messages.push({ role, content: [...blocks] });
 }
 

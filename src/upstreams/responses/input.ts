@@ -2,7 +2,7 @@
 import { modelCallOfItem } from '../../core/ids.ts';
 import type { Item } from '../../core/items.ts';
 import { pairCalls } from '../../core/prepare/pair-calls.ts';
-import { isRecord } from '../../core/record.ts';
+import { isRecord, plainTextOf } from '../../core/record.ts';
 import { type AnsweredCall, answeredCall, SILENT_TYPES } from '../../core/upstream/chat-messages.ts';
 import type { ModelRequest } from '../../core/upstream/upstream.ts';
 import { sealOf } from '../seal.ts';
@@ -77,7 +77,7 @@ function textOf(content: unknown): unknown {
   if (!Array.isArray(content)) return content ?? '';
   return content
     .filter(isRecord)
-    .map(({ text, refusal }) => String(text ?? refusal ?? ''))
+    .map(({ text, refusal }) => plainTextOf(text ?? refusal))
     .join('');
 }
 
