@@ -107,24 +107,25 @@ function unforced(choice: unknown): unknown {
 
 /** One output for each open call, by its call id or its item's. Throws, naming the ids that do not fit. */
 function outputItems(outputs: readonly Output[], calls: readonly Fields[]): readonly Fields[] {
+  const open = new Map(calls.flatMap((call) => [call.id, call.call_id].map((id) => [id, call])));
   const items = outputs.map((each) => {
     const id = each.tool_call_id ?? each.call_id;
-    return { id, call: calls.find((open) => open.call_id === id || open.id === id), output: textOf(each.output) };
+    return { id, call: open.get(id), output: textOf(each.output) };
   });
   refuse(
     'No open tool call with the id',
     items.filter(({ call }) => !call).map(({ id }) => id),
   );
-  const answered = items.map(({ call }) => call);
-  const again = items.filter(({ call }, index) => answered.indexOf(call) !== index);
+  const answered = new Set<Fields | undefined>();
+  const again = items.filter(({ call }) => answered.has(call) || !answered.add(call));
   refuse(
     'More than one tool output for function call',
     again.map(({ id }) => id),
   );
-  const missing = calls.filter((open) => !answered.includes(open));
+  const missing = calls.filter((call) => !answered.has(call));
   refuse(
     'No tool output found for function call',
-    missing.map((open) => open.call_id),
+    missing.map((call) => call.call_id),
   );
   return items.map(({ call, output }) => ({ type: `${call?.type}_output`, call_id: call?.call_id, output }));
 }

@@ -172,7 +172,9 @@ export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyM
   const lists = new Map<string, ListedTool[]>();
   for (const { tool } of offer.values()) {
     if (known.has(tool.server) || tool.requestedBy !== undefined) continue;
-    lists.set(tool.server, [...(lists.get(tool.server) ?? []), listedTool(tool)]);
+    const list = lists.get(tool.server);
+    if (list) list.push(listedTool(tool));
+    else lists.set(tool.server, [listedTool(tool)]);
   }
   return lists;
 }

@@ -35,7 +35,10 @@ export class SharedList<Member> implements Iterable<Member> {
   /** The members from this place on. */
   from(index: number): readonly Member[] {
     const place = Math.floor(index / BLOCK);
-    return this.blocks.slice(place).flat().slice(index - place * BLOCK);
+    return this.blocks
+      .slice(place)
+      .flat()
+      .slice(index - place * BLOCK);
   }
 
   [Symbol.iterator](): Iterator<Member> {

@@ -2,15 +2,12 @@
 import { grow, wholeText } from '../grown-text.ts';
 import { outputItemId } from '../ids.ts';
 import type { ItemStatus, LogProb, OutputItem, Part, PartType, ReasoningItem, UrlCitation } from '../items.ts';
+import { bytesOfItem } from '../limits.ts';
 import { logProbsIn, logProbsText } from '../log-probs.ts';
 import { SharedList } from './shared-list.ts';
 import type { Draft, OpenPart, Writing } from './state.ts';
 
-/** What an item or a part counts beside what is written in it: without that, a model could open millions of empty ones. */
-const ITEM_BYTES = 256;
-/** The first of them are free: a usual answer counts what is written in it. */
-const FREE_ITEMS = 128;
-/** The same for a citation. */
+/** What a citation counts beside its words. */
 const CITATION_BYTES = 64;
 /** Log probabilities count this part of what they are long: a legitimate answer has two kilobytes of them for each token. */
 const LOGPROBS_SHARE = 8;
@@ -91,7 +88,7 @@ export function announce(draft: Draft, item: OutputItem): void {
 /** Counts an item, a part or a call, whatever is written in it. */
 export function countItem(draft: Draft): void {
   draft.items += 1;
-  if (draft.items > FREE_ITEMS) draft.bytes += ITEM_BYTES;
+  draft.bytes += bytesOfItem(draft.items);
 }
 
 /** Tells of an item's end. */
