@@ -166,7 +166,9 @@ afterAll(() => Promise.all([host.close(), fake.close()]));
 async function secondsOf(path: string, body: Fields, frame: (index: number) => string, count: number): Promise<number> {
   const said = Array.from({ length: count }, (_, index) => frame(index)).join('');
   const end = chatChunk({}, { finish_reason: 'stop' });
-  fake.reply({ body: said + end + 'data: [DONE]\n\n' }, { body: chatChunk({ content: 'Hi' }) + end });
+  let rounds = 0;
+  const first = { body: `${said}${end}data: [DONE]\n\n` };
+  fake.reply(() => (rounds++ === 0 ? first : { body: chatChunk({ content: 'Hi' }) + end }));
   const began = process.cpuUsage();
   const answer = await fetch(host.url + path, {
     method: 'POST',
@@ -175,6 +177,7 @@ async function secondsOf(path: string, body: Fields, frame: (index: number) => s
   });
   const text = await answer.text();
   const { user, system } = process.cpuUsage(began);
+  expect(rounds).toBeGreaterThan(0);
   expectEnded(answer, text);
   return (user + system) / 1e6;
 }
