@@ -123,7 +123,8 @@ function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
   const { calls, writing } = draft;
   draft.calls = NOTHING;
   draft.newest = undefined;
-  for (const call of calls.values()) closeCall(draft, call, status(call.index));
+  // Copies: closing a call writes on it, and the state before this step has it too.
+  for (const call of calls.values()) closeCall(draft, { ...call }, status(call.index));
   failSearches(draft);
   if (writing) closeWriting(draft, status(writing.index));
 }

@@ -55,8 +55,11 @@ interface Entry<Key, Value> {
 export class SharedMap<Key, Value> {
   readonly size: number;
   private readonly entries: SharedList<Entry<Key, Value> | undefined>;
-  /** Where the key may be. Versions share it, so each looks whether it is true of itself; only one that others left behind has to search. */
-  private readonly places: Map<Key, number>;
+  /**
+   * Where the key may be: no part of the value, since versions share it. Each looks whether it is true of itself; only one
+   * that another has gone on from has to search.
+   */
+  readonly #places: Map<Key, number>;
 
   constructor(
     entries: SharedList<Entry<Key, Value> | undefined> = new SharedList<never>(),
@@ -64,7 +67,7 @@ export class SharedMap<Key, Value> {
     size = 0,
   ) {
     this.entries = entries;
-    this.places = places;
+    this.#places = places;
     this.size = size;
   }
 
@@ -79,9 +82,9 @@ export class SharedMap<Key, Value> {
   /** The map with this value in the place of the key's, or at its end. */
   with(key: Key, value: Value): SharedMap<Key, Value> {
     const known = this.placeOf(key);
-    if (known >= 0) return new SharedMap(this.entries.with(known, { key, value }), this.places, this.size);
+    if (known >= 0) return new SharedMap(this.entries.with(known, { key, value }), this.#places, this.size);
     // The map of nothing is one for all.
-    const places = this.entries.size === 0 ? new Map<Key, number>() : this.places;
+    const places = this.entries.size === 0 ? new Map<Key, number>() : this.#places;
     places.set(key, this.entries.size);
     return new SharedMap(this.entries.added({ key, value }), places, this.size + 1);
   }
@@ -91,7 +94,7 @@ export class SharedMap<Key, Value> {
     const place = this.placeOf(key);
     if (place < 0) return this;
     if (this.size === 1) return new SharedMap();
-    return new SharedMap(this.entries.with(place, undefined), this.places, this.size - 1);
+    return new SharedMap(this.entries.with(place, undefined), this.#places, this.size - 1);
   }
 
   values(): readonly Value[] {
@@ -101,7 +104,7 @@ export class SharedMap<Key, Value> {
   }
 
   private placeOf(key: Key): number {
-    const place = this.places.get(key);
+    const place = this.#places.get(key);
     // What no version has put in is in none.
     if (place === undefined) return -1;
     if (this.entries.at(place)?.key === key) return place;

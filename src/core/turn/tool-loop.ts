@@ -55,7 +55,9 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   }
 
   if (loop.approved.length > 0) {
-    yield introduced(only(loop.approved.map((call) => ({ type: 'call-approved', ...call }))));
+    const calls = loop.approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
+    // They are of an earlier model call, so what the model says next is no part of it.
+    yield introduced(only([...calls, { type: 'finish', reason: 'stop' }]));
     const written = yield* ran(0);
     if (!written) return;
     request = { ...request, items: [...request.items, ...written] };

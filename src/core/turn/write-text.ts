@@ -7,8 +7,6 @@ import { logProbsIn, logProbsText } from '../log-probs.ts';
 import { SharedList } from './shared-list.ts';
 import type { Draft, OpenPart, Writing } from './state.ts';
 
-/** What a citation counts beside its words. */
-const CITATION_BYTES = 64;
 /** Log probabilities count this part of what they are long: a legitimate answer has two kilobytes of them for each token. */
 const LOGPROBS_SHARE = 8;
 const NOTHING: SharedList<never> = new SharedList();
@@ -49,7 +47,8 @@ export function annotate(draft: Draft, annotation: UrlCitation): void {
     annotation,
   });
   part.annotations = part.annotations.added(annotation);
-  draft.bytes += Buffer.byteLength(annotation.url) + Buffer.byteLength(annotation.title) + CITATION_BYTES;
+  draft.bytes += Buffer.byteLength(annotation.url) + Buffer.byteLength(annotation.title);
+  countItem(draft);
 }
 
 /** Closes the message or reasoning item that is being written, if one is. */
@@ -85,7 +84,7 @@ export function announce(draft: Draft, item: OutputItem): void {
   draft.events.push({ type: 'item-start', sequence: draft.sequence++, index, item });
 }
 
-/** Counts an item, a part or a call, whatever is written in it. */
+/** Counts an item, a part, a citation or a call, whatever is written in it. */
 export function countItem(draft: Draft): void {
   draft.items += 1;
   draft.bytes += bytesOfItem(draft.items);
