@@ -22,7 +22,7 @@ export interface Limits {
   readonly durationMs: number;
   /** One event of the model server's stream. */
   readonly eventBytes: number;
-  /** Everything the model writes in one turn. */
+  /** Everything the model writes in one turn; from the 129th on, each item, part, citation or call counts 256 bytes besides. */
   readonly outputBytes: number;
   /** The arguments of one tool call. */
   readonly argumentBytes: number;
@@ -65,3 +65,12 @@ export const DEFAULT_LIMITS: Limits = {
   repeatedCalls: 3,
   concurrentTurns: Number.POSITIVE_INFINITY,
 };
+
+/** Items, parts, citations and calls that count nothing but what is written in them, as a usual answer has. */
+const FREE_ITEMS = 128;
+const ITEM_BYTES = 256;
+
+/** What this item, part, citation or call of an answer counts besides, by its number from 1: a model could begin millions of empty ones. */
+export function bytesOfItem(number: number): number {
+  return number > FREE_ITEMS ? ITEM_BYTES : 0;
+}

@@ -23,7 +23,7 @@ export async function* withCompaction(
 ): AsyncGenerator<Inputs, void> {
   if (!only) yield* sources;
   const state = current();
-  if (!isCutOff(state) && !state.stopped) yield compact(state.output);
+  if (!isCutOff(state) && !state.stopped) yield compact(state.output.from(0));
 }
 
 /** Where compaction comes from: an item that asks for it, or a threshold in tokens. */

@@ -175,9 +175,9 @@ export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyM
   const lists = new Map<string, ListedTool[]>();
   for (const { tool } of offer.values()) {
     if (known.has(tool.server) || tool.requestedBy !== undefined) continue;
-    const list = lists.get(tool.server) ?? [];
-    list.push(listedTool(tool));
-    lists.set(tool.server, list);
+    const list = lists.get(tool.server);
+    if (list) list.push(listedTool(tool));
+    else lists.set(tool.server, [listedTool(tool)]);
   }
   return lists;
 }

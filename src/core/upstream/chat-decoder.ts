@@ -135,13 +135,13 @@ function takeContent(content: unknown, logprobs: unknown, tags: ThinkTags | unde
 /** Mistral's content is a list of text and thinking parts. */
 function takePart(part: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
   if (!isRecord(part)) return;
-  if (part.type === 'thinking') for (const event of thinkingOf(part.thinking)) events.push(event);
+  if (part.type === 'thinking') takeThinking(part.thinking, events);
   else if (typeof part.text === 'string') takeText(part.text, '', tags, events);
 }
 
-function thinkingOf(thinking: unknown): readonly ModelEvent[] {
+function takeThinking(thinking: unknown, events: ModelEvent[]): void {
   const text = Array.isArray(thinking) ? detailsText(thinking) : thinking;
-  return typeof text === 'string' && text ? [{ type: 'reasoning-delta', text }] : [];
+  if (typeof text === 'string' && text) events.push({ type: 'reasoning-delta', text });
 }
 
 function takeText(text: string, logprobs: string, tags: ThinkTags | undefined, events: ModelEvent[]): void {
