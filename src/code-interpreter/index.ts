@@ -7,6 +7,7 @@ export {
   type ContainersRun,
   containers,
 } from './containers.ts';
+export type { IsolationName } from './isolation.ts';
 export { pyodideRuntime } from './pyodide-runtime.ts';
 export type { PyodideLimits, PyodideRuntimeOptions } from './pyodide-settings.ts';
 export {

@@ -1,5 +1,6 @@
 /** Python in WebAssembly, each container in a process of its own that can reach nothing. */
 import { untilAborted } from '../core/until-aborted.ts';
+import { type Isolation, isolationOf } from './isolation.ts';
 import { launchOf, pyodideFolder } from './launch.ts';
 import { processPool } from './pool.ts';
 import { pyodideContainer } from './pyodide-container.ts';
@@ -12,15 +13,17 @@ const MIB = 1024 * 1024;
 const START_MS = 120_000;
 
 /**
- * Runs Python with its standard library, in the folder `/mnt/data`; needs the package `pyodide`, and throws where it is not
- * installed. The first processes are started at once. What it guards against and what it does not is in docs/security.md.
+ * Runs Python with its standard library, in the folder `/mnt/data`; needs the package `pyodide` and, on Linux, the program
+ * `bwrap`, and throws where they are not installed. Elsewhere `isolation: 'process-only'` must be given. The first processes are
+ * started at once. What it guards against and what it does not is in docs/security.md.
  */
 export function pyodideRuntime(options: PyodideRuntimeOptions = {}): CodeRuntime {
-  const { limits, warm, maxContainers, warn } = pyodideSettings(options);
+  const { limits, warm, maxContainers, isolation: name, warn } = pyodideSettings(options);
   const folder = pyodideFolder();
+  const isolation = isolationOf(name);
   const warnOnce = once(warn);
   const pool = processPool({
-    start: (signal) => started(folder, limits, warnOnce, signal),
+    start: (signal) => started({ folder, limits, isolation, warn: warnOnce }, signal),
     warm: Math.min(warm, maxContainers),
     max: maxContainers,
     onFailure: (error) => warn(`pyodideRuntime: no container could be kept ready: ${error}`),
@@ -33,13 +36,16 @@ export function pyodideRuntime(options: PyodideRuntimeOptions = {}): CodeRuntime
   };
 }
 
-async function started(
-  folder: string,
-  limits: PyodideLimits,
-  warn: (message: string) => void,
-  signal: AbortSignal,
-): Promise<SandboxProcess> {
-  const launch = await launchOf(folder, limits);
+interface Started {
+  readonly folder: string;
+  readonly limits: PyodideLimits;
+  readonly isolation: Isolation;
+  readonly warn: (message: string) => void;
+}
+
+async function started(options: Started, signal: AbortSignal): Promise<SandboxProcess> {
+  const { folder, limits, isolation, warn } = options;
+  const launch = await launchOf(folder, limits, isolation);
   if (!launch.ownNetwork) warn(NO_NETWORK_NAMESPACE);
   signal.throwIfAborted();
   const process = sandboxProcess(launch, processLimits(limits));
