@@ -46,15 +46,8 @@ export function startChild(command: Command): StartedChild {
 function spawned({ command, args, env = {}, filter, inherited = [] }: Command): ChildProcessWithoutNullStreams {
   // In a group of its own: Ctrl-C in the host's terminal is for the host to answer, which may let runs end first.
   const detached = process.platform !== 'win32';
-  const pipes = filter ? 5 : 3;
   const nothing = inherited.length > 0 ? openSync('/dev/null', 'r') : -1;
-  const stdio = Array.from(
-    { length: Math.max(pipes, ...inherited.map((descriptor) => descriptor + 1)) },
-    (_, index) => {
-      if (index < pipes) return 'pipe' as const;
-      return inherited.includes(index) ? nothing : ('ignore' as const);
-    },
-  );
+  const stdio = stdioOf(filter ? 5 : 3, new Set(inherited), nothing);
   try {
     // The cast: the first three are pipes.
     return spawn(command, args, {
@@ -67,6 +60,14 @@ function spawned({ command, args, env = {}, filter, inherited = [] }: Command): 
   } finally {
     if (nothing !== -1) closeSync(nothing);
   }
+}
+
+function stdioOf(pipes: number, inherited: ReadonlySet<number>, nothing: number): ('pipe' | 'ignore' | number)[] {
+  const length = Math.max(pipes, ...[...inherited].map((descriptor) => descriptor + 1));
+  return Array.from({ length }, (_, index) => {
+    if (index < pipes) return 'pipe';
+    return inherited.has(index) ? nothing : 'ignore';
+  });
 }
 
 /** It tells a few numbers. */

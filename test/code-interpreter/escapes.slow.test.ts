@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CodeContainer, type CodeRuntime, pyodideRuntime } from 'express-open-responses/code-interpreter';
 import { ATTEMPTS, type Attempt, type Bait, ENDLESS } from './escapes.ts';
+import { isolation } from './outer.ts';
 
 const NEVER = new AbortController().signal;
 // Python takes seconds to load, and many more on a busy machine.
@@ -75,14 +76,17 @@ function itRefuses(attempts: readonly Attempt[], next: () => Promise<CodeContain
   );
 }
 
-describe('in a container with a minute for each run', () => {
-  const runtime = pyodideRuntime({ limits: { runMs: 60_000 } });
-  afterAll(() => runtime.close());
-  itRefuses(ATTEMPTS, containersOf(runtime));
-});
+/** The inner layers alone, then with the sandbox of the system around them; that one alone is attacked in `test/hostile`. */
+describe.each([...new Set([isolation, 'process-only' as const])])('with the isolation %s', (isolation) => {
+  describe('in a container with a minute for each run', () => {
+    const runtime = pyodideRuntime({ limits: { runMs: 60_000 }, isolation });
+    afterAll(() => runtime.close());
+    itRefuses(ATTEMPTS, containersOf(runtime));
+  });
 
-describe('in a container with a second for each run', () => {
-  const runtime = pyodideRuntime({ limits: { runMs: 1000 } });
-  afterAll(() => runtime.close());
-  itRefuses(ENDLESS, containersOf(runtime));
+  describe('in a container with a second for each run', () => {
+    const runtime = pyodideRuntime({ limits: { runMs: 1000 }, isolation });
+    afterAll(() => runtime.close());
+    itRefuses(ENDLESS, containersOf(runtime));
+  });
 });

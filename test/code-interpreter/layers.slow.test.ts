@@ -25,7 +25,7 @@ function escaped({ command, args }: Launch, script: string): Promise<string> {
   });
 }
 
-linux('a process of a container', () => {
+linux('a process of a container, with no sandbox around it', () => {
   const folder = mkdtempSync(join(tmpdir(), 'layers-'));
   const file = join(folder, 'file');
   const server = createServer((socket) => socket.end('reached'));
@@ -33,7 +33,7 @@ linux('a process of a container', () => {
 
   beforeAll(async () => {
     writeFileSync(file, 'canary');
-    launch = await launchOf(pyodideFolder(), PYODIDE_LIMITS);
+    launch = await launchOf(pyodideFolder(), PYODIDE_LIMITS, { name: 'process-only' });
     await once(server.listen(0, '127.0.0.1'), 'listening');
   });
   afterAll(async () => {
@@ -94,7 +94,7 @@ linux('a process of a container', () => {
   it(
     '[T-11] has no powers, no descriptors but its channel, and limits of the kernel',
     async () => {
-      const runtime = pyodideRuntime({ warm: 0 });
+      const runtime = pyodideRuntime({ warm: 0, isolation: 'process-only' });
       const container = await runtime.create(NEVER);
       const [pid = 0] = sandboxesOf();
       const limits = textOf(pid, 'limits');

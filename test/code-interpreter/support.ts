@@ -7,12 +7,16 @@ export const PATIENCE = 180_000;
 /** A signal that is never aborted. */
 export const NEVER = new AbortController().signal;
 
-/** The processes of containers that this process, or another, has started; those that are dead but not yet buried do not count. */
+/**
+ * The processes in which the code of containers runs, that this process, or another, has started, by itself or by way of
+ * bubblewrap; those that are dead but not yet buried do not count.
+ */
 export function sandboxesOf(parent: number = process.pid): readonly number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => {
     const { ppid, state } = statusOf(pid);
-    return ppid === parent && state !== 'Z' && textOf(pid, 'cmdline').includes('code-interpreter/child/main.js');
+    const isNode = /^[^\0]*node[^\0]*\0[\s\S]*code-interpreter\/child\/main\.js/.test(textOf(pid, 'cmdline'));
+    return isNode && state !== 'Z' && (ppid === parent || statusOf(ppid).ppid === parent);
   });
 }
 
