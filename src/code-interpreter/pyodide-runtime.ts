@@ -61,10 +61,17 @@ async function started(options: Started, signal: AbortSignal): Promise<SandboxPr
 const NO_NETWORK_NAMESPACE =
   'pyodideRuntime: this system gives containers no network namespace of their own (unshare); the other layers stand.';
 
-function processLimits({ memoryMb, outputBytes, fileBytes }: PyodideLimits) {
-  // A frame holds files in base64 and four texts, in which a byte may be written as `\u0000`.
-  return { memoryBytes: memoryMb * MIB, frameBytes: 2 * fileBytes + 24 * outputBytes + MIB, startMs: START_MS };
+function processLimits({ memoryMb, outputBytes, fileBytes, files }: PyodideLimits) {
+  // Results and tracebacks are limited in characters, of up to four bytes.
+  const textBytes = Math.min(12 * outputBytes + MIB, LONGEST_TEXT);
+  const answer = { bytes: fileBytes + files * NAME_BYTES + textBytes + MIB, textBytes, files };
+  return { memoryBytes: memoryMb * MIB, answer, startMs: START_MS };
 }
+
+/** Node has no longer strings than twice that. */
+const LONGEST_TEXT = 256 * MIB;
+/** The longest path, and what a file's frames take. */
+const NAME_BYTES = 8192;
 
 function once(warn: (message: string) => void): (message: string) => void {
   let warned = false;

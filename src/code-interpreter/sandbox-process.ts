@@ -2,7 +2,9 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { untilAborted } from '../core/until-aborted.ts';
-import { type Answers, answersOf, type Frame } from './answers.ts';
+import { type Answer, type AnswerLimits, type Answers, answersOf } from './answers.ts';
+import { framesOf } from './frames.ts';
+import type { Kind } from './kinds.ts';
 import type { Launch } from './launch.ts';
 import { closed, crashed, tooLarge, tooManyThreads, tooMuch, tooSlow } from './lost.ts';
 import { watchProcess } from './process-watch.ts';
@@ -11,11 +13,13 @@ import { type StartedChild, startChild } from './start-child.ts';
 /** What a process may take. */
 export interface ProcessLimits {
   readonly memoryBytes: number;
-  /** One answer. */
-  readonly frameBytes: number;
+  readonly answer: AnswerLimits;
   /** Until Python is loaded. */
   readonly startMs: number;
 }
+
+/** A field of a question. */
+export type Field = readonly [kind: Kind, data: Uint8Array];
 
 /** A process that answers one question at a time. Between them it is stopped, so that what was left running there rests. */
 export interface SandboxProcess {
@@ -29,7 +33,7 @@ export interface SandboxProcess {
    * Asks, which no one else may be doing. Rejects with the `ContainerLostError` that ended the process, or the reason of
    * the signal, which ends it as well.
    */
-  ask(question: object, timeoutMs: number, signal: AbortSignal): Promise<Frame>;
+  ask(question: readonly Field[], timeoutMs: number, signal: AbortSignal): Promise<Answer>;
   /** Ends it, whatever it does. */
   end(): void;
 }
@@ -43,7 +47,7 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
     hold(child, 'ref');
     child.kill('SIGKILL');
   });
-  const answers = answersOf(child.stdout, limits.frameBytes, () => life.abort(tooMuch()));
+  const answers = answersOf(child.stdout, limits.answer, () => life.abort(tooMuch()));
   const gone = goneOf(child, life);
   hold(child, 'unref');
   let questions = 0;
@@ -72,8 +76,9 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
       questions += 1;
       const id = questions;
       started.signal('SIGCONT');
-      child.stdin.write(`${JSON.stringify({ ...question, id })}\n`);
-      return guarded(() => answers.next((frame) => frame.id === id), timeoutMs, signal);
+      for (const [kind, data] of question) child.stdin.write(framesOf(kind, id, data));
+      child.stdin.write(framesOf('done', id));
+      return guarded(() => answers.next(id), timeoutMs, signal);
     },
     end: () => life.abort(closed()),
   };
@@ -105,9 +110,10 @@ function guard({ started, life, timeoutMs, memoryBytes, signal }: Guarded): () =
   };
 }
 
+/** The process answers the question 0, which nobody asks, when it can take others. */
 async function readyOf(answers: Answers, { known }: StartedChild): Promise<void> {
-  const { type, message } = await answers.next((frame) => frame.type === 'ready' || frame.type === 'failed');
-  if (type === 'failed') throw new Error(`Python could not be loaded: ${message}`);
+  const { refused } = (await answers.next(0)).texts;
+  if (refused !== undefined) throw new Error(`Python could not be loaded: ${refused}`);
   await known;
 }
 

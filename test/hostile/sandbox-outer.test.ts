@@ -148,7 +148,7 @@ machineCode('threads of a program of its own', () => {
     '[F-01] end it where they are too many, though they take neither memory nor descriptors',
     async () => {
       const { file, remove } = scriptFile(threadsProgram(5000), 0o755);
-      const limits = { memoryBytes: 2 ** 40, frameBytes: 1000, startMs: PATIENCE };
+      const limits = { memoryBytes: 2 ** 40, answer: { bytes: 1000, textBytes: 1000, files: 1 }, startMs: PATIENCE };
       const sandbox = sandboxProcess(await outerLaunch(['/threads'], [[file, '/threads']]), limits);
       await expect(sandbox.ready).rejects.toThrow('The code started more than 64 threads; its container is gone.');
       await sandbox.gone;
@@ -284,7 +284,11 @@ describeSandboxed('a process of the sandbox', () => {
 });
 
 describeSandboxed('a process of the sandbox that takes too much', () => {
-  const limits = { memoryBytes: 400 * 1024 * 1024, frameBytes: 100_000, startMs: PATIENCE };
+  const limits = {
+    memoryBytes: 400 * 1024 * 1024,
+    answer: { bytes: 1_000_000, textBytes: 100_000, files: 1 },
+    startMs: PATIENCE,
+  };
 
   /** Why it was ended, and whether anything of it is left. */
   async function ended(text: string, more: Partial<typeof limits> = {}): Promise<unknown> {
