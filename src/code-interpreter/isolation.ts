@@ -1,7 +1,6 @@
 /** What stands around a container's process, as the host asks for it and the system has it. */
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import type { FilteredArch } from './allowed-system-calls.ts';
+import { findProgram } from './find-program.ts';
 import { isFilteredArch } from './seccomp-filter.ts';
 
 /** What hosts may ask for. */
@@ -35,7 +34,7 @@ export function isolationOf(name: IsolationName, system: IsolationSystem = thisS
     );
   if (!isFilteredArch(arch))
     throw new Error(`pyodideRuntime: there is no filter of system calls for the processor ${arch}: ${ALTERNATIVES}`);
-  const program = programOf(path);
+  const program = findProgram('bwrap', path);
   if (!program)
     throw new Error(
       `pyodideRuntime needs bubblewrap, and finds no program 'bwrap': install the package bubblewrap (apt install bubblewrap, dnf install bubblewrap, apk add bubblewrap), ${ALTERNATIVES}`,
@@ -53,19 +52,4 @@ export function brokenIsolation(program: string, words: string): Error {
 
 function thisSystem(): IsolationSystem {
   return { platform: process.platform, arch: process.arch, path: process.env.PATH };
-}
-
-function programOf(path = ''): string | undefined {
-  // Absolute folders only: one that is relative could be anybody's.
-  const folders = path.split(delimiter).filter((folder) => folder.startsWith('/'));
-  return folders.map((folder) => join(folder, 'bwrap')).find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

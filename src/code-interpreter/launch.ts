@@ -16,6 +16,8 @@ export interface Launch extends Command {
   readonly diesWithHost: boolean;
   /** Whether it has no network but its own, empty one. */
   readonly ownNetwork: boolean;
+  /** Called when the process has ended, to remove what it has left elsewhere. */
+  readonly cleanUp?: (() => Promise<void>) | undefined;
 }
 
 const SHELL = '/bin/sh';

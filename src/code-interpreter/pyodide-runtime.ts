@@ -61,7 +61,8 @@ async function started(options: Started, signal: AbortSignal): Promise<SandboxPr
 const NO_NETWORK_NAMESPACE =
   'pyodideRuntime: this system gives containers no network namespace of their own (unshare); the other layers stand.';
 
-function processLimits({ memoryMb, outputBytes, fileBytes, files }: PyodideLimits) {
+/** What the host reads and waits for at most, made of the limits. */
+export function processLimits({ memoryMb, outputBytes, fileBytes, files }: PyodideLimits) {
   // Results and tracebacks are limited in characters, of up to four bytes.
   const textBytes = Math.min(12 * outputBytes + MIB, LONGEST_TEXT);
   const answer = { bytes: fileBytes + files * NAME_BYTES + textBytes + MIB, textBytes, files };

@@ -48,7 +48,7 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
     child.kill('SIGKILL');
   });
   const answers = answersOf(child.stdout, limits.answer, () => life.abort(tooMuch()));
-  const gone = goneOf(child, life);
+  const gone = goneOf(child, life).then(() => launch.cleanUp?.());
   hold(child, 'unref');
   let questions = 0;
 

@@ -14,6 +14,8 @@ export interface Command {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** The filter of system calls for bubblewrap, which reads it at descriptor 3 and tells of the process at descriptor 4. */
   readonly filter?: Uint8Array | undefined;
+  /** Whether the code runs where this system does not see it, so that it can be neither measured nor stopped from here. */
+  readonly elsewhere?: boolean | undefined;
   /** Descriptors of this process that the child must not get; it finds nothing behind them. */
   readonly inherited?: readonly number[] | undefined;
 }
@@ -31,7 +33,8 @@ export interface StartedChild {
 
 export function startChild(command: Command): StartedChild {
   const child = spawned(command);
-  const { filter } = command;
+  const { filter, elsewhere } = command;
+  if (elsewhere) return { child, codePid: () => undefined, known: Promise.resolve(), signal: () => {} };
   if (!filter)
     return { child, codePid: () => child.pid, known: Promise.resolve(), signal: (name) => void child.kill(name) };
 
