@@ -1,5 +1,19 @@
 /** What the tests of the sandbox share: patience, and a look at processes from outside. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Launch, pyodideFolder } from '../../src/code-interpreter/launch.ts';
+import type { PyodideLimits } from '../../src/code-interpreter/pyodide-settings.ts';
+
+/** Where the build has what runs in the process of a container. */
+export const CHILD_FOLDER = join(import.meta.dirname, '../../dist/code-interpreter/child');
+
+/** The process of a container without any layer around its realm. */
+export function bareLaunch({ outputBytes, fileBytes, files }: PyodideLimits): Launch {
+  const inside = JSON.stringify({ wasmBytes: 320 * 2 ** 20, outputBytes, fileBytes, files });
+  const main = join(CHILD_FOLDER, 'main.js');
+  const args = ['--no-warnings', '--experimental-vm-modules', main, pyodideFolder(), inside];
+  return { command: process.execPath, args, diesWithHost: false, ownNetwork: false };
+}
 
 /** Python takes seconds to load, and many more on a busy machine. */
 export const PATIENCE = 180_000;
