@@ -29,8 +29,7 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = 
   const hold = () => {
     held = true;
     // What the handler wrote may be what no response takes; that harms this connection alone, as it would unheld.
-    watch
-      .settle()
+    new Promise<void>((resolve) => resolve(watch.settle()))
       .then(release)
       .catch((error: Error) => res.destroy(error));
   };

@@ -12,8 +12,21 @@ import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../
 import type { TurnEvent } from '../turn/events.ts';
 import { keepTurn, keptTurn } from '../turn/keep.ts';
 import { runTurn } from '../turn/run-turn.ts';
+import { NO_USAGE } from '../turn/state.ts';
 import { type RecordedFrame, Recording } from './recording.ts';
 
+/** Characters above which a frame that repeats what was told is not kept as text. */
+const LONG = 4096;
+const REPEATING: ReadonlySet<TurnEvent['type']> = new Set([
+  'turn-start',
+  'turn-queued',
+  'turn-progress',
+  'text-end',
+  'arguments-end',
+  'part-end',
+  'item-end',
+  'turn-end',
+]);
 /** How often it is looked whether somebody, perhaps on another node, has cancelled or deleted the response. */
 const CHECK_MS = 5000;
 
@@ -77,7 +90,8 @@ class BackgroundRun implements Run {
     try {
       await this.listen();
     } catch (error) {
-      if (!this.parts.stopping.signal.aborted) await this.keepFailure(error);
+      // What cannot be told must not end the process.
+      if (!this.parts.stopping.signal.aborted) await this.fail(error).catch(() => {});
     } finally {
       clearInterval(watch);
       this.parts.prepared.turn.leave();
@@ -92,7 +106,10 @@ class BackgroundRun implements Run {
       this.parts.stopping.signal.throwIfAborted();
       await turn.keep(end);
     };
-    for await (const batch of runTurn({ ...turn, keep })) await this.take(batch);
+    for await (const batch of runTurn({ ...turn, keep })) {
+      await this.take(batch);
+      await this.recording?.readersBehind(this.parts.stopping.signal);
+    }
   }
 
   private async take(batch: readonly TurnEvent[]): Promise<void> {
@@ -109,19 +126,26 @@ class BackgroundRun implements Run {
   private framesOf(event: TurnEvent): readonly RecordedFrame[] {
     if ('sequence' in event) this.sequence = event.sequence;
     const text = encodeBatch([event], this.parts.encoding);
-    const frame = event.type === 'turn-end' ? text.slice(0, -DONE_FRAME.length) : text;
-    return frame === '' ? [] : [{ sequence: this.sequence, frame }];
+    if (text === '') return [];
+    const end = event.type === 'turn-end' ? -DONE_FRAME.length : undefined;
+    const frame = text.slice(0, end);
+    if (frame.length <= LONG || !REPEATING.has(event.type)) return [{ sequence: this.sequence, frame }];
+    const write = () => encodeBatch([event], this.parts.encoding).slice(0, end);
+    return [{ sequence: this.sequence, frame: { length: frame.length, write } }];
   }
 
   private get started() {
     return this.parts.prepared.started;
   }
 
-  private async keepFailure(error: unknown): Promise<void> {
+  /** The stream has an end like any other, though the turn has not. */
+  private async fail(error: unknown): Promise<void> {
     const shown = toApiError(error);
-    const { code, message } = shown;
     tell(this.settings.hooks, 'onError', shown, this.parts.prepared.info);
-    await this.keepEnd({ ...this.started, status: 'failed', error: { code, message } });
+    const output = this.output.filter(Boolean);
+    const failed = { status: 'failed', usage: NO_USAGE, completedAt: null, reason: null, error: shown.body } as const;
+    await this.take([{ type: 'error', sequence: this.sequence + 1, error: shown.body }]);
+    await this.take([{ type: 'turn-end', sequence: this.sequence + 1, output, ...failed }]);
   }
 
   private async keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {
