@@ -10,7 +10,7 @@ import { endedResource } from '../responses/resource.ts';
 import { DONE_FRAME } from '../sse.ts';
 import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../store.ts';
 import type { TurnEvent } from '../turn/events.ts';
-import { keepTurn, keptTurn } from '../turn/keep.ts';
+import { keepTurn, keptTurn, untilEnded, untilForgotten } from '../turn/keep.ts';
 import { runTurn } from '../turn/run-turn.ts';
 import { NO_USAGE } from '../turn/state.ts';
 import { type RecordedFrame, Recording } from './recording.ts';
@@ -54,7 +54,8 @@ export interface RunParts {
 /** Keeps the response as one in progress, and starts it. Throws `store_error`, since nobody could ask for it then. */
 export async function startRun(parts: RunParts, settings: CoreSettings): Promise<Run> {
   const { stored, started } = parts.prepared;
-  await fromStore(() => settings.store.put(keptTurn(stored, started)));
+  const kept = untilEnded(keptTurn(stored, started), settings.limits.durationMs);
+  await fromStore(() => settings.store.put(kept));
   return new BackgroundRun(parts, settings);
 }
 
@@ -171,5 +172,5 @@ class BackgroundRun implements Run {
 
 /** The response as cancelled, with what was whole of it. */
 export function cancelled(stored: StoredResponse, output: StoredResponse['output']): StoredResponse {
-  return { ...stored, output, resource: { ...stored.resource, status: 'cancelled' } };
+  return untilForgotten({ ...stored, output, resource: { ...stored.resource, status: 'cancelled' } });
 }
