@@ -207,7 +207,12 @@ describe('a response in the background', () => {
     const response = first.events.at(-1)?.response as Fields;
     expect((await eventsOf(app, response.id)).text).toBe(first.text);
     const [{ id }] = response.output as [Fields];
-    await askJson(app.url, { input: [{ type: 'item_reference', id }, { role: 'user', content: 'Hi' }] });
+    await askJson(app.url, {
+      input: [
+        { type: 'item_reference', id },
+        { role: 'user', content: 'Hi' },
+      ],
+    });
     expect(notes).toEqual(['reference_skipped']);
   });
 

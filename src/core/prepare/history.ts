@@ -3,7 +3,15 @@ import { ApiError } from '../errors.ts';
 import { isResponseId, responseIdOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { Note } from '../note.ts';
-import { chainOf, fromStore, isRunning, isUnstored, type ResponseKey, type ResponseStore, type StoredResponse } from '../store.ts';
+import {
+  chainOf,
+  fromStore,
+  isRunning,
+  isUnstored,
+  type ResponseKey,
+  type ResponseStore,
+  type StoredResponse,
+} from '../store.ts';
 
 /** A request's past. */
 export interface History {

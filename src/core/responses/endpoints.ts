@@ -74,7 +74,11 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
   const routes: readonly Route[] = [
     { method: 'POST', path: '/responses', endpoint: on(create) },
     { method: 'POST', path: '/responses/compact', endpoint: on((call) => compactConversation(call, settings, turns)) },
-    { method: 'POST', path: '/responses/input_tokens', endpoint: on((call) => countInputTokens(call, settings)) },
+    {
+      method: 'POST',
+      path: '/responses/input_tokens',
+      endpoint: on((call) => countInputTokens(call, settings, turns)),
+    },
     { method: 'GET', path: '/responses/:id', endpoint: on(retrieve) },
     { method: 'DELETE', path: '/responses/:id', endpoint: on(remove) },
     { method: 'GET', path: '/responses/:id/input_items', endpoint: inputItems },

@@ -1,19 +1,27 @@
 /** `POST /responses/input_tokens`: what a request would cost before its answer. */
+import type { Activity } from '../activity.ts';
 import type { Call } from '../call.ts';
 import type { CoreSettings } from '../options.ts';
 import { validateCreate } from '../prepare/validate.ts';
 import { isRecord } from '../record.ts';
 import { jsonReply, type Reply } from '../reply.ts';
 import { prepareRequest } from '../responses/prepare-request.ts';
+import { beginTurn } from '../turn/lifetime.ts';
 
 /** What stands for a model where none is named: every encoding counts a text without knowing who will read it. */
 const NO_MODEL = 'unknown';
 
-/** Counts what the model would be told, history and tools included. Throws `ApiError` as `POST /responses` does. */
-export async function countInputTokens(call: Call, settings: CoreSettings): Promise<Reply> {
-  const body = wholeBody(call.body);
-  const { request } = await prepareRequest({ ...call, body }, validateCreate(body), settings);
-  return jsonReply({ object: 'response.input_tokens', input_tokens: await settings.countTokens(request) });
+/** Counts what the model would be told, history and tools included. Throws `ApiError` as `POST /responses` does. Counts as a turn. */
+export async function countInputTokens(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
+  const { signal, leave } = beginTurn(call, settings.limits.durationMs, turns);
+  try {
+    const body = wholeBody(call.body);
+    const { request } = await prepareRequest({ ...call, body, signal }, validateCreate(body), settings);
+    const tokens = await settings.countTokens(request, signal);
+    return jsonReply({ object: 'response.input_tokens', input_tokens: tokens });
+  } finally {
+    leave();
+  }
 }
 
 /** The body with what only an answer needs. */

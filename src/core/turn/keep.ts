@@ -4,7 +4,14 @@ import type { ApiError } from '../errors.ts';
 import { tell } from '../hooks.ts';
 import type { Item } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
-import { fromStore, isRunning, isUnstored, type MaybePromise, type ResponseKey, type StoredResponse } from '../store.ts';
+import {
+  fromStore,
+  isRunning,
+  isUnstored,
+  type MaybePromise,
+  type ResponseKey,
+  type StoredResponse,
+} from '../store.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
