@@ -32,6 +32,7 @@ const CODES = {
   request_too_large: [413, 'invalid_request_error'],
   unsupported_media_type: [415, 'invalid_request_error'],
   request_aborted: [499, 'invalid_request_error'],
+  reader_too_slow: [408, 'invalid_request_error'],
   mcp_server_unavailable: [422, 'invalid_request_error'],
   http_error: [424, 'external_connector_error'],
   too_many_streams: [429, 'rate_limit_error'],

@@ -40,6 +40,10 @@ export interface Limits {
   readonly repeatedCalls: number;
   /** Turns that run at the same time; `Infinity` sets no limit. */
   readonly concurrentTurns: number;
+  /** Clients that follow the events of one response in the background at the same time. */
+  readonly followersPerResponse: number;
+  /** Clients of one scope that follow responses in the background at the same time. */
+  readonly followersPerScope: number;
 }
 
 const MIB = 1024 * 1024;
@@ -64,6 +68,8 @@ export const DEFAULT_LIMITS: Limits = {
   toolOutputBytes: MIB,
   repeatedCalls: 3,
   concurrentTurns: Number.POSITIVE_INFINITY,
+  followersPerResponse: 100,
+  followersPerScope: 1000,
 };
 
 /** Items, parts, citations and calls that count nothing but what is written in them, as a usual answer has. */

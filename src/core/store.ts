@@ -85,6 +85,14 @@ export function isRunning({ resource: { status } }: Pick<StoredResponse, 'resour
   return status === 'in_progress' || status === 'queued';
 }
 
+/**
+ * Whether it is kept only so that its client can come back for it: made in the background with `store: false`. Nothing
+ * can go on from it.
+ */
+export function isUnstored({ resource }: Pick<StoredResponse, 'resource'>): boolean {
+  return resource.background === true && resource.store === false;
+}
+
 /** The chain of `key`, newest first, by the store's own query or by walking. */
 export async function chainOf(
   store: ResponseStore,

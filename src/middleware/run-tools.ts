@@ -40,10 +40,11 @@ export function runTools<Req extends NodeRequest = NodeRequest>(options: RunTool
   return function runToolsMiddleware(req, res, next) {
     // The cast: the handler takes what the framework gives it.
     const pass = () => (handler ? handler(req as never, res as never, next) : next());
-    run(req, res, { handler, upstream, settings, turns, pass }).catch((error: unknown) => {
+    const fail = (error: unknown) => refuse(error, req, res, next, settings);
+    run(req, res, { handler, upstream, settings, turns, pass, fail }).catch((error: unknown) => {
       if (res.destroyed) return;
       if (error instanceof HandlerFailed) return next(error.cause);
-      refuse(error, req, res, next, settings);
+      fail(error);
     });
   };
 }
@@ -54,10 +55,11 @@ interface Run<Req extends NodeRequest> {
   readonly settings: MiddlewareSettings<Req>;
   readonly turns: Activity;
   readonly pass: () => unknown;
+  readonly fail: (error: unknown) => void;
 }
 
 async function run<Req extends NodeRequest>(req: Req, res: ServerResponse, given: Run<Req>): Promise<void> {
-  const { handler, settings, pass } = given;
+  const { handler, settings, pass, fail } = given;
   const body = await bodyOf(req, settings.limits);
   if (dialectFor(req, body, settings) !== 'chat-completions') return void (await pass());
   const call = await prepareChatTools(nodeCall(req, res, settings.scope), settings);
@@ -66,7 +68,7 @@ async function run<Req extends NodeRequest>(req: Req, res: ServerResponse, given
   const chat = handler && handlerChat(handler, req, res);
   const reply = await answer(call, given, chat);
   replaceBody(req, call.body);
-  await respond(res, withRequestId({ ...reply, headers: { ...chat?.headers, ...reply.headers } }, call));
+  await respond(res, withRequestId({ ...reply, headers: { ...chat?.headers, ...reply.headers } }, call)).catch(fail);
 }
 
 /** What the handler refuses is answered in its own words. */

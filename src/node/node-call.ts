@@ -42,9 +42,12 @@ function leavingOf(res: ServerResponse): AbortController {
   if (known) return known;
   const left = new AbortController();
   leaving.set(res, left);
-  res.once('close', () => {
+  const close = () => {
     if (!res.writableFinished) left.abort(new Error('The client left.'));
-  });
+  };
+  // It may have left while its body was decompressed, or while the host had something to look up.
+  if (res.destroyed) close();
+  else res.once('close', close);
   return left;
 }
 

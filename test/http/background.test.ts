@@ -156,13 +156,64 @@ describe('a response in the background', () => {
     expect([next.status, errorIn(parsed(await next.text())).code]).toEqual([400, 'previous_response_not_found']);
   });
 
-  it('[S-18] is refused where it would not be stored', async () => {
-    const app = await start([]);
-    const answer = await ask(app.url, { background: true, store: false });
-    expect([answer.status, errorIn(parsed(await answer.text()))]).toEqual([
-      400,
-      expect.objectContaining({ code: 'invalid_value', param: 'background' }),
+  it('[F-27] is forgotten ten minutes after its end where it is not to be stored, and nothing goes on from it', async () => {
+    const store = memoryStore();
+    const { script, open } = gated(HELLO, THERE);
+    const app = await start([script], { store });
+    const other = await join({ store });
+    const { id, status, store: isStored } = await inBackground(app, { store: false });
+    const early = await retrieved(other, id);
+    open();
+    const whole = await ended(other, id);
+    const kept = (await store.get({ scope: 'anonymous', id: String(id) })) as StoredResponse;
+    const left = Number(kept.expiresAt) - Date.now();
+    const next = await ask(app.url, { previous_response_id: id });
+    expect([status, isStored, early.status, whole.status, textOf(whole)]).toEqual([
+      'queued',
+      false,
+      'in_progress',
+      'completed',
+      'Hello there',
     ]);
+    expect([left > 9 * 60_000, left <= 10 * 60_000]).toEqual([true, true]);
+    expect([next.status, errorIn(parsed(await next.text())).code]).toEqual([400, 'previous_response_not_found']);
+  });
+
+  it('[F-27] is forgotten as well where it is cancelled, fails, or its node dies', async () => {
+    const store = memoryStore();
+    const app = await start([ENDLESS, [HELLO], ENDLESS], { store, limits: { durationMs: 100_000 } });
+    const expiryOf = async (id: unknown) => {
+      const { expiresAt, createdAt } = (await store.get({ scope: 'anonymous', id: String(id) })) as StoredResponse;
+      return Math.round((Number(expiresAt) - createdAt) / 10_000) * 10;
+    };
+    const stopped = await inBackground(app, { store: false });
+    await cancelled(app, stopped.id);
+    const failed = await inBackground(app, { store: false });
+    const { status } = await ended(app, failed.id);
+    const running = await inBackground(app, { store: false });
+    expect([status, await expiryOf(stopped.id), await expiryOf(failed.id), await expiryOf(running.id)]).toEqual([
+      'failed',
+      600,
+      600,
+      700,
+    ]);
+  });
+
+  it('[F-27] is streamed again where it is not stored, and its items are nothing to refer to', async () => {
+    const notes: unknown[] = [];
+    const hooks = { onNote: ({ code }: { code: string }) => void notes.push(code) };
+    const app = await start([[textStream('Hello')], [textStream('Hello')]], { hooks });
+    const first = parseStream(await (await ask(app.url, { background: true, stream: true, store: false })).text());
+    const response = first.events.at(-1)?.response as Fields;
+    expect((await eventsOf(app, response.id)).text).toBe(first.text);
+    const [{ id }] = response.output as [Fields];
+    await askJson(app.url, {
+      input: [
+        { type: 'item_reference', id },
+        { role: 'user', content: 'Hi' },
+      ],
+    });
+    expect(notes).toEqual(['reference_skipped']);
   });
 
   it('[S-18] is refused where the store cannot keep it, whatever the host does about its failures', async () => {

@@ -9,12 +9,20 @@ import { jsonReply, type Reply, streamReply } from '../reply.ts';
 import { encodingOf } from '../responses/create.ts';
 import { prepareTurn } from '../responses/prepare-turn.ts';
 import { fromStore, isRunning, type ResponseStore, type StoredResponse } from '../store.ts';
-import { beginTurn } from '../turn/lifetime.ts';
+import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
+import type { Followers } from './followers.ts';
 import { cancelled, type Run, startRun } from './run.ts';
 import type { Runs } from './runs.ts';
 
 /** What a node that died leaves is over by then, in milliseconds after its time was up. */
 const GRACE_MS = 60_000;
+
+/** What a router knows of its responses in the background, and of those who wait for them. */
+export interface BackgroundParts {
+  readonly turns: Activity;
+  readonly runs: Runs;
+  readonly followers: Followers;
+}
 
 /** Whether the request wants its response made in the background. */
 export function wantsBackground({ body }: Call): boolean {
@@ -28,40 +36,55 @@ export function wantsBackground({ body }: Call): boolean {
 export async function createInBackground(
   call: Call,
   settings: CoreSettings,
-  turns: Activity,
-  runs: Runs,
+  { turns, runs, followers }: BackgroundParts,
 ): Promise<Reply> {
   const stopping = new AbortController();
   const { signal } = stopping;
   const own: Call = { ...call, signal, abort: (reason) => stopping.abort(reason), disconnect: undefined };
-  const life = beginTurn(own, settings.limits.durationMs, turns);
+  // First of all: once it is made, nothing may be refused.
+  const following = wantsStream(call) ? followers.begin(call) : undefined;
+  let life: Lifetime | undefined;
   try {
+    life = beginTurn(own, settings.limits.durationMs, turns);
     const prepared = await prepareTurn(own, settings, life);
     tell(settings.hooks, 'onRequest', prepared.info);
     const run = await startRun({ prepared, encoding: encodingOf(prepared, call, settings), stopping }, settings);
     runs.add(run);
-    return run.recording ? replayOf(run, -1) : jsonReply({ ...prepared.started, status: 'queued' });
+    return following ? replayOf(run, -1, following) : jsonReply({ ...prepared.started, status: 'queued' });
   } catch (error) {
-    life.leave();
+    life?.leave();
+    following?.leave();
     throw error;
   }
 }
 
-/** The events behind the number that the query names. Throws `ApiError` where they are not kept here. */
-export function replay({ query }: Call, stored: StoredResponse, run: Run | undefined): Reply {
+function wantsStream({ body }: Call): boolean {
+  return isRecord(body) && body.stream === true;
+}
+
+/** The events behind the number that the query names. Throws `ApiError` where they are not kept here, or too many ask. */
+export function replay(call: Call, stored: StoredResponse, { runs, followers }: BackgroundParts): Reply {
   if (stored.resource.background !== true) {
     throw notStreamed('Only responses that are made in the background can be streamed again.');
   }
+  const run = runs.find(stored);
   if (!run?.recording) {
     throw notStreamed(
       'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.',
     );
   }
-  return replayOf(run, startingAfter(query.starting_after));
+  const after = startingAfter(call.query.starting_after);
+  const following = followers.begin(call, stored.id);
+  try {
+    return replayOf(run, after, following);
+  } catch (error) {
+    following.leave();
+    throw error;
+  }
 }
 
-function replayOf({ recording, ownedTools }: Run, after: number): Reply {
-  const events = recording?.after(after);
+function replayOf({ recording, ownedTools }: Run, after: number, following: Lifetime): Reply {
+  const events = recording?.after(after, following);
   if (!events) throw notStreamed('The events behind `starting_after` are no longer kept.');
   return { ownedTools, ...streamReply(events) };
 }

@@ -10,10 +10,23 @@ import { endedResource } from '../responses/resource.ts';
 import { DONE_FRAME } from '../sse.ts';
 import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../store.ts';
 import type { TurnEvent } from '../turn/events.ts';
-import { keepTurn, keptTurn } from '../turn/keep.ts';
+import { keepTurn, keptTurn, untilEnded, untilForgotten } from '../turn/keep.ts';
 import { runTurn } from '../turn/run-turn.ts';
+import { NO_USAGE } from '../turn/state.ts';
 import { type RecordedFrame, Recording } from './recording.ts';
 
+/** Characters above which a frame that repeats what was told is not kept as text. */
+const LONG = 4096;
+const REPEATING: ReadonlySet<TurnEvent['type']> = new Set([
+  'turn-start',
+  'turn-queued',
+  'turn-progress',
+  'text-end',
+  'arguments-end',
+  'part-end',
+  'item-end',
+  'turn-end',
+]);
 /** How often it is looked whether somebody, perhaps on another node, has cancelled or deleted the response. */
 const CHECK_MS = 5000;
 
@@ -41,7 +54,8 @@ export interface RunParts {
 /** Keeps the response as one in progress, and starts it. Throws `store_error`, since nobody could ask for it then. */
 export async function startRun(parts: RunParts, settings: CoreSettings): Promise<Run> {
   const { stored, started } = parts.prepared;
-  await fromStore(() => settings.store.put(keptTurn(stored, started)));
+  const kept = untilEnded(keptTurn(stored, started), settings.limits.durationMs);
+  await fromStore(() => settings.store.put(kept));
   return new BackgroundRun(parts, settings);
 }
 
@@ -77,7 +91,8 @@ class BackgroundRun implements Run {
     try {
       await this.listen();
     } catch (error) {
-      if (!this.parts.stopping.signal.aborted) await this.keepFailure(error);
+      // What cannot be told must not end the process.
+      if (!this.parts.stopping.signal.aborted) await this.fail(error).catch(() => {});
     } finally {
       clearInterval(watch);
       this.parts.prepared.turn.leave();
@@ -92,7 +107,10 @@ class BackgroundRun implements Run {
       this.parts.stopping.signal.throwIfAborted();
       await turn.keep(end);
     };
-    for await (const batch of runTurn({ ...turn, keep })) await this.take(batch);
+    for await (const batch of runTurn({ ...turn, keep })) {
+      await this.take(batch);
+      await this.recording?.readersBehind(this.parts.stopping.signal);
+    }
   }
 
   private async take(batch: readonly TurnEvent[]): Promise<void> {
@@ -109,19 +127,26 @@ class BackgroundRun implements Run {
   private framesOf(event: TurnEvent): readonly RecordedFrame[] {
     if ('sequence' in event) this.sequence = event.sequence;
     const text = encodeBatch([event], this.parts.encoding);
-    const frame = event.type === 'turn-end' ? text.slice(0, -DONE_FRAME.length) : text;
-    return frame === '' ? [] : [{ sequence: this.sequence, frame }];
+    if (text === '') return [];
+    const end = event.type === 'turn-end' ? -DONE_FRAME.length : undefined;
+    const frame = text.slice(0, end);
+    if (frame.length <= LONG || !REPEATING.has(event.type)) return [{ sequence: this.sequence, frame }];
+    const write = () => encodeBatch([event], this.parts.encoding).slice(0, end);
+    return [{ sequence: this.sequence, frame: { length: frame.length, write } }];
   }
 
   private get started() {
     return this.parts.prepared.started;
   }
 
-  private async keepFailure(error: unknown): Promise<void> {
+  /** The stream has an end like any other, though the turn has not. */
+  private async fail(error: unknown): Promise<void> {
     const shown = toApiError(error);
-    const { code, message } = shown;
     tell(this.settings.hooks, 'onError', shown, this.parts.prepared.info);
-    await this.keepEnd({ ...this.started, status: 'failed', error: { code, message } });
+    const output = this.output.filter(Boolean);
+    const failed = { status: 'failed', usage: NO_USAGE, completedAt: null, reason: null, error: shown.body } as const;
+    await this.take([{ type: 'error', sequence: this.sequence + 1, error: shown.body }]);
+    await this.take([{ type: 'turn-end', sequence: this.sequence + 1, output, ...failed }]);
   }
 
   private async keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {
@@ -148,5 +173,5 @@ class BackgroundRun implements Run {
 
 /** The response as cancelled, with what was whole of it. */
 export function cancelled(stored: StoredResponse, output: StoredResponse['output']): StoredResponse {
-  return { ...stored, output, resource: { ...stored.resource, status: 'cancelled' } };
+  return untilForgotten({ ...stored, output, resource: { ...stored.resource, status: 'cancelled' } });
 }

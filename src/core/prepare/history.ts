@@ -3,7 +3,15 @@ import { ApiError } from '../errors.ts';
 import { isResponseId, quotedId, responseIdOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { Note } from '../note.ts';
-import { chainOf, fromStore, isRunning, type ResponseKey, type ResponseStore, type StoredResponse } from '../store.ts';
+import {
+  chainOf,
+  fromStore,
+  isRunning,
+  isUnstored,
+  type ResponseKey,
+  type ResponseStore,
+  type StoredResponse,
+} from '../store.ts';
 
 /** A request's past. */
 export interface History {
@@ -30,7 +38,7 @@ export async function loadHistory(
   // One more than allowed tells a chain at the limit from one past it.
   const chain = await fromStore(() => chainOf(store, { scope, id: previousId }, limit + 1));
   const [previous] = chain;
-  if (!previous || hasFailed(previous)) throw notFound(previousId);
+  if (!previous || isUnstored(previous) || hasFailed(previous)) throw notFound(previousId);
   if (isRunning(previous)) throw inProgress(previousId);
   if (chain.length > limit) throw tooLong(limit);
   return { items: itemsSaid(chain.toReversed()), previous };
@@ -130,6 +138,7 @@ function tooScattered(limit: number): ApiError {
 }
 
 async function itemsOf(store: ResponseStore, key: ResponseKey): Promise<ReadonlyMap<unknown, Item>> {
-  const response = await fromStore(() => store.get(key));
+  const found = await fromStore(() => store.get(key));
+  const response = found && !isUnstored(found) ? found : undefined;
   return new Map([...(response?.input ?? []), ...(response?.output ?? [])].map((item) => [item.id, item]));
 }

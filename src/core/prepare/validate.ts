@@ -32,18 +32,12 @@ export function validateCreate(given: unknown, limits: BringLimits = DEFAULT_LIM
   return result.data;
 }
 
-function refuseUnsupported({ background, store, prompt }: CreateBody): void {
-  if (background && store === false) throw unstoredBackground();
+function refuseUnsupported({ prompt }: CreateBody): void {
   if (prompt) throw unsupported('prompt', 'Prompt templates are not supported here; send the text itself.');
 }
 
 function unsupported(param: string, message: string): ApiError {
   return new ApiError('unsupported_parameter', message, { param });
-}
-
-function unstoredBackground(): ApiError {
-  const message = "Invalid 'background': a response that is made in the background must be stored.";
-  return new ApiError('invalid_value', message, { param: 'background' });
 }
 
 /** OpenAI's words for it. */

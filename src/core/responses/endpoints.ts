@@ -1,7 +1,8 @@
 /** The endpoints of the Responses API as functions from a call to a reply, for any framework. */
-import { type Activity, activity } from '../activity.ts';
+import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../activity.ts';
 import { dropPending } from '../approvals/pending-call.ts';
 import { cancel, createInBackground, replay, settled, wantsBackground } from '../background/endpoints.ts';
+import { Followers } from '../background/followers.ts';
 import { newRuns } from '../background/runs.ts';
 import type { Call } from '../call.ts';
 import { queryShower } from '../code-outputs.ts';
@@ -31,6 +32,8 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
   const { store, limits } = settings;
   const turns = activity(limits.concurrentTurns);
   const runs = newRuns();
+  const followers = new Followers(limits);
+  const background = { turns, runs, followers };
 
   async function stored(call: Call): Promise<StoredResponse> {
     const id = responseIdIn(call);
@@ -53,7 +56,7 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
 
   async function retrieve(call: Call) {
     const response = await stored(call);
-    if (call.query.stream === 'true') return replay(call, response, runs.find(response));
+    if (call.query.stream === 'true') return replay(call, response, background);
     return shown(call, response);
   }
 
@@ -64,14 +67,18 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
 
   async function create(call: Call) {
     const own = settingsFor(settings, call);
-    return wantsBackground(call) ? createInBackground(call, own, turns, runs) : createResponse(call, own, turns);
+    return wantsBackground(call) ? createInBackground(call, own, background) : createResponse(call, own, turns);
   }
   const on = (endpoint: Endpoint) => answered(endpoint, settings);
   const inputItems = on(async (call) => jsonReply(page((await stored(call)).input, call.query)));
   const routes: readonly Route[] = [
     { method: 'POST', path: '/responses', endpoint: on(create) },
     { method: 'POST', path: '/responses/compact', endpoint: on((call) => compactConversation(call, settings, turns)) },
-    { method: 'POST', path: '/responses/input_tokens', endpoint: on((call) => countInputTokens(call, settings)) },
+    {
+      method: 'POST',
+      path: '/responses/input_tokens',
+      endpoint: on((call) => countInputTokens(call, settings, turns)),
+    },
     { method: 'GET', path: '/responses/:id', endpoint: on(retrieve) },
     { method: 'DELETE', path: '/responses/:id', endpoint: on(remove) },
     { method: 'GET', path: '/responses/:id/input_items', endpoint: inputItems },
@@ -80,7 +87,16 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
     ...Object.values(DIALECTS).flatMap((dialect) => dialect.routes?.(settings, turns) ?? []),
     { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
   ];
-  return { routes, drain: turns.drain };
+
+  /** Followers last: a turn that ends is theirs to read. */
+  async function drain(options: DrainOptions = {}): Promise<void> {
+    const began = Date.now();
+    await turns.drain(options);
+    const timeoutMs = Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
+    await followers.drain({ ...options, timeoutMs });
+  }
+
+  return { routes, drain };
 }
 
 function responseIdIn({ params }: Call): string {

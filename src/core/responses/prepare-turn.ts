@@ -143,7 +143,9 @@ function keeper(
   const { requestId } = prepared.call;
   const conversation = conversationOf(prepared.history);
   const gated = prepared.gates.size > 0 ? prepared : undefined;
-  const isKept = prepared.body.store !== false || settings.keepsUnstored;
+  const { store: isStored, background } = prepared.body;
+  // In the background nobody waits for the answer: it is kept for a while all the same.
+  const isKept = isStored !== false || background || settings.keepsUnstored;
   return async (end) => {
     // First what may be refused: a response that the client is told failed must not be found.
     if (conversation) {

@@ -4,7 +4,14 @@ import type { ApiError } from '../errors.ts';
 import { tell } from '../hooks.ts';
 import type { Item } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
-import { fromStore, type MaybePromise, type ResponseKey, type StoredResponse } from '../store.ts';
+import {
+  fromStore,
+  isRunning,
+  isUnstored,
+  type MaybePromise,
+  type ResponseKey,
+  type StoredResponse,
+} from '../store.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -27,7 +34,22 @@ export async function keepTurn(
 /** The turn as it is kept, with its final resource. */
 export function keptTurn(turn: Omit<StoredResponse, 'output' | 'resource'>, ended: Fields): StoredResponse {
   const { output, ...resource } = ended;
-  return { output: output as readonly Item[], resource, ...turn };
+  return untilForgotten({ output: output as readonly Item[], resource, ...turn });
+}
+
+/** How long a response in the background that is not to be stored can be retrieved after its end, in milliseconds; as OpenAI's. */
+const UNSTORED_MS = 10 * 60_000;
+
+/** The response that has ended, with the time at which it is forgotten where its client wanted nothing stored. */
+export function untilForgotten(response: StoredResponse): StoredResponse {
+  if (isRunning(response) || !isUnstored(response)) return response;
+  return { ...response, expiresAt: Date.now() + UNSTORED_MS };
+}
+
+/** The response that begins, which is forgotten at last where its node dies: it cannot take longer than this. */
+export function untilEnded(response: StoredResponse, durationMs: number): StoredResponse {
+  if (!isUnstored(response)) return response;
+  return { ...response, expiresAt: response.createdAt + durationMs + UNSTORED_MS };
 }
 
 /** Puts anything that a later request needs; the one place that knows what a failing store means to the host. */
