@@ -6,6 +6,8 @@ export interface Limits {
   readonly bodyBytes: number;
   /** Stored responses that one request may continue. */
   readonly historyTurns: number;
+  /** What one request may continue, and what one conversation may hold: the JSON of the items as the store keeps it. */
+  readonly historyBytes: number;
   /** One answer of the store. */
   readonly storeTimeoutMs: number;
   /** From the request to the model server's first byte. */
@@ -41,6 +43,7 @@ const MIB = 1024 * 1024;
 export const DEFAULT_LIMITS: Limits = {
   bodyBytes: 32 * MIB,
   historyTurns: 1000,
+  historyBytes: 32 * MIB,
   storeTimeoutMs: 10_000,
   firstByteTimeoutMs: 120_000,
   idleTimeoutMs: 60_000,

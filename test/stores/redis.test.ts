@@ -50,11 +50,16 @@ describeRedis('[X-06] redisStore', () => {
   }
 
   describe('with node-redis', () => {
-    storeContract({ describe, it, create: ({ ttlMs }) => ({ store: redisStore({ client, ttlMs }) }) });
+    storeContract({ describe, it, bounded: true, create: ({ ttlMs }) => ({ store: redisStore({ client, ttlMs }) }) });
   });
 
   describe('with ioredis', () => {
-    storeContract({ describe, it, create: ({ ttlMs }) => ({ store: redisStore({ client: ioredis, ttlMs }) }) });
+    storeContract({
+      describe,
+      it,
+      bounded: true,
+      create: ({ ttlMs }) => ({ store: redisStore({ client: ioredis, ttlMs }) }),
+    });
   });
 
   describe('in Redis', () => {

@@ -12,6 +12,7 @@ describeDrivers((open) => {
     storeContract({
       describe,
       it,
+      bounded: true,
       create({ ttlMs }) {
         const database = open(':memory:');
         const clock = stoppedClock();
@@ -24,6 +25,7 @@ describeDrivers((open) => {
     storeContract({
       describe,
       it,
+      bounded: true,
       create({ ttlMs }) {
         const { file, remove } = databaseFile();
         const database = open(file);
@@ -41,6 +43,7 @@ describeDrivers((open) => {
     storeContract({
       describe,
       it,
+      bounded: true,
       create({ ttlMs }) {
         const { file, remove } = databaseFile();
         const databases = [open(file), open(file)] as const;
@@ -225,7 +228,7 @@ describeDrivers((open) => {
         store.get(kept),
         store.conversations.get(KEY),
         valueIn(database, 'SELECT version FROM open_responses_schema'),
-      ]).toEqual([kept, { ...KEY, createdAt: 0, metadata: {} }, 2]);
+      ]).toEqual([kept, { ...KEY, createdAt: 0, metadata: {} }, 3]);
     }),
   );
 
@@ -236,7 +239,7 @@ describeDrivers((open) => {
         'CREATE TABLE open_responses_schema (version INTEGER); INSERT INTO open_responses_schema VALUES (9)',
       );
       const store = sqliteStore({ database });
-      const error = new Error('sqliteStore: the tables have version 9, made by a newer release; this one knows 2');
+      const error = new Error('sqliteStore: the tables have version 9, made by a newer release; this one knows 3');
       expect(() => store.setup()).toThrow(error);
       expect(() => store.get(KEY)).toThrow(error);
       expect(valueIn(database, 'SELECT count(*) FROM sqlite_master')).toBe(1);

@@ -34,7 +34,7 @@ it('[T-04] comes back with the rounds before it, and the text is cut to the one 
   const store = await kept({ before, answered: [] });
   const whole = { ...SAID, content: 'First. Both.' };
   const other = { ...SAID, content: 'Something else.' };
-  expect([await restoreResults(store, 's', [whole]), await restoreResults(store, 's', [other])]).toEqual([
+  expect([await restoreResults({ store: store, scope: 's', maxBytes: 1e6 }, [whole]), await restoreResults({ store: store, scope: 's', maxBytes: 1e6 }, [other])]).toEqual([
     [...before, { ...SAID, content: 'Both.' }],
     [...before, other],
   ]);
@@ -43,7 +43,7 @@ it('[T-04] comes back with the rounds before it, and the text is cut to the one 
 it('[T-04] comes back where the last round said nothing of its own', async () => {
   const before = [{ role: 'assistant', content: 'First. ', tool_calls: [OURS_WIRED] }, RESULT];
   const store = await kept({ before, answered: [], text: '' });
-  const [, , said] = await restoreResults(store, 's', [{ ...SAID, content: 'First. ' }]);
+  const [, , said] = await restoreResults({ store: store, scope: 's', maxBytes: 1e6 }, [{ ...SAID, content: 'First. ' }]);
   expect(said).toEqual({ ...SAID, content: null });
 });
 
@@ -70,7 +70,7 @@ it('[T-04] tells calls apart whose arguments are not JSON', async () => {
     ...SAID,
     tool_calls: [{ ...WIRED, function: { name: 'theirs', arguments: json } }],
   });
-  const found = await Promise.all(['{"x"', '{"y"'].map((json) => restoreResults(store, 's', [wired(json)])));
+  const found = await Promise.all(['{"x"', '{"y"'].map((json) => restoreResults({ store: store, scope: 's', maxBytes: 1e6 }, [wired(json)])));
   expect(found.map(({ length }) => length)).toEqual([2, 1]);
 });
 
@@ -78,13 +78,13 @@ it('[T-04] is none of what other features keep under the same id', async () => {
   const store = memoryStore();
   const item = { type: 'message', id: 'm', role: 'assistant', content: [] };
   store.put({ scope: 's', id: 'chat_b', createdAt: 0, input: [], output: [item], resource: {} });
-  expect(await restoreResults(store, 's', [SAID])).toEqual([SAID]);
+  expect(await restoreResults({ store: store, scope: 's', maxBytes: 1e6 }, [SAID])).toEqual([SAID]);
 });
 
 it('[T-04] is an error where the store fails, in either direction', async () => {
   const broken = { ...memoryStore(), get: fail, put: fail };
   await expect(kept({}, broken)).rejects.toMatchObject({ code: 'store_error', status: 500 });
-  await expect(restoreResults(broken, 's', [SAID])).rejects.toMatchObject({ code: 'store_error', status: 500 });
+  await expect(restoreResults({ store: broken, scope: 's', maxBytes: 1e6 }, [SAID])).rejects.toMatchObject({ code: 'store_error', status: 500 });
 });
 
 function fail(): never {
