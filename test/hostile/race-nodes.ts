@@ -6,7 +6,7 @@ import { ask, type Fields, parsed } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
 
 /** How many races are run at the same time. */
-const AT_ONCE = 20;
+const AT_ONCE = 50;
 const JITTER_MS = 4;
 
 /** Both nodes, and the model server that they share. */

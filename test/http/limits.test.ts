@@ -54,6 +54,7 @@ it('[P-10][P-11] every limit has the default that the documentation names', () =
   expect({ ...DEFAULT_LIMITS, connectTimeoutMs: chatSettings({}).connectTimeoutMs }).toEqual({
     bodyBytes: 33_554_432,
     historyTurns: 1000,
+    historyBytes: 32 * 1024 * 1024,
     storeTimeoutMs: 10_000,
     firstByteTimeoutMs: 120_000,
     idleTimeoutMs: 60_000,
