@@ -9,13 +9,16 @@ export type { Limits } from './core/limits.ts';
 export type { Note } from './core/note.ts';
 export type { CoreOptions, DialectOf, HeartbeatOptions, ToolsOf } from './core/options.ts';
 export type { Repair, RepairCode } from './core/prepare/repair.ts';
-export type {
-  ConversationStore,
-  MaybePromise,
-  ResponseKey,
-  ResponseStore,
-  StoredConversation,
-  StoredResponse,
+export {
+  type ConversationStore,
+  type ItemPage,
+  type ItemPageQuery,
+  type MaybePromise,
+  type ResponseKey,
+  type ResponseStore,
+  type StoredConversation,
+  type StoredResponse,
+  TooManyBytes,
 } from './core/store.ts';
 export type { TokenOptions } from './core/tokens/settings.ts';
 export {

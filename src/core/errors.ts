@@ -17,6 +17,7 @@ const CODES = {
   previous_response_not_found: [400, 'invalid_request_error'],
   response_in_progress: [400, 'invalid_request_error'],
   history_too_long: [400, 'invalid_request_error'],
+  conversation_too_long: [400, 'invalid_request_error'],
   item_already_in_conversation: [400, 'invalid_request_error'],
   invalid_encrypted_content: [400, 'invalid_request_error'],
   container_not_found: [400, 'invalid_request_error'],

@@ -12,13 +12,16 @@ export type { Limits } from './limits.ts';
 export type { Note } from './note.ts';
 export type { CoreOptions, DialectOf, HeartbeatOptions, ToolsOf } from './options.ts';
 export type { Reply } from './reply.ts';
-export type {
-  ConversationStore,
-  MaybePromise,
-  ResponseKey,
-  ResponseStore,
-  StoredConversation,
-  StoredResponse,
+export {
+  type ConversationStore,
+  type ItemPage,
+  type ItemPageQuery,
+  type MaybePromise,
+  type ResponseKey,
+  type ResponseStore,
+  type StoredConversation,
+  type StoredResponse,
+  TooManyBytes,
 } from './store.ts';
 export { type ExecuteContext, type FunctionTool, functionTool, functionTools } from './tools/function-tools.ts';
 export type { ApprovalPolicy, ApprovalQuestion } from './tools/gates.ts';

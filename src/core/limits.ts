@@ -12,6 +12,8 @@ export interface Limits {
   readonly tools: number;
   /** Stored responses that one request may continue. */
   readonly historyTurns: number;
+  /** What one request may continue, and what one conversation may hold: the JSON of the items as the store keeps it. */
+  readonly historyBytes: number;
   /** One answer of the store. */
   readonly storeTimeoutMs: number;
   /** From the request to the model server's first byte. */
@@ -54,6 +56,7 @@ export const DEFAULT_LIMITS: Limits = {
   inputItems: 100_000,
   tools: 4096,
   historyTurns: 1000,
+  historyBytes: 32 * MIB,
   storeTimeoutMs: 10_000,
   firstByteTimeoutMs: 120_000,
   idleTimeoutMs: 60_000,

@@ -1,7 +1,7 @@
 /** Keeps responses and conversations in PostgreSQL, for any number of processes. */
 import { checkOptions, type OptionCheck, positiveInteger } from '../core/options-check.ts';
-import type { ConversationStore, StoredResponse } from '../core/store.ts';
-import { postgresConversations } from './postgres-conversations.ts';
+import type { StoredResponse } from '../core/store.ts';
+import { type ConversationMethods, postgresConversations } from './postgres-conversations.ts';
 import { postgresResponses, type ResponseMethods } from './postgres-responses.ts';
 import { migrate, type PostgresPool, type PostgresQueries, postgresTables } from './postgres-schema.ts';
 import { sweeper } from './postgres-sweep.ts';
@@ -23,7 +23,7 @@ export interface PostgresStoreOptions {
 /** A store over PostgreSQL. */
 export interface PostgresStore extends ResponseMethods {
   readonly name: string;
-  readonly conversations: ConversationStore;
+  readonly conversations: ConversationMethods;
   /** Makes or upgrades the tables. Other methods do so themselves; this is for failing at the start instead. */
   setup(): Promise<void>;
   /** Does nothing: the pool is the host's to end. */

@@ -406,3 +406,76 @@ describe('cancelling', () => {
     expect([body.status, await retrieved(app, id)]).toEqual(['cancelled', body]);
   });
 });
+
+describe('the end of a response', () => {
+  /** A store that lets something happen just before the first response is replaced, as on another node. */
+  function interrupted(happen: (store: ReturnType<typeof memoryStore>, ended: StoredResponse) => void) {
+    const store = memoryStore();
+    let isDone = false;
+    const replace: typeof store.replace = (response, version) => {
+      if (!isDone) happen(store, response);
+      isDone = true;
+      return store.replace(response, version);
+    };
+    return { ...store, replace } satisfies ResponseStore;
+  }
+
+  function cancelElsewhere(store: ReturnType<typeof memoryStore>, { scope, id }: StoredResponse): void {
+    const running = store.get({ scope, id }) as StoredResponse;
+    store.replace({ ...running, resource: { ...running.resource, status: 'cancelled' }, version: 1 }, 0);
+  }
+
+  it('[F-10] is not told where another node has cancelled it by then, and leaves nothing in its conversation', async () => {
+    const store = interrupted(cancelElsewhere);
+    const app = await start([[textStream('Hello')]], { store });
+    const conversation = { scope: 'anonymous', id: 'conv_1', createdAt: 0, metadata: {} };
+    store.conversations.put(conversation);
+    const answer = await ask(app.url, { background: true, stream: true, conversation: 'conv_1' });
+    const { events, done } = parseStream(await answer.text());
+    const { id } = responseIn(events);
+    expect([typesOf(events).includes('completed'), done, (await retrieved(app, id)).status]).toEqual([
+      false,
+      true,
+      'cancelled',
+    ]);
+    expect(store.conversations.items(conversation)).toEqual([]);
+  });
+
+  it('[F-10] does not bring back what another node has deleted by then', async () => {
+    const store = interrupted((inner, response) => void inner.delete(response));
+    const app = await start([[textStream('Hello')]], { store });
+    const { events } = parseStream(await (await ask(app.url, { background: true, stream: true })).text());
+    expect([typesOf(events).includes('completed'), store.size]).toEqual([false, 0]);
+  });
+
+  it('[F-10] is what cancelling answers where it came first', async () => {
+    const store = interrupted((inner, { scope, id }) => {
+      const running = inner.get({ scope, id }) as StoredResponse;
+      inner.replace({ ...running, resource: { ...running.resource, status: 'completed' }, version: 1 }, 0);
+    });
+    const app = await start([ENDLESS], { store });
+    const other = await join({ store });
+    const { id } = await inBackground(app);
+    const { status, body } = await cancelled(other, id);
+    expect([status, body.status, (await retrieved(app, id)).status]).toEqual([200, 'completed', 'completed']);
+    await app.router.drain({ timeoutMs: 0 });
+  });
+
+  it('[F-10] is a 404 to who cancels what is deleted in that moment', async () => {
+    const store = interrupted((inner, response) => void inner.delete(response));
+    const app = await start([ENDLESS], { store });
+    const other = await join({ store });
+    const { id } = await inBackground(app);
+    expect([(await cancelled(other, id)).status, store.size]).toEqual([404, 0]);
+    await app.router.drain({ timeoutMs: 0 });
+  });
+
+  it('[F-10] works over a store that cannot replace', async () => {
+    const { replace: _, ...store } = memoryStore();
+    const app = await start([[textStream('Hello')], ENDLESS], { store });
+    const first = await inBackground(app);
+    const whole = await ended(app, first.id);
+    const second = await inBackground(app);
+    expect([whole.status, (await cancelled(app, second.id)).body.status]).toEqual(['completed', 'cancelled']);
+  });
+});

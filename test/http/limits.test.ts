@@ -57,6 +57,7 @@ it('[P-10][P-11] every limit has the default that the documentation names', () =
     inputItems: 100_000,
     tools: 4096,
     historyTurns: 1000,
+    historyBytes: 32 * 1024 * 1024,
     storeTimeoutMs: 10_000,
     firstByteTimeoutMs: 120_000,
     idleTimeoutMs: 60_000,
@@ -172,6 +173,60 @@ describe('historyTurns', () => {
         param: 'previous_response_id',
         code: 'history_too_long',
       },
+    ]);
+  });
+});
+
+describe('historyBytes', () => {
+  /** Two stored responses, the second continuing the first, each of so many bytes. */
+  function storeOf(bytes: number) {
+    const store = memoryStore();
+    for (const [id, previousId] of [['resp_1'], ['resp_2', 'resp_1']] as const) {
+      const stored = { scope: 'anonymous', id, createdAt: 0, input: [], output: [], ...(previousId && { previousId }) };
+      store.put({ ...stored, resource: { padding: 'x'.repeat(bytes) } });
+    }
+    return store;
+  }
+
+  it.each([
+    ['its default', 16 * MIB, {}],
+    ['a limit of the host', 1000, { historyBytes: 2000 }],
+  ])('[F-05] of %s is continued below the limit and a 400 past it', async (_, bytes, limits) => {
+    fake = await startFakeUpstream();
+    const max = 2 * bytes;
+    const outcomes: unknown[] = [];
+    for (const each of [bytes - 200, bytes]) {
+      app = await startApp({ upstream: fake, options: { limits, store: storeOf(each) } });
+      const { status, error } = await askJson(app.url, { previous_response_id: 'resp_2' });
+      outcomes.push([status, error]);
+      await app.close();
+    }
+    expect(outcomes).toEqual([
+      ['completed', null],
+      [
+        undefined,
+        {
+          message: `The conversation is longer than the ${max} bytes that this server continues.`,
+          type: 'invalid_request_error',
+          param: 'previous_response_id',
+          code: 'history_too_long',
+        },
+      ],
+    ]);
+  });
+
+  it('[F-05] bounds what references lead to, each repetition counted', async () => {
+    fake = await startFakeUpstream();
+    const store = memoryStore();
+    const seed = 'a'.repeat(32);
+    const item = { type: 'message', role: 'user', id: `msg_${seed}0000`, content: 'x'.repeat(500) };
+    store.put({ scope: 'anonymous', id: `resp_${seed}`, createdAt: 0, input: [], output: [item], resource: {} });
+    app = await startApp({ upstream: fake, options: { store, limits: { historyBytes: 5000 } } });
+    const referring = (times: number) => ({ input: Array(times).fill({ type: 'item_reference', id: item.id }) });
+    const [some, many] = [await askJson(app.url, referring(8)), await askJson(app.url, referring(10))];
+    expect([some.status, errorIn(many)]).toEqual([
+      'completed',
+      expect.objectContaining({ code: 'history_too_long', param: 'input' }),
     ]);
   });
 });

@@ -8,7 +8,8 @@ import { isRecord } from '../record.ts';
 import { jsonReply, type Reply, streamReply } from '../reply.ts';
 import { encodingOf } from '../responses/create.ts';
 import { prepareTurn } from '../responses/prepare-turn.ts';
-import { fromStore, isRunning, type ResponseStore, type StoredResponse } from '../store.ts';
+import { isRunning, type ResponseStore, type StoredResponse } from '../store.ts';
+import { endRunning } from '../turn/keep.ts';
 import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
 import type { Followers } from './followers.ts';
 import { cancelled, type Run, startRun } from './run.ts';
@@ -101,24 +102,20 @@ function notStreamed(message: string): ApiError {
 }
 
 /**
- * The response, which is cancelled where it has not ended, on whichever node it is made. Throws `ApiError` for one that
- * is not made in the background.
+ * The response, which is cancelled where it has not ended, on whichever node it is made; undefined where it was deleted
+ * meanwhile. Throws `ApiError` for one that is not made in the background.
  */
 export async function cancel(
   stored: StoredResponse,
   run: Run | undefined,
   store: ResponseStore,
-): Promise<StoredResponse> {
+): Promise<StoredResponse | undefined> {
   if (stored.resource.background !== true) {
     throw new ApiError('invalid_value', 'Cannot cancel a synchronous response.', { param: 'response_id' });
   }
   await run?.stop();
-  // It may have ended, now or long ago, or have been deleted.
-  const now = await fromStore(() => store.get(stored));
-  if (!now || !isRunning(now)) return now ?? stored;
-  const ended = cancelled(now, (run?.output ?? []).filter(Boolean));
-  await fromStore(() => store.put(ended));
-  return ended;
+  const whole = (run?.output ?? []).filter(Boolean);
+  return (await endRunning(store, stored, (running) => cancelled(running, whole))).now;
 }
 
 /** The response as it is shown: one whose node is gone has failed, since it cannot take longer than this. */

@@ -10,7 +10,7 @@ import { endedResource } from '../responses/resource.ts';
 import { DONE_FRAME } from '../sse.ts';
 import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../store.ts';
 import type { TurnEvent } from '../turn/events.ts';
-import { keepTurn, keptTurn, untilEnded, untilForgotten } from '../turn/keep.ts';
+import { keepEnd, keptTurn, TurnOverruled, untilEnded, untilForgotten } from '../turn/keep.ts';
 import { runTurn } from '../turn/run-turn.ts';
 import { NO_USAGE } from '../turn/state.ts';
 import { type RecordedFrame, Recording } from './recording.ts';
@@ -103,9 +103,10 @@ class BackgroundRun implements Run {
   private async listen(): Promise<void> {
     const { turn } = this.parts.prepared;
     const keep: typeof turn.keep = async (end) => {
+      // Before anything is kept, since it costs less than to take it back.
       await this.stopIfUnwanted();
       this.parts.stopping.signal.throwIfAborted();
-      await turn.keep(end);
+      await this.unlessOverruled(turn.keep(end));
     };
     for await (const batch of runTurn({ ...turn, keep })) {
       await this.take(batch);
@@ -118,7 +119,7 @@ class BackgroundRun implements Run {
       if (event.type === 'item-end') this.output[event.index] = event.item;
       // Elsewhere a response that failed is not kept: there its client was told.
       if (event.type === 'turn-end' && event.status === 'failed')
-        await this.keepEnd(endedResource(this.started, event));
+        await this.unlessOverruled(this.keepEnd(endedResource(this.started, event)));
     }
     this.recording?.add(batch.flatMap((event) => this.framesOf(event)));
   }
@@ -149,10 +150,19 @@ class BackgroundRun implements Run {
     await this.take([{ type: 'turn-end', sequence: this.sequence + 1, output, ...failed }]);
   }
 
-  private async keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {
+  private keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {
     const { stored, info } = this.parts.prepared;
-    if (!(await this.isWanted())) return;
-    await keepTurn(stored, ended, { ...this.settings, onStoreError: 'continue' }, info.requestId);
+    return keepEnd(stored, ended, { ...this.settings, onStoreError: 'continue' }, info.requestId);
+  }
+
+  /** Somebody else has ended it in the meantime, so it ends here without a word. */
+  private async unlessOverruled(keeping: Promise<void>): Promise<void> {
+    try {
+      await keeping;
+    } catch (error) {
+      if (error instanceof TurnOverruled) void this.stop();
+      throw error;
+    }
   }
 
   private async stopIfUnwanted(): Promise<void> {

@@ -20,12 +20,14 @@ export async function prepareChatHistory(call: Call, settings: PrepareSettings):
   if (context.history || !isRecord(body) || !isMessageList(body.messages)) return call;
   const { store, limits } = settings;
   const { previous_response_id: id, ...rest } = body;
-  const { items, previous } = await loadHistory(store, scope, isText(id) ? id : undefined, limits.historyTurns);
+  const { items, previous } = await loadHistory(store, scope, isText(id) ? id : undefined, limits);
   const answers = previous ? leadingAnswers(body.messages) : [];
   const note = noteOf(call, settings);
   const earlier = messagesOf([...items, ...itemsOf(answers)], (item) => note(skipped(item)));
   const [past, own] = await Promise.all(
-    [earlier, body.messages.slice(answers.length)].map((messages) => restoreResults(store, scope, messages)),
+    [earlier, body.messages.slice(answers.length)].map((messages) =>
+      restoreResults({ store, scope, maxBytes: limits.historyBytes }, messages),
+    ),
   );
   const asked = (past ?? []).findLastIndex(({ role }) => role === 'assistant');
   // Some servers count ids from 0 in every answer: only what stands behind the last calls can answer them.

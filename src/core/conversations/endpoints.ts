@@ -8,24 +8,27 @@ import type { Item } from '../items.ts';
 import type { Limits } from '../limits.ts';
 import type { CoreSettings } from '../options.ts';
 import { jsonReply, type Reply } from '../reply.ts';
-import { page } from '../responses/list.ts';
+import { listOf, page, pageQuery } from '../responses/list.ts';
 import { inputItems } from '../responses/parse.ts';
 import type { Route } from '../routes.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../store.ts';
 import {
   appendItems,
-  conversationItems,
   conversationNotFound,
+  conversationPage,
   conversationResource,
   conversationsOf,
   findConversation,
+  itemsNamed,
+  updateConversation,
 } from './conversation.ts';
 import { type ConversationBody, needed, validateConversation } from './schema.ts';
 
 /** The routes over these settings. */
 export function conversationRoutes(settings: CoreSettings): readonly Route[] {
-  const on = (handler: (call: Call, store: ResponseStore, limits: Limits) => Promise<Reply>): Endpoint =>
-    answered((call) => handler(call, settings.store, settings.limits), settings);
+  const { store, limits } = settings;
+  const on = (handler: (call: Call, place: Place) => Promise<Reply>): Endpoint =>
+    answered((call) => handler(call, { store, limits }), settings);
   return [
     { method: 'POST', path: '/conversations', endpoint: on(create) },
     { method: 'GET', path: '/conversations/:id', endpoint: on(retrieve) },
@@ -38,52 +41,61 @@ export function conversationRoutes(settings: CoreSettings): readonly Route[] {
   ];
 }
 
-async function create({ body, scope }: Call, store: ResponseStore, limits: Limits): Promise<Reply> {
+/** Where conversations are, and how long one may be. */
+interface Place {
+  readonly store: ResponseStore;
+  readonly limits: Limits;
+}
+
+async function create({ body, scope }: Call, { store, limits }: Place): Promise<Reply> {
   const conversations = conversationsOf(store);
   const checked = validateConversation(body, limits);
-  const items = wholeItems(checked, []);
+  const items = wholeItems(checked);
   const conversation = { scope, id: `conv_${randomSeed()}`, createdAt: Date.now(), metadata: checked.metadata };
   await fromStore(() => conversations.put(conversation));
-  await appendItems(store, conversation, items);
+  await appendItems(store, conversation, items, limits.historyBytes);
   return jsonReply(conversationResource(conversation));
 }
 
-async function retrieve(call: Call, store: ResponseStore): Promise<Reply> {
+async function retrieve(call: Call, { store }: Place): Promise<Reply> {
   return jsonReply(conversationResource(await findConversation(store, keyOf(call))));
 }
 
-async function update(call: Call, store: ResponseStore, limits: Limits): Promise<Reply> {
+async function update(call: Call, { store, limits }: Place): Promise<Reply> {
   const { metadata } = needed(call.body, 'metadata', limits);
   const changed = { ...(await findConversation(store, keyOf(call))), metadata };
-  await fromStore(() => conversationsOf(store).put(changed));
+  await updateConversation(store, changed);
   return jsonReply(conversationResource(changed));
 }
 
-async function remove(call: Call, store: ResponseStore): Promise<Reply> {
+async function remove(call: Call, { store }: Place): Promise<Reply> {
   const key = keyOf(call);
   if (!isId(key.id) || !(await fromStore(() => conversationsOf(store).delete(key)))) throw conversationNotFound(key.id);
   return jsonReply({ id: key.id, object: 'conversation.deleted', deleted: true });
 }
 
-async function addItems(call: Call, store: ResponseStore, limits: Limits): Promise<Reply> {
+async function addItems(call: Call, { store, limits }: Place): Promise<Reply> {
   const key = keyOf(call);
-  const items = wholeItems(needed(call.body, 'items', limits), await conversationItems(store, key));
-  await appendItems(store, key, items);
+  const items = wholeItems(needed(call.body, 'items', limits));
+  const [known] = await itemsNamed(store, key, items.map(idOf), limits.historyBytes);
+  if (known) throw alreadyThere(idOf(known));
+  await appendItems(store, key, items, limits.historyBytes);
   return jsonReply(page(items, { order: 'asc' }, queryShower(call.query)));
 }
 
-async function listItems(call: Call, store: ResponseStore): Promise<Reply> {
-  return jsonReply(page(await conversationItems(store, keyOf(call)), call.query));
+async function listItems(call: Call, { store, limits }: Place): Promise<Reply> {
+  const key = keyOf(call);
+  return jsonReply(listOf(await conversationPage(store, key, pageQuery(call.query), limits.historyBytes), call.query));
 }
 
-async function retrieveItem(call: Call, store: ResponseStore): Promise<Reply> {
+async function retrieveItem(call: Call, { store, limits }: Place): Promise<Reply> {
   const id = itemIdOf(call);
-  const found = (await conversationItems(store, keyOf(call))).find((item) => item.id === id);
+  const [found] = await itemsNamed(store, keyOf(call), [id], limits.historyBytes);
   if (!found) throw itemNotFound(id);
   return jsonReply(queryShower(call.query)(found));
 }
 
-async function removeItem(call: Call, store: ResponseStore): Promise<Reply> {
+async function removeItem(call: Call, { store }: Place): Promise<Reply> {
   const key = keyOf(call);
   const conversation = await findConversation(store, key);
   const id = itemIdOf(call);
@@ -103,15 +115,20 @@ function itemNotFound(id: string): ApiError {
   return new ApiError('item_not_found', `No item found with id ${quotedId(id)}.`, { param: 'item_id' });
 }
 
-/** The new items, each whole. Throws where one stands in the conversation already, or twice in the request. */
-function wholeItems({ items }: ConversationBody, known: readonly Item[]): readonly Item[] {
+/** The new items, each whole. Throws where one stands twice in the request. */
+function wholeItems({ items }: ConversationBody): readonly Item[] {
   const whole = inputItems(items, randomSeed());
-  const taken = new Set(known.map(({ id }) => id));
-  for (const { id } of whole) {
-    if (taken.has(id)) throw alreadyThere(String(id));
-    taken.add(id);
+  const taken = new Set<string>();
+  for (const item of whole) {
+    if (taken.has(idOf(item))) throw alreadyThere(idOf(item));
+    taken.add(idOf(item));
   }
   return whole;
+}
+
+/** Whole items have one. */
+function idOf({ id }: Item): string {
+  return String(id);
 }
 
 function alreadyThere(id: string): ApiError {

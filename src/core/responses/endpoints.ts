@@ -62,7 +62,9 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
 
   async function cancelled(call: Call) {
     const response = await stored(call);
-    return shown(call, await cancel(response, runs.find(response), store));
+    const now = await cancel(response, runs.find(response), store);
+    if (!now) throw notFound(response.id);
+    return shown(call, now);
   }
 
   async function create(call: Call) {

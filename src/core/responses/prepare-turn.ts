@@ -1,10 +1,11 @@
 /** Everything that happens to a request before the model is asked: check, prepare, and settle how the turn runs. */
-import { keepPending } from '../approvals/pending-call.ts';
+import { dropPending, keepPending } from '../approvals/pending-call.ts';
 import { tellApproval } from '../approvals/tell-approval.ts';
 import { useAnswers } from '../approvals/use-answers.ts';
 import type { Call } from '../call.ts';
 import { itemShower, type ShowItem } from '../code-outputs.ts';
 import { type CompactionWish, turnCompaction } from '../compaction/turn-compaction.ts';
+import { takeBack } from '../conversations/conversation.ts';
 import { passedHeaders } from '../endpoint.ts';
 import type { RequestInfo } from '../hooks.ts';
 import { responseId } from '../ids.ts';
@@ -16,11 +17,11 @@ import { heartbeatOf, noteOf } from '../prepare/prepare.ts';
 import { validateCreate } from '../prepare/validate.ts';
 import { isRecord } from '../record.ts';
 import { isUntracked, needTenant } from '../scope.ts';
-import type { StoredResponse } from '../store.ts';
+import type { ResponseKey, StoredResponse } from '../store.ts';
 import { findOffered, newLists, ownersOf, serversNamed } from '../tools/offer.ts';
 import { toolRunner } from '../tools/tool-runner.ts';
 import { workspaceOf } from '../tools/workspace.ts';
-import { extend, keepTurn } from '../turn/keep.ts';
+import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../turn/keep.ts';
 import type { Lifetime } from '../turn/lifetime.ts';
 import { observer } from '../turn/observe.ts';
 import type { Turn } from '../turn/run-turn.ts';
@@ -146,16 +147,37 @@ function keeper(
   const { store: isStored, background } = prepared.body;
   // In the background nobody waits for the answer: it is kept for a while all the same.
   const isKept = isStored !== false || background || settings.keepsUnstored;
+  const keepResponse = background === true ? keepEnd : keepTurn;
   return async (end) => {
     // First what may be refused: a response that the client is told failed must not be found.
-    if (conversation) {
-      const { id, known } = conversation;
-      const said = [...input, ...end.output].filter((item) => !known.has(item.id));
-      await extend(settings, { scope, id }, said, requestId);
-    }
+    const said = conversation ? [...input, ...end.output].filter((item) => !conversation.known.has(item.id)) : [];
+    const key = { scope, id: conversation?.id ?? '' };
+    if (conversation) await extend(settings, extensionOf(key, said, settings), requestId);
     if (gated) await keepPendingCalls(end.output, gated, settings);
-    if (isKept) await keepTurn(turn, endedResource(started, end), settings, requestId);
+    if (!isKept) return;
+    try {
+      await keepResponse(turn, endedResource(started, end), settings, requestId);
+    } catch (error) {
+      if (error instanceof TurnOverruled) await withdraw(end.output, key, said, settings);
+      throw error;
+    }
   };
+}
+
+/** Past the bound of what a turn may load there is room for its answer: the next one is refused, and nothing said is lost. */
+function extensionOf(conversation: ResponseKey, items: readonly Item[], { limits }: CoreSettings): Extension {
+  return { conversation, items, maxBytes: limits.historyBytes + limits.outputBytes };
+}
+
+/** Takes back what was kept of a turn that had been cancelled or deleted by then. */
+async function withdraw(
+  output: readonly OutputItem[],
+  conversation: ResponseKey,
+  said: readonly Item[],
+  { store }: CoreSettings,
+): Promise<void> {
+  if (said.length > 0) await takeBack(store, conversation, said);
+  await dropPending(store, conversation.scope, output);
 }
 
 /** The conversation that the turn belongs to, and the ids of what stands in it already: that was only referred to. */

@@ -1,6 +1,6 @@
 /** Keeps a finished turn, and gives it back as the client knows it. */
 import { appendItems } from '../conversations/conversation.ts';
-import type { ApiError } from '../errors.ts';
+import { ApiError } from '../errors.ts';
 import { tell } from '../hooks.ts';
 import type { Item } from '../items.ts';
 import type { CoreSettings } from '../options.ts';
@@ -10,7 +10,10 @@ import {
   isUnstored,
   type MaybePromise,
   type ResponseKey,
+  type ResponseStore,
+  replaceIn,
   type StoredResponse,
+  versionOf,
 } from '../store.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -29,6 +32,61 @@ export async function keepTurn(
   requestId: string,
 ): Promise<void> {
   await keep(keptTurn(turn, ended), settings, requestId);
+}
+
+/** Thrown where a turn in the background has ended otherwise, or was deleted, before it could be kept. */
+export class TurnOverruled extends Error {
+  override readonly name = 'TurnOverruled';
+}
+
+/**
+ * Puts the end of a turn in the place of its response in progress, as `keepTurn` does. Throws `TurnOverruled` where that is
+ * in progress no longer: whoever ended it first, on whichever node, has told a client so.
+ */
+export async function keepEnd(
+  turn: Omit<StoredResponse, 'output' | 'resource'>,
+  ended: Fields,
+  { store, ...settings }: KeepSettings,
+  requestId: string,
+): Promise<void> {
+  let isEnded = true;
+  await kept(
+    async () => {
+      isEnded = (await endRunning(store, turn, () => keptTurn(turn, ended))).isEnded;
+    },
+    settings,
+    requestId,
+  );
+  if (!isEnded) throw new TurnOverruled('The response has been cancelled or deleted.');
+}
+
+/** How an attempt to end a response came out. */
+export interface Ending {
+  /** Whether it was this one that ended it. */
+  readonly isEnded: boolean;
+  /** What is kept now; undefined where it was deleted. */
+  readonly now: StoredResponse | undefined;
+}
+
+/** Each time somebody else has changed the response in between; there is little to change in one that runs. */
+const ENDING_TRIES = 10;
+
+/** Ends the response where it is still in progress; of several that do so at the same time one succeeds. Throws `store_error`. */
+export async function endRunning(
+  store: ResponseStore,
+  key: ResponseKey,
+  end: (running: StoredResponse) => StoredResponse,
+): Promise<Ending> {
+  for (let tries = 0; tries < ENDING_TRIES; tries += 1) {
+    const now = await fromStore(() => store.get(key));
+    if (!now || !isRunning(now)) return { isEnded: false, now };
+    const version = versionOf(now);
+    const ended = { ...end(now), version: version + 1 };
+    if (await fromStore(() => replaceIn(store, ended, version))) return { isEnded: true, now: ended };
+  }
+  throw new ApiError('store_error', 'The store of responses failed.', {
+    cause: new Error(`The store '${store.name}' refused to replace a response that nobody else has changed.`),
+  });
 }
 
 /** The turn as it is kept, with its final resource. */
@@ -61,14 +119,21 @@ export async function keep(
   await kept(() => fromStore(() => store.put(stored)), { onStoreError, hooks }, requestId);
 }
 
-/** Adds a turn's items to its conversation; throws `conversation_not_found` where that was deleted in the meantime. */
+/** What a turn adds to its conversation. */
+export interface Extension {
+  readonly conversation: ResponseKey;
+  readonly items: readonly Item[];
+  /** How many bytes of items the conversation may hold then. */
+  readonly maxBytes: number;
+}
+
+/** Adds a turn's items to its conversation. Throws `conversation_not_found` where that was deleted in the meantime, and as `appendItems`. */
 export async function extend(
   { store, ...settings }: KeepSettings,
-  conversation: ResponseKey,
-  items: readonly Item[],
+  { conversation, items, maxBytes }: Extension,
   requestId: string,
 ): Promise<void> {
-  await kept(() => appendItems(store, conversation, items), settings, requestId);
+  await kept(() => appendItems(store, conversation, items, maxBytes), settings, requestId);
 }
 
 async function kept(
