@@ -1,7 +1,6 @@
 /** An answer whose messages are bounded in size and time. */
 import type { Deadline } from './deadline.ts';
 import { EgressError } from './egress-error.ts';
-import { lineFeeds } from './line-feeds.ts';
 import { bodyMeter, eventMeter, type MessageMeter } from './message-meter.ts';
 
 /** The limits of one message, and whose they are. */
@@ -21,27 +20,13 @@ export function limitedResponse(response: Response, limits: ResponseLimits, cloc
   if (!isEvents && Number(headers.get('content-length')) > limits.maxBytes) throw clock.cut(tooLarge(limits));
   // A server's events may be hours apart.
   if (isEvents) clock.pause();
-  const reading: Reading = isEvents
-    ? { meter: eventMeter(), rewrite: lineFeeds() }
-    : { meter: bodyMeter(), rewrite: (piece) => piece };
-  const limited = limitedBody(body.getReader(), reading, limits, clock);
+  const limited = limitedBody(body.getReader(), isEvents ? eventMeter() : bodyMeter(), limits, clock);
   return new Response(limited, { status, statusText, headers: [...headers] });
-}
-
-/** How the pieces of a body are measured, and what becomes of them. */
-interface Reading {
-  readonly meter: MessageMeter;
-  readonly rewrite: (piece: Uint8Array) => Uint8Array;
 }
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
-function limitedBody(
-  reader: Reader,
-  { meter, rewrite }: Reading,
-  limits: ResponseLimits,
-  clock: Deadline,
-): ReadableStream {
+function limitedBody(reader: Reader, meter: MessageMeter, limits: ResponseLimits, clock: Deadline): ReadableStream {
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       const piece = await nextPiece(reader, clock);
@@ -50,7 +35,7 @@ function limitedBody(
       if (largest > limits.maxBytes) throw clock.cut(tooLarge(limits));
       if (hasBegun) clock.restart();
       if (!isOpen) clock.pause();
-      controller.enqueue(rewrite(piece));
+      controller.enqueue(piece);
     },
     cancel(reason) {
       clock.end();

@@ -2,8 +2,8 @@
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { Agent, type RequestInit as PoolInit, fetch as poolFetch, type RequestInfo } from 'undici';
-import { lineFeeds } from '../egress/line-feeds.ts';
 import { bodyMeter, eventMeter } from '../egress/message-meter.ts';
+import { lineFeeds } from './line-feeds.ts';
 
 /** Fetch as the MCP SDK calls it. */
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -92,15 +92,21 @@ async function nextChunk(reader: Reader, tap: BodyTap): Promise<Uint8Array | und
 
 /** Bounds what one message may take, in a stream of events or as a whole body. */
 function limited(response: Response): Response {
-  const isEvents = isEventStream(response);
-  const measure = isEvents ? eventMeter() : bodyMeter();
+  const measure = isEventStream(response) ? eventMeter() : bodyMeter();
   return tapped(response, {
-    ...(isEvents ? { rewrite: lineFeeds() } : {}),
     chunk(chunk) {
       if (measure(chunk).largest > MESSAGE_BYTES)
         throw new Error(`The server sent a message of more than ${MESSAGE_BYTES} bytes.`);
     },
   });
+}
+
+/** The same fetch; lines of event streams end in line feeds, whatever the server writes. */
+export function withLineFeeds(fetch: Fetch): Fetch {
+  return async (url, init) => {
+    const response = await fetch(url, init);
+    return isEventStream(response) ? tapped(response, { chunk: () => {}, rewrite: lineFeeds() }) : response;
+  };
 }
 
 /** Reads events out of bytes as they pass. */

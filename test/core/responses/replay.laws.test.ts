@@ -5,6 +5,7 @@ import { outputText } from '../../../src/core/code-outputs.ts';
 import { type CoreOptions, coreSettings } from '../../../src/core/options.ts';
 import type { Reply } from '../../../src/core/reply.ts';
 import { type ApiRoutes, responsesRoutes } from '../../../src/core/responses/endpoints.ts';
+import { callErrorText } from '../../../src/core/tools/call-error.ts';
 import {
   chatCompletionsUpstream,
   functionTools,
@@ -134,7 +135,12 @@ function answersIn(items: readonly Item[]): readonly unknown[] {
     .map((item) => {
       if (isCode(item)) return [item.id, outputText(item.outputs)];
       const id = item.call_id ?? item.id;
-      return [id, item.type === 'mcp_call' ? (item.output ?? item.error ?? NOT_RUN) : outputs.get(id)];
+      return [
+        id,
+        item.type === 'mcp_call'
+          ? (item.output ?? (item.error ? callErrorText(item.error) : NOT_RUN))
+          : outputs.get(id),
+      ];
     });
 }
 
