@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import zlib from 'node:zlib';
 import { WebSocket } from 'ws';
 import { allowedTime, ENDPOINTS, type EndpointName, hostileBodies, SHAPES } from '../support/hostile-bodies.ts';
 import { tally } from './tally.ts';
@@ -14,7 +14,7 @@ const MIB = 1024 * 1024;
 const HEAP = 700;
 
 const { tried } = tally('bodies');
-const compress = promisify(gzip);
+const compress = promisify(zlib.gzip);
 
 let child: ChildProcess;
 let url: string;
@@ -33,6 +33,7 @@ afterAll(async () => {
 
 /** The processor time that the app has taken so far; fails where it has died. */
 async function spent(): Promise<number> {
+  if (!child.connected) throw new Error('The app has died.');
   const answer = once(child, 'message');
   child.send('time');
   const [ms] = await answer;
@@ -54,7 +55,8 @@ async function send(
   const before = await spent();
   const response = await fetch(`${url}${path}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
+    // A connection of its own: a process that was busy may just have closed the one before.
+    headers: { 'content-type': 'application/json', connection: 'close', ...headers },
     body: body as string,
   });
   const text = await response.text();
@@ -66,8 +68,7 @@ async function idOf(path: string, body: unknown): Promise<string> {
 }
 
 /** What was wrong with the answer; nothing where the attack held. */
-async function faultOf(name: string, text: string, attack: () => Promise<Sent>): Promise<readonly string[]> {
-  const allowed = await allowedTime(text);
+async function faultOf(name: string, allowed: number, attack: () => Promise<Sent>): Promise<readonly string[]> {
   const first = await attack();
   // Garbage of the attack before it may be collected now.
   const { status, ms } = first.ms <= allowed ? first : await attack();
@@ -77,6 +78,7 @@ async function faultOf(name: string, text: string, attack: () => Promise<Sent>):
 
 async function pathOf(prefix: string, endpoint: EndpointName): Promise<string> {
   const path = endpoint.replace('POST ', '');
+  if (!path.includes(':id')) return `${prefix}${path}`;
   if (endpoint.includes('submit_tool_outputs')) {
     const tools = [{ type: 'function', name: 'call' }];
     return `/tokligence${path.replace(':id', await idOf('/tokligence/responses', { model: 'm', input: 'Hi.', tools }))}`;
@@ -84,9 +86,12 @@ async function pathOf(prefix: string, endpoint: EndpointName): Promise<string> {
   return `${prefix}${path.replace(':id', await idOf('/v1/conversations', {}))}`;
 }
 
+/** Of how many bodies one is tried: what is the same code behind another door needs not all of them. */
+const SAMPLE = { '/v1': 1, '/tools': 3, '/parsed': 3, '/proxy': 1 } as const;
+
 const PROXIED = new Set<EndpointName>(['POST /responses', 'POST /chat/completions']);
 const CASES = (Object.keys(ENDPOINTS) as EndpointName[]).flatMap((endpoint) =>
-  (PROXIED.has(endpoint) ? ['/v1', '/tools', '/parsed', '/proxy'] : ['/v1'])
+  (PROXIED.has(endpoint) ? (['/v1', '/tools', '/parsed', '/proxy'] as const) : (['/v1'] as const))
     .filter((prefix) => prefix !== '/tools' || endpoint === 'POST /responses')
     .map((prefix) => [endpoint, prefix] as const),
 );
@@ -95,10 +100,13 @@ it.each(CASES)(
   '[F-02] %s below %s reads no body for more than ten times its parsing',
   async (endpoint, prefix) => {
     const faults: string[] = [];
+    let number = 0;
     for (const body of hostileBodies(endpoint, BYTES)) {
+      number += 1;
+      if (number % SAMPLE[prefix] !== 0) continue;
       const path = await pathOf(prefix, endpoint);
       const text = body.text();
-      faults.push(...(await faultOf(`${prefix} ${body.name}`, text, () => send(path, text))));
+      faults.push(...(await faultOf(`${prefix} ${body.name}`, await allowedTime(text), () => send(path, text))));
       tried(`${prefix} ${endpoint}`);
     }
     expect(faults).toEqual([]);
@@ -127,12 +135,17 @@ it('[F-02] a WebSocket reads no message for more than ten times its parsing', as
   const faults: string[] = [];
   for (const body of hostileBodies('POST /responses', BYTES)) {
     const text = body.text().replace('{', '{"type":"response.create",');
-    faults.push(...(await faultOf(`WebSocket ${body.name}`, text, attack(text))));
+    faults.push(...(await faultOf(`WebSocket ${body.name}`, await allowedTime(text), attack(text))));
     tried('WebSocket message');
   }
   socket.terminate();
   expect(faults).toEqual([]);
 }, 300_000);
+
+/** The best compression of such a bomb takes half a minute. */
+function quickBrotli(bytes: Uint8Array): Buffer {
+  return zlib.brotliCompressSync(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 } });
+}
 
 const LARGEST = [
   ['zeros', '{"model":"m","input":@}', '/v1/responses'],
@@ -155,7 +168,12 @@ it.each(LARGEST)(
     const text = place.replace('@', () => SHAPES[shape](31 * MIB));
     const bytes = await compress(text);
     const attack = () => send(path, bytes, { 'content-encoding': 'gzip' });
-    expect(await faultOf(`${shape} in ${place}`, text, attack)).toEqual([]);
+    // The values of all of it would not fit into this process.
+    const allowed = await allowedTime(
+      place.replace('@', () => SHAPES[shape](MIB)),
+      31,
+    );
+    expect(await faultOf(`${shape} in ${place}`, allowed, attack)).toEqual([]);
     tried('31 MiB, compressed');
   },
   120_000,
@@ -164,9 +182,8 @@ it.each(LARGEST)(
 it.each(['gzip', 'deflate', 'br'])(
   '[F-02] a %s bomb is inflated no further than bodyBytes',
   async (encoding) => {
-    const zlib = await import('node:zlib');
-    const pack = { gzip: zlib.gzipSync, deflate: zlib.deflateSync, br: zlib.brotliCompressSync }[encoding];
-    const bomb = pack?.(Buffer.alloc(512 * MIB, ' ')) ?? Buffer.alloc(0);
+    const pack = { gzip: zlib.gzipSync, deflate: zlib.deflateSync, br: quickBrotli }[encoding];
+    const bomb = pack?.(Buffer.alloc(256 * MIB, ' ')) ?? Buffer.alloc(0);
     for (const path of ['/v1/responses', '/v1/chat/completions', '/proxy/responses']) {
       const { status, ms } = await send(path, bomb, { 'content-encoding': encoding });
       expect([status, ms < 2000]).toEqual([413, true]);

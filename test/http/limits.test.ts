@@ -101,6 +101,40 @@ describe('bodyBytes', () => {
     expect([seen, fake.requests.length]).toEqual([[200, 'completed', 413, { error: TOO_LARGE }], 1]);
   });
 
+  it('[F-02] has its limits of values, items and tools too', async () => {
+    await start({ bodyValues: 60, inputItems: 3, tools: 3 });
+    const message = { role: 'user', content: 'a' };
+    const tool = { type: 'function', name: 'f' };
+    const bodies: readonly Fields[] = [
+      { input: Array(3).fill(message), tools: Array(3).fill(tool) },
+      { input: Array(4).fill(message) },
+      { tools: Array(4).fill(tool) },
+      { tools: [{ type: 'namespace', name: 'n', tools: [tool, tool, tool] }] },
+      { input: [message, { type: 'additional_tools', tools: Array(4).fill(tool) }] },
+      { x: Array(60).fill(0) },
+    ];
+    const seen = await Promise.all(
+      bodies.map(async (body) => {
+        const { status, error } = parsed(await (await ask(app.url, body)).text());
+        const { code, param, message } = (error ?? {}) as Fields;
+        return error ? [code, param, message] : status;
+      }),
+    );
+    const tooLong = (param: string) => [
+      'array_above_max_length',
+      param,
+      `Invalid '${param}': array too long. Expected an array with maximum length 3, but got an array with length 4 instead.`,
+    ];
+    expect(seen).toEqual([
+      'completed',
+      tooLong('input'),
+      tooLong('tools'),
+      tooLong('tools'),
+      tooLong('input'),
+      ['request_too_large', null, 'The request holds more than the 60 values that this server takes.'],
+    ]);
+  });
+
   it('[P-11] is counted in bytes, not characters', async () => {
     await start({ bodyBytes: 1000 });
     const { status } = await ask(app.url, { input: 'é'.repeat(600) });

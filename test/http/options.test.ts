@@ -51,6 +51,7 @@ describe('a bad option', () => {
       "responsesRouter: heartbeat: style must be one of 'comment', 'keepalive', 'ping'",
     ],
     [{ limits: 7 }, 'responsesRouter: limits must be an object, got 7'],
+    [{ limits: { inputItems: 0 } }, 'responsesRouter: limits: inputItems must be a positive number, got 0'],
     [{ limits: { bodyBytes: -1 } }, 'responsesRouter: limits: bodyBytes must be a positive number, got -1'],
     [{ limits: { bodyBytes: '32mb' } }, "responsesRouter: limits: bodyBytes must be a positive number, got '32mb'"],
     [

@@ -235,15 +235,19 @@ export async function processorTime<Value>(
 const TIMES = 10;
 /** A valid item gets an id, is copied, written for the model and kept, however little it says. */
 const MS_PER_ITEM = 0.012;
+/** Carrying and inflating the bytes, and writing them again for the model and the store. */
+const MS_PER_MIB = 20;
 /** Sockets, timers and the collection of garbage that others have left. */
-const SPARE_MS = 80;
+const SPARE_MS = 100;
 
-/** The milliseconds of processor time that a request with this body may take. */
-export async function allowedTime(text: string): Promise<number> {
+/** The milliseconds of processor time that a request may take whose body is so many times this one. */
+export async function allowedTime(text: string, copies = 1): Promise<number> {
   const runs = [await processorTime(() => JSON.parse(text)), await processorTime(() => JSON.parse(text))];
   const { input, messages } = runs[0]?.value ?? {};
   const items = [input, messages].flatMap((list) => (Array.isArray(list) ? [list.length] : []))[0] ?? 0;
-  return TIMES * Math.min(...runs.map(({ ms }) => ms)) + MS_PER_ITEM * Math.min(items, 100_000) + SPARE_MS;
+  const parsing = Math.min(...runs.map(({ ms }) => ms)) * copies;
+  const carrying = (MS_PER_MIB * copies * text.length) / 2 ** 20;
+  return TIMES * parsing + carrying + MS_PER_ITEM * Math.min(items * copies, 100_000) + SPARE_MS;
 }
 
 const NO_NOTES = () => {};
