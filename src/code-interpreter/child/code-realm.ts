@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import vm from 'node:vm';
 
 /** Node answers `import()` in any realm with promises and errors of its own. */
-const DYNAMIC_IMPORT = /(?<![\w$.])import\(/g;
+const DYNAMIC_IMPORT = /(?<![\w$.])import\s*\(/g;
+const NO_IMPORT = `(async name => { throw new Error('There is no module ' + name + ' here.'); })(`;
 
 /** A realm, and the modules in it. */
 export class CodeRealm {
@@ -24,7 +25,7 @@ export class CodeRealm {
   #moduleAt(path: string): vm.SourceTextModule {
     const known = this.#modules.get(path);
     if (known) return known;
-    const text = readFileSync(path, 'utf8').replace(DYNAMIC_IMPORT, 'Promise.reject(');
+    const text = readFileSync(path, 'utf8').replace(DYNAMIC_IMPORT, NO_IMPORT);
     const module = new vm.SourceTextModule(text, {
       context: this.context,
       identifier: path,
