@@ -197,5 +197,5 @@ describe('10,000 clients that follow one response', () => {
     await reader?.cancel();
     await fetch(`${app.url}/responses/${id}/cancel`, { method: 'POST' });
     tried('followers of one response', 10_000);
-  }, 60_000);
+  }, 120_000);
 });
