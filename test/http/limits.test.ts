@@ -72,6 +72,8 @@ it('[P-10][P-11] every limit has the default that the documentation names', () =
     toolOutputBytes: 1_048_576,
     repeatedCalls: 3,
     concurrentTurns: Number.POSITIVE_INFINITY,
+    followersPerResponse: 100,
+    followersPerScope: 1000,
     connectTimeoutMs: 10_000,
   });
 });
