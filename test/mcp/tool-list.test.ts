@@ -1,5 +1,5 @@
 /** A server's tool list: untrusted, so bounded. */
-import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import { McpError } from '../../src/mcp/sdk.ts';
 import { serverSettings } from '../../src/mcp/server-config.ts';
 import { type ListPage, readToolList } from '../../src/mcp/tool-list.ts';
 
