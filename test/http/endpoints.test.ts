@@ -64,7 +64,7 @@ const OSLO: FakeToolCall = { id: 'call_oslo', name: 'get_weather', arguments: '{
 
 const USAGE = {
   input_tokens: 9,
-  input_tokens_details: { cached_tokens: 0 },
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
   output_tokens: 12,
   output_tokens_details: { reasoning_tokens: 0 },
   total_tokens: 21,
@@ -73,7 +73,7 @@ const USAGE = {
 const TWICE = { ...USAGE, input_tokens: 18, output_tokens: 24, total_tokens: 42 };
 const NO_USAGE = {
   input_tokens: 0,
-  input_tokens_details: { cached_tokens: 0 },
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
   output_tokens: 0,
   output_tokens_details: { reasoning_tokens: 0 },
   total_tokens: 0,
@@ -247,7 +247,7 @@ describe('POST /responses as JSON', () => {
     expect([first.body.usage, second.body.usage]).toEqual([
       {
         input_tokens: 100,
-        input_tokens_details: { cached_tokens: 64 },
+        input_tokens_details: { cached_tokens: 64, cache_write_tokens: 0 },
         output_tokens: 50,
         output_tokens_details: { reasoning_tokens: 30 },
         total_tokens: 150,
@@ -613,6 +613,7 @@ describe('POST /responses as a stream', () => {
     const code = 'upstream_truncated';
     const output = [{ ...messageAt(0, outputText('Half an answer')), status: 'incomplete' }];
     const [error, failed, done] = frames.map(({ data }) => data);
+    const told = { code: 'server_error', message, type: 'server_error', param: null, reason: code };
     expect(maskedValue([(failed as { response: Fields }).response.id, error, failed, done])).toEqual([
       'resp_SEED',
       {
@@ -626,7 +627,7 @@ describe('POST /responses as a stream', () => {
       {
         type: 'response.failed',
         sequence_number: 10,
-        response: { ...STARTED, status: 'failed', error: { code, message }, output, usage: NO_USAGE },
+        response: { ...STARTED, status: 'failed', error: told, output, usage: NO_USAGE },
       },
       '[DONE]',
     ]);

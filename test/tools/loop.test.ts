@@ -259,7 +259,7 @@ describe('several rounds', () => {
     const { response } = await played(OPTIONS, script);
     expect(response.usage).toEqual({
       input_tokens: 1101,
-      input_tokens_details: { cached_tokens: 110 },
+      input_tokens_details: { cached_tokens: 110, cache_write_tokens: 0 },
       output_tokens: 222,
       output_tokens_details: { reasoning_tokens: 55 },
       total_tokens: 1323,

@@ -167,7 +167,7 @@ describe('the end of an answer', () => {
     app.fake.reply(streamOf(messagesStream([textBlock(0, 'Hello')], { input: more, output: 8 })));
     expect((await askForJson(app.url)).usage).toEqual({
       input_tokens: 100,
-      input_tokens_details: { cached_tokens: 70 },
+      input_tokens_details: { cached_tokens: 70, cache_write_tokens: 0 },
       output_tokens: 8,
       output_tokens_details: { reasoning_tokens: 4 },
       total_tokens: 108,

@@ -7,6 +7,7 @@ import type { Reply } from '../reply.ts';
 import { type EncodeOptions, encodeBatch } from '../responses/encode.ts';
 import type { PreparedTurn } from '../responses/prepare-turn.ts';
 import { endedResource } from '../responses/resource.ts';
+import { responseError } from '../responses/response-error.ts';
 import { DONE_FRAME } from '../sse.ts';
 import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../store.ts';
 import type { TurnEvent } from '../turn/events.ts';
@@ -119,9 +120,8 @@ class BackgroundRun implements Run {
 
   private async keepFailure(error: unknown): Promise<void> {
     const shown = toApiError(error);
-    const { code, message } = shown;
     tell(this.settings.hooks, 'onError', shown, this.parts.prepared.info);
-    await this.keepEnd({ ...this.started, status: 'failed', error: { code, message } });
+    await this.keepEnd({ ...this.started, status: 'failed', error: responseError(shown) });
   }
 
   private async keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {

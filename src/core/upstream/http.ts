@@ -5,6 +5,7 @@ import { ApiError } from '../errors.ts';
 import { jsonIn } from '../json-text.ts';
 import { type Answered, type AnswerHeaders, asked } from './asking.ts';
 import { type Bytes, readWhole } from './bytes.ts';
+import { CONTEXT_OVERFLOW } from './context-overflow.ts';
 import { upstreamError } from './upstream-error.ts';
 import type { Stop } from './watchdog.ts';
 
@@ -106,7 +107,7 @@ async function refusal({ status, headers, body }: Answered): Promise<Refusal> {
   const text = await readWhole(body);
   const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
   const error = upstreamError(status, jsonIn(text), passed);
-  const final = headers['x-should-retry'] === 'false';
+  const final = headers['x-should-retry'] === 'false' || error.code === CONTEXT_OVERFLOW;
   return Object.assign(error, { answered: status, retryAfterMs: retryAfterMs(headers), final });
 }
 
