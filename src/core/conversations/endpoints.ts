@@ -9,6 +9,7 @@ import type { CoreSettings } from '../options.ts';
 import { jsonReply, type Reply } from '../reply.ts';
 import { page } from '../responses/list.ts';
 import { inputItems } from '../responses/parse.ts';
+import { wholeItem } from '../responses/whole-item.ts';
 import type { Route } from '../routes.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../store.ts';
 import {
@@ -79,7 +80,7 @@ async function retrieveItem(call: Call, store: ResponseStore): Promise<Reply> {
   const id = itemIdOf(call);
   const found = (await conversationItems(store, keyOf(call))).find((item) => item.id === id);
   if (!found) throw itemNotFound(id);
-  return jsonReply(queryShower(call.query)(found));
+  return jsonReply(wholeItem(queryShower(call.query)(found)));
 }
 
 async function removeItem(call: Call, store: ResponseStore): Promise<Reply> {

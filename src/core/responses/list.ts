@@ -2,6 +2,7 @@
 import { queryShower } from '../code-outputs.ts';
 import { ApiError } from '../errors.ts';
 import type { Item } from '../items.ts';
+import { wholeItem } from './whole-item.ts';
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
@@ -14,7 +15,7 @@ export function page(items: readonly Item[], query: Fields, show = queryShower(q
   const ordered = orderOf(query.order) === 'asc' ? items : items.toReversed();
   const from = query.after === undefined ? 0 : indexOf(ordered, query.after, 'after') + 1;
   const to = query.before === undefined ? ordered.length : indexOf(ordered, query.before, 'before');
-  const data = ordered.slice(from, Math.min(to, from + limit)).map(show);
+  const data = ordered.slice(from, Math.min(to, from + limit)).map((item) => wholeItem(show(item)));
   return {
     object: 'list',
     data,
