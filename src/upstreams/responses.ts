@@ -1,5 +1,6 @@
 /** The upstream for other servers of the Responses API. */
 import { ApiError } from '../core/errors.ts';
+import type { Item } from '../core/items.ts';
 import { type Mapping, mapped, type Pieces } from '../core/pieces.ts';
 import { isRecord } from '../core/record.ts';
 import type { ModelEvent } from '../core/turn/events.ts';
@@ -8,6 +9,7 @@ import { type AnswerBatch, exchange, fetchJson, parseJson } from '../core/upstre
 import { httpClient } from '../core/upstream/http.ts';
 import { cleanNote, type Scrub, scrubber } from '../core/upstream/scrub.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../core/upstream/server-options.ts';
+import { skippedItem } from '../core/upstream/skipped-item.ts';
 import type { ModelRequest, Upstream, UpstreamCall } from '../core/upstream/upstream.ts';
 import { toResponsesBody } from './responses/body.ts';
 import { type ResponsesDecoder, responsesDecoder } from './responses/decoder.ts';
@@ -32,8 +34,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
     const headers = headersFor(call);
     const shown = scrub.of(headers);
-    const skipped = ({ type }: { readonly type: string }) =>
-      call.note({ code: 'item_skipped', message: `Input items of type '${type}' have no place in a request there.` });
+    const skipped = (item: Item) => call.note(skippedItem(item, 'a request there'));
     const body = JSON.stringify(toResponsesBody(request, settings, skipped));
     const asked = { path: '/responses', headers, body, isLast: isDone, shown };
     const note = cleanNote(call.note, scrub.textOf(headers));

@@ -73,6 +73,8 @@ export function serveConnection(
 
   function take(message: CreateMessage | BadMessage, bytes: number): void {
     const { lane } = message;
+    // What cannot be answered need not wait for what can: a client that steers waits for nothing else.
+    if ('error' in message && message.atOnce && !outlet.full) return void refuse(message);
     const job: Job = { lane, bytes, run: () => answer(message).catch(broken) };
     if (lanes.add(job)) return;
     // One who sends and sends, and reads nothing, is not worth an answer.

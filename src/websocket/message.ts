@@ -18,6 +18,8 @@ export interface CreateMessage {
 export interface BadMessage {
   readonly lane: string | undefined;
   readonly error: ApiError;
+  /** Whether it waits for nothing: it is of a kind that is never answered, and no request whose turn would come. */
+  readonly atOnce?: boolean;
 }
 
 /** Reads the bytes of one text frame; undefined stands for a binary one. */
@@ -26,7 +28,9 @@ export function readMessage(bytes: Uint8Array | undefined, limits: BodyLimits): 
   if (fields instanceof ApiError) return { lane: undefined, error: fields };
   const { type, stream_id: lane, generate, stream, stream_options, background, ...body } = fields;
   if (!isLane(lane)) return { lane: undefined, error: wrongLane(lane) };
-  const error = wrongType(type) ?? wrongGenerate(generate);
+  const unknown = wrongType(type);
+  if (unknown) return { lane: lane ?? undefined, error: unknown, atOnce: true };
+  const error = wrongGenerate(generate);
   if (error) return { lane: lane ?? undefined, error };
   return { lane: lane ?? undefined, generate: generate !== false, body: { ...body, stream: true } };
 }
@@ -57,6 +61,9 @@ function wrongLane(lane: unknown): ApiError {
   return new ApiError(typeof lane === 'string' ? 'invalid_value' : 'invalid_type', message, { param: 'stream_id' });
 }
 
+/** Of a type that nobody knows, so much is shown. */
+const SHOWN_TYPE = 64;
+
 function wrongType(type: unknown): ApiError | undefined {
   if (type === 'response.create') return undefined;
   const known = "The one supported value is 'response.create'.";
@@ -64,7 +71,8 @@ function wrongType(type: unknown): ApiError | undefined {
     return new ApiError('missing_required_parameter', `Missing required parameter: 'type'. ${known}`, {
       param: 'type',
     });
-  return new ApiError('invalid_value', `Invalid value for 'type'. ${known}`, { param: 'type' });
+  const given = typeof type === 'string' ? `: '${type.slice(0, SHOWN_TYPE)}'` : '';
+  return new ApiError('invalid_value', `Invalid value for 'type'${given}. ${known}`, { param: 'type' });
 }
 
 function wrongGenerate(generate: unknown): ApiError | undefined {

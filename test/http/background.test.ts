@@ -141,7 +141,7 @@ describe('a response in the background', () => {
     expect([answer.status, status, error]).toEqual([
       200,
       'failed',
-      { code: 'upstream_unavailable', message: expect.any(String) },
+      expect.objectContaining({ code: 'server_error', reason: 'upstream_unavailable', message: expect.any(String) }),
     ]);
     expect(told).toEqual(['upstream_unavailable', 'failed']);
     if (stream) expect(typesOf(parseStream(text).events).slice(-2)).toEqual(['error', 'failed']);
@@ -239,7 +239,7 @@ describe('a response in the background', () => {
     const { id } = await inBackground(app);
     await app.router.drain({ timeoutMs: 0 });
     const { status, error } = await retrieved(app, id);
-    expect([status, (error as Fields).code]).toEqual(['failed', 'server_draining']);
+    expect([status, (error as Fields).reason]).toEqual(['failed', 'server_draining']);
   });
 
   it('[S-18] has failed where the server that made it has been gone for longer than it could take', async () => {

@@ -422,7 +422,11 @@ describe('outputBytes', () => {
     const lower = await startApp({ upstream: fake, options: { limits: { outputBytes: bytes - 1 } } });
     const past = await askJson(lower.url);
     await lower.close();
-    expect([at.status, past.status, (past.error as Fields).code]).toEqual(['completed', 'failed', 'output_too_large']);
+    expect([at.status, past.status, (past.error as Fields).reason]).toEqual([
+      'completed',
+      'failed',
+      'output_too_large',
+    ]);
   });
 
   const logprobs = { content: [{ token: 'token', logprob: -1, bytes: null, top_logprobs: [] }] };
@@ -490,7 +494,7 @@ describe('argumentBytes', () => {
   async function callAndError(): Promise<readonly unknown[]> {
     const { status, error, output } = await askJson(app.url);
     const [call] = output as readonly { arguments: string; status: string }[];
-    return [status, (error as Fields | null)?.code, call?.status, call?.arguments.length];
+    return [status, (error as Fields | null)?.reason, call?.status, call?.arguments.length];
   }
 
   it.each([

@@ -602,7 +602,7 @@ describe('a call that waits', () => {
       app.fake.reply(calls(['call_a', 'send', LETTER]));
       const { response } = await askForStream(app.url);
       const { status } = await fetch(`${app.url}/responses/${response.id}`);
-      expect([response.status, response.error?.code, status]).toEqual(['failed', 'store_error', 404]);
+      expect([response.status, response.error?.reason, status]).toEqual(['failed', 'store_error', 404]);
     });
   });
 });

@@ -245,7 +245,7 @@ describe('several rounds', () => {
       prompt_tokens: input,
       completion_tokens: output,
       total_tokens: input + output,
-      prompt_tokens_details: { cached_tokens: cached },
+      prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: 2 * cached },
       completion_tokens_details: { reasoning_tokens: reasoning },
     });
     const withUsage = ({ body }: FakeAnswer, usage: object): FakeAnswer => ({
@@ -259,7 +259,7 @@ describe('several rounds', () => {
     const { response } = await played(OPTIONS, script);
     expect(response.usage).toEqual({
       input_tokens: 1101,
-      input_tokens_details: { cached_tokens: 110 },
+      input_tokens_details: { cached_tokens: 110, cache_write_tokens: 220 },
       output_tokens: 222,
       output_tokens_details: { reasoning_tokens: 55 },
       total_tokens: 1323,

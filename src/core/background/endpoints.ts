@@ -8,6 +8,7 @@ import { isRecord } from '../record.ts';
 import { jsonReply, type Reply, streamReply } from '../reply.ts';
 import { encodingOf } from '../responses/create.ts';
 import { prepareTurn } from '../responses/prepare-turn.ts';
+import { responseError } from '../responses/response-error.ts';
 import { isRunning, type ResponseStore, type StoredResponse } from '../store.ts';
 import { endRunning } from '../turn/keep.ts';
 import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
@@ -121,6 +122,6 @@ export async function cancel(
 /** The response as it is shown: one whose node is gone has failed, since it cannot take longer than this. */
 export function settled(stored: StoredResponse, durationMs: number): StoredResponse {
   if (!isRunning(stored) || Date.now() < stored.createdAt + durationMs + GRACE_MS) return stored;
-  const error = { code: 'server_error', message: 'The server that made this response is gone.' };
+  const error = responseError({ code: 'server_error', message: 'The server that made this response is gone.' });
   return { ...stored, resource: { ...stored.resource, status: 'failed', error } };
 }

@@ -10,6 +10,7 @@ import type { CoreSettings } from '../options.ts';
 import { jsonReply, type Reply } from '../reply.ts';
 import { listOf, page, pageQuery } from '../responses/list.ts';
 import { inputItems } from '../responses/parse.ts';
+import { wholeItem } from '../responses/whole-item.ts';
 import type { Route } from '../routes.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../store.ts';
 import {
@@ -92,7 +93,7 @@ async function retrieveItem(call: Call, { store, limits }: Place): Promise<Reply
   const id = itemIdOf(call);
   const [found] = await itemsNamed(store, keyOf(call), [id], limits.historyBytes);
   if (!found) throw itemNotFound(id);
-  return jsonReply(queryShower(call.query)(found));
+  return jsonReply(wholeItem(queryShower(call.query)(found)));
 }
 
 async function removeItem(call: Call, { store }: Place): Promise<Reply> {

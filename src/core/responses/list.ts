@@ -4,6 +4,7 @@ import { ApiError } from '../errors.ts';
 import { quotedId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { ItemPage, ItemPageQuery } from '../store.ts';
+import { wholeItem } from './whole-item.ts';
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
@@ -38,7 +39,7 @@ export function listOf({ items, hasMore, unknown }: ItemPage, query: Fields, sho
     const message = `No item found with id ${quotedId(query[unknown])}.`;
     throw new ApiError('item_not_found', message, { param: unknown });
   }
-  const data = items.map(show);
+  const data = items.map((item) => wholeItem(show(item)));
   return {
     object: 'list',
     data,

@@ -4,6 +4,7 @@ import { conversationId } from '../conversations/conversation.ts';
 import { isRecord } from '../record.ts';
 import type { TurnEnd } from '../turn/events.ts';
 import type { ToolPlan } from './parse.ts';
+import { responseError } from './response-error.ts';
 import type { CreateBody } from './schema.ts';
 import { withoutSecrets } from './tool-secrets.ts';
 
@@ -63,7 +64,7 @@ export function endedResource(started: Fields, end: TurnEnd, show: ShowItem = (i
     ...started,
     completed_at: end.completedAt,
     status: end.status,
-    error: end.error && { code: end.error.code ?? 'server_error', message: end.error.message },
+    error: end.error && responseError(end.error),
     incomplete_details: end.reason && { reason: end.reason },
     output: end.output.map(show),
     usage: end.usage,

@@ -17,7 +17,11 @@ import type {
 /** Tokens of one or more model calls; every field is a whole number and always present. */
 export interface Usage {
   readonly input_tokens: number;
-  readonly input_tokens_details: { readonly cached_tokens: number };
+  readonly input_tokens_details: {
+    readonly cached_tokens: number;
+    /** Zero where the model server does not tell; what an upstream of yours leaves out counts as none. */
+    readonly cache_write_tokens?: number;
+  };
   readonly output_tokens: number;
   readonly output_tokens_details: { readonly reasoning_tokens: number };
   readonly total_tokens: number;

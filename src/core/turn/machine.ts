@@ -139,6 +139,7 @@ function sum(a: Usage, b: Usage): Usage {
     input_tokens: a.input_tokens + b.input_tokens,
     input_tokens_details: {
       cached_tokens: a.input_tokens_details.cached_tokens + b.input_tokens_details.cached_tokens,
+      cache_write_tokens: cacheWrites(a) + cacheWrites(b),
     },
     output_tokens: a.output_tokens + b.output_tokens,
     output_tokens_details: {
@@ -146,6 +147,10 @@ function sum(a: Usage, b: Usage): Usage {
     },
     total_tokens: a.total_tokens + b.total_tokens,
   };
+}
+
+function cacheWrites({ input_tokens_details: details }: Usage): number {
+  return details.cache_write_tokens ?? 0;
 }
 
 const CUT_OFF = { stop: null, length: 'max_output_tokens', content_filter: 'content_filter' } as const;

@@ -141,7 +141,7 @@ export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'writing'>]: Tu
 
 export const NO_USAGE: Usage = {
   input_tokens: 0,
-  input_tokens_details: { cached_tokens: 0 },
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
   output_tokens: 0,
   output_tokens_details: { reasoning_tokens: 0 },
   total_tokens: 0,

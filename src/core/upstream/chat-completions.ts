@@ -10,6 +10,7 @@ import { exchange, fetchJson, parseJson } from './exchange.ts';
 import { httpClient } from './http.ts';
 import { type Scrub, scrubber } from './scrub.ts';
 import { bearer, fixedHeaders, requestHeaders } from './server-options.ts';
+import { skippedItem } from './skipped-item.ts';
 import type { ChatBatch, ModelRequest, Upstream, UpstreamCall } from './upstream.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
@@ -44,7 +45,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   }
 
   function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
-    const body = toChatBody(request, settings, (item) => call.note(skipped(item.type)));
+    const body = toChatBody(request, settings, (item) => call.note(skippedItem(item, 'a chat request')));
     return mapped(chat(body, call), new Decoding(settings, (error) => redact(error, call)));
   }
 
@@ -63,10 +64,6 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   }
 
   return { name: 'chat-completions', stream, chat, redact, models, close: () => client.close() };
-}
-
-function skipped(type: string) {
-  return { code: 'item_skipped', message: `Input items of type '${type}' have no place in a chat request.` } as const;
 }
 
 /** Whether the data is that of the event which ends a stream. */

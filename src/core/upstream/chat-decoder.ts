@@ -178,6 +178,7 @@ const CUT_OFF: Readonly<Record<string, FinishReason>> = {
   length: 'length',
   max_tokens: 'length',
   model_length: 'length',
+  model_context_window_exceeded: 'length',
   content_filter: 'content_filter',
 };
 

@@ -7,6 +7,7 @@ import { isRecord } from '../record.ts';
 import { type Answered, type AnswerHeaders, asked } from './asking.ts';
 import { basePath } from './base-path.ts';
 import { type Bytes, readWhole } from './bytes.ts';
+import { CONTEXT_OVERFLOW } from './context-overflow.ts';
 import { upstreamError } from './upstream-error.ts';
 import type { Stop } from './watchdog.ts';
 
@@ -111,7 +112,7 @@ async function refusal({ status, headers, body }: Answered, baseURL: URL, path: 
   const answer = jsonIn(text);
   const hint = status === 404 ? missingVersion(answer, baseURL, path) : undefined;
   const error = upstreamError(status, answer, passed, hint);
-  const final = headers['x-should-retry'] === 'false';
+  const final = headers['x-should-retry'] === 'false' || error.code === CONTEXT_OVERFLOW;
   return Object.assign(error, { answered: status, retryAfterMs: retryAfterMs(headers), final });
 }
 

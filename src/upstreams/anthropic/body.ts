@@ -1,5 +1,6 @@
 /** Writes a model request as the body of `POST /v1/messages`. */
 import type { Note } from '../../core/note.ts';
+import { skippedItem } from '../../core/upstream/skipped-item.ts';
 import type { ModelRequest, ToolDefinition } from '../../core/upstream/upstream.ts';
 import { type Conversation, isThought, type Message, toConversation } from './messages.ts';
 import type { AnthropicSettings } from './options.ts';
@@ -17,7 +18,7 @@ export type BodySettings = Pick<
 /** The body, always asking for a stream. What the wire has no place for is noted. */
 export function toMessagesBody(request: ModelRequest, settings: BodySettings, note: (note: Note) => void): Fields {
   const drop = (setting: string) => note(dropped(setting));
-  const conversation = toConversation(request, ({ type }) => note(skipped(type)));
+  const conversation = toConversation(request, (item) => note(skippedItem(item, 'a Messages request')));
   noteUnknown(request, drop);
   const tools = [...serverTools(request, settings, drop), ...request.tools.map(messagesTool)];
   const plan = thinkingPlan(request, settings, drop);
@@ -33,10 +34,6 @@ export function toMessagesBody(request: ModelRequest, settings: BodySettings, no
     ...sampling(request, thinking?.type !== 'disabled' && thinking !== undefined, drop),
     metadata: metadata(request),
   });
-}
-
-function skipped(type: string): Note {
-  return { code: 'item_skipped', message: `Input items of type '${type}' have no place in a Messages request.` };
 }
 
 function dropped(setting: string): Note {

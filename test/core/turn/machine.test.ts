@@ -86,7 +86,7 @@ const stop = (reason: IncompleteReason): TurnInput => ({ type: 'stop', reason })
 function usage(input: number, cached: number, output: number, reasoning: number, total: number): Usage {
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: cached },
+    input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: total,
