@@ -221,7 +221,7 @@ describe('a WebSocket that drains', () => {
     const rest = await talk.response();
     expect([outcomeOf(rest), finalOf(rest).error, (await talk.closed).code]).toEqual([
       'failed',
-      expect.objectContaining({ code: 'server_draining' }),
+      expect.objectContaining({ code: 'server_error', reason: 'server_draining' }),
       1001,
     ]);
   });
