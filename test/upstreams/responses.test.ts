@@ -160,7 +160,7 @@ describe('the request to another server', () => {
   });
 
   it('[X-07] [T-02] keeps the calls of two rounds apart, though nothing stands between them', () => {
-    const seed = '0'.repeat(48);
+    const seed = '0'.repeat(32);
     const call = (round: number) => ({
       type: 'mcp_call',
       id: outputItemId('mcp', seed, round, round),
