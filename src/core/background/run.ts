@@ -7,7 +7,6 @@ import type { Reply } from '../reply.ts';
 import { type EncodeOptions, encodeBatch } from '../responses/encode.ts';
 import type { PreparedTurn } from '../responses/prepare-turn.ts';
 import { endedResource } from '../responses/resource.ts';
-import { responseError } from '../responses/response-error.ts';
 import { DONE_FRAME } from '../sse.ts';
 import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../store.ts';
 import type { TurnEvent } from '../turn/events.ts';
