@@ -2,6 +2,7 @@
 import type { Item } from '../items.ts';
 import { isRecord, plainTextOf } from '../record.ts';
 import { toChatMessages } from '../upstream/chat-messages.ts';
+import { customOf } from '../upstream/tool-calls.ts';
 import type { ChatBody } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -69,8 +70,10 @@ function outputText(text: string): Fields {
   return { type: 'output_text', text, annotations: [], logprobs: [] };
 }
 
-function callItem({ id, function: called, custom }: Fields): Item {
-  if (isRecord(custom)) return { type: 'custom_tool_call', call_id: id, name: custom.name, input: custom.input };
+function callItem(call: Fields): Item {
+  const { id, function: called } = call;
+  const custom = customOf(call);
+  if (custom) return { type: 'custom_tool_call', call_id: id, name: custom.name, input: custom.input };
   const { name, arguments: text } = isRecord(called) ? called : {};
   return { type: 'function_call', call_id: id, name, arguments: text };
 }

@@ -7,6 +7,7 @@ import type { ModelEvent } from '../turn/events.ts';
 import { isDone } from '../upstream/chat-completions.ts';
 import { type ChatDecoder, chatDecoder } from '../upstream/chat-decoder.ts';
 import { type ChunkMemo, chunkMemo, type Said } from '../upstream/chunk-memo.ts';
+import { customOf } from '../upstream/tool-calls.ts';
 import { callPieces, mayBeginCall } from './chunk.ts';
 import { begin, type ChatCall, type Completion, eventOf, noteTold, passedFrame, toldFrame } from './completion.ts';
 import { note } from './note-chunk.ts';
@@ -183,7 +184,7 @@ function hold(round: Round, latest: Held): void {
 /** Only the last call can be: the decoder tells a call on when anything else comes. */
 function isUndecided(before: boolean, { chunk, events }: Held): boolean {
   const pieces = callPieces(chunk);
-  const last = pieces.findLast((piece) => mayBeginCall(piece) || piece.function?.arguments || piece.custom);
+  const last = pieces.findLast((piece) => mayBeginCall(piece) || piece.function?.arguments || customOf(piece));
   if (last) return mayBeginCall(last);
   return before && !events.some(({ type }) => type !== 'usage');
 }
