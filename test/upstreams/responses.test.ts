@@ -401,7 +401,7 @@ describe('this server over this server', () => {
     await answer.body?.getReader().read();
     const left = performance.now();
     client.abort();
-    expect((await fake.closed(0)) - left).toBeLessThan(500);
+    expect((await fake.closed(0)) - left).toBeLessThan(1000);
   });
 });
 
