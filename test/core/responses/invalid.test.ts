@@ -139,7 +139,7 @@ describe('validateCreate', () => {
 
   it('[S-03] takes a response in the background that is not to be stored', () => {
     const body = asked({ background: true, store: false });
-    expect(refusal(body)).toEqual(body);
+    expect(refusal(body)).toMatchObject({ background: true, store: false });
   });
 
   it('[S-03] [Q-06] takes every JSON for an item that it does not know, or says what is wrong', () => {
