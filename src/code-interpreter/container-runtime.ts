@@ -1,12 +1,13 @@
 /** CPython in containers of Docker or Podman, one process of the program for each. */
-import { untilAborted } from '../core/until-aborted.ts';
+
+import { type CodeRuntime, ContainerLostError } from '../ports/code-runtime.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import { containerLaunch } from './container-launch.ts';
 import { type ContainerRuntimeOptions, type ContainerSettings, containerSettings } from './container-settings.ts';
 import { findProgram } from './find-program.ts';
 import { processPool } from './pool.ts';
 import { pyodideContainer } from './pyodide-container.ts';
 import { processLimits } from './pyodide-runtime.ts';
-import { type CodeRuntime, ContainerLostError } from './runtime.ts';
 import { type SandboxProcess, sandboxProcess } from './sandbox-process.ts';
 
 /**

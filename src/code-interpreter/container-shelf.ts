@@ -1,8 +1,9 @@
 /** The places of containers that are kept: who has one, who must go, and who must wait. */
-import { shareOf } from '../core/scope.ts';
+
+import type { CodeContainer } from '../ports/code-runtime.ts';
+import { shareOf } from '../ports/scope.ts';
 import { bell } from './bell.ts';
 import type { ContainerKey } from './containers.ts';
-import type { CodeContainer } from './runtime.ts';
 import { turns } from './turns.ts';
 
 /** The place of one key, whose container may not be there yet, or not any more. */

@@ -1,4 +1,13 @@
 /** The code interpreter: a tool that runs the Python that models write; the Pyodide runtime needs the package `pyodide`, the other Docker or Podman. */
+
+export {
+  type CodeContainer,
+  type CodeFile,
+  type CodeRun,
+  type CodeRuntime,
+  ContainerLostError,
+  type LostReason,
+} from '../ports/code-runtime.ts';
 export { type CodeInterpreterOptions, codeInterpreter } from './code-interpreter.ts';
 export { containerRuntime } from './container-runtime.ts';
 export type { ContainerLimits, ContainerRuntimeOptions } from './container-settings.ts';
@@ -12,11 +21,3 @@ export {
 export type { IsolationName } from './isolation.ts';
 export { pyodideRuntime } from './pyodide-runtime.ts';
 export type { PyodideLimits, PyodideRuntimeOptions } from './pyodide-settings.ts';
-export {
-  type CodeContainer,
-  type CodeFile,
-  type CodeRun,
-  type CodeRuntime,
-  ContainerLostError,
-  type LostReason,
-} from './runtime.ts';

@@ -1,7 +1,7 @@
 /** One process of a sandbox: questions go in, answers come out, and going over any limit ends it. */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { untilAborted } from '../core/until-aborted.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import { type Answer, type AnswerLimits, type Answers, answersOf } from './answers.ts';
 import { framesOf } from './frames.ts';
 import type { Kind } from './kinds.ts';

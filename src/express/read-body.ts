@@ -1,9 +1,9 @@
 /** Reads a JSON body, or takes the one that the host has already parsed. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type RequestHandler } from 'express';
-import { ApiError } from '../core/errors.ts';
-import { type BodyLimits, bodyErrors, isJsonType, isUtf8Type, parseBody } from '../core/json-body.ts';
-import { refuseManyValues } from '../core/json-shape.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { refuseManyValues } from '../protocol/json-shape.ts';
+import { type BodyLimits, bodyErrors, isJsonType, isUtf8Type, parseBody } from '../server/json-body.ts';
 
 /** As `express.json` for bodies within the limits; a missing content type counts as JSON. */
 export function readBody(limits: BodyLimits): RequestHandler {

@@ -1,7 +1,7 @@
 /** The tracer and the metrics, by the names of OpenTelemetry's conventions for generative AI. */
 import type { Histogram, MeterProvider, Tracer, TracerProvider } from '@opentelemetry/api';
-import { checkOptions } from '../core/options-check.ts';
-import { isRecord } from '../core/record.ts';
+import { checkOptions } from '../ports/options-check.ts';
+import { isRecord } from '../protocol/record.ts';
 import { metrics, trace } from './api.ts';
 
 /** Where spans and metrics go; by default to what the host has registered with `@opentelemetry/api`. */

@@ -1,6 +1,6 @@
 /** One operation as OpenTelemetry sees it: a span, in whose context it runs, and how long it took. */
 import type { Attributes, Context, Histogram, Span } from '@opentelemetry/api';
-import { ApiError } from '../core/errors.ts';
+import { ApiError } from '../protocol/errors.ts';
 import { context, SpanStatusCode, trace } from './api.ts';
 
 /** An operation that goes on. */

@@ -1,6 +1,6 @@
 /** The store contract on bounds: a store that knows `maxBytes` reads and keeps no more than it allows. */
 import assert from 'node:assert/strict';
-import { chainOf } from '../core/store.ts';
+import { chainOf } from '../ports/store.ts';
 import { freshScope, type StoreCase, turn } from './store-case.ts';
 import { assertHolds, conversation, conversationCase, items } from './store-conversation-case.ts';
 

@@ -1,6 +1,6 @@
 /** The store contract on conditional writes: of several that end one response, one does, and nothing deleted comes back. */
 import assert from 'node:assert/strict';
-import type { ResponseStore, StoredResponse } from '../core/store.ts';
+import type { ResponseStore, StoredResponse } from '../ports/store.ts';
 import { assertGoes, assertMissing, assertSame, freshScope, type StoreCase, turn } from './store-case.ts';
 
 const SOON = 2;

@@ -4,9 +4,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
 import type { WebSocketServer as Acceptor } from 'ws';
-import { activity, type DrainOptions } from '../core/activity.ts';
-import { ApiError } from '../core/errors.ts';
-import { processWarning } from '../core/warner.ts';
+import { activity, type DrainOptions } from '../ports/activity.ts';
+import { processWarning } from '../ports/warner.ts';
+import { ApiError } from '../protocol/errors.ts';
 import { upgradeRefusal } from './answer.ts';
 import { type Connection, serveConnection } from './connection.ts';
 import {

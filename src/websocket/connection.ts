@@ -2,9 +2,9 @@
 import type { IncomingMessage } from 'node:http';
 import { inspect } from 'node:util';
 import type { WebSocket } from 'ws';
-import type { Activity } from '../core/activity.ts';
-import { ApiError } from '../core/errors.ts';
-import { processWarning } from '../core/warner.ts';
+import type { Activity } from '../ports/activity.ts';
+import { processWarning } from '../ports/warner.ts';
+import { ApiError } from '../protocol/errors.ts';
 import { answerCreate, answerError, type Client } from './answer.ts';
 import { type Job, jobLanes } from './lanes.ts';
 import { connectionMemory } from './memory.ts';

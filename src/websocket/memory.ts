@@ -1,13 +1,14 @@
 /** What one connection remembers by itself: its newest turns, those too that the client does not want stored. */
-import { isResponseId } from '../core/ids.ts';
-import { loadChain } from '../core/prepare/load-history.ts';
+
+import { loadChain } from '../history/load-chain.ts';
 import {
   type MaybePromise,
   type ResponseKey,
   type ResponseStore,
   type StoredResponse,
   TooManyBytes,
-} from '../core/store.ts';
+} from '../ports/store.ts';
+import { isResponseId } from '../protocol/ids.ts';
 
 /** How much one connection may hold; the bytes are those of JSON. */
 export interface MemorySettings {

@@ -1,7 +1,7 @@
 /** Reads what a client sends: a request like the body of `POST /responses`, and what only a WebSocket knows. */
-import { ApiError, toApiError } from '../core/errors.ts';
-import { type BodyLimits, bodyErrors, parseBody } from '../core/json-body.ts';
-import { isRecord } from '../core/record.ts';
+import { ApiError, toApiError } from '../protocol/errors.ts';
+import { isRecord } from '../protocol/record.ts';
+import { type BodyLimits, bodyErrors, parseBody } from '../server/json-body.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

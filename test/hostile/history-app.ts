@@ -1,5 +1,5 @@
 /** An app over a SQLite file, alone in its process, whose memory is limited; run by `history.test.ts`. */
-import { sqliteStore } from '../../src/stores/sqlite.ts';
+import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { sqliteDrivers } from '../stores/sqlite-drivers.ts';
 import { startApp } from '../support/app.ts';
 

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { StoredResponse } from '../../src/index.ts';
-import { sqliteStore } from '../../src/stores/sqlite.ts';
+import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { databaseFile, sqliteDrivers } from '../stores/sqlite-drivers.ts';
 import { json } from './race-nodes.ts';

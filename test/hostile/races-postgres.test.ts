@@ -1,6 +1,6 @@
 /** What two clients do at the same time on two nodes over one PostgreSQL. */
 import { Pool } from 'pg';
-import { postgresStore } from '../../src/stores/postgres.ts';
+import { postgresStore } from '../../src/stores/postgres/postgres-store.ts';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import { raceSuite } from './races.ts';
 

@@ -1,6 +1,6 @@
 /** What two clients do at the same time on two nodes over one Redis. */
 import { createClient } from 'redis';
-import { redisStore } from '../../src/stores/redis.ts';
+import { redisStore } from '../../src/stores/redis/redis-store.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
 import { raceSuite } from './races.ts';
 

@@ -1,5 +1,5 @@
 /** What two clients do at the same time on two nodes over one SQLite file. */
-import { sqliteStore } from '../../src/stores/sqlite.ts';
+import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { databaseFile, sqliteDrivers } from '../stores/sqlite-drivers.ts';
 import { raceSuite } from './races.ts';
 

@@ -4,7 +4,6 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import { WebSocket } from 'ws';
-import { warnOfError } from '../../src/core/error-warning.ts';
 import {
   ApiError,
   chatCompletionsUpstream,
@@ -12,6 +11,7 @@ import {
   type ResponseStore,
   type RouterOptions,
 } from '../../src/index.ts';
+import { warnOfError } from '../../src/ports/error-warning.ts';
 import { chatChunk, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { type App, startApp } from '../support/app.ts';

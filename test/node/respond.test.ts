@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ApiError } from '../../src/core/errors.ts';
-import { errorReply, streamReply } from '../../src/core/reply.ts';
 import { respond } from '../../src/node/respond.ts';
+import { ApiError } from '../../src/protocol/errors.ts';
+import { errorReply, streamReply } from '../../src/protocol/reply.ts';
 
 async function* each(pieces: readonly string[]): AsyncGenerator<string> {
   yield* pieces;

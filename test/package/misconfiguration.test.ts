@@ -13,8 +13,8 @@ import {
 } from '../../src/index.ts';
 import { mcpTools } from '../../src/mcp/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { anthropicUpstream } from '../../src/upstreams/anthropic.ts';
-import { responsesUpstream } from '../../src/upstreams/responses.ts';
+import { anthropicUpstream } from '../../src/upstreams/anthropic/anthropic-upstream.ts';
+import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { ask } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
 

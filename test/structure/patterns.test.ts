@@ -11,11 +11,11 @@ const LIST = join(import.meta.dirname, 'patterns.txt');
 /** Files that make a pattern out of text, and why that is safe; `test/hostile/patterns.test.ts` attacks each. */
 const CONSTRUCTED: readonly string[] = [
   // Of constants, for texts of at most 64 Ki characters.
-  'src/core/upstream/chat-log-probs.ts',
+  'src/protocol/chat-completions/log-probs.ts',
   // Of an encoding's own pattern, over text of strangers: it runs in a thread with a deadline.
-  'src/core/tokens/byte-pairs.ts',
+  'src/tokens/byte-pairs.ts',
   // Of the name of a field that is a constant.
-  'src/core/turn/text-field.ts',
+  'src/turn/text-field.ts',
 ];
 
 it('[F-04] lists every pattern of the source', () => {

@@ -1,8 +1,8 @@
 /** JSON that is cheap to send and meant to be dear to read: shapes of values, and the places of each body that they can stand in. */
 
-import { toChatBody } from '../../src/core/upstream/chat-body.ts';
-import type { Upstream } from '../../src/core/upstream/upstream.ts';
 import { type CoreOptions, memoryStore } from '../../src/index.ts';
+import type { Upstream } from '../../src/ports/upstream.ts';
+import { toChatBody } from '../../src/upstreams/chat-completions/chat-body.ts';
 
 /** Makes the text of one JSON value of about so many bytes. */
 type Shape = (bytes: number) => string;

@@ -1,6 +1,5 @@
 /** What a host gives and gets: tools by request, its own request in a call, hooks, and results of every kind for the model. */
 import express, { type ErrorRequestHandler, type Request } from 'express';
-import { executionError } from '../../src/core/tools/call-error.ts';
 import {
   chatCompletionsRouter,
   functionTool,
@@ -10,6 +9,7 @@ import {
   type ToolCall,
   type ToolProvider,
 } from '../../src/index.ts';
+import { executionError } from '../../src/protocol/call-error.ts';
 import { listen } from '../chat/chat-app.ts';
 import { calls, played, providerOf, saying, says, shape, told, withTools } from './support.ts';
 

@@ -1,6 +1,5 @@
 /** An app with tools of its own over a model server that follows a script, round by round. */
 import { isDeepStrictEqual } from 'node:util';
-import { callErrorText } from '../../src/core/tools/call-error.ts';
 import type {
   ApprovalInfo,
   Item,
@@ -10,6 +9,7 @@ import type {
   ToolProvider,
   ToolResult,
 } from '../../src/index.ts';
+import { callErrorText } from '../../src/protocol/call-error.ts';
 import {
   type FakeAnswer,
   type FakeRequest,

@@ -14,8 +14,8 @@ import {
   type Upstream,
 } from '../../src/index.ts';
 import { chatChunk, type FakeRequest, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { anthropicUpstream } from '../../src/upstreams/anthropic.ts';
-import { responsesUpstream } from '../../src/upstreams/responses.ts';
+import { anthropicUpstream } from '../../src/upstreams/anthropic/anthropic-upstream.ts';
+import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { type App, startApp } from '../support/app.ts';
 
 const SECRETS = {

@@ -1,0 +1,138 @@
+/** The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest tolerated. */
+import { z } from 'zod';
+import { fields, list, listOf, textPairs } from '../../protocol/schema-kinds.ts';
+
+/** At OpenAI. */
+const METADATA = { pairs: 16, keyLength: 64, valueLength: 512 };
+const MAX_MANAGEMENT = 16;
+
+// No schema copies fields that it does not name, of which there may be millions: `object`, never `looseObject`.
+
+const text = z.string();
+const optionalText = text.nullish();
+const flag = z.boolean().nullish();
+
+/** A union whose error says what was expected. */
+function either<const T extends readonly [z.ZodType, ...z.ZodType[]]>(expected: string, ...options: T) {
+  return z.union(options as never, { error: expected }) as unknown as z.ZodUnion<T>;
+}
+
+/** The part types of messages and tool outputs; others are refused. */
+export const partSchemas: Readonly<Record<string, z.ZodType>> = {
+  input_text: z.object({ text }),
+  text: z.object({ text }),
+  output_text: z.object({ text }),
+  refusal: z.object({ refusal: text }),
+  summary_text: z.object({ text }),
+  reasoning_text: z.object({ text }),
+  input_image: z.object({ image_url: optionalText, file_id: optionalText }),
+  input_file: z.object({
+    file_data: optionalText,
+    file_url: optionalText,
+    file_id: optionalText,
+    filename: optionalText,
+  }),
+  input_audio: z.object({ input_audio: z.object({ data: text, format: text }) }),
+  input_video: z.object({ video_url: text }),
+};
+
+const callId = z.string().min(1);
+
+/** The item types that are looked into, but for their parts; all others are kept as they are. */
+export const itemSchemas: Readonly<Record<string, z.ZodType>> = {
+  message: z.object({ role: z.enum(['user', 'assistant', 'system', 'developer']) }),
+  function_call: z.object({ call_id: callId, name: z.string().min(1), arguments: text }),
+  function_call_output: z.object({ call_id: callId }),
+  custom_tool_call: z.object({ call_id: callId, name: z.string().min(1), input: text }),
+  custom_tool_call_output: z.object({ call_id: callId }),
+  mcp_approval_response: z.object({
+    approval_request_id: z.string().min(1),
+    approve: z.boolean(),
+    reason: optionalText,
+  }),
+  item_reference: z.object({ id: z.string().min(1) }),
+  compaction: z.object({ encrypted_content: text }),
+  reasoning: z.object({
+    summary: listOf(z.object({ text })).nullish(),
+    content: listOf(z.object({ text })).nullish(),
+  }),
+  mcp_call: z.object({ id: z.string().min(1), name: text, arguments: text }),
+  code_interpreter_call: z.object({ id: z.string().min(1), code: optionalText }),
+};
+
+/** Where an item has its parts, and whether it must have them. */
+export const partFields: Readonly<Record<string, { readonly field: string; readonly required: boolean }>> = {
+  message: { field: 'content', required: false },
+  function_call_output: { field: 'output', required: true },
+  custom_tool_call_output: { field: 'output', required: true },
+};
+
+/** The tools that are looked into; others are kept as they are. */
+export const toolSchemas: Readonly<Record<string, z.ZodType>> = {
+  function: z.object({
+    type: z.literal('function'),
+    name: z.string().min(1).max(64),
+    description: optionalText,
+    parameters: fields.nullish(),
+    strict: flag,
+  }),
+  custom: z.object({ name: z.string().min(1), description: optionalText }),
+  code_interpreter: z.object({
+    container: either('a container id or an object', text, z.object({ file_ids: list.nullish() })).nullish(),
+  }),
+  namespace: z.object({ name: z.string().min(1), tools: list }),
+};
+
+const toolChoice = either('a string or an object', z.enum(['auto', 'none', 'required']), z.object({ type: text }));
+
+const textFormat = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text') }),
+  z.object({ type: z.literal('json_object') }),
+  z.object({
+    type: z.literal('json_schema'),
+    name: z.string().min(1).max(64),
+    description: optionalText,
+    schema: fields.nullish(),
+    strict: flag,
+  }),
+]);
+
+/** Up to 16 pairs of short texts. */
+export const metadataSchema = textPairs(METADATA);
+
+/** The body but for its input and tools, which are checked one by one; what it does not name is ignored. */
+export const createSchema = z.object({
+  model: z.string().min(1),
+  instructions: optionalText,
+  previous_response_id: optionalText,
+  stream: flag,
+  store: flag,
+  background: flag,
+  tool_choice: toolChoice.nullish(),
+  parallel_tool_calls: flag,
+  max_tool_calls: z.int().min(1).nullish(),
+  max_output_tokens: z.int().min(16).nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
+  top_logprobs: z.int().min(0).max(20).nullish(),
+  include: list.nullish(),
+  text: z.object({ format: textFormat.nullish(), verbosity: optionalText }).nullish(),
+  reasoning: z.object({ effort: optionalText, summary: optionalText, generate_summary: optionalText }).nullish(),
+  truncation: z.enum(['auto', 'disabled']).nullish(),
+  metadata: metadataSchema.nullish(),
+  service_tier: optionalText,
+  safety_identifier: z.string().max(64).nullish(),
+  prompt_cache_key: optionalText,
+  user: optionalText,
+  conversation: either('a conversation id or an object with one', text, z.object({ id: text })).nullish(),
+  prompt: z.unknown().optional(),
+  context_management: listOf(
+    z.object({ type: z.enum(['compaction']), compact_threshold: z.int().min(1000).nullish() }),
+    MAX_MANAGEMENT,
+  ).nullish(),
+});
+
+/** The validated body. */
+export type CreateBody = z.infer<typeof createSchema>;

@@ -1,0 +1,188 @@
+/** One response that is made while nobody waits for it. */
+
+import { type EncodeOptions, encodeBatch } from '../apis/responses/encode.ts';
+import type { PreparedTurn } from '../apis/responses/prepare-turn.ts';
+import { endedResource } from '../apis/responses/resource.ts';
+import { tell } from '../ports/hooks.ts';
+import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../ports/store.ts';
+import { toApiError } from '../protocol/errors.ts';
+import type { TurnEvent } from '../protocol/events.ts';
+import type { OutputItem } from '../protocol/items.ts';
+import type { Reply } from '../protocol/reply.ts';
+import type { CoreSettings } from '../server/options.ts';
+import { DONE_FRAME } from '../streams/sse-frames.ts';
+import { keepEnd, keptTurn, TurnOverruled, untilEnded, untilForgotten } from '../turn/keep.ts';
+import { runTurn } from '../turn/run-turn.ts';
+import { NO_USAGE } from '../turn/state.ts';
+import { type RecordedFrame, Recording } from './recording.ts';
+
+/** Characters above which a frame that repeats what was told is not kept as text. */
+const LONG = 4096;
+const REPEATING: ReadonlySet<TurnEvent['type']> = new Set([
+  'turn-start',
+  'turn-queued',
+  'turn-progress',
+  'text-end',
+  'arguments-end',
+  'part-end',
+  'item-end',
+  'turn-end',
+]);
+/** How often it is looked whether somebody, perhaps on another node, has cancelled or deleted the response. */
+const CHECK_MS = 5000;
+
+/** A running response, or one whose events are still kept. */
+export interface Run {
+  readonly key: ResponseKey;
+  /** Undefined where the client wanted no stream. */
+  readonly recording: Recording | undefined;
+  /** What is whole of its output. */
+  readonly output: readonly OutputItem[];
+  readonly ownedTools: NonNullable<Reply['ownedTools']>;
+  /** Ends it without a word; resolves as `done`. */
+  stop(): Promise<void>;
+  /** Resolves when nothing is kept or told any more. */
+  readonly done: Promise<void>;
+}
+
+/** What a run is made of: the turn, how it is spelled where it is streamed, and what aborts it. */
+export interface RunParts {
+  readonly prepared: PreparedTurn;
+  readonly encoding: EncodeOptions;
+  readonly stopping: AbortController;
+}
+
+/** Keeps the response as one in progress, and starts it. Throws `store_error`, since nobody could ask for it then. */
+export async function startRun(parts: RunParts, settings: CoreSettings): Promise<Run> {
+  const { stored, started } = parts.prepared;
+  const kept = untilEnded(keptTurn(stored, started), settings.limits.durationMs);
+  await fromStore(() => settings.store.put(kept));
+  return new BackgroundRun(parts, settings);
+}
+
+class BackgroundRun implements Run {
+  readonly key: ResponseKey;
+  readonly recording: Recording | undefined;
+  readonly output: OutputItem[] = [];
+  readonly ownedTools: NonNullable<Reply['ownedTools']>;
+  readonly done: Promise<void>;
+  private readonly parts: RunParts;
+  private readonly settings: CoreSettings;
+  /** Of the last event that was told. */
+  private sequence = -1;
+
+  constructor(parts: RunParts, settings: CoreSettings) {
+    const { scope, id } = parts.prepared.stored;
+    this.key = { scope, id };
+    this.recording = parts.prepared.info.stream ? new Recording() : undefined;
+    this.ownedTools = parts.prepared.turn.plan.owners;
+    this.parts = parts;
+    this.settings = settings;
+    this.done = this.run();
+  }
+
+  stop(): Promise<void> {
+    // Not with an `ApiError`, which would be told.
+    this.parts.stopping.abort(new Error('The response was cancelled.'));
+    return this.done;
+  }
+
+  private async run(): Promise<void> {
+    const watch = setInterval(() => void this.stopIfUnwanted(), CHECK_MS).unref();
+    try {
+      await this.listen();
+    } catch (error) {
+      // What cannot be told must not end the process.
+      if (!this.parts.stopping.signal.aborted) await this.fail(error).catch(() => {});
+    } finally {
+      clearInterval(watch);
+      this.parts.prepared.turn.leave();
+      this.recording?.end(DONE_FRAME);
+    }
+  }
+
+  private async listen(): Promise<void> {
+    const { turn } = this.parts.prepared;
+    const keep: typeof turn.keep = async (end) => {
+      // Before anything is kept, since it costs less than to take it back.
+      await this.stopIfUnwanted();
+      this.parts.stopping.signal.throwIfAborted();
+      await this.unlessOverruled(turn.keep(end));
+    };
+    for await (const batch of runTurn({ ...turn, keep })) {
+      await this.take(batch);
+      await this.recording?.readersBehind(this.parts.stopping.signal);
+    }
+  }
+
+  private async take(batch: readonly TurnEvent[]): Promise<void> {
+    for (const event of batch) {
+      if (event.type === 'item-end') this.output[event.index] = event.item;
+      // Elsewhere a response that failed is not kept: there its client was told.
+      if (event.type === 'turn-end' && event.status === 'failed')
+        await this.unlessOverruled(this.keepEnd(endedResource(this.started, event)));
+    }
+    this.recording?.add(batch.flatMap((event) => this.framesOf(event)));
+  }
+
+  /** One by one, so that any of them can be the first that a client has not seen. */
+  private framesOf(event: TurnEvent): readonly RecordedFrame[] {
+    if ('sequence' in event) this.sequence = event.sequence;
+    const text = encodeBatch([event], this.parts.encoding);
+    if (text === '') return [];
+    const end = event.type === 'turn-end' ? -DONE_FRAME.length : undefined;
+    const frame = text.slice(0, end);
+    if (frame.length <= LONG || !REPEATING.has(event.type)) return [{ sequence: this.sequence, frame }];
+    const write = () => encodeBatch([event], this.parts.encoding).slice(0, end);
+    return [{ sequence: this.sequence, frame: { length: frame.length, write } }];
+  }
+
+  private get started() {
+    return this.parts.prepared.started;
+  }
+
+  /** The stream has an end like any other, though the turn has not. */
+  private async fail(error: unknown): Promise<void> {
+    const shown = toApiError(error);
+    tell(this.settings.hooks, 'onError', shown, this.parts.prepared.info);
+    const output = this.output.filter(Boolean);
+    const failed = { status: 'failed', usage: NO_USAGE, completedAt: null, reason: null, error: shown.body } as const;
+    await this.take([{ type: 'error', sequence: this.sequence + 1, error: shown.body }]);
+    await this.take([{ type: 'turn-end', sequence: this.sequence + 1, output, ...failed }]);
+  }
+
+  private keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {
+    const { stored, info } = this.parts.prepared;
+    return keepEnd(stored, ended, { ...this.settings, onStoreError: 'continue' }, info.requestId);
+  }
+
+  /** Somebody else has ended it in the meantime, so it ends here without a word. */
+  private async unlessOverruled(keeping: Promise<void>): Promise<void> {
+    try {
+      await keeping;
+    } catch (error) {
+      if (error instanceof TurnOverruled) void this.stop();
+      throw error;
+    }
+  }
+
+  private async stopIfUnwanted(): Promise<void> {
+    if (!(await this.isWanted())) void this.stop();
+  }
+
+  /** A store that fails says nothing of it, and is told of. */
+  private async isWanted(): Promise<boolean> {
+    try {
+      const kept = await fromStore(() => this.settings.store.get(this.key));
+      return kept !== undefined && isRunning(kept);
+    } catch (error) {
+      tell(this.settings.hooks, 'onError', toApiError(error), this.parts.prepared.info);
+      return true;
+    }
+  }
+}
+
+/** The response as cancelled, with what was whole of it. */
+export function cancelled(stored: StoredResponse, output: StoredResponse['output']): StoredResponse {
+  return untilForgotten({ ...stored, output, resource: { ...stored.resource, status: 'cancelled' } });
+}

@@ -1,0 +1,87 @@
+/** The connection to one server that a request named, over the transport that the server speaks. */
+import type { RemoteServer } from '../../ports/remote-servers.ts';
+import type { HttpServer, ServerSettings } from '../host/server-config.ts';
+import { type ServerTools, serverTools } from '../host/server-tools.ts';
+import { type Redactor, redactor } from '../shared/redact.ts';
+import { SilentServer } from './remote-errors.ts';
+import { type RemoteHttp, remoteHttp } from './remote-http.ts';
+import type { RemoteSettings } from './remote-options.ts';
+import { seenText } from './remote-text.ts';
+
+/** A connection that is being opened, open, or of no more use. */
+export interface RemoteConnection {
+  /** The tools, once they were listed. Rejects with an `EgressError`, or with an error whose message is free of secrets. */
+  readonly opened: Promise<ServerTools>;
+  /** Whether it could not be opened, or could not be opened again after it had broken. */
+  readonly failed: boolean;
+  /** Ends opening, calls and sockets. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** Shorter parts of a path are words such as `mcp`. */
+const SHORTEST_SECRET_IN_PATH = 16;
+
+/** Starts to open the connection; `server.url` was checked. */
+export function remoteConnection(server: RemoteServer, settings: RemoteSettings): RemoteConnection {
+  const http = remoteHttp(settings.openGuard);
+  const tools = serverTools(serverSettings(server), { ...settings.mcp, openPool: http.openPool });
+  let failed = false;
+
+  async function open(): Promise<ServerTools> {
+    await tools.list();
+    const { state, error = '' } = tools.status();
+    if (state !== 'failed' && state !== 'closed') return tools;
+    failed = true;
+    throw state === 'closed' ? new Error('The connection was closed.') : openingFault(tools, http, error);
+  }
+
+  const opened = open();
+  // Whoever waits is told.
+  opened.catch(() => {});
+
+  return {
+    opened,
+    get failed() {
+      return failed || tools.status().state === 'failed';
+    },
+    async close() {
+      await tools.close();
+      await opened.catch(() => {});
+    },
+  };
+}
+
+/** By facts: what our guard refused, what the server answered, and whether it answered at all. */
+function openingFault({ fault }: ServerTools, { refusal, answered }: RemoteHttp, error: string): Error {
+  if (refusal) return refusal;
+  if (!answered) return new SilentServer(error);
+  return fault?.type === 'http_error' ? fault : new Error(error);
+}
+
+/** Both transports of HTTP; the path says which of them is likelier. */
+function transportsOf({ pathname }: URL): Pick<HttpServer, 'transport' | 'fallback'> {
+  const isSSE = pathname.endsWith('/sse') || pathname.endsWith('/sse/');
+  return isSSE ? { transport: 'sse', fallback: 'streamable-http' } : { transport: 'streamable-http', fallback: 'sse' };
+}
+
+function serverSettings({ headers, url: text }: RemoteServer): ServerSettings {
+  const url = new URL(text);
+  return {
+    ...transportsOf(url),
+    url,
+    headers,
+    // Requests that name the server differently share the connection.
+    label: url.host,
+    // Others cannot be called by the name that is shown.
+    allows: (tool) => tool === seenText(tool),
+    redact: remoteRedactor(headers, url),
+    ignored: [],
+  };
+}
+
+/** In this order, or unseen characters inside a secret would keep it from being masked. */
+function remoteRedactor(headers: RemoteServer['headers'], url: URL): Redactor {
+  const inPath = url.pathname.split('/').filter((part) => part.length >= SHORTEST_SECRET_IN_PATH);
+  const { error, content } = redactor({ headers, env: {}, url: url.href, inserted: inPath });
+  return { error: (text) => error(seenText(text)), content: (text) => content(seenText(text)) };
+}

@@ -1,0 +1,38 @@
+/** Keeps what a server's config holds in confidence out of everything that leaves this package. */
+import { masker, SECRET_NAME, secretsOfHeader, secretsOfURL } from '../../protocol/mask.ts';
+
+/** Masks secrets in text. */
+export interface Redactor {
+  /** For errors, warnings and status: every header, environment and query value of the config. */
+  error(text: string): string;
+  /** For tool results and descriptions, which must stay usable: only what is a secret by its place or its name. */
+  content(text: string): string;
+}
+
+/** Where a config may hold secrets. */
+export interface Confidential {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string>>;
+  /** As it was configured, with its user, password and query. */
+  readonly url: string | undefined;
+  /** Values that came from the host's environment. */
+  readonly inserted: readonly string[];
+}
+
+/** Shorter values are words such as `1` or `on`: no secret, and masking them would garble every message. */
+const SHORTEST_IN_ERRORS = 4;
+const SHORTEST_IN_CONTENT = 8;
+
+/** Builds the masks of one server once. */
+export function redactor({ headers, env, url, inserted }: Confidential): Redactor {
+  const settings = Object.entries(env);
+  const certain = [
+    ...Object.values(headers).flatMap(secretsOfHeader),
+    ...settings.filter(([name]) => SECRET_NAME.test(name)).map(([, value]) => value),
+    ...[...settings.map(([, value]) => value), ...(url === undefined ? [] : [url])].flatMap(secretsOfURL),
+  ];
+  return {
+    error: masker([...certain, ...Object.values(env), ...inserted], SHORTEST_IN_ERRORS),
+    content: masker(certain, SHORTEST_IN_CONTENT),
+  };
+}

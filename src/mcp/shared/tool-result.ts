@@ -1,0 +1,87 @@
+/** What a tool answered, in the parts of a `function_call_output`: kept where a model can take it, else described. */
+
+import type { ToolResult } from '../../ports/tool-provider.ts';
+import { assertOutputSize } from '../../protocol/output-size.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { unsaidContent } from './structured-content.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Text that stands for a part, or an image. */
+type Part = string | { readonly type: 'input_image'; readonly image_url: string };
+
+/** What is done to the texts of a result, and how many bytes it may have. */
+export interface ResultRules {
+  readonly redact: (text: string) => string;
+  /** Default: any number. */
+  readonly maxBytes?: number | undefined;
+}
+
+/** Translates the result of `tools/call`. Throws where it is too large, before anything else is done to it. */
+export function toToolResult(result: Fields, { redact, maxBytes = Number.POSITIVE_INFINITY }: ResultRules): ToolResult {
+  const parts = partsOf(result);
+  assertOutputSize(contentOf(parts), maxBytes);
+  const content = contentOf(parts.map((part) => (typeof part === 'string' ? redact(part) : part)));
+  return { content, ...(result.isError === true ? { isError: true } : {}) };
+}
+
+function contentOf(parts: readonly Part[]): ToolResult['content'] {
+  const texts = parts.filter((part) => typeof part === 'string');
+  return texts.length === parts.length ? texts.join('\n') : parts.map(contentPart);
+}
+
+function contentPart(part: Part): Fields {
+  return typeof part === 'string' ? { type: 'input_text', text: part } : part;
+}
+
+function partsOf({ content, structuredContent }: Fields): readonly Part[] {
+  const blocks = Array.isArray(content) ? content.filter(isRecord) : [];
+  const structured = unsaidContent(structuredContent, blocks.map(innerOf));
+  return [...blocks.map(partOf), ...(structured === undefined ? [] : [structured])];
+}
+
+/** The block, or the resource in it: where text and bytes stand. */
+function innerOf(block: Fields): Fields {
+  const { resource } = block;
+  return block.type === 'resource' && isRecord(resource) ? { ...resource, data: resource.blob } : block;
+}
+
+function partOf(block: Fields): Part {
+  switch (block.type) {
+    case 'text':
+      return String(block.text);
+    case 'image':
+      return binary('image', block.mimeType, block.data);
+    case 'audio':
+      return binary('audio', block.mimeType, block.data);
+    case 'resource':
+      return resource(isRecord(block.resource) ? block.resource : {});
+    case 'resource_link':
+      return described('resource link', block.name, block.mimeType, block.uri, block.description);
+    default:
+      return described(String(block.type), 'left out');
+  }
+}
+
+function resource({ uri, mimeType, text, blob }: Fields): Part {
+  if (typeof text === 'string') return `${described('resource', uri)}\n${text}`;
+  return binary('resource', mimeType, blob, uri);
+}
+
+function binary(kind: string, mimeType: unknown, data: unknown, uri?: unknown): Part {
+  const base64 = typeof data === 'string' ? data : '';
+  if (isImage(mimeType) && /^[A-Za-z0-9+/]+={0,2}$/.test(base64))
+    return { type: 'input_image', image_url: `data:${mimeType};base64,${base64}` };
+  return described(kind, uri, mimeType, `${Buffer.byteLength(base64, 'base64')} bytes`);
+}
+
+/** Of a form that models can look at; an SVG is a text to them, and they refuse the whole request over it. */
+function isImage(mimeType: unknown): mimeType is string {
+  return typeof mimeType === 'string' && /^image\/(?!svg)[\w.+-]+$/.test(mimeType);
+}
+
+/** Such as `[audio audio/wav, 512 bytes]`. */
+function described(kind: string, ...details: readonly unknown[]): string {
+  const known = details.filter((detail) => typeof detail === 'string' && detail !== '');
+  return known.length === 0 ? `[${kind}]` : `[${kind} ${known.join(', ')}]`;
+}

@@ -1,0 +1,179 @@
+/** Conversations in SQLite: one row for each, and one for each of their items. */
+
+import {
+  type ItemPage,
+  type ItemPageQuery,
+  type ResponseKey,
+  type StoredConversation,
+  TooManyBytes,
+} from '../../ports/store.ts';
+import type { Item } from '../../protocol/items.ts';
+import { changes, rowsOf, type SqliteDatabase } from './database.ts';
+import { columnsOf } from './responses.ts';
+
+interface ConversationRow {
+  readonly number: number;
+  readonly body: string;
+  /** Of the JSON of its items. */
+  readonly bytes: number;
+}
+
+interface ItemRow {
+  readonly body: string;
+}
+
+/** The questions and changes that the store is made of; the caller brings times and transactions. */
+export interface SqliteConversations {
+  get(key: ResponseKey, now: number): StoredConversation | undefined;
+  put(conversation: StoredConversation, now: number, expiresAt: number): void;
+  update(conversation: StoredConversation, now: number, expiresAt: number): boolean;
+  delete(key: ResponseKey, now: number): boolean;
+  append(key: ResponseKey, items: readonly Item[], terms: AppendTerms): boolean | 'full';
+  items(key: ResponseKey, now: number, maxBytes?: number): readonly Item[];
+  page(key: ResponseKey, query: ItemPageQuery, now: number): ItemPage;
+  find(key: ResponseKey, itemIds: readonly string[], now: number): readonly Item[];
+  removeItem(key: ResponseKey, itemId: string, now: number): boolean;
+  /** Removes one of those that expired, with its items. */
+  sweep(now: number): void;
+}
+
+/** When an append happens, and what comes of it. */
+export interface AppendTerms {
+  readonly now: number;
+  readonly expiresAt: number;
+  readonly maxBytes?: number | undefined;
+}
+
+/** Prepares the statements. */
+export function sqliteConversations(database: SqliteDatabase): SqliteConversations {
+  const statements = prepare(database);
+
+  function find(key: ResponseKey, now: number): ConversationRow | undefined {
+    return rowsOf<ConversationRow>(statements.find, ...columnsOf(key), now)[0];
+  }
+
+  function remove(row: ConversationRow | undefined): boolean {
+    if (!row) return false;
+    statements.removeItems.run(row.number);
+    return changes(statements.remove, row.number);
+  }
+
+  function append(key: ResponseKey, items: readonly Item[], terms: AppendTerms): boolean | 'full' {
+    const { now, expiresAt, maxBytes = Number.POSITIVE_INFINITY } = terms;
+    const row = find(key, now);
+    if (!row) return false;
+    const texts = items.map((item) => JSON.stringify(item));
+    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), Number(row.bytes));
+    if (bytes > maxBytes) return 'full';
+    statements.prolong.run(expiresAt, bytes, row.number);
+    for (const [index, text] of texts.entries()) statements.add.run(row.number, idColumn(items[index]?.id), text);
+    return true;
+  }
+
+  /** The place of the first item of this id; undefined where there is none. */
+  function placeOf({ number }: ConversationRow, itemId: string): number | undefined {
+    return rowsOf<{ readonly place: number }>(statements.place, number, idColumn(itemId))[0]?.place;
+  }
+
+  function page(key: ResponseKey, { limit, order, after, before }: ItemPageQuery, now: number): ItemPage {
+    const row = find(key, now);
+    if (!row) return { items: [], hasMore: false };
+    const [first, last] = order === 'asc' ? [0, Number.MAX_SAFE_INTEGER] : [Number.MAX_SAFE_INTEGER, 0];
+    const from = after === undefined ? first : placeOf(row, after);
+    const to = before === undefined ? last : placeOf(row, before);
+    if (from === undefined) return { items: [], hasMore: false, unknown: 'after' };
+    if (to === undefined) return { items: [], hasMore: false, unknown: 'before' };
+    // One more than is wanted tells whether others follow.
+    const rows =
+      order === 'asc'
+        ? rowsOf<ItemRow>(statements.pageUp, row.number, from, to, limit + 1)
+        : rowsOf<ItemRow>(statements.pageDown, row.number, to, from, limit + 1);
+    return { items: rows.slice(0, limit).map(itemFrom), hasMore: rows.length > limit };
+  }
+
+  function itemsOf(key: ResponseKey, now: number, maxBytes = Number.POSITIVE_INFINITY): readonly Item[] {
+    const row = find(key, now);
+    if (row && Number(row.bytes) > maxBytes) throw new TooManyBytes(maxBytes);
+    return row ? rowsOf<ItemRow>(statements.items, row.number).map(itemFrom) : [];
+  }
+
+  function removeItem(key: ResponseKey, itemId: string, now: number): boolean {
+    const row = find(key, now);
+    if (!row) return false;
+    statements.shrink.run(row.number, idColumn(itemId), row.number);
+    return changes(statements.removeItem, row.number, idColumn(itemId));
+  }
+
+  function upsert(conversation: StoredConversation, expiresAt: number): void {
+    statements.upsert.run(...columnsOf(conversation), expiresAt, JSON.stringify(conversation));
+  }
+
+  return {
+    get(key, now) {
+      const row = find(key, now);
+      // The cast: only `put` writes these texts.
+      return row && (JSON.parse(row.body) as StoredConversation);
+    },
+    put(conversation, now, expiresAt) {
+      // One that expired is another: its items must not come back.
+      if (!find(conversation, now)) remove(find(conversation, Number.MIN_SAFE_INTEGER));
+      upsert(conversation, expiresAt);
+    },
+    update(conversation, now, expiresAt) {
+      if (!find(conversation, now)) return false;
+      upsert(conversation, expiresAt);
+      return true;
+    },
+    delete: (key, now) => remove(find(key, now)),
+    append,
+    items: itemsOf,
+    page,
+    find(key, itemIds, now) {
+      const row = find(key, now);
+      if (!row) return [];
+      return itemIds.flatMap((id) => rowsOf<ItemRow>(statements.item, row.number, idColumn(id))).map(itemFrom);
+    },
+    removeItem,
+    sweep: (now) => void remove(rowsOf<ConversationRow>(statements.expired, now)[0]),
+  };
+}
+
+function prepare(database: SqliteDatabase) {
+  const table = 'open_responses_conversations';
+  const items = 'open_responses_items';
+  return {
+    find: database.prepare(`SELECT number, body, bytes FROM ${table} WHERE scope = ? AND id = ? AND expires_at > ?`),
+    expired: database.prepare(`SELECT number, body, bytes FROM ${table} WHERE expires_at <= ? LIMIT 1`),
+    upsert: database.prepare(
+      `INSERT INTO ${table} (scope, id, expires_at, body) VALUES (?, ?, ?, ?)
+       ON CONFLICT (scope, id) DO UPDATE SET expires_at = excluded.expires_at, body = excluded.body`,
+    ),
+    prolong: database.prepare(`UPDATE ${table} SET expires_at = ?, bytes = ? WHERE number = ?`),
+    remove: database.prepare(`DELETE FROM ${table} WHERE number = ?`),
+    add: database.prepare(`INSERT INTO ${items} (conversation, id, body) VALUES (?, ?, ?)`),
+    items: database.prepare(`SELECT body FROM ${items} WHERE conversation = ? ORDER BY place`),
+    item: database.prepare(`SELECT body FROM ${items} WHERE conversation = ? AND id = ? ORDER BY place LIMIT 1`),
+    place: database.prepare(`SELECT place FROM ${items} WHERE conversation = ? AND id = ? ORDER BY place LIMIT 1`),
+    pageUp: database.prepare(
+      `SELECT body FROM ${items} WHERE conversation = ? AND place > ? AND place < ? ORDER BY place LIMIT ?`,
+    ),
+    pageDown: database.prepare(
+      `SELECT body FROM ${items} WHERE conversation = ? AND place > ? AND place < ? ORDER BY place DESC LIMIT ?`,
+    ),
+    shrink: database.prepare(
+      `UPDATE ${table} SET bytes = bytes - (SELECT coalesce(sum(length(CAST(body AS BLOB))), 0)
+         FROM ${items} WHERE conversation = ? AND id = ?) WHERE number = ?`,
+    ),
+    removeItem: database.prepare(`DELETE FROM ${items} WHERE conversation = ? AND id = ?`),
+    removeItems: database.prepare(`DELETE FROM ${items} WHERE conversation = ?`),
+  };
+}
+
+/** Null for an item that has no id. */
+function idColumn(id: Item['id']): string | null {
+  return typeof id === 'string' ? JSON.stringify(id) : null;
+}
+
+function itemFrom({ body }: ItemRow): Item {
+  return JSON.parse(body);
+}

@@ -1,0 +1,89 @@
+/** Responses in SQLite: one row for each, whose body is the whole response as JSON. */
+import { type ResponseKey, type StoredResponse, TooManyBytes, versionOf } from '../../ports/store.ts';
+import { changes, rowsOf, type SqliteDatabase } from './database.ts';
+
+interface Row {
+  readonly body: string;
+}
+
+/** The questions and changes that the store is made of; the caller brings times and transactions. */
+export interface SqliteResponses {
+  get(key: ResponseKey, now: number): StoredResponse | undefined;
+  put(response: StoredResponse, expiresAt: number): void;
+  replace(response: StoredResponse, version: number, now: number, expiresAt: number): boolean;
+  delete(key: ResponseKey, now: number): boolean;
+  chain(key: ResponseKey, limit: number, now: number, maxBytes?: number): readonly StoredResponse[];
+  /** Removes a few of those that expired. */
+  sweep(now: number): void;
+}
+
+/** Prepares the statements. */
+export function sqliteResponses(database: SqliteDatabase): SqliteResponses {
+  const select = database.prepare('SELECT body FROM open_responses WHERE scope = ? AND id = ? AND expires_at > ?');
+  const upsert = database.prepare(
+    `INSERT INTO open_responses (scope, id, previous_id, version, expires_at, body) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (scope, id) DO UPDATE SET previous_id = excluded.previous_id, version = excluded.version,
+       expires_at = excluded.expires_at, body = excluded.body`,
+  );
+  const update = database.prepare(
+    `UPDATE open_responses SET previous_id = ?, version = ?, expires_at = ?, body = ?
+     WHERE scope = ? AND id = ? AND expires_at > ? AND version = ?`,
+  );
+  const remove = database.prepare('DELETE FROM open_responses WHERE scope = ? AND id = ? AND expires_at > ?');
+  const sweep = database.prepare(
+    'DELETE FROM open_responses WHERE rowid IN (SELECT rowid FROM open_responses WHERE expires_at <= ? LIMIT 10)',
+  );
+
+  function find(key: ResponseKey, now: number): Row | undefined {
+    return rowsOf<Row>(select, ...columnsOf(key), now)[0];
+  }
+
+  /** Row by row: a recursive query would read all of it before it is known to be too much. */
+  function chain(key: ResponseKey, limit: number, now: number, maxBytes = Number.POSITIVE_INFINITY) {
+    const found: StoredResponse[] = [];
+    let left = maxBytes;
+    for (let id: string | undefined = key.id; id !== undefined && found.length < limit; ) {
+      const row = find({ scope: key.scope, id }, now);
+      if (!row) break;
+      left -= Buffer.byteLength(row.body);
+      if (left < 0) throw new TooManyBytes(maxBytes);
+      const stored = responseFrom(row);
+      found.push(stored);
+      id = stored.previousId;
+    }
+    return found;
+  }
+
+  return {
+    get(key, now) {
+      const row = find(key, now);
+      return row && responseFrom(row);
+    },
+    put(response, expiresAt) {
+      upsert.run(...columnsOf(response), ...valuesOf(response, expiresAt));
+    },
+    replace: (response, version, now, expiresAt) =>
+      changes(update, ...valuesOf(response, expiresAt), ...columnsOf(response), now, version),
+    delete: (key, now) => changes(remove, ...columnsOf(key), now),
+    chain,
+    sweep: (now) => void sweep.run(now),
+  };
+}
+
+function valuesOf(response: StoredResponse, expiresAt: number) {
+  const previous = response.previousId === undefined ? null : JSON.stringify(response.previousId);
+  return [previous, versionOf(response), expiresAt, JSON.stringify(response)] as const;
+}
+
+/**
+ * Scope and id as JSON strings: escaped, as half surrogate pairs and NULs end up as other text, or end the process, in
+ * some drivers.
+ */
+export function columnsOf({ scope, id }: ResponseKey): readonly [scope: string, id: string] {
+  return [JSON.stringify(scope), JSON.stringify(id)];
+}
+
+function responseFrom({ body }: Row): StoredResponse {
+  // The cast: only `put` writes these texts.
+  return JSON.parse(body) as StoredResponse;
+}

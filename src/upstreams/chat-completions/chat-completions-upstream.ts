@@ -1,0 +1,132 @@
+/** The upstream for any Chat Completions server. */
+
+import type { ChatBatch, ModelRequest, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
+import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import type { ModelEvent } from '../../protocol/events.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { type Scrub, scrubber } from '../../protocol/scrub.ts';
+import { type Mapping, mapped, type Pieces } from '../../streams/pull-stream.ts';
+import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
+import { httpClient } from '../http/http.ts';
+import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
+import { skippedItem } from '../http/skipped-item.ts';
+import { toChatBody } from './chat-body.ts';
+import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './chat-options.ts';
+
+export type { ChatCompletionsOptions } from './chat-options.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const NAME = 'chatCompletionsUpstream';
+/** The data that ends a stream. */
+const DONE = '[DONE]';
+/** With blanks around it; longer data need not be looked at. */
+const LONGEST_DONE = 32;
+
+/**
+ * Talks to `POST {baseURL}/chat/completions`, always asking for a stream; a server that answers with one JSON object
+ * works too. Without `baseURL` and `apiKey` it reads `OPENAI_BASE_URL` and `OPENAI_API_KEY`, as OpenAI's SDKs do.
+ * Throws a `TypeError` for a bad option.
+ */
+export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): Upstream {
+  const settings = chatSettings(options);
+  const client = httpClient(settings);
+  const scrub = scrubber(settings);
+  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(NAME, settings, bearer(settings), headers);
+  /** Of each call: the host's headers may be another tenant's each time. */
+  const scrubs = new WeakMap<UpstreamCall, Scrub>();
+
+  function chat(body: Fields, call: UpstreamCall): Pieces<ChatBatch> {
+    const headers = headersFor(call);
+    const shown = scrub.of(headers);
+    scrubs.set(call, shown);
+    const request = { path: '/chat/completions', headers, body: JSON.stringify(body) };
+    return exchange(client, { isLast: isDone, shown, ...request }, call);
+  }
+
+  function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
+    const body = toChatBody(request, settings, (item) => call.note(skippedItem(item, 'a chat request')));
+    return mapped(chat(body, call), new Decoding(settings, (error) => redact(error, call)));
+  }
+
+  async function models(call: UpstreamCall): Promise<readonly Fields[]> {
+    const headers = headersFor(call);
+    try {
+      return modelList(await fetchJson(client, { path: '/models', headers }, call));
+    } catch (error) {
+      throw scrub.of(headers)(error);
+    }
+  }
+
+  const usual = scrub.of(fixedHeaders(settings, bearer(settings)));
+  function redact(error: unknown, call?: UpstreamCall): unknown {
+    return ((call && scrubs.get(call)) ?? usual)(error);
+  }
+
+  return { name: 'chat-completions', stream, chat, redact, models, close: () => client.close() };
+}
+
+/** Whether the data is that of the event which ends a stream. */
+export function isDone(data: string): boolean {
+  return data.length < LONGEST_DONE && data.trim() === DONE;
+}
+
+/** Decodes batch by batch, with the `finish` at the end. */
+class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
+  private readonly decoder: ChatDecoder;
+  private readonly memo = chunkMemo();
+  private readonly scrub: Scrub;
+  private failure: unknown = undefined;
+  private done = false;
+
+  constructor({ thinkTags }: ChatSettings, scrub: Scrub) {
+    this.decoder = chatDecoder({ think: thinkTags });
+    this.scrub = scrub;
+  }
+
+  map({ whole, data }: ChatBatch): readonly ModelEvent[] | undefined {
+    const events: ModelEvent[] = [];
+    try {
+      for (const each of data) this.takeData(each, events);
+      this.done = whole || isDone(data.at(-1) ?? '');
+      if (this.done) this.decoder.end(events, true);
+    } catch (error) {
+      this.failure = this.scrub(error);
+    }
+    // What came before an error still counts, and an empty batch says that the request was taken.
+    return events.length > 0 || data.length === 0 ? events : undefined;
+  }
+
+  goesOn(): boolean {
+    if (this.failure) throw this.failure;
+    return !this.done;
+  }
+
+  end(): readonly ModelEvent[] {
+    const events: ModelEvent[] = [];
+    try {
+      this.decoder.end(events, false);
+    } catch (error) {
+      throw this.scrub(error);
+    }
+    return events;
+  }
+
+  private takeData(data: string, events: ModelEvent[]): void {
+    const said = this.memo.read(data);
+    if (said) this.decoder.takeSaid(said, events);
+    else if (data !== '' && !isDone(data)) this.takeChunk(data, events);
+  }
+
+  private takeChunk(data: string, events: ModelEvent[]): void {
+    const chunk = parseJson(data);
+    this.decoder.take(chunk, events);
+    this.memo.learn(data, chunk);
+  }
+}
+
+function modelList(body: unknown): readonly Readonly<Record<string, unknown>>[] {
+  const list = isRecord(body) ? (body.data ?? body.models) : body;
+  return Array.isArray(list) ? list.filter(isRecord) : [];
+}

@@ -1,0 +1,98 @@
+/** The upstream for other servers of the Responses API. */
+
+import type { ModelRequest, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { ModelEvent } from '../../protocol/events.ts';
+import type { Item } from '../../protocol/items.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { cleanNote, type Scrub, scrubber } from '../../protocol/scrub.ts';
+import { type Mapping, mapped, type Pieces } from '../../streams/pull-stream.ts';
+import { isDone } from '../chat-completions/chat-completions-upstream.ts';
+import { type AnswerBatch, exchange, fetchJson, parseJson } from '../http/exchange.ts';
+import { httpClient } from '../http/http.ts';
+import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
+import { skippedItem } from '../http/skipped-item.ts';
+import { toResponsesBody } from './body.ts';
+import { type ResponsesDecoder, responsesDecoder } from './decoder.ts';
+import { type ResponsesOptions, responsesSettings } from './options.ts';
+
+export type { HostedTool, ResponsesOptions } from './options.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Talks to `POST {baseURL}/responses`, always asking for a stream and for nothing to be stored; a server that answers with
+ * one JSON object works too. Without `baseURL` and `apiKey` it reads `OPENAI_BASE_URL` and `OPENAI_API_KEY`, as OpenAI's
+ * SDKs do. It has no `chat`, so it serves the Responses API only. Throws a `TypeError` for a bad option.
+ */
+export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
+  const settings = responsesSettings(options);
+  const client = httpClient(settings);
+  const scrub = scrubber(settings);
+  const headersFor = ({ headers }: UpstreamCall) =>
+    requestHeaders('responsesUpstream', settings, bearer(settings), headers);
+
+  function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
+    const headers = headersFor(call);
+    const shown = scrub.of(headers);
+    const skipped = (item: Item) => call.note(skippedItem(item, 'a request there'));
+    const body = JSON.stringify(toResponsesBody(request, settings, skipped));
+    const asked = { path: '/responses', headers, body, isLast: isDone, shown };
+    const note = cleanNote(call.note, scrub.textOf(headers));
+    return mapped(exchange(client, asked, call), new Decoding(responsesDecoder(note), shown));
+  }
+
+  async function models(call: UpstreamCall): Promise<readonly Fields[]> {
+    const headers = headersFor(call);
+    try {
+      const body = await fetchJson(client, { path: '/models', headers }, call);
+      return isRecord(body) && Array.isArray(body.data) ? body.data.filter(isRecord) : [];
+    } catch (error) {
+      throw scrub.of(headers)(error);
+    }
+  }
+
+  return {
+    name: 'responses',
+    stream,
+    redact: scrub.of(fixedHeaders(settings, bearer(settings))),
+    models,
+    close: () => client.close(),
+  };
+}
+
+/** Decodes batch by batch; the decoder tells the end, since few servers write `[DONE]`. */
+class Decoding implements Mapping<AnswerBatch, readonly ModelEvent[]> {
+  private readonly decoder: ResponsesDecoder;
+  private readonly scrub: Scrub;
+  private failure: unknown = undefined;
+
+  constructor(decoder: ResponsesDecoder, scrub: Scrub) {
+    this.decoder = decoder;
+    this.scrub = scrub;
+  }
+
+  map({ data }: AnswerBatch): readonly ModelEvent[] | undefined {
+    const events: ModelEvent[] = [];
+    try {
+      for (const each of data) if (!this.decoder.done) this.take(each, events);
+    } catch (error) {
+      this.failure = this.scrub(error);
+    }
+    // What came before an error still counts, and an empty batch says that the request was taken.
+    return events.length > 0 || data.length === 0 ? events : undefined;
+  }
+
+  goesOn(): boolean {
+    if (this.failure) throw this.failure;
+    return !this.decoder.done;
+  }
+
+  end(): readonly ModelEvent[] {
+    throw this.scrub(new ApiError('upstream_truncated', 'The model server broke off its answer.'));
+  }
+
+  private take(data: string, events: ModelEvent[]): void {
+    if (data !== '' && !isDone(data)) this.decoder.take(parseJson(data), events);
+  }
+}
