@@ -1,7 +1,7 @@
 /** Reads the answers of a process that is not believed: frames of JSON, one a line. */
 import type { Readable } from 'node:stream';
-import { jsonIn } from '../core/json-text.ts';
-import { isRecord } from '../core/record.ts';
+import { jsonIn } from '../protocol/json-text.ts';
+import { isRecord } from '../protocol/record.ts';
 import { lineReader } from './lines.ts';
 
 /** A frame as it came. */

@@ -1,13 +1,14 @@
 /** OpenAI's code interpreter as a tool that this server runs. */
-import { outputText } from '../core/code-outputs.ts';
-import { checkOptions, positiveInteger } from '../core/options-check.ts';
-import { isRecord } from '../core/record.ts';
-import { CODE_INTERPRETER } from '../core/tools/names.ts';
-import type { ProvidedTool, ToolProvider, Workspace } from '../core/tools/provider.ts';
+
+import type { CodeRuntime } from '../ports/code-runtime.ts';
+import { checkOptions, positiveInteger } from '../ports/options-check.ts';
+import type { ProvidedTool, ToolProvider, Workspace } from '../ports/tool-provider.ts';
+import { outputText } from '../protocol/code-outputs.ts';
+import { isRecord } from '../protocol/record.ts';
+import { CODE_INTERPRETER } from '../protocol/tool-names.ts';
 import { type ContainersOptions, containerChecks, containers } from './containers.ts';
 import { pyodideRuntime } from './pyodide-runtime.ts';
 import { type OutputLimits, runOutputs } from './run-outputs.ts';
-import type { CodeRuntime } from './runtime.ts';
 
 /** Where code runs, how long containers are kept, and how much of what a run gives is told; `undefined` means omitted. */
 export interface CodeInterpreterOptions extends Omit<ContainersOptions, 'runtime'> {

@@ -1,7 +1,8 @@
 /** The places of containers that are kept: who has one, who must go, and who must wait. */
+
+import type { CodeContainer } from '../ports/code-runtime.ts';
 import { bell } from './bell.ts';
 import type { ContainerKey } from './containers.ts';
-import type { CodeContainer } from './runtime.ts';
 import { turns } from './turns.ts';
 
 /** The place of one key, whose container may not be there yet, or not any more. */

@@ -1,9 +1,10 @@
 /** Keeps containers between calls: one for each id of each scope, until nobody has used it for a while. */
-import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../core/options-check.ts';
-import { isRecord } from '../core/record.ts';
-import { untilAborted } from '../core/until-aborted.ts';
+
+import type { CodeContainer, CodeFile, CodeRun, CodeRuntime } from '../ports/code-runtime.ts';
+import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../ports/options-check.ts';
+import { isRecord } from '../protocol/record.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import { containerShelf, type Place } from './container-shelf.ts';
-import type { CodeContainer, CodeFile, CodeRun, CodeRuntime } from './runtime.ts';
 
 /** Whose container, and which of theirs. The same id in two scopes is two containers. */
 export interface ContainerKey {

@@ -1,4 +1,13 @@
 /** The code interpreter: a tool that runs the Python that models write; the Pyodide runtime needs the package `pyodide`. */
+
+export {
+  type CodeContainer,
+  type CodeFile,
+  type CodeRun,
+  type CodeRuntime,
+  ContainerLostError,
+  type LostReason,
+} from '../ports/code-runtime.ts';
 export { type CodeInterpreterOptions, codeInterpreter } from './code-interpreter.ts';
 export {
   type CodeContainers,
@@ -9,11 +18,3 @@ export {
 } from './containers.ts';
 export { pyodideRuntime } from './pyodide-runtime.ts';
 export type { PyodideLimits, PyodideRuntimeOptions } from './pyodide-settings.ts';
-export {
-  type CodeContainer,
-  type CodeFile,
-  type CodeRun,
-  type CodeRuntime,
-  ContainerLostError,
-  type LostReason,
-} from './runtime.ts';

@@ -1,5 +1,5 @@
 /** Why a container is gone, in words for the model. */
-import { ContainerLostError } from './runtime.ts';
+import { ContainerLostError } from '../ports/code-runtime.ts';
 
 export function tooSlow(ms: number): ContainerLostError {
   return new ContainerLostError('timeout', `The code ran longer than ${ms} ms and was stopped; its container is gone.`);

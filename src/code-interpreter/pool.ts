@@ -1,6 +1,6 @@
 /** Keeps processes ready, and never more than so many at all. */
 import { setMaxListeners } from 'node:events';
-import { untilAborted } from '../core/until-aborted.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import { bell } from './bell.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 

@@ -1,11 +1,11 @@
 /** A container over a process of Pyodide. */
 import { z } from 'zod';
-import { untilAborted } from '../core/until-aborted.ts';
+import type { CodeContainer, CodeFile, CodeRun } from '../ports/code-runtime.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import type { Frame } from './answers.ts';
 import { isFileName } from './file-name.ts';
 import { brokenDown } from './lost.ts';
 import type { PyodideLimits } from './pyodide-settings.ts';
-import type { CodeContainer, CodeFile, CodeRun } from './runtime.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 import { turns } from './turns.ts';
 

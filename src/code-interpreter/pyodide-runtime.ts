@@ -1,10 +1,11 @@
 /** Python in WebAssembly, each container in a process of its own that can reach nothing. */
-import { untilAborted } from '../core/until-aborted.ts';
+
+import type { CodeRuntime } from '../ports/code-runtime.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import { launchOf, pyodideFolder } from './launch.ts';
 import { processPool } from './pool.ts';
 import { pyodideContainer } from './pyodide-container.ts';
 import { type PyodideLimits, type PyodideRuntimeOptions, pyodideSettings } from './pyodide-settings.ts';
-import type { CodeRuntime } from './runtime.ts';
 import { type SandboxProcess, sandboxProcess } from './sandbox-process.ts';
 
 const MIB = 1024 * 1024;

@@ -1,6 +1,7 @@
 /** What a run gave, as clients and models are told it. */
-import type { CodeOutput } from '../core/items.ts';
-import type { CodeFile, CodeRun } from './runtime.ts';
+
+import type { CodeFile, CodeRun } from '../ports/code-runtime.ts';
+import type { CodeOutput } from '../protocol/items.ts';
 
 /** How much of a run is told. */
 export interface OutputLimits {

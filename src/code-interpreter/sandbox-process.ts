@@ -1,7 +1,7 @@
 /** One process of a sandbox: questions go in, answers come out, and going over any limit ends it. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { untilAborted } from '../core/until-aborted.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import { type Answers, answersOf, type Frame } from './answers.ts';
 import type { Launch } from './launch.ts';
 import { closed, crashed, tooLarge, tooMuch, tooSlow } from './lost.ts';

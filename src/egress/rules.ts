@@ -1,7 +1,7 @@
 /** Allow and deny rules, read once: names, ends of names, and ranges of addresses. */
 import { isIP } from 'node:net';
 import { inspect } from 'node:util';
-import { isRecord } from '../core/record.ts';
+import { isRecord } from '../protocol/record.ts';
 import { type AddressRange, parseRange } from './address.ts';
 
 /** One host by its name or address; every name below a suffix, which starts with a dot; or a range of addresses. */

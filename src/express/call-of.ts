@@ -1,7 +1,7 @@
 /** Makes a core call of an Express request. */
 import type { Request, Response } from 'express';
-import type { Call } from '../core/call.ts';
 import { nodeCall, type ScopeOf } from '../node/node-call.ts';
+import type { Call } from '../ports/api-request.ts';
 
 /** The tenant of a request, as the host knows it. */
 export type Scope = ScopeOf<Request>;

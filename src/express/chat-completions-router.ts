@@ -1,6 +1,7 @@
 /** The Chat Completions API, with tools that the server runs, as an Express router. */
-import { chatSettingsOf } from '../core/api.ts';
-import { chatRoutes } from '../core/chat-completions/endpoints.ts';
+
+import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
+import { chatSettingsOf } from '../server/api.ts';
 import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts';
 
 /**

@@ -1,9 +1,9 @@
 /** Runs an endpoint as an Express handler. */
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import type { Endpoint } from '../core/endpoint.ts';
-import { hasLeft } from '../core/turn/lifetime.ts';
 import { keepContext } from '../node/node-call.ts';
 import { respond } from '../node/respond.ts';
+import type { Endpoint } from '../ports/endpoint.ts';
+import { hasLeft } from '../turn/lifetime.ts';
 import { callOf, type Scope } from './call-of.ts';
 
 /** A handler for the endpoint. What the endpoint may not answer goes to the host's error handler. */

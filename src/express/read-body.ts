@@ -1,8 +1,8 @@
 /** Reads a JSON body, or takes the one that the host has already parsed. */
 import type { IncomingMessage } from 'node:http';
 import express, { type Request, type RequestHandler } from 'express';
-import { ApiError } from '../core/errors.ts';
-import { bodyErrors, isJsonType, isUtf8Type, parseBody } from '../core/json-body.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { bodyErrors, isJsonType, isUtf8Type, parseBody } from '../server/json-body.ts';
 
 /** As `express.json` for bodies up to `limit` bytes; a missing content type counts as JSON. */
 export function readBody(limit: number): RequestHandler {

@@ -1,11 +1,11 @@
 /** What both routers are made of: options, error handling and shutting down. */
 import { type ErrorRequestHandler, Router } from 'express';
-import type { DrainOptions } from '../core/activity.ts';
-import { refusal } from '../core/endpoint.ts';
-import { ApiError } from '../core/errors.ts';
-import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../core/options.ts';
-import { checkOptions, isFunction } from '../core/options-check.ts';
-import type { ApiRoutes } from '../core/responses/endpoints.ts';
+import type { ApiRoutes } from '../apis/responses/endpoints.ts';
+import type { DrainOptions } from '../ports/activity.ts';
+import { refusal } from '../ports/endpoint.ts';
+import { checkOptions, isFunction } from '../ports/options-check.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../server/options.ts';
 import type { Scope } from './call-of.ts';
 import { handle, run } from './handle.ts';
 import { readBody } from './read-body.ts';

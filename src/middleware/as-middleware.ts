@@ -1,12 +1,12 @@
 /** Shows a preparation as a middleware that works in any framework on Node's requests. */
 import type { ServerResponse } from 'node:http';
-import { errorReplyTo } from '../core/endpoint.ts';
-import { ApiError } from '../core/errors.ts';
-import { ownError } from '../core/host-error.ts';
-import type { Prepare } from '../core/prepare/prepare.ts';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { keepContext, type NodeRequest, nodeCall } from '../node/node-call.ts';
 import { respond } from '../node/respond.ts';
+import { errorReplyTo } from '../ports/endpoint.ts';
+import { ownError } from '../ports/host-error.ts';
+import type { Prepare } from '../ports/prepare.ts';
+import { ApiError } from '../protocol/errors.ts';
 import { type Dialect, dialectOf } from './dialect.ts';
 import type { MiddlewareSettings } from './options.ts';
 

@@ -1,5 +1,5 @@
 /** Tells in which of the two APIs' words a request is written. */
-import { isRecord } from '../core/record.ts';
+import { isRecord } from '../protocol/record.ts';
 
 /** The two APIs. */
 export type Dialect = 'responses' | 'chat-completions';

@@ -1,17 +1,17 @@
 /** A handler of the host's as the model server of one request: each model call is one call of the handler. */
 
 import type { ServerResponse } from 'node:http';
-import { jsonIn } from '../core/json-text.ts';
-import type { Reply } from '../core/reply.ts';
-import { bytesOf, readWhole } from '../core/upstream/bytes.ts';
-import { isDone } from '../core/upstream/chat-completions.ts';
-import { exchange } from '../core/upstream/exchange.ts';
-import type { HttpClient } from '../core/upstream/http.ts';
-import type { ChatBatch, UpstreamCall } from '../core/upstream/upstream.ts';
-import { upstreamError } from '../core/upstream/upstream-error.ts';
 import { answerOf, type HandlerAnswer, HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
 import { replaceBody } from '../node/node-body.ts';
 import type { NodeRequest } from '../node/node-call.ts';
+import type { ChatBatch, UpstreamCall } from '../ports/upstream.ts';
+import { jsonIn } from '../protocol/json-text.ts';
+import type { Reply } from '../protocol/reply.ts';
+import { bytesOf, readWhole } from '../streams/bytes.ts';
+import { isDone } from '../upstreams/chat-completions/chat-completions-upstream.ts';
+import { exchange } from '../upstreams/http/exchange.ts';
+import type { HttpClient } from '../upstreams/http/http.ts';
+import { upstreamError } from '../upstreams/http/upstream-error.ts';
 
 /** One request's conversation with the handler. */
 export interface HandlerChat {

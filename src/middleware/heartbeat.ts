@@ -1,11 +1,11 @@
 /** Fills the silences of somebody else's event stream, so that proxies and clients do not take it for dead. */
 import type { ServerResponse } from 'node:http';
-import { type HeartbeatOptions, heartbeatSettings } from '../core/options.ts';
-import type { WantedHeartbeat } from '../core/prepare/context.ts';
-import { HEARTBEAT_FRAME } from '../core/sse.ts';
 import { isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { type EventTail, eventTail } from '../node/event-tail.ts';
 import { contextOf, keepContext } from '../node/node-call.ts';
+import type { WantedHeartbeat } from '../ports/turn-context.ts';
+import { type HeartbeatOptions, heartbeatSettings } from '../server/options.ts';
+import { HEARTBEAT_FRAME } from '../streams/sse-frames.ts';
 import type { NodeMiddleware } from './as-middleware.ts';
 
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n';

@@ -1,6 +1,6 @@
 /** Puts the server's own tools into requests for somebody else's handler. */
-import { prepareChatTools } from '../core/chat-completions/prepare-tools.ts';
-import { prepareTools } from '../core/responses/prepare-tools.ts';
+import { prepareChatTools } from '../apis/chat-completions/prepare-tools.ts';
+import { prepareTools } from '../apis/responses/prepare-tools.ts';
 import type { NodeRequest } from '../node/node-call.ts';
 import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';

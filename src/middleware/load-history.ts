@@ -1,6 +1,6 @@
 /** Puts stored turns into requests for somebody else's handler. */
-import { prepareChatHistory } from '../core/chat-completions/prepare-history.ts';
-import { prepareHistory } from '../core/responses/prepare-history.ts';
+import { prepareChatHistory } from '../apis/chat-completions/prepare-history.ts';
+import { prepareHistory } from '../apis/responses/prepare-history.ts';
 import type { NodeRequest } from '../node/node-call.ts';
 import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';

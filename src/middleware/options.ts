@@ -1,8 +1,9 @@
 /** The options of the middlewares: those of the routers are taken too, so that one object can be shared by all. */
-import type { CoreOptions, CoreSettings } from '../core/options.ts';
-import { coreChecks, preparationSettings } from '../core/options.ts';
-import { checkOptions, isFunction, type OptionCheck } from '../core/options-check.ts';
+
 import type { NodeRequest, ScopeOf } from '../node/node-call.ts';
+import { checkOptions, isFunction, type OptionCheck } from '../ports/options-check.ts';
+import type { CoreOptions, CoreSettings } from '../server/options.ts';
+import { coreChecks, preparationSettings } from '../server/options.ts';
 import type { Dialect } from './dialect.ts';
 
 /** What every middleware understands; the routers' options that it has no use for are ignored. */

@@ -2,17 +2,17 @@
 import type { ServerResponse } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
-import type { AnswerReader } from '../core/answer-reader.ts';
-import { completionReader } from '../core/chat-completions/record.ts';
-import { ApiError } from '../core/errors.ts';
-import { tell } from '../core/hooks.ts';
-import { isRecord } from '../core/record.ts';
-import { responseReader } from '../core/responses/record.ts';
-import { fromStore } from '../core/store.ts';
+import { completionReader } from '../apis/chat-completions/record.ts';
+import { responseReader } from '../apis/responses/record.ts';
 import { type AnswerHead, isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { type AnswerWatch, holdEnd } from '../node/held-answer.ts';
 import { bodyOf } from '../node/node-body.ts';
 import { contextOf, type NodeRequest, nodeCall, type ScopeOf } from '../node/node-call.ts';
+import type { AnswerReader } from '../ports/answer-reader.ts';
+import { tell } from '../ports/hooks.ts';
+import { fromStore } from '../ports/store.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { isRecord } from '../protocol/record.ts';
 import { dialectFor, type NodeMiddleware, refuse } from './as-middleware.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 

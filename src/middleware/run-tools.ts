@@ -1,18 +1,18 @@
 /** Runs the server's own tools behind somebody else's Chat Completions handler. */
 import type { ServerResponse } from 'node:http';
-import { type Activity, activity } from '../core/activity.ts';
-import type { Call } from '../core/call.ts';
-import { createChatCompletion } from '../core/chat-completions/create.ts';
-import type { ChatSettings } from '../core/chat-completions/prepare-chat.ts';
-import { prepareChatTools } from '../core/chat-completions/prepare-tools.ts';
-import { errorReplyTo, withRequestId } from '../core/endpoint.ts';
-import { ApiError } from '../core/errors.ts';
-import type { Reply } from '../core/reply.ts';
-import type { Upstream } from '../core/upstream/upstream.ts';
+import { createChatCompletion } from '../apis/chat-completions/create.ts';
+import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
+import { prepareChatTools } from '../apis/chat-completions/prepare-tools.ts';
 import { HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { keepContext, type NodeRequest, nodeCall } from '../node/node-call.ts';
 import { respond } from '../node/respond.ts';
+import { type Activity, activity } from '../ports/activity.ts';
+import type { Call } from '../ports/api-request.ts';
+import { errorReplyTo, withRequestId } from '../ports/endpoint.ts';
+import type { Upstream } from '../ports/upstream.ts';
+import { ApiError } from '../protocol/errors.ts';
+import type { Reply } from '../protocol/reply.ts';
 import { dialectFor, type NodeMiddleware, refuse } from './as-middleware.ts';
 import { type HandlerChat, handlerChat } from './handler-chat.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';

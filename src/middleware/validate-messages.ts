@@ -1,15 +1,15 @@
 /** Checks conversations before a model server refuses them, and repairs what can be repaired. */
 
-import type { Call } from '../core/call.ts';
-import { repairMessages } from '../core/chat-completions/repair.ts';
-import { guarded } from '../core/hooks.ts';
-import { oneOf } from '../core/options.ts';
-import type { TurnContext } from '../core/prepare/context.ts';
-import type { Prepare } from '../core/prepare/prepare.ts';
-import { type Repair, type Repaired, rejectFirst } from '../core/prepare/repair.ts';
-import { isRecord } from '../core/record.ts';
-import { repairInput } from '../core/responses/repair.ts';
+import { repairMessages } from '../apis/chat-completions/repair.ts';
+import { repairInput } from '../apis/responses/repair.ts';
+import { type Repair, type Repaired, rejectFirst } from '../history/repair.ts';
 import type { NodeRequest } from '../node/node-call.ts';
+import type { Call } from '../ports/api-request.ts';
+import { guarded } from '../ports/hooks.ts';
+import type { Prepare } from '../ports/prepare.ts';
+import type { TurnContext } from '../ports/turn-context.ts';
+import { isRecord } from '../protocol/record.ts';
+import { oneOf } from '../server/options.ts';
 import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';
 

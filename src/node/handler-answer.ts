@@ -2,7 +2,7 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { PassThrough, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import type { Stop } from '../core/upstream/watchdog.ts';
+import type { Stop } from '../upstreams/http/watchdog.ts';
 
 /** A handler of Express, Connect or bare Node. */
 export type NodeHandler = (req: never, res: never, next: (error?: unknown) => void) => unknown;

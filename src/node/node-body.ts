@@ -1,7 +1,7 @@
 /** Reads and replaces the body of a Node request as its framework would. */
 import type { ServerResponse } from 'node:http';
-import { headersFrom } from '../core/call.ts';
-import { isJsonType, readJson } from '../core/json-body.ts';
+import { headersFrom } from '../ports/api-request.ts';
+import { isJsonType, readJson } from '../server/json-body.ts';
 import type { NodeRequest } from './node-call.ts';
 
 /**

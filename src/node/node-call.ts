@@ -1,9 +1,9 @@
 /** Makes a core call of a Node request, whatever framework it came through. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { checkedScope, scopeOf } from '../core/api.ts';
-import { type Call, headersFrom } from '../core/call.ts';
-import { requestIdFrom } from '../core/ids.ts';
-import type { TurnContext } from '../core/prepare/context.ts';
+import { type Call, headersFrom } from '../ports/api-request.ts';
+import type { TurnContext } from '../ports/turn-context.ts';
+import { requestIdFrom } from '../protocol/ids.ts';
+import { checkedScope, scopeOf } from '../server/api.ts';
 
 /** A request whose body a parser of the host's may have read. */
 export type NodeRequest = IncomingMessage & { body?: unknown };

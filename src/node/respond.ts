@@ -1,8 +1,8 @@
 /** Writes a reply to a Node response: the one place that touches a client's socket. */
 import { AsyncResource } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
-import { type Pieces, piecesOf, type Sink } from '../core/pieces.ts';
-import type { Reply } from '../core/reply.ts';
+import type { Reply } from '../protocol/reply.ts';
+import { type Pieces, piecesOf, type Sink } from '../streams/pull-stream.ts';
 
 /** Characters above which frames go to the socket as bytes, which no garbage collection copies while they wait to be sent. */
 const LONG = 4096;

@@ -7,8 +7,8 @@ import {
   type TracerProvider,
   trace,
 } from '@opentelemetry/api';
-import { checkOptions } from '../core/options-check.ts';
-import { isRecord } from '../core/record.ts';
+import { checkOptions } from '../ports/options-check.ts';
+import { isRecord } from '../protocol/record.ts';
 
 /** Where spans and metrics go; by default to what the host has registered with `@opentelemetry/api`. */
 export interface TelemetryOptions {

@@ -8,7 +8,7 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import { ApiError } from '../core/errors.ts';
+import { ApiError } from '../protocol/errors.ts';
 
 /** An operation that goes on. */
 export interface Operation {

@@ -1,11 +1,11 @@
 /** A model server whose calls are spans and metrics of OpenTelemetry. */
 import { type Attributes, context, type Histogram, SpanKind } from '@opentelemetry/api';
-import { jsonIn } from '../core/json-text.ts';
-import { isRecord } from '../core/record.ts';
-import type { ModelEvent, Usage } from '../core/turn/events.ts';
-import { hasLeft } from '../core/turn/lifetime.ts';
-import type { ChatBatch, ModelRequest, Upstream } from '../core/upstream/upstream.ts';
-import { readUsage } from '../core/upstream/usage.ts';
+import type { ChatBatch, ModelRequest, Upstream } from '../ports/upstream.ts';
+import { readUsage } from '../protocol/chat-completions/usage.ts';
+import type { ModelEvent, Usage } from '../protocol/events.ts';
+import { jsonIn } from '../protocol/json-text.ts';
+import { isRecord } from '../protocol/record.ts';
+import { hasLeft } from '../turn/lifetime.ts';
 import { checkTelemetry, type Instruments, lazyInstruments, type TelemetryOptions } from './instruments.ts';
 import { beginOperation, type Operation } from './operation.ts';
 

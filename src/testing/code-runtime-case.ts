@@ -1,6 +1,6 @@
 /** What the cases of the code runtime contract are made of: the code that they run, and the questions that they share. */
 import assert from 'node:assert/strict';
-import type { CodeContainer, CodeRun, CodeRuntime } from '../code-interpreter/runtime.ts';
+import type { CodeContainer, CodeRun, CodeRuntime } from '../ports/code-runtime.ts';
 
 /** The Python of every case, so that a runtime that runs no Python can be taught it. */
 export const codeScript = {

@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { isRecord } from '../core/record.ts';
+import { isRecord } from '../protocol/record.ts';
 import { chatCompletion, textStream } from './chat-bytes.ts';
 import { answer, type FakeExchange, type FakeRequest, type FakeResponder, receive } from './fake-exchange.ts';
 import type { FakeReply } from './fake-reply.ts';

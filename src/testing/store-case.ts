@@ -8,7 +8,7 @@ import {
   type ResponseKey,
   type ResponseStore,
   type StoredResponse,
-} from '../core/store.ts';
+} from '../ports/store.ts';
 
 /** The clock that a store under test reads, where the test can turn it. */
 export interface StoreContractClock {

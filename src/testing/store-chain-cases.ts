@@ -1,6 +1,6 @@
 /** The store contract on chains: a response and its ancestors, newest first. */
 import assert from 'node:assert/strict';
-import { chainOf, type ResponseStore, type StoredResponse } from '../core/store.ts';
+import { chainOf, type ResponseStore, type StoredResponse } from '../ports/store.ts';
 import { assertSame, freshScope, idsOfChain, type StoreCase, turn } from './store-case.ts';
 
 /** The cases about chains; a store without `chain` is walked with `get`, as the core does. */

@@ -1,5 +1,5 @@
 /** What every response store must do, as a suite for any test runner that has an `it`. */
-import type { ResponseStore } from '../core/store.ts';
+import type { ResponseStore } from '../ports/store.ts';
 import type { StoreCase, StoreContractClock } from './store-case.ts';
 import { chainCases } from './store-chain-cases.ts';
 import { conversationCases } from './store-conversation-cases.ts';

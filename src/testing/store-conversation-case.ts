@@ -1,7 +1,7 @@
 /** What the cases about conversations are made of. */
 import assert from 'node:assert/strict';
-import type { Item } from '../core/items.ts';
-import type { ConversationStore, ResponseKey, ResponseStore, StoredConversation } from '../core/store.ts';
+import type { ConversationStore, ResponseKey, ResponseStore, StoredConversation } from '../ports/store.ts';
+import type { Item } from '../protocol/items.ts';
 import { assertMissing, type StoreCase, type StoreSubject } from './store-case.ts';
 
 /** What a case about conversations works on. */

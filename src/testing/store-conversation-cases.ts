@@ -1,7 +1,7 @@
 /** The store contract on conversations: lists of items that many turns, on many nodes, are added to at once. */
 import assert from 'node:assert/strict';
-import type { Item } from '../core/items.ts';
-import type { StoredConversation } from '../core/store.ts';
+import type { StoredConversation } from '../ports/store.ts';
+import type { Item } from '../protocol/items.ts';
 import { assertGoes, assertSame, elapse, freshScope, type StoreCase, turn } from './store-case.ts';
 import {
   assertHolds,

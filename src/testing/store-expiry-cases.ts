@@ -1,6 +1,6 @@
 /** The store contract on expiry: a response goes when its time is over, and not before. */
 import assert from 'node:assert/strict';
-import type { StoredResponse } from '../core/store.ts';
+import type { StoredResponse } from '../ports/store.ts';
 import {
   assertGoes,
   assertSame,

@@ -1,7 +1,7 @@
 /** The store contract on keeping: what was put is found again, whole, at once and unchanged. */
 import assert from 'node:assert/strict';
-import type { Item } from '../core/items.ts';
-import type { StoredResponse } from '../core/store.ts';
+import type { StoredResponse } from '../ports/store.ts';
+import type { Item } from '../protocol/items.ts';
 import { assertMissing, assertSame, freshScope, type StoreCase, turn } from './store-case.ts';
 
 const FIVE_MEGABYTES = 5 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /** The store contract on scopes: nobody finds, replaces, deletes or continues another's response. */
 import assert from 'node:assert/strict';
-import type { StoredResponse } from '../core/store.ts';
+import type { StoredResponse } from '../ports/store.ts';
 import { assertMissing, assertSame, freshScope, idsOfChain, type StoreCase, turn } from './store-case.ts';
 import { ODD_IDS } from './store-keeping-cases.ts';
 

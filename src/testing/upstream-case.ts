@@ -1,8 +1,8 @@
 /** What the cases of the upstream contract are made of: the scenarios, the words in them, and how one is asked. */
 import assert from 'node:assert/strict';
-import { ApiError } from '../core/errors.ts';
-import type { ModelEvent } from '../core/turn/events.ts';
-import type { ModelRequest, Upstream, UpstreamCall } from '../core/upstream/upstream.ts';
+import type { ModelRequest, Upstream, UpstreamCall } from '../ports/upstream.ts';
+import { ApiError } from '../protocol/errors.ts';
+import type { ModelEvent } from '../protocol/events.ts';
 
 /**
  * What the model server plays, in the wire of the upstream under test:

@@ -1,7 +1,7 @@
 /** The cases of the upstream contract: what is told, and what becomes of every way in which a server can break. */
 import assert from 'node:assert/strict';
-import { ApiError } from '../core/errors.ts';
-import type { ModelEvent } from '../core/turn/events.ts';
+import { ApiError } from '../protocol/errors.ts';
+import type { ModelEvent } from '../protocol/events.ts';
 import {
   ask,
   assertBroken,

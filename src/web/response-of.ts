@@ -1,5 +1,5 @@
 /** Makes a Web `Response` of a reply. */
-import type { Reply } from '../core/reply.ts';
+import type { Reply } from '../protocol/reply.ts';
 
 /** The client at the other end of a response. */
 export interface Client {

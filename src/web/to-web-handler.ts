@@ -1,9 +1,9 @@
 /** Both APIs as one Web handler, for Hono, Next, Bun, Deno and whatever else speaks `Request` and `Response`. */
-import type { DrainOptions } from '../core/activity.ts';
-import { type ApiRequest, bothApis } from '../core/api.ts';
-import { ApiError } from '../core/errors.ts';
-import { type CoreOptions, coreChecks, coreSettings } from '../core/options.ts';
-import { checkOptions, isFunction, type OptionCheck } from '../core/options-check.ts';
+import type { DrainOptions } from '../ports/activity.ts';
+import { checkOptions, isFunction, type OptionCheck } from '../ports/options-check.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { type ApiRequest, bothApis } from '../server/api.ts';
+import { type CoreOptions, coreChecks, coreSettings } from '../server/options.ts';
 import { responseOf } from './response-of.ts';
 
 /** The shared options, and what only a host knows. */

@@ -1,13 +1,13 @@
 /** Answers one message of a client with the core's own reply. */
 import type { IncomingMessage } from 'node:http';
-import type { Activity } from '../core/activity.ts';
-import { type Call, headersFrom } from '../core/call.ts';
-import { answered, errorReplyTo, refusal } from '../core/endpoint.ts';
-import type { ApiError } from '../core/errors.ts';
-import { requestIdFrom } from '../core/ids.ts';
-import { type CoreSettings, settingsFor } from '../core/options.ts';
-import type { Reply } from '../core/reply.ts';
-import { createResponse } from '../core/responses/create.ts';
+import { createResponse } from '../apis/responses/create.ts';
+import type { Activity } from '../ports/activity.ts';
+import { type Call, headersFrom } from '../ports/api-request.ts';
+import { answered, errorReplyTo, refusal } from '../ports/endpoint.ts';
+import type { ApiError } from '../protocol/errors.ts';
+import { requestIdFrom } from '../protocol/ids.ts';
+import type { Reply } from '../protocol/reply.ts';
+import { type CoreSettings, settingsFor } from '../server/options.ts';
 import { errorMessage, messagesIn, PING } from './frames.ts';
 import type { ConnectionMemory } from './memory.ts';
 import type { BadMessage, CreateMessage } from './message.ts';

@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
 import { WebSocketServer } from 'ws';
-import { activity, type DrainOptions } from '../core/activity.ts';
-import { ApiError } from '../core/errors.ts';
+import { activity, type DrainOptions } from '../ports/activity.ts';
+import { ApiError } from '../protocol/errors.ts';
 import { upgradeRefusal } from './answer.ts';
 import { type Connection, serveConnection } from './connection.ts';
 import {

@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import { inspect } from 'node:util';
 import type { WebSocket } from 'ws';
-import type { Activity } from '../core/activity.ts';
-import { ApiError } from '../core/errors.ts';
+import type { Activity } from '../ports/activity.ts';
+import { ApiError } from '../protocol/errors.ts';
 import { answerCreate, answerError, type Client } from './answer.ts';
 import { type Job, jobLanes } from './lanes.ts';
 import { connectionMemory } from './memory.ts';

@@ -1,5 +1,5 @@
 /** Turns replies of the core into text frames. */
-import { DONE_FRAME } from '../core/sse.ts';
+import { DONE_FRAME } from '../streams/sse-frames.ts';
 
 /** What only keeps idle timers from running out. */
 export const PING = Symbol('ping');

@@ -1,12 +1,13 @@
 /** What one connection remembers by itself: its newest turns, those too that the client does not want stored. */
-import { isResponseId } from '../core/ids.ts';
+
 import {
   chainOf,
   type MaybePromise,
   type ResponseKey,
   type ResponseStore,
   type StoredResponse,
-} from '../core/store.ts';
+} from '../ports/store.ts';
+import { isResponseId } from '../protocol/ids.ts';
 
 /** How much one connection may hold; the bytes are those of JSON. */
 export interface MemorySettings {

@@ -1,7 +1,7 @@
 /** Reads what a client sends: a request like the body of `POST /responses`, and what only a WebSocket knows. */
-import { ApiError } from '../core/errors.ts';
-import { bodyErrors } from '../core/json-body.ts';
-import { isRecord } from '../core/record.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { isRecord } from '../protocol/record.ts';
+import { bodyErrors } from '../server/json-body.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

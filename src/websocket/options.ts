@@ -2,9 +2,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
-import { type CoreOptions, type CoreSettings, coreChecks, coreSettings, milliseconds } from '../core/options.ts';
-import { checkOptions, isFunction, type OptionCheck, positiveInteger } from '../core/options-check.ts';
-import type { MaybePromise } from '../core/store.ts';
+import { checkOptions, isFunction, type OptionCheck, positiveInteger } from '../ports/options-check.ts';
+import type { MaybePromise } from '../ports/store.ts';
+import { type CoreOptions, type CoreSettings, coreChecks, coreSettings, milliseconds } from '../server/options.ts';
 
 /** Why a client is not let in; `status` is an HTTP status from 400. */
 export interface Refusal {

@@ -2,11 +2,11 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
-import { checkedScope, scopeOf } from '../core/api.ts';
-import { headersFrom } from '../core/call.ts';
-import { ApiError, toApiError } from '../core/errors.ts';
-import { isRecord } from '../core/record.ts';
-import type { Reply } from '../core/reply.ts';
+import { headersFrom } from '../ports/api-request.ts';
+import { ApiError, toApiError } from '../protocol/errors.ts';
+import { isRecord } from '../protocol/record.ts';
+import type { Reply } from '../protocol/reply.ts';
+import { checkedScope, scopeOf } from '../server/api.ts';
 import type { Refusal, WebSocketSettings } from './options.ts';
 
 /** The path of the request, without its query. */

@@ -1,10 +1,10 @@
 /** Clients that leave: the model server and the tools are left at once, whatever the turn is at, and its place is free. */
 import type { Response as ExpressResponse, NextFunction, Request } from 'express';
 import express from 'express';
-import { activity } from '../../src/core/activity.ts';
-import { createChatCompletion } from '../../src/core/chat-completions/create.ts';
-import { coreSettings } from '../../src/core/options.ts';
+import { createChatCompletion } from '../../src/apis/chat-completions/create.ts';
 import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, type Upstream } from '../../src/index.ts';
+import { activity } from '../../src/ports/activity.ts';
+import { coreSettings } from '../../src/server/options.ts';
 import { chatChunk, type FakeReply, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { ask, askJson, type ChatApp, type Fields, listen, QUESTION, startChatApp } from './chat-app.ts';
 import { calling, type Gate, gate, says } from './script.ts';

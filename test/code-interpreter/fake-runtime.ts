@@ -1,14 +1,14 @@
 /** A code runtime that knows a few lines of Python by heart, and no process. */
 import { codeScript } from 'express-open-responses/testing';
+import { turns } from '../../src/code-interpreter/turns.ts';
 import {
   type CodeContainer,
   type CodeFile,
   type CodeRun,
   type CodeRuntime,
   ContainerLostError,
-} from '../../src/code-interpreter/runtime.ts';
-import { turns } from '../../src/code-interpreter/turns.ts';
-import { untilAborted } from '../../src/core/until-aborted.ts';
+} from '../../src/ports/code-runtime.ts';
+import { untilAborted } from '../../src/streams/until-aborted.ts';
 
 /** The runtime, with what tests ask of it. */
 export interface FakeRuntime extends CodeRuntime {

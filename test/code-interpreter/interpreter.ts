@@ -9,7 +9,7 @@ import {
   ContainerLostError,
   codeInterpreter,
 } from 'express-open-responses/code-interpreter';
-import { untilAborted } from '../../src/core/until-aborted.ts';
+import { untilAborted } from '../../src/streams/until-aborted.ts';
 import type { FakeAnswer } from '../../src/testing/index.ts';
 import { calls, deferred, type Fields } from '../tools/support.ts';
 

@@ -1,8 +1,8 @@
 /** The bytes of every recorded stream, cut anywhere: the decoder must not notice. */
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import type { ModelEvent } from '../../src/core/turn/events.ts';
-import { chatDecoder } from '../../src/core/upstream/chat-decoder.ts';
+import { chatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
+import type { ModelEvent } from '../../src/protocol/events.ts';
 import { readEvents } from '../support/read-events.ts';
 import { describeShared, listShared, readSharedBytes } from '../support/shared.ts';
 

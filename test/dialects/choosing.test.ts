@@ -1,8 +1,8 @@
 /** Which dialect answers, what the host's own options change of it, and what each does in a silence. */
 import { jest } from '@jest/globals';
-import type { DialectName } from '../../src/core/dialects/dialect.ts';
-import { DIALECTS } from '../../src/core/dialects/dialects.ts';
-import { inDialect } from '../../src/core/dialects/speak.ts';
+import type { DialectName } from '../../src/dialects/dialect.ts';
+import { DIALECTS } from '../../src/dialects/dialects.ts';
+import { inDialect } from '../../src/dialects/speak.ts';
 import {
   chatCompletionsRouter,
   chatCompletionsUpstream,

@@ -1,6 +1,6 @@
 /** The laws of dialects over arbitrary answers of a model: what is told is the default's, but for what is documented. */
 import fc from 'fast-check';
-import type { DialectName } from '../../src/core/dialects/dialect.ts';
+import type { DialectName } from '../../src/dialects/dialect.ts';
 import { memoryStore, type Upstream } from '../../src/index.ts';
 import { toWebHandler } from '../../src/web/to-web-handler.ts';
 import { CLIENT_TOOLS, SERVER_TOOLS } from './scenarios.ts';

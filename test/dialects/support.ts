@@ -1,7 +1,7 @@
 /** Apps that speak a dialect, and transcripts of what is said to them. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DialectName } from '../../src/core/dialects/dialect.ts';
+import type { DialectName } from '../../src/dialects/dialect.ts';
 import type { RouterOptions } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';

@@ -46,7 +46,7 @@ describe('the README on other frameworks', () => {
     expect(codeBlocks('README.md', 'js')).toContain(SNIPPET);
   });
 
-  itBuilt('dist/core/index.js')('[X-03] serves both APIs with Hono', async () => {
+  itBuilt('dist/core.js')('[X-03] serves both APIs with Hono', async () => {
     const anyPort = 'port: 0 }, ({ port }) => console.log(`http://localhost:${port}`)';
     const args = ['--input-type=module', '--eval', SNIPPET.replace('port: 3000 }', anyPort)];
     const app = await serve(args, 1, { OPENAI_BASE_URL: demo.baseURL, OPENAI_API_KEY: 'k' });

@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import express, { type RequestHandler } from 'express';
-import { coreSettings } from '../../src/core/options.ts';
 import {
   chatCompletionsUpstream,
   functionTools,
@@ -11,6 +10,7 @@ import {
   responsesRouter,
   type Upstream,
 } from '../../src/index.ts';
+import { coreSettings } from '../../src/server/options.ts';
 import {
   chatChunk,
   chatStream,

@@ -1,9 +1,8 @@
 /** Every limit: its default, an answer at the limit, and a clean refusal one past it. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { DEFAULT_LIMITS } from '../../src/core/limits.ts';
-import { chatSettings } from '../../src/core/upstream/chat-options.ts';
 import { chatCompletionsUpstream, type Limits, memoryStore, type StoredResponse } from '../../src/index.ts';
+import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import {
   chatChunk,
   chatCompletion,
@@ -13,6 +12,7 @@ import {
   textStream,
   toolCallStream,
 } from '../../src/testing/index.ts';
+import { chatSettings } from '../../src/upstreams/chat-completions/chat-options.ts';
 import { type App, startApp } from '../support/app.ts';
 import { ask, askJson, errorIn, type Fields, type Outcome, outcomeOf, parsed, send } from './client.ts';
 

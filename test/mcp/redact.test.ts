@@ -1,5 +1,5 @@
 /** Redaction: no spelling of a secret gets through, and what is no secret stays readable. */
-import { redactor } from '../../src/mcp/redact.ts';
+import { redactor } from '../../src/mcp/shared/redact.ts';
 
 const SECRET = 'sk-"quoted"/0123+45';
 const none = { headers: {}, env: {}, url: undefined, inserted: [] };

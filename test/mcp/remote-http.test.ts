@@ -1,6 +1,6 @@
 /** What the sockets of a remote connection tell, and what they do once they are closed. */
 import { egressGuard } from '../../src/egress/index.ts';
-import { remoteHttp } from '../../src/mcp/remote-http.ts';
+import { remoteHttp } from '../../src/mcp/remote/remote-http.ts';
 import { startSite } from '../egress/site.ts';
 import { closeAll, closeLater, failureOf } from '../support/mcp-client.ts';
 

@@ -1,9 +1,9 @@
 /** Remote MCP servers over TLS on loopback, under names that a resolver of the test knows, and `remoteMcp` before them. */
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { ToolProvider } from '../../src/core/tools/provider.ts';
-import type { RemoteServer, RemoteServers } from '../../src/core/tools/remote-servers.ts';
 import { type RemoteMcpOptions, remoteMcp } from '../../src/mcp/index.ts';
+import type { RemoteServer, RemoteServers } from '../../src/ports/remote-servers.ts';
+import type { ToolProvider } from '../../src/ports/tool-provider.ts';
 import { certificateFor, type Site, startSite } from '../egress/site.ts';
 import { closeLater, never, startServer } from '../support/mcp-client.ts';
 import type { McpHttpOptions, McpHttpServer } from '../support/mcp-http-server.ts';

@@ -1,5 +1,5 @@
 /** What tools answer, in the parts of a function_call_output. */
-import { toToolResult } from '../../src/mcp/tool-result.ts';
+import { toToolResult } from '../../src/mcp/shared/tool-result.ts';
 import { PIXEL } from '../support/mcp-tool-set.mjs';
 
 const same = (text: string) => text;

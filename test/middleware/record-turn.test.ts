@@ -2,8 +2,8 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import type { ApiError } from '../../src/core/errors.ts';
 import { loadHistory, recordTurn, validateMessages } from '../../src/index.ts';
+import type { ApiError } from '../../src/protocol/errors.ts';
 import { chatCompletion, chatStream, textStream } from '../../src/testing/index.ts';
 import {
   ASKED,

@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { streamReply } from '../../src/core/reply.ts';
 import { respond } from '../../src/node/respond.ts';
+import { streamReply } from '../../src/protocol/reply.ts';
 
 async function* each(pieces: readonly string[]): AsyncGenerator<string> {
   yield* pieces;

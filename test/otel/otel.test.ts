@@ -4,7 +4,6 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import express from 'express';
-import { DEFAULT_LIMITS } from '../../src/core/limits.ts';
 import {
   chatCompletionsRouter,
   chatCompletionsUpstream,
@@ -14,6 +13,7 @@ import {
   type Upstream,
 } from '../../src/index.ts';
 import { tracedTools, tracedUpstream } from '../../src/otel/index.ts';
+import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import {
   chatChunk,
   chatCompletion,

@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
-import { ApiError, errorCodes } from '../../src/core/errors.ts';
-import { DEFAULT_LIMITS } from '../../src/core/limits.ts';
+import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
+import { ApiError, errorCodes } from '../../src/protocol/errors.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');

@@ -1,11 +1,11 @@
 /** The encrypted store: the contract over two stores, rotation of keys, tampering, and what stays secret. */
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
-import type { Item } from '../../src/core/items.ts';
-import type { ResponseKey, ResponseStore, StoredConversation, StoredResponse } from '../../src/core/store.ts';
-import { encryptedStore } from '../../src/stores/encrypted.ts';
-import { memoryStore } from '../../src/stores/memory.ts';
-import { sqliteStore } from '../../src/stores/sqlite.ts';
+import type { ResponseKey, ResponseStore, StoredConversation, StoredResponse } from '../../src/ports/store.ts';
+import type { Item } from '../../src/protocol/items.ts';
+import { encryptedStore } from '../../src/stores/encrypted/encrypted-store.ts';
+import { memoryStore } from '../../src/stores/memory/memory-store.ts';
+import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { storeContract } from '../../src/testing/index.ts';
 import { describeDrivers } from './sqlite-drivers.ts';
 import { stoppedClock, storedResponse } from './stored.ts';

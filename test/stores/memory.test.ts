@@ -1,8 +1,8 @@
 /** The memory store: the contract that every store keeps, and its own bounds. */
 import fc from 'fast-check';
-import type { Item } from '../../src/core/items.ts';
-import type { StoredConversation, StoredResponse } from '../../src/core/store.ts';
-import { memoryStore } from '../../src/stores/memory.ts';
+import type { StoredConversation, StoredResponse } from '../../src/ports/store.ts';
+import type { Item } from '../../src/protocol/items.ts';
+import { memoryStore } from '../../src/stores/memory/memory-store.ts';
 import { storeContract } from '../../src/testing/index.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -1,9 +1,13 @@
 /** The PostgreSQL store: the contract that every store keeps, and what is PostgreSQL's own. */
 import { createHash } from 'node:crypto';
 import { Pool, type PoolConfig } from 'pg';
-import type { ResponseKey, StoredResponse } from '../../src/core/store.ts';
-import { type PostgresPool, type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres.ts';
-import { migrate, postgresTables } from '../../src/stores/postgres-schema.ts';
+import type { ResponseKey, StoredResponse } from '../../src/ports/store.ts';
+import {
+  type PostgresPool,
+  type PostgresStoreOptions,
+  postgresStore,
+} from '../../src/stores/postgres/postgres-store.ts';
+import { migrate, postgresTables } from '../../src/stores/postgres/schema.ts';
 import { storeContract } from '../../src/testing/index.ts';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import type { Service } from '../support/services.ts';

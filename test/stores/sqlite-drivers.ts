@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SqliteDatabase } from '../../src/stores/sqlite.ts';
+import type { SqliteDatabase } from '../../src/stores/sqlite/sqlite-store.ts';
 
 /** A connection that the test closes. */
 export interface OpenDatabase extends SqliteDatabase {

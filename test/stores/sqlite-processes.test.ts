@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { sqliteStore } from '../../src/stores/sqlite.ts';
+import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { databaseFile, describeDrivers, type OpenDatabase } from './sqlite-drivers.ts';
 
 const PUTS = 1000;

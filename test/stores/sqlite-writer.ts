@@ -1,5 +1,5 @@
 /** A process that puts responses into SQLite files and tells of each when it was acknowledged; run by the tests. */
-import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite.ts';
+import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { sqliteDrivers } from './sqlite-drivers.ts';
 import { storedResponse } from './stored.ts';
 

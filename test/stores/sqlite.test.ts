@@ -1,5 +1,5 @@
 /** The SQLite store: the contract that every store keeps, several connections, growth, expiry and versions. */
-import { type SqliteDatabase, sqliteStore } from '../../src/stores/sqlite.ts';
+import { type SqliteDatabase, sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { storeContract } from '../../src/testing/index.ts';
 import { databaseFile, describeDrivers, type OpenDatabase } from './sqlite-drivers.ts';
 import { stoppedClock, storedResponse } from './stored.ts';

@@ -1,5 +1,5 @@
 /** What the tests of stores put, and the clock that they turn. */
-import type { StoredResponse } from '../../src/core/store.ts';
+import type { StoredResponse } from '../../src/ports/store.ts';
 
 /** A clock that stands still until it is told to go on. */
 export function stoppedClock() {

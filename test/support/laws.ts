@@ -1,5 +1,6 @@
 /** The laws of a turn, checked by replaying its events as a strict client would. */
 import { inspect, isDeepStrictEqual } from 'node:util';
+import type { TurnEnd, TurnEvent } from '../../src/protocol/events.ts';
 import type {
   CodeInterpreterCallItem,
   McpCallItem,
@@ -9,10 +10,9 @@ import type {
   ReasoningItem,
   UrlCitation,
   WebSearchCallItem,
-} from '../../src/core/items.ts';
-import { logProbsIn } from '../../src/core/log-probs.ts';
-import type { TurnEnd, TurnEvent } from '../../src/core/turn/events.ts';
-import { unreachable } from '../../src/core/unreachable.ts';
+} from '../../src/protocol/items.ts';
+import { logProbsIn } from '../../src/protocol/log-probs.ts';
+import { unreachable } from '../../src/protocol/unreachable.ts';
 
 type EventOf<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>;
 

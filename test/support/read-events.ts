@@ -1,7 +1,7 @@
 /** The batches of an event stream's data, as a test reads them. */
 import type { Readable } from 'node:stream';
-import { bytesOf } from '../../src/core/upstream/bytes.ts';
-import { openInbox, type SseOptions } from '../../src/core/upstream/sse.ts';
+import { bytesOf } from '../../src/streams/bytes.ts';
+import { openInbox, type SseOptions } from '../../src/streams/sse-reader.ts';
 
 /** Yields until the body ends; throws what the reading throws. */
 export async function* readEvents(body: Readable, options: SseOptions): AsyncGenerator<readonly string[]> {

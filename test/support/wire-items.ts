@@ -1,5 +1,5 @@
 /** The items of a stream as its events tell them, each event held to what went before. */
-import { unreachable } from '../../src/core/unreachable.ts';
+import { unreachable } from '../../src/protocol/unreachable.ts';
 import { broken, law, same } from './law.ts';
 import type { WireEvent, WireItem } from './wire-schemas.ts';
 

@@ -1,13 +1,14 @@
 /** The store contract itself: a store with any one of these flaws does not pass, and one without `chain` does. */
-import type { Item } from '../../src/core/items.ts';
+
 import {
   type ConversationStore,
   chainOf,
   type ResponseKey,
   type ResponseStore,
   type StoredResponse,
-} from '../../src/core/store.ts';
-import { memoryStore } from '../../src/stores/memory.ts';
+} from '../../src/ports/store.ts';
+import type { Item } from '../../src/protocol/items.ts';
+import { memoryStore } from '../../src/stores/memory/memory-store.ts';
 import { type StoreContractOptions, storeContract } from '../../src/testing/index.ts';
 
 type Flaw = (store: ResponseStore) => Partial<ResponseStore>;

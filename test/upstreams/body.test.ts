@@ -1,9 +1,9 @@
 /** The body of a Messages request: every part of a request, and the rules that no conversation may break. */
 import { type AnthropicOptions, anthropicUpstream, BUDGET_THINKING } from 'express-open-responses/upstreams/anthropic';
 import fc from 'fast-check';
-import type { Item } from '../../src/core/items.ts';
-import type { Note } from '../../src/core/note.ts';
-import type { ModelRequest } from '../../src/core/upstream/upstream.ts';
+import type { ModelRequest } from '../../src/ports/upstream.ts';
+import type { Item } from '../../src/protocol/items.ts';
+import type { Note } from '../../src/protocol/note.ts';
 import { toMessagesBody } from '../../src/upstreams/anthropic/body.ts';
 import { anthropicSettings } from '../../src/upstreams/anthropic/options.ts';
 import { sealed } from '../../src/upstreams/anthropic/thinking.ts';

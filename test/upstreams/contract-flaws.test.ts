@@ -1,7 +1,7 @@
 /** The upstream contract itself: an upstream with any one of these flaws does not pass. */
 
-import type { ModelEvent } from '../../src/core/turn/events.ts';
 import { ApiError, chatCompletionsUpstream, type Upstream } from '../../src/index.ts';
+import type { ModelEvent } from '../../src/protocol/events.ts';
 import {
   chatChunk,
   type FakeReply,

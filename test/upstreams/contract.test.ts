@@ -16,7 +16,7 @@ import {
   upstreamContract,
   upstreamScript,
 } from '../../src/testing/index.ts';
-import { responsesUpstream } from '../../src/upstreams/responses.ts';
+import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { messageStart, messagesError, messagesEvent, messagesStream, textBlock, toolBlock } from './messages-bytes.ts';
 import { callItem, responseStart, responsesEvent, responsesStream, textItem } from './responses-bytes.ts';
 

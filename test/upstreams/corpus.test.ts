@@ -1,7 +1,7 @@
 /** Every recorded Messages answer through a real app: as JSON, as a stream, and as openai-node sees it. */
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import type { ModelEvent } from '../../src/core/turn/events.ts';
+import type { ModelEvent } from '../../src/protocol/events.ts';
 import { messagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
 import { readEvents } from '../support/read-events.ts';
 import { readingOf } from '../support/recordings.ts';

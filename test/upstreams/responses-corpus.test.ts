@@ -1,8 +1,8 @@
 /** Every recorded answer of a Responses server, through an app over that server. */
 import fc from 'fast-check';
-import type { ModelEvent } from '../../src/core/turn/events.ts';
+import type { ModelEvent } from '../../src/protocol/events.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { responsesUpstream } from '../../src/upstreams/responses.ts';
+import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { ask, outcomeOf } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
 import { eventStream } from '../support/replay.ts';

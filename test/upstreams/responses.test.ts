@@ -1,9 +1,5 @@
 /** Another server of the Responses API as the model server: what it is asked, and what is made of its answers. */
-import { outputItemId } from '../../src/core/ids.ts';
-import type { Item } from '../../src/core/items.ts';
-import type { Note } from '../../src/core/note.ts';
-import type { ModelEvent } from '../../src/core/turn/events.ts';
-import type { ModelRequest } from '../../src/core/upstream/upstream.ts';
+
 import {
   chatCompletionsUpstream,
   functionTools,
@@ -11,6 +7,11 @@ import {
   type RouterOptions,
   responsesRouter,
 } from '../../src/index.ts';
+import type { ModelRequest } from '../../src/ports/upstream.ts';
+import type { ModelEvent } from '../../src/protocol/events.ts';
+import { outputItemId } from '../../src/protocol/ids.ts';
+import type { Item } from '../../src/protocol/items.ts';
+import type { Note } from '../../src/protocol/note.ts';
 import {
   chatChunk,
   chatStream,
@@ -23,7 +24,7 @@ import {
 import { toResponsesBody } from '../../src/upstreams/responses/body.ts';
 import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
 import { sealed } from '../../src/upstreams/responses/input.ts';
-import { responsesUpstream } from '../../src/upstreams/responses.ts';
+import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { ask, askJson, type Fields } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';

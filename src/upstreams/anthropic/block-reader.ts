@@ -1,8 +1,9 @@
 /** Reads content blocks, each from its start to its stop. */
-import type { UrlCitation } from '../../core/items.ts';
-import type { Note } from '../../core/note.ts';
-import { isRecord } from '../../core/record.ts';
-import type { ModelEvent } from '../../core/turn/events.ts';
+
+import type { ModelEvent } from '../../protocol/events.ts';
+import type { UrlCitation } from '../../protocol/items.ts';
+import type { Note } from '../../protocol/note.ts';
+import { isRecord } from '../../protocol/record.ts';
 import { sealed } from './thinking.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
 

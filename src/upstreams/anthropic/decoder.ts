@@ -1,9 +1,9 @@
 /** Reads the events of a Messages stream, or one whole message, as model events. */
-import { ApiError } from '../../core/errors.ts';
-import type { Note } from '../../core/note.ts';
-import { isRecord } from '../../core/record.ts';
-import type { FinishReason, ModelEvent } from '../../core/turn/events.ts';
-import { errorInBody } from '../../core/upstream/upstream-error.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
+import type { Note } from '../../protocol/note.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { errorInBody } from '../http/upstream-error.ts';
 import { type BlockReader, blockReader } from './block-reader.ts';
 import { usageReader } from './usage.ts';
 

@@ -1,12 +1,13 @@
 /** Writes a conversation of items as the system prompt and the alternating messages of a Messages request. */
-import { outputText } from '../../core/code-outputs.ts';
-import { modelCallOfItem } from '../../core/ids.ts';
-import type { Item } from '../../core/items.ts';
-import { pairCalls } from '../../core/prepare/pair-calls.ts';
-import { isRecord } from '../../core/record.ts';
-import { CODE_INTERPRETER } from '../../core/tools/names.ts';
-import { SILENT_TYPES } from '../../core/upstream/chat-messages.ts';
-import type { ModelRequest } from '../../core/upstream/upstream.ts';
+
+import type { ModelRequest } from '../../ports/upstream.ts';
+import { SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
+import { outputText } from '../../protocol/code-outputs.ts';
+import { modelCallOfItem } from '../../protocol/ids.ts';
+import type { Item } from '../../protocol/items.ts';
+import { pairCalls } from '../../protocol/pair-calls.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { CODE_INTERPRETER } from '../../protocol/tool-names.ts';
 import { type Block, blocksOf } from './parts.ts';
 import { unsealed } from './thinking.ts';
 import { blocksOfSearch } from './web-tools.ts';

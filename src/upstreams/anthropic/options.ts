@@ -1,6 +1,6 @@
 /** The options of `anthropicUpstream`, checked once. */
-import { checkOptions, type OptionCheck, positiveInteger } from '../../core/options-check.ts';
-import { isRecord } from '../../core/record.ts';
+import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
+import { isRecord } from '../../protocol/record.ts';
 import {
   boolean,
   type ServerOptions,
@@ -9,7 +9,7 @@ import {
   serverSettings,
   serverURL,
   string,
-} from '../../core/upstream/server-options.ts';
+} from '../http/server-options.ts';
 import { ADAPTIVE_THINKING, isThinking, type ThinkingTable } from './thinking.ts';
 
 /** Where the model server is, and how it is asked. `undefined` means omitted. */

@@ -1,6 +1,6 @@
 /** Writes the parts of messages and tool outputs as content blocks. */
-import { ApiError } from '../../core/errors.ts';
-import { isRecord } from '../../core/record.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { isRecord } from '../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 /** How much the model may think, and how a thought is kept so that the model can be given it back. */
-import { isRecord } from '../../core/record.ts';
-import { sealOf } from '../seal.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { sealOf } from '../http/seal.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

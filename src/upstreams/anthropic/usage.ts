@@ -1,6 +1,7 @@
 /** Token counts as the Messages API reports them, made whole. */
-import { isRecord } from '../../core/record.ts';
-import type { ModelEvent } from '../../core/turn/events.ts';
+
+import type { ModelEvent } from '../../protocol/events.ts';
+import { isRecord } from '../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

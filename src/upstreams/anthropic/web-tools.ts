@@ -1,7 +1,8 @@
 /** Anthropic's own web tools: their blocks as looks into the web, and those back as the blocks that they were. */
-import type { UrlSource, WebAction } from '../../core/items.ts';
-import { isRecord } from '../../core/record.ts';
-import type { ModelEvent } from '../../core/turn/events.ts';
+
+import type { ModelEvent } from '../../protocol/events.ts';
+import type { UrlSource, WebAction } from '../../protocol/items.ts';
+import { isRecord } from '../../protocol/record.ts';
 import type { Block } from './parts.ts';
 import { opened, sealed } from './thinking.ts';
 

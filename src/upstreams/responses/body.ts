@@ -1,6 +1,7 @@
 /** Writes a model request as the body of `POST /responses` of another server. */
-import type { Item } from '../../core/items.ts';
-import type { ModelRequest, ToolDefinition } from '../../core/upstream/upstream.ts';
+
+import type { ModelRequest, ToolDefinition } from '../../ports/upstream.ts';
+import type { Item } from '../../protocol/items.ts';
 import { toInput } from './input.ts';
 import type { ResponsesSettings } from './options.ts';
 

@@ -1,12 +1,13 @@
 /** Reads the events of another server's Responses stream, or one whole response, as model events. */
-import { ApiError } from '../../core/errors.ts';
-import type { LogProb } from '../../core/items.ts';
-import type { Note } from '../../core/note.ts';
-import { isRecord } from '../../core/record.ts';
-import type { FinishReason, ModelEvent } from '../../core/turn/events.ts';
-import { readCitation } from '../../core/upstream/chat-decoder.ts';
-import { errorInBody } from '../../core/upstream/upstream-error.ts';
-import { readUsage } from '../../core/upstream/usage.ts';
+
+import { readCitation } from '../../protocol/chat-completions/decoder.ts';
+import { readUsage } from '../../protocol/chat-completions/usage.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
+import type { LogProb } from '../../protocol/items.ts';
+import type { Note } from '../../protocol/note.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { errorInBody } from '../http/upstream-error.ts';
 import { sealed } from './input.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,11 +1,12 @@
 /** Writes a conversation of items as the input of a Responses request to another server. */
-import { modelCallOfItem } from '../../core/ids.ts';
-import type { Item } from '../../core/items.ts';
-import { pairCalls } from '../../core/prepare/pair-calls.ts';
-import { isRecord } from '../../core/record.ts';
-import { type AnsweredCall, answeredCall, SILENT_TYPES } from '../../core/upstream/chat-messages.ts';
-import type { ModelRequest } from '../../core/upstream/upstream.ts';
-import { sealOf } from '../seal.ts';
+
+import type { ModelRequest } from '../../ports/upstream.ts';
+import { type AnsweredCall, answeredCall, SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
+import { modelCallOfItem } from '../../protocol/ids.ts';
+import type { Item } from '../../protocol/items.ts';
+import { pairCalls } from '../../protocol/pair-calls.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { sealOf } from '../http/seal.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

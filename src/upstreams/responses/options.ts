@@ -1,6 +1,6 @@
 /** The options of `responsesUpstream`, checked once. */
-import { checkOptions, type OptionCheck } from '../../core/options-check.ts';
-import { isRecord } from '../../core/record.ts';
+import { checkOptions, type OptionCheck } from '../../ports/options-check.ts';
+import { isRecord } from '../../protocol/record.ts';
 import {
   boolean,
   openaiServer,
@@ -8,7 +8,7 @@ import {
   type ServerSettings,
   serverChecks,
   serverSettings,
-} from '../../core/upstream/server-options.ts';
+} from '../http/server-options.ts';
 
 /** Where the model server is, and how it is asked. `undefined` means omitted. */
 export interface ResponsesOptions extends ServerOptions {

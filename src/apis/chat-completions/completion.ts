@@ -1,0 +1,127 @@
+/** What a client sees as one completion, whatever number of model calls it takes, and the chunks that tell of it. */
+
+import type { ModelEvent } from '../../protocol/events.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { isUsageOnly, tellsRole } from './chunk.ts';
+import { addUsage } from './usage.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One call of the model's, ours or the client's. */
+export interface ChatCall {
+  readonly id: string;
+  readonly name: string;
+  /** Whether the server runs it. */
+  readonly owned: boolean;
+  arguments: string;
+}
+
+/** What the client's request decides about what it is told. */
+export interface CompletionPlan {
+  /** Whether the client asked for a usage chunk. */
+  readonly wantsUsage: boolean;
+  /** Whether the client speaks of `functions`, not of `tools`. */
+  readonly legacy: boolean;
+}
+
+/** The completion so far. */
+export interface Completion extends CompletionPlan {
+  /** The fields that all chunks share, from the first one with an id. */
+  head: Fields | undefined;
+  /** Whether the client has been told the role. */
+  roleTold: boolean;
+  /** Whether a round has ended and another one goes on for it. */
+  continued: boolean;
+  /** The usage of the rounds that have ended. */
+  usage: Fields | undefined;
+  /** The text of the rounds that have ended. */
+  text: string;
+  /** How much the model has written in all rounds, in UTF-8 bytes. */
+  bytes: number;
+  /** The calls that the client has been told of, with its numbers for them. */
+  readonly clientCalls: Map<ChatCall, number>;
+}
+
+/** Before anything was said. */
+export function newCompletion(plan: CompletionPlan): Completion {
+  const nothing = { head: undefined, roleTold: false, continued: false, usage: undefined, text: '', bytes: 0 };
+  return { clientCalls: new Map(), ...nothing, ...plan };
+}
+
+/** Takes the id and the like from the first chunk that has an id: Azure's very first one has an empty one. */
+export function begin(completion: Completion, { id, created, model }: Fields): void {
+  if (!completion.head || (!completion.head.id && id)) completion.head = { id, created, model };
+}
+
+/** A chunk as the model server wrote it: byte for byte, unless an earlier round makes its id or usage another. */
+export function passedFrame(completion: Completion, data: string, chunk: Fields): string {
+  if (!completion.wantsUsage && isUsageOnly(chunk)) return '';
+  const { head, usage, continued } = completion;
+  completion.roleTold ||= tellsRole(chunk);
+  const summed = usage && isRecord(chunk.usage) ? { usage: addUsage(usage, chunk.usage) } : undefined;
+  if (continued && (summed || chunk.id !== head?.id)) return chunkFrame({ ...chunk, ...head, ...summed });
+  return eventOf(data);
+}
+
+/** The data as the model server's event. */
+export function eventOf(data: string): string {
+  return `data: ${data.includes('\n') ? data.replaceAll('\n', '\ndata: ') : data}\n\n`;
+}
+
+/** A chunk of ours that says what the event says; nothing for what is not the client's. */
+export function toldFrame(completion: Completion, event: ModelEvent, call: ChatCall | undefined): string {
+  switch (event.type) {
+    case 'text-delta':
+      return saidFrame(completion, { content: event.text });
+    case 'reasoning-delta':
+      return saidFrame(completion, { reasoning_content: event.text });
+    case 'refusal-delta':
+      return saidFrame(completion, { refusal: event.text });
+    case 'tool-call-delta':
+      return call && !call.owned ? callFrame(completion, call, event.arguments) : '';
+    default:
+      return '';
+  }
+}
+
+function callFrame(completion: Completion, call: ChatCall, text: string): string {
+  const { clientCalls, legacy } = completion;
+  const known = clientCalls.get(call);
+  const index = known ?? nextNumber(completion);
+  clientCalls.set(call, index);
+  const called = known === undefined ? { name: call.name, arguments: text } : { arguments: text };
+  if (legacy) return saidFrame(completion, { function_call: called });
+  const opening = known === undefined ? { id: call.id, type: 'function' } : {};
+  return saidFrame(completion, { tool_calls: [{ index, ...opening, function: called }] });
+}
+
+/** Past every number that the client knows: not every model server counts from 0 without gaps. */
+function nextNumber({ clientCalls }: Completion): number {
+  return Math.max(-1, ...clientCalls.values()) + 1;
+}
+
+/** Notes that the client has been told of the call in the model server's own words, by this number if by any. */
+export function noteTold(completion: Completion, call: ChatCall, index: unknown): void {
+  completion.clientCalls.set(call, typeof index === 'number' ? index : nextNumber(completion));
+}
+
+function saidFrame(completion: Completion, delta: Fields, finishReason: string | null = null): string {
+  const role = completion.roleTold ? {} : { role: 'assistant' };
+  completion.roleTold = true;
+  const choices = [{ index: 0, delta: { ...role, ...delta }, finish_reason: finishReason }];
+  return chunkFrame({ ...completion.head, ...CHUNK, choices });
+}
+
+/** The last chunk, and the usage where the client asked for it. */
+export function closingFrames(completion: Completion, finishReason: string): string {
+  const { wantsUsage, usage, head } = completion;
+  const closing = saidFrame(completion, {}, finishReason);
+  return wantsUsage && usage ? closing + chunkFrame({ ...head, ...CHUNK, choices: [], usage }) : closing;
+}
+
+const CHUNK = { object: 'chat.completion.chunk' };
+
+/** The Chat wire has no event names. */
+export function chunkFrame(chunk: Fields): string {
+  return `data: ${JSON.stringify(chunk)}\n\n`;
+}

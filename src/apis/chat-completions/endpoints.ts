@@ -1,0 +1,19 @@
+/** The routes of the Chat Completions API, for any framework. */
+import { activity } from '../../ports/activity.ts';
+import { answered, modelsEndpoint } from '../../ports/endpoint.ts';
+import type { ApiRoutes } from '../responses/endpoints.ts';
+import { createChatCompletion } from './create.ts';
+import type { ChatSettings } from './prepare-chat.ts';
+
+/** The routes over these settings. */
+export function chatRoutes(settings: ChatSettings): ApiRoutes {
+  const turns = activity(settings.limits.concurrentTurns);
+  const create = answered((call) => createChatCompletion(call, settings, turns), settings);
+  return {
+    routes: [
+      { method: 'POST', path: '/chat/completions', endpoint: create },
+      { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
+    ],
+    drain: turns.drain,
+  };
+}

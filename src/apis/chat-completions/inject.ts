@@ -1,0 +1,40 @@
+/** Puts the server's tools into a Chat Completions body. */
+import { isRecord } from '../../protocol/record.ts';
+import { definitions, type Offer, withoutServed } from '../../tools/toolset.ts';
+import type { ChatBody } from './schema.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The names of the client's own tools, custom ones and legacy functions included. */
+export function chatToolNames({ tools, functions }: Fields): ReadonlySet<string> {
+  const named = [...list(tools).map(({ function: called, custom }) => called ?? custom), ...list(functions)];
+  return new Set(named.filter(isRecord).map(({ name }) => String(name)));
+}
+
+function list(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+/** The body with the tools behind the client's own, or in their place, in the legacy field where the client uses that. */
+export function withTools(body: Fields, offer: Offer): Fields {
+  if (offer.size === 0) return body;
+  const functions = definitions(offer).map((tool) => ({ parameters: { type: 'object', properties: {} }, ...tool }));
+  if (isLegacy(body)) return { ...body, functions: [...list(body.functions), ...functions] };
+  const tools = functions.map((each) => ({ type: 'function', function: each }));
+  return { ...body, tools: [...withoutServed(list(body.tools), offer), ...tools] };
+}
+
+/** The body asking for the usage, which has to be summed over the rounds. */
+export function countingUsage(body: ChatBody): ChatBody {
+  return body.stream ? { ...body, stream_options: { ...Object(body.stream_options), include_usage: true } } : body;
+}
+
+/** Whether the client uses the fields that `tools` took the place of. */
+export function isLegacy({ functions }: Fields): boolean {
+  return Array.isArray(functions);
+}
+
+/** Whether the client asked for a usage chunk. */
+export function wantsUsage({ stream_options: options }: Fields): boolean {
+  return isRecord(options) && options.include_usage === true;
+}

@@ -1,0 +1,99 @@
+/** Reads chat messages as items, and writes items as chat messages: both dialects share what is at rest. */
+
+import { toChatMessages } from '../../protocol/chat-completions/messages.ts';
+import type { Item } from '../../protocol/items.ts';
+import { isRecord } from '../../protocol/record.ts';
+import type { ChatBody } from './schema.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+type Messages = ChatBody['messages'];
+
+/** Whether the value is a list of messages. */
+export function isMessageList(value: unknown): value is Messages {
+  return Array.isArray(value) && value.every((message) => isRecord(message) && typeof message.role === 'string');
+}
+
+/** The items as messages that any Chat Completions server takes. Throws `ApiError` where a call has no output. */
+export function messagesOf(items: readonly Item[], skipped: (item: Item) => void): Messages {
+  const options = { systemMessages: 'keep', developerRole: 'keep', reasoningReplay: false } as const;
+  return toChatMessages({ model: '', items, tools: [] }, options, skipped) as Messages;
+}
+
+/** The messages as items, without ids of their own. */
+export function itemsOf(messages: Messages): readonly Item[] {
+  return messages.flatMap((message, index) => {
+    switch (message.role) {
+      case 'assistant':
+        return assistantItems(message, index);
+      case 'tool':
+        return [outputItem(message.tool_call_id, message.content)];
+      case 'function':
+        // Such an answer has no id; it stands right behind its call.
+        return [outputItem(legacyId(index - 1), message.content)];
+      default:
+        return [{ type: 'message', role: message.role, content: inputParts(message.content) }];
+    }
+  });
+}
+
+function outputItem(callId: unknown, content: unknown): Item {
+  return {
+    type: 'function_call_output',
+    call_id: callId,
+    output: Array.isArray(content) ? inputParts(content) : content,
+  };
+}
+
+function assistantItems(message: Messages[number], index: number): readonly Item[] {
+  const { reasoning_content: thought, content, refusal, tool_calls: calls, function_call: called } = message;
+  const said = [...textParts(content), ...(refusal ? [{ type: 'refusal', refusal }] : [])];
+  return [
+    ...(thought ? [{ type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: thought }] }] : []),
+    ...(said.length > 0 ? [{ type: 'message', role: 'assistant', content: said }] : []),
+    ...(Array.isArray(calls) ? calls.filter(isRecord).map(callItem) : []),
+    ...(isRecord(called) ? [{ type: 'function_call', call_id: legacyId(index), ...called }] : []),
+  ];
+}
+
+function legacyId(index: number): string {
+  return `call_${index}`;
+}
+
+function textParts(content: unknown): readonly Fields[] {
+  if (typeof content === 'string') return content === '' ? [] : [outputText(content)];
+  return Array.isArray(content)
+    ? content.filter(isRecord).map((part) => (part.type === 'refusal' ? part : outputText(String(part.text ?? ''))))
+    : [];
+}
+
+function outputText(text: string): Fields {
+  return { type: 'output_text', text, annotations: [], logprobs: [] };
+}
+
+function callItem({ id, function: called, custom }: Fields): Item {
+  if (isRecord(custom)) return { type: 'custom_tool_call', call_id: id, name: custom.name, input: custom.input };
+  const { name, arguments: text } = isRecord(called) ? called : {};
+  return { type: 'function_call', call_id: id, name, arguments: text };
+}
+
+function inputParts(content: unknown): readonly Fields[] {
+  if (!Array.isArray(content)) return [{ type: 'input_text', text: String(content ?? '') }];
+  return content.filter(isRecord).map(inputPart);
+}
+
+function inputPart(part: Fields): Fields {
+  switch (part.type) {
+    case 'image_url': {
+      const { url, detail = 'auto' } = isRecord(part.image_url) ? part.image_url : { url: part.image_url };
+      return { type: 'input_image', image_url: url, detail };
+    }
+    case 'file':
+      return { type: 'input_file', ...(isRecord(part.file) ? part.file : {}) };
+    case 'video_url':
+      return { type: 'input_video', video_url: isRecord(part.video_url) ? part.video_url.url : part.video_url };
+    case 'text':
+      return { type: 'input_text', text: part.text };
+    default:
+      return part;
+  }
+}

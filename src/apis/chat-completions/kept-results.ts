@@ -1,0 +1,124 @@
+/** What a client cannot bring along, our calls and their results: kept until it answers its own calls of the same turn. */
+
+import { fromStore, type ResponseStore } from '../../ports/store.ts';
+import { toolMessages } from '../../protocol/chat-completions/messages.ts';
+import { chatRoundId } from '../../protocol/ids.ts';
+import type { Item } from '../../protocol/items.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { type KeepSettings, keep } from '../../turn/keep.ts';
+import type { ChatCall } from './completion.ts';
+import { type AnsweredChatCall, callMessage } from './next-body.ts';
+import type { ChatBody } from './schema.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+type Message = ChatBody['messages'][number];
+
+/** The last round of a turn, which calls tools of the client's. */
+export interface ChatRound {
+  /** The messages of the rounds before it. */
+  readonly before: readonly Message[];
+  /** Its own text; the client has that of all rounds in one. */
+  readonly text: string;
+  readonly clients: readonly ChatCall[];
+  readonly answered: readonly AnsweredChatCall[];
+}
+
+/** The same at rest. */
+interface KeptRound extends Item {
+  readonly type: typeof TYPE;
+  readonly before: readonly Message[];
+  readonly text: string;
+  readonly clients: readonly Fields[];
+  readonly calls: readonly (Pick<ChatCall, 'id' | 'name' | 'arguments'> & { readonly output: unknown })[];
+}
+
+const TYPE = 'chat_round';
+/** Messages that are looked for at the same time. */
+const AT_ONCE = 16;
+
+/** Keeps the round under the first of the client's calls. Throws `store_error`, or only tells of it, as the host chose. */
+export async function keepResults(
+  settings: KeepSettings,
+  { scope, requestId }: { readonly scope: string; readonly requestId: string },
+  { before, text, clients, answered }: ChatRound,
+): Promise<void> {
+  const calls = answered.map(({ call: { id, name, arguments: text }, output }) => ({
+    id,
+    name,
+    arguments: text,
+    output,
+  }));
+  const round: KeptRound = { type: TYPE, before, text, clients: clients.map(identity), calls };
+  const id = chatRoundId(String(clients[0]?.id));
+  const stored = { scope, id, createdAt: Date.now(), input: [], output: [round], resource: {} };
+  await keep(stored, settings, requestId);
+}
+
+/** The messages with our calls and their results back beside the client's. Throws `store_error`. */
+export async function restoreResults(
+  store: ResponseStore,
+  scope: string,
+  messages: readonly Message[],
+): Promise<readonly Message[]> {
+  const restored: Message[] = [];
+  // A few at a time: one body must not be thousands of questions to the store at once.
+  for (let from = 0; from < messages.length; from += AT_ONCE) {
+    const some = messages.slice(from, from + AT_ONCE).map((message) => withKept(store, scope, message));
+    restored.push(...(await Promise.all(some)).flat());
+  }
+  return restored;
+}
+
+async function withKept(store: ResponseStore, scope: string, message: Message): Promise<readonly Message[]> {
+  const clients = callsOf(message);
+  const [first] = clients;
+  if (typeof first?.id !== 'string') return [message];
+  const kept = await fromStore(() => store.get({ scope, id: chatRoundId(first.id as string) }));
+  const [round] = kept?.output ?? [];
+  return isKept(round) && isSame(round.clients, clients) ? restored(round, message, clients) : [message];
+}
+
+function callsOf(message: Message): readonly Fields[] {
+  const calls = message.role === 'assistant' ? message.tool_calls : undefined;
+  return Array.isArray(calls) ? calls.filter(isRecord) : [];
+}
+
+function isKept(item: Item | undefined): item is KeptRound {
+  return item?.type === TYPE;
+}
+
+/** Call ids are the model server's, and some count from 0 in every answer: what is called must fit too. */
+function isSame(kept: readonly Fields[], clients: readonly Fields[]): boolean {
+  const wired = clients.map(({ id, function: called }) => identity({ id, ...(isRecord(called) ? called : {}) }));
+  return JSON.stringify(kept) === JSON.stringify(wired);
+}
+
+/** Without the blanks in the arguments, which clients may write anew. */
+function identity({ id, name, arguments: text }: { id?: unknown; name?: unknown; arguments?: unknown }): Fields {
+  try {
+    return { id, name, arguments: JSON.parse(String(text)) };
+  } catch {
+    return { id, name, arguments: text };
+  }
+}
+
+function restored(
+  { before, text, calls }: KeptRound,
+  message: Message,
+  clients: readonly Fields[],
+): readonly Message[] {
+  const content = wordsOf(message.content) === textOf(before) + text ? text || null : message.content;
+  // The cast: these are messages of our own making.
+  const results = toolMessages(calls) as readonly Message[];
+  return [...before, { ...message, content, tool_calls: [...calls.map(callMessage), ...clients] }, ...results];
+}
+
+/** Some clients write text as a list of parts. */
+function wordsOf(content: unknown): unknown {
+  return Array.isArray(content) ? content.map((part) => (isRecord(part) ? part.text : '')).join('') : content;
+}
+
+/** What the model has said in the messages. */
+function textOf(messages: readonly Message[]): string {
+  return messages.map(({ role, content }) => (role === 'assistant' ? (content ?? '') : '')).join('');
+}

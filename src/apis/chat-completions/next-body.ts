@@ -1,0 +1,52 @@
+/** The body of the next model call: the messages so far, the model's calls and their results. */
+
+import { toolMessages } from '../../protocol/chat-completions/messages.ts';
+import { wholeText } from '../../protocol/grown-text.ts';
+import type { ToolOutput } from '../../protocol/items.ts';
+import type { ChatCall } from './completion.ts';
+import { isLegacy } from './inject.ts';
+import type { Round } from './round.ts';
+import type { ChatBody } from './schema.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A call with its result. */
+export interface AnsweredChatCall {
+  readonly call: ChatCall;
+  readonly output: ToolOutput;
+}
+
+/** The messages that a round adds: the model's own, with the calls named here, and their results. */
+export function roundMessages(round: Round, answered: readonly AnsweredChatCall[], legacy: boolean): readonly Fields[] {
+  const content = wholeText(round.said) || null;
+  const thought = round.reasoningContent ? { reasoning_content: round.reasoning } : {};
+  const said = { role: 'assistant', content, ...thought };
+  const [first] = answered;
+  if (legacy && first) return [{ ...said, function_call: calledIn(first.call) }, functionMessage(first)];
+  const calls = answered.map(({ call }) => callMessage(call));
+  return [{ ...said, tool_calls: calls }, ...toolMessages(answered.map(({ call, output }) => ({ ...call, output })))];
+}
+
+/** The call as it stands in a message. */
+export function callMessage(call: Pick<ChatCall, 'id' | 'name' | 'arguments'>): Fields {
+  return { id: call.id, type: 'function', function: calledIn(call) };
+}
+
+/** What is called, which is all that a legacy message holds. */
+export function calledIn({ name, arguments: text }: Pick<ChatCall, 'name' | 'arguments'>): Fields {
+  return { name, arguments: text };
+}
+
+function functionMessage({ call, output }: AnsweredChatCall): Fields {
+  return { role: 'function', name: call.name, content: typeof output === 'string' ? output : JSON.stringify(output) };
+}
+
+/** A forced choice holds for the first call only, or the model could never answer. */
+export function nextBody(body: ChatBody, added: readonly Fields[], circling: boolean): ChatBody {
+  const next: Record<string, unknown> = { ...body, messages: [...body.messages, ...added] };
+  for (const field of ['tool_choice', 'function_call']) {
+    if (field in next && next[field] !== 'none') next[field] = 'auto';
+  }
+  if (circling) next[isLegacy(body) ? 'function_call' : 'tool_choice'] = 'none';
+  return next as ChatBody;
+}

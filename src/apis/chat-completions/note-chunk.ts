@@ -1,0 +1,65 @@
+/** Remembers what one model call says, within the limits on what it may. */
+import { ApiError } from '../../protocol/errors.ts';
+import type { ModelEvent } from '../../protocol/events.ts';
+import { grow } from '../../protocol/grown-text.ts';
+import { isRecord } from '../../protocol/record.ts';
+import type { ChatCall } from './completion.ts';
+import type { Round } from './round.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
+
+/** Remembers what a chunk says. Throws `output_too_large`. */
+export function note(round: Round, chunk: Fields, events: readonly ModelEvent[]): void {
+  const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
+  if (isRecord(chunk.usage)) round.usage = chunk.usage;
+  // Some servers write an empty one before the end.
+  if (typeof choice?.finish_reason === 'string' && choice.finish_reason) round.finishReason = choice.finish_reason;
+  if ((choice?.delta ?? choice?.message)?.reasoning_content) round.reasoningContent = true;
+  for (const event of events) noteEvent(round, event);
+  refuseTooLarge(round);
+}
+
+function refuseTooLarge(round: Round): void {
+  if (round.completion.bytes > round.rules.limits.outputBytes) throw tooLarge('a response');
+}
+
+function noteEvent(round: Round, event: ModelEvent): void {
+  if ('text' in event) round.completion.bytes += Buffer.byteLength(event.text);
+  if (event.type === 'text-delta') grow(round.said, event.text);
+  if (event.type === 'reasoning-delta') round.reasoning += event.text;
+  if (event.type === 'tool-call-delta') noteCall(round, event);
+  if (event.type === 'finish') round.cutOff = event.reason !== 'stop';
+}
+
+function noteCall(round: Round, event: CallDelta): void {
+  const call = callOf(round, event);
+  const { argumentBytes } = round.rules.limits;
+  call.arguments += event.arguments;
+  round.completion.bytes += Buffer.byteLength(event.arguments);
+  // UTF-8 takes at most three bytes for a UTF-16 unit, so short texts need no counting.
+  const { length } = call.arguments;
+  if (length * 3 > argumentBytes && Buffer.byteLength(call.arguments) > argumentBytes) {
+    throw tooLarge('the arguments of a tool call');
+  }
+}
+
+function tooLarge(what: string): ApiError {
+  return new ApiError('output_too_large', `The model wrote more than this server's limit for ${what}.`);
+}
+
+function callOf(round: Round, event: CallDelta): ChatCall {
+  const known = round.callNumbers.get(event.call);
+  if (known) return known;
+  const name = event.name ?? '';
+  const call = { id: unusedId(round, event.id), name, owned: round.rules.isOwned(name), arguments: '' };
+  round.calls.push(call);
+  round.callNumbers.set(event.call, call);
+  round.rewriting ||= call.owned;
+  return call;
+}
+
+/** The model server's own, or one of ours where it sent none or sends the same for several calls. */
+function unusedId({ calls, rules }: Round, id: string | undefined): string {
+  return id && !calls.some((call) => call.id === id) ? id : rules.newCallId();
+}

@@ -1,0 +1,52 @@
+/** Everything that happens to a chat completion before the model is asked: check, settle tools, bring back kept results. */
+import type { Call } from '../../ports/api-request.ts';
+import { passedHeaders } from '../../ports/endpoint.ts';
+import { noteOf } from '../../ports/prepare.ts';
+import type { Upstream } from '../../ports/upstream.ts';
+import { randomSeed } from '../../protocol/ids.ts';
+import type { CoreSettings } from '../../server/options.ts';
+import { toolRunner } from '../../tools/tool-runner.ts';
+import type { Offer } from '../../tools/toolset.ts';
+import { workspaceOf } from '../../tools/workspace.ts';
+import { newCompletion } from './completion.ts';
+import { countingUsage, isLegacy, wantsUsage } from './inject.ts';
+import { keepResults } from './kept-results.ts';
+import { prepareChatHistory } from './prepare-history.ts';
+import { prepareChatTools } from './prepare-tools.ts';
+import type { ChatTurn } from './run-chat.ts';
+import { type ChatBody, validateChat } from './schema.ts';
+
+/** The settings of a router whose upstream speaks Chat Completions itself. */
+export type ChatSettings = CoreSettings & { readonly upstream: Upstream & Required<Pick<Upstream, 'chat'>> };
+
+/** Throws `ApiError` for what is wrong with the request; `signal` ends the turn. */
+export async function prepareChat(given: Call, settings: ChatSettings, signal: AbortSignal): Promise<ChatTurn> {
+  const { upstream, limits } = settings;
+  const checked = validateChat(given.body);
+  const withTools = await prepareChatTools({ ...given, body: checked, signal }, settings);
+  const offer = withTools.context?.tools?.offer ?? new Map();
+  const call = needsStore(checked, offer) ? await prepareChatHistory(withTools, settings) : withTools;
+  // The cast: the steps only added to the body that was checked.
+  const body = call.body as ChatBody;
+  const tools = call.context?.tools?.client ?? [];
+  // Messages know no containers: the code of each request runs in one of its own, unless the request names one.
+  const asked = { offer, tools, conversation: [], seed: randomSeed(), scope: call.scope };
+  const workspace = await workspaceOf(asked, settings.store);
+  return {
+    body: offer.size === 0 ? body : countingUsage(body),
+    completion: newCompletion({ wantsUsage: wantsUsage(checked) || offer.size === 0, legacy: isLegacy(checked) }),
+    chat: (next, upstreamCall) => upstream.chat(next, upstreamCall),
+    call: { signal, headers: passedHeaders(call), limits, note: noteOf(call, settings) },
+    limits,
+    offersTools: offer.size > 0,
+    isOwned: (name) => offer.has(name),
+    newCallId: () => `call_${randomSeed()}`,
+    runCall: toolRunner({ offer, workspace }, call, settings, signal),
+    keepResults: (round) => keepResults(settings, call, round),
+  };
+}
+
+/** A router without tools of its own passes everything on and asks nobody. */
+function needsStore({ previous_response_id: id }: ChatBody, offer: Offer): boolean {
+  return offer.size > 0 || typeof id === 'string';
+}

@@ -1,0 +1,54 @@
+/** Puts what a Chat Completions body refers to into its messages: the turns that it continues, and kept results. */
+
+import { loadHistory } from '../../history/history.ts';
+import type { Call } from '../../ports/api-request.ts';
+import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
+import type { Item } from '../../protocol/items.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { isMessageList, itemsOf, messagesOf } from './items.ts';
+import { restoreResults } from './kept-results.ts';
+import type { ChatBody } from './schema.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+type Messages = ChatBody['messages'];
+
+/**
+ * Puts the messages of the turns up to `previous_response_id` in front, a field that no model server knows, and brings
+ * back the calls and results that the server ran for this client. Throws as `loadHistory` does.
+ */
+export async function prepareChatHistory(call: Call, settings: PrepareSettings): Promise<Call> {
+  const { body, context = {}, scope } = call;
+  if (context.history || !isRecord(body) || !isMessageList(body.messages)) return call;
+  const { store, limits } = settings;
+  const { previous_response_id: id, ...rest } = body;
+  const { items, previous } = await loadHistory(store, scope, isText(id) ? id : undefined, limits.historyTurns);
+  const answers = previous ? leadingAnswers(body.messages) : [];
+  const note = noteOf(call, settings);
+  const earlier = messagesOf([...items, ...itemsOf(answers)], (item) => note(skipped(item)));
+  const [past, own] = await Promise.all(
+    [earlier, body.messages.slice(answers.length)].map((messages) => restoreResults(store, scope, messages)),
+  );
+  const asked = (past ?? []).findLastIndex(({ role }) => role === 'assistant');
+  // Some servers count ids from 0 in every answer: only what stands behind the last calls can answer them.
+  const loaded = (past ?? []).filter((message, at) => at < asked || !isAnswer(message, answers));
+  const continued = { ...(previous ? rest : body), messages: [...(past ?? []), ...(own ?? [])] };
+  return { ...call, body: continued, context: Object.assign({}, context, { history: { previous, loaded } }) };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+/** The client's answers to the calls of the last turn: without them those calls would have none. */
+function leadingAnswers(messages: Messages): Messages {
+  const end = messages.findIndex(({ role }) => role !== 'tool');
+  return end < 0 ? messages : messages.slice(0, end);
+}
+
+function isAnswer({ role, tool_call_id: id }: Fields, answers: Messages): boolean {
+  return role === 'tool' && answers.some((answer) => answer.tool_call_id === id);
+}
+
+function skipped({ type }: Item) {
+  return { code: 'item_skipped', message: `Items of type '${type}' have no place in a chat request.` } as const;
+}

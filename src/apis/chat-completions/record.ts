@@ -1,0 +1,100 @@
+/** Reads the turn out of somebody else's chat completion, by the decoder and the machine that our own turns go through. */
+
+import { ownInput } from '../../history/own-input.ts';
+import type { AnswerReader } from '../../ports/answer-reader.ts';
+import type { Call } from '../../ports/api-request.ts';
+import type { StoredResponse } from '../../ports/store.ts';
+import { chatDecoder } from '../../protocol/chat-completions/decoder.ts';
+import type { ModelEvent, TurnEnd } from '../../protocol/events.ts';
+import { randomSeed } from '../../protocol/ids.ts';
+import { isRecord } from '../../protocol/record.ts';
+import type { CoreSettings } from '../../server/options.ts';
+import { keptTurn } from '../../turn/keep.ts';
+import { step } from '../../turn/machine.ts';
+import { startState } from '../../turn/state.ts';
+import { inputItems, planTools } from '../responses/parse.ts';
+import { endedResource, startedResource } from '../responses/resource.ts';
+import { isMessageList, itemsOf } from './items.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Reads an answer to the call. */
+export function completionReader(
+  call: Call,
+  { limits, reasoning }: Pick<CoreSettings, 'limits' | 'reasoning'>,
+): AnswerReader {
+  const decoder = chatDecoder();
+  const seed = randomSeed();
+  // A chunk at a time: the machine holds the answer to the limit on its size, and gives it up there.
+  let state = startState({ seed, ...rulesOf(limits, reasoning) });
+  let head: Fields | undefined;
+  let failed = false;
+  let done = false;
+
+  function take(text: string): void {
+    try {
+      const events: ModelEvent[] = [];
+      const chunk: unknown = JSON.parse(text);
+      if (isRecord(chunk) && chunk.id && Array.isArray(chunk.choices)) head ??= chunk;
+      decoder.take(chunk, events);
+      state = step(state, events)[0];
+    } catch {
+      failed = true;
+    }
+  }
+
+  function end(): TurnEnd | undefined {
+    try {
+      const events: ModelEvent[] = [];
+      decoder.end(events, done);
+      const [, told] = step(state, [...events, { type: 'end', at: Math.floor(Date.now() / 1000) }]);
+      const last = told.at(-1);
+      return last?.type === 'turn-end' && !last.error ? last : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  return {
+    event(data) {
+      if (data.trim() === '[DONE]') done = true;
+      else if (data !== '') take(data);
+      return done;
+    },
+    whole(text) {
+      done = true;
+      take(text);
+    },
+    turn() {
+      const ended = failed || !head ? undefined : end();
+      return ended && head ? storedTurn(ended, head, call, seed) : undefined;
+    },
+  };
+}
+
+function rulesOf({ outputBytes, argumentBytes }: CoreSettings['limits'], reasoning: CoreSettings['reasoning']) {
+  const shown = reasoning === 'summary' ? 'summary_text' : 'reasoning_text';
+  const nothingOwned = { owners: new Map(), ownedAs: 'mcp_call', queuedEvent: false } as const;
+  return { reasoning: shown, ...nothingOwned, outputBytes, argumentBytes } as const;
+}
+
+function storedTurn(end: TurnEnd, { id, created, model }: Fields, call: Call, seed: string): StoredResponse {
+  const { body, context, scope } = call;
+  // The cast: only a body of this API is recorded.
+  const { messages, previous_response_id: asked } = body as Fields;
+  const own = ownInput(messages, context?.history);
+  // A router of ours behind the recorder loads the turn itself.
+  const continued = context?.history?.previous?.id ?? (typeof asked === 'string' ? asked : undefined);
+  // Some servers give every answer the same id, and a turn that continues itself would have no beginning.
+  const previousId = continued === id ? undefined : continued;
+  const createdAt = typeof created === 'number' ? created : Math.floor(Date.now() / 1000);
+  const resource = startedResource({
+    id: String(id),
+    createdAt,
+    body: { model: String(model), previous_response_id: previousId ?? null },
+    tools: planTools({ tools: [], choice: undefined }, new Map(), () => {}),
+  });
+  const input = inputItems(isMessageList(own) ? itemsOf(own) : [], seed);
+  const turn = { scope, id: String(id), createdAt: Date.now(), input, ...(previousId ? { previousId } : {}) };
+  return keptTurn(turn, endedResource(resource, end));
+}

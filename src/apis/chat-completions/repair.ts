@@ -1,0 +1,192 @@
+/** Repairs chat messages: each tool call has a name, arguments that are JSON, and one result right behind it. */
+import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../history/repair.ts';
+import { isRecord } from '../../protocol/record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A message and its place in the client's list. */
+interface Entry {
+  readonly message: Fields;
+  readonly index: number;
+}
+
+/** One call of an assistant message, and the result once it is found. */
+interface Slot {
+  readonly id: unknown;
+  readonly index: number;
+  readonly name: unknown;
+  result: Entry | undefined;
+}
+
+/** The messages as model servers take them, and what had to be done. */
+export function repairMessages(messages: readonly unknown[]): Repaired<unknown> {
+  const { repairs: all, found } = repairLog('messages');
+  const known = readable(messages, found).map((entry) => withWholeCalls(entry, found));
+  const placed = answered(merged(known.filter(notEmpty(found)), found), found);
+  // A result that went may have stood between two messages.
+  const entries = merged(placed, found);
+  const repairs = all();
+  const list = repairs.length === 0 ? messages : entries.map(({ message }) => message);
+  return { list, places: entries.map(({ index }) => index), repairs };
+}
+
+function readable(messages: readonly unknown[], found: Found): readonly Entry[] {
+  return messages.flatMap((message, index) => {
+    if (isRecord(message) && typeof message.role === 'string') return [{ message, index }];
+    found('not_a_message', index, 'it must be an object with a role.');
+    return [];
+  });
+}
+
+function notEmpty(found: Found): (entry: Entry) => boolean {
+  return ({ message: { role, content, tool_calls: calls, ...rest }, index }) => {
+    const says = content || callsOf(calls).length > 0 || rest.function_call || rest.refusal || rest.audio;
+    if (role !== 'assistant' || says) return true;
+    found('empty_message', index, 'an assistant message must have content or tool calls.');
+    return false;
+  };
+}
+
+function callsOf(calls: unknown): readonly Fields[] {
+  return Array.isArray(calls) ? calls.filter(isRecord) : [];
+}
+
+/** Without empty names, with arguments that are JSON, and with an id for each call. */
+function withWholeCalls({ message, index }: Entry, found: Found): Entry {
+  const { name, tool_calls: sent, ...rest } = message;
+  const isNameless = name === '';
+  if (isNameless) found('empty_name', index, 'its name must not be empty.');
+  const named = isNameless || name === undefined ? rest : { name, ...rest };
+  if (!Array.isArray(sent)) return { index, message: isNameless ? named : message };
+  const calls = sent.flatMap((call, place) => wholeCall(call, `call_${index}_${place}`, index, found));
+  return { index, message: calls.length === 0 ? named : { ...named, tool_calls: calls } };
+}
+
+function wholeCall(sent: unknown, spareId: string, index: number, found: Found): readonly Fields[] {
+  const { custom, ...call }: Fields = isRecord(sent) ? sent : {};
+  const called = isRecord(call.function) ? call.function : isRecord(custom) ? custom : {};
+  const { name } = called;
+  if (typeof name !== 'string' || name === '') {
+    found('empty_name', index, 'a tool call must name its function.');
+    return [];
+  }
+  const isKnown = typeof call.id === 'string' && call.id !== '';
+  if (!isKnown) found('missing_id', index, `the call of '${name}' has no id.`);
+  const identified = isKnown ? call : { ...call, id: spareId };
+  // A custom tool's input is any text.
+  if (called === custom) return [{ ...identified, custom }];
+  const bad = () => found('bad_arguments', index, `the arguments of '${name}' are not a JSON object.`);
+  const whole = { ...called, arguments: argumentText(called.arguments, bad) };
+  return [{ ...identified, type: 'function', function: whole }];
+}
+
+/** Neighbouring assistant messages as one: many chat templates want roles to take turns. */
+function merged(entries: readonly Entry[], found: Found): readonly Entry[] {
+  const runs: Entry[][] = [];
+  for (const entry of entries) {
+    const run = runs.at(-1);
+    const last = run?.at(-1);
+    if (run && last && isMergeable(last) && isMergeable(entry)) {
+      found('split_message', entry.index, 'it follows another assistant message.');
+      run.push(entry);
+    } else runs.push([entry]);
+  }
+  return runs.flatMap((run) => (run.length > 1 ? [joined(run)] : run));
+}
+
+function isMergeable({ message }: Entry): boolean {
+  return message.role === 'assistant' && !message.function_call;
+}
+
+function joined(run: readonly Entry[]): Entry {
+  const fields: Record<string, unknown> = {};
+  // What a later one does not say does not unsay it.
+  for (const { message } of run)
+    for (const [name, value] of Object.entries(message)) if (value !== null) fields[name] = value;
+  const calls = run.flatMap(({ message }) => callsOf(message.tool_calls));
+  const { tool_calls: _, ...said }: Fields = {
+    ...fields,
+    content: joinedContent(run.map(({ message }) => message.content)),
+  };
+  return { index: run[0]?.index ?? -1, message: calls.length === 0 ? said : { ...said, tool_calls: calls } };
+}
+
+function joinedContent(contents: readonly unknown[]): unknown {
+  const given = contents.filter(Boolean);
+  if (given.length < 2) return given[0] ?? null;
+  return given.every((content) => typeof content === 'string') ? given.join('\n') : given.flatMap(parts);
+}
+
+function parts(content: unknown): readonly unknown[] {
+  return Array.isArray(content) ? content : [{ type: 'text', text: content }];
+}
+
+/** Each result right behind its call, and no other result anywhere. */
+function answered(entries: readonly Entry[], found: Found): readonly Entry[] {
+  const slots = openSlots();
+  const list: (Entry | Slot)[] = [];
+  for (const entry of entries) {
+    if (entry.message.role === 'tool') {
+      takeResult(entry, slots, found);
+      continue;
+    }
+    list.push(entry);
+    for (const slot of slots.open(slotsOf(entry))) list.push(slot);
+  }
+  return list.map((each) => ('message' in each ? each : resultOf(each, found)));
+}
+
+function slotsOf({ message: { role, tool_calls: calls }, index }: Entry): readonly Slot[] {
+  if (role !== 'assistant') return [];
+  return callsOf(calls).map(({ id, function: called, custom }) => {
+    const named = isRecord(called) ? called : custom;
+    return { id, index, name: isRecord(named) ? named.name : undefined, result: undefined };
+  });
+}
+
+/** The calls so far. A conversation may be long: no result costs more to place than another. */
+interface OpenSlots {
+  /** Takes the calls of the next message; ids that come back are theirs from now on. */
+  open(slots: readonly Slot[]): readonly Slot[];
+  /** The call of this id, or without one the first of the latest message that has no result. */
+  find(id: unknown): Slot | undefined;
+  isLatest(slot: Slot): boolean;
+}
+
+function openSlots(): OpenSlots {
+  const byId = new Map<unknown, Slot[]>();
+  let latest: Slot[] = [];
+  return {
+    open(slots) {
+      latest = slots.toReversed();
+      for (const { id } of latest) byId.set(id, []);
+      for (const slot of latest) byId.get(slot.id)?.push(slot);
+      return slots;
+    },
+    find: (id) => nextOf((id ? byId.get(id) : latest) ?? []),
+    isLatest: ({ index }) => index === latest[0]?.index,
+  };
+}
+
+/** The last one without a result; where each has one, the last of all. */
+function nextOf(slots: Slot[]): Slot | undefined {
+  while (slots.length > 1 && slots.at(-1)?.result) slots.pop();
+  return slots.at(-1);
+}
+
+function takeResult(entry: Entry, slots: OpenSlots, found: Found): void {
+  const { message, index } = entry;
+  const { tool_call_id: id } = message;
+  const slot = slots.find(id);
+  if (!slot) return found('orphan_output', index, `no tool call with the id '${id ?? ''}' stands before it.`);
+  if (slot.result) return found('duplicate_output', index, `the tool call '${slot.id}' has its result already.`);
+  if (!id) found('missing_id', index, 'it has no tool_call_id.');
+  if (!slots.isLatest(slot)) found('misplaced_output', index, `it must stand right behind the tool call '${id}'.`);
+  slot.result = id ? entry : { index, message: { ...message, tool_call_id: slot.id } };
+}
+
+function resultOf({ id, index, name, result }: Slot, found: Found): Entry {
+  if (result) return result;
+  found('missing_output', index, `the tool call '${id}' of '${name}' has no result.`);
+  return { index: -1, message: { role: 'tool', tool_call_id: id, content: NO_OUTPUT } };
+}

@@ -1,0 +1,196 @@
+/** One model call of a completion: passed on as it comes, until it turns out to call a tool of ours. */
+
+import type { Limits } from '../../ports/limits.ts';
+import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
+import { type ChunkMemo, chunkMemo, type Said } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { ModelEvent } from '../../protocol/events.ts';
+import type { GrownText } from '../../protocol/grown-text.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { isDone } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
+import { callPieces, mayBeginCall } from './chunk.ts';
+import { begin, type ChatCall, type Completion, eventOf, noteTold, passedFrame, toldFrame } from './completion.ts';
+import { note } from './note-chunk.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A chunk that waits until it is known whose call it begins. */
+interface Held {
+  readonly data: string;
+  readonly chunk: Fields;
+  readonly events: readonly ModelEvent[];
+}
+
+/** What a round must know of its turn. */
+export interface RoundRules {
+  /** Whether the model was offered tools of ours; where not, nothing has to wait. */
+  readonly offersTools: boolean;
+  readonly isOwned: (name: string) => boolean;
+  /** A call id for calls that came without one. */
+  readonly newCallId: () => string;
+  readonly limits: Pick<Limits, 'outputBytes' | 'argumentBytes'>;
+}
+
+/** The model call so far. */
+export interface Round {
+  readonly completion: Completion;
+  readonly rules: RoundRules;
+  readonly decoder: ChatDecoder;
+  readonly memo: ChunkMemo;
+  readonly calls: ChatCall[];
+  readonly callNumbers: Map<number, ChatCall>;
+  held: Held[];
+  /** Whether a call has begun of which it is not known whose it is. */
+  undecided: boolean;
+  /** Whether chunks are written anew, because the model server's own hold calls that are not the client's. */
+  rewriting: boolean;
+  /** The text of its answer. */
+  readonly said: GrownText;
+  reasoning: string;
+  /** Whether the reasoning came as `reasoning_content`, so that the model server knows that field. */
+  reasoningContent: boolean;
+  usage: Fields | undefined;
+  finishReason: string | undefined;
+  /** Whether the model was stopped before it had said all, so that its calls may lack something. */
+  cutOff: boolean;
+  done: boolean;
+  /** The whole answer, where it was not streamed. */
+  whole: Fields | undefined;
+}
+
+/** Before the model said anything. */
+export function newRound(completion: Completion, rules: RoundRules): Round {
+  return {
+    completion,
+    rules,
+    decoder: chatDecoder({ think: false }),
+    memo: chunkMemo(),
+    calls: [],
+    callNumbers: new Map(),
+    held: [],
+    undecided: false,
+    rewriting: false,
+    said: { text: '', tail: '' },
+    reasoning: '',
+    reasoningContent: false,
+    usage: undefined,
+    finishReason: undefined,
+    cutOff: false,
+    done: false,
+    whole: undefined,
+  };
+}
+
+/** Takes the data of one event; answers what may go to the client now. */
+export function takeData(round: Round, data: string): string {
+  const said = passesUnread(round) ? round.memo.read(data) : undefined;
+  if (said) return passUnread(round, data, said);
+  if (data === '') return '';
+  if (!isDone(data)) return takeChunk(round, data);
+  round.done = true;
+  return '';
+}
+
+function passUnread(round: Round, data: string, said: Said): string {
+  const events: ModelEvent[] = [];
+  round.decoder.takeSaid(said, events);
+  note(round, {}, events);
+  return eventOf(data);
+}
+
+function takeChunk(round: Round, data: string): string {
+  const chunk = parse(data);
+  const events: ModelEvent[] = [];
+  round.decoder.take(chunk, events);
+  round.memo.learn(data, chunk);
+  begin(round.completion, chunk);
+  note(round, chunk, events);
+  return release(round, { data, chunk, events });
+}
+
+/** Whether a chunk that says one thing alone goes to the client as it is: no call waits for its owner, and the ids are the client's. */
+function passesUnread({ rewriting, held, completion }: Round): boolean {
+  return !rewriting && held.length === 0 && !completion.continued;
+}
+
+/** Takes a whole answer, which a client that wants a stream is told of in chunks of ours. */
+export function takeWhole(round: Round, text: string): string {
+  round.whole = parse(text);
+  round.rewriting = true;
+  round.done = true;
+  return takeData(round, text);
+}
+
+/** The model has said all; throws where it was cut off. */
+export function endRound(round: Round): string {
+  const events: ModelEvent[] = [];
+  round.decoder.end(events, round.done);
+  note(round, {}, events);
+  const empty = emptyArguments(round);
+  note(round, {}, empty);
+  return round.rewriting ? rewritten(round, { data: '', chunk: {}, events: [...events, ...empty] }) : flush(round);
+}
+
+/** A call without arguments has none: `{}`, which every reader of JSON can take. */
+function emptyArguments({ callNumbers }: Round): readonly ModelEvent[] {
+  const empty = [...callNumbers].filter(([, call]) => call.arguments.trim() === '');
+  return empty.map(([call]) => ({ type: 'tool-call-delta', call, arguments: '{}' }));
+}
+
+function parse(data: string): Fields {
+  try {
+    const chunk: unknown = JSON.parse(data);
+    if (isRecord(chunk)) return chunk;
+  } catch {
+    // Said below, for what is no JSON and for what is no object.
+  }
+  throw new ApiError('upstream_error', 'The model server sent something that is not a JSON object.');
+}
+
+function release(round: Round, latest: Held): string {
+  if (round.rewriting) return rewritten(round, latest);
+  // Every call is the client's, and nothing will ever have to be told of it in chunks of ours.
+  if (!round.rules.offersTools) return passedFrame(round.completion, latest.data, latest.chunk);
+  round.held.push(latest);
+  round.undecided = isUndecided(round.undecided, latest);
+  return round.undecided ? '' : flush(round);
+}
+
+/** Only the last call can be: the decoder tells a call on when anything else comes. */
+function isUndecided(before: boolean, { chunk, events }: Held): boolean {
+  const pieces = callPieces(chunk);
+  const last = pieces.findLast((piece) => mayBeginCall(piece) || piece.function?.arguments || piece.custom);
+  if (last) return mayBeginCall(last);
+  return before && !events.some(({ type }) => type !== 'usage');
+}
+
+/** Everything held, as the model server wrote it. */
+function flush(round: Round): string {
+  const { held, completion } = round;
+  round.held = [];
+  // The client keeps the model server's own numbering for as long as its chunks are passed on.
+  const untold = round.calls.filter((call) => !completion.clientCalls.has(call));
+  for (const call of untold) noteTold(completion, call, numberIn(held, call));
+  return held.map(({ data, chunk }) => passedFrame(completion, data, chunk)).join('');
+}
+
+/** The number that the chunks give the call. */
+function numberIn(held: readonly Held[], { id, name }: ChatCall): unknown {
+  const pieces = held.flatMap(({ chunk }) => callPieces(chunk));
+  return pieces.find((piece) => piece.id === id || (!piece.id && piece.function?.name === name))?.index;
+}
+
+/** Everything held and the latest, told anew. */
+function rewritten(round: Round, latest: Held): string {
+  const pending = [...round.held, latest];
+  round.held = [];
+  return pending
+    .flatMap(({ events }) => events)
+    .map((event) => told(round, event))
+    .join('');
+}
+
+function told(round: Round, event: ModelEvent): string {
+  const call = event.type === 'tool-call-delta' ? round.callNumbers.get(event.call) : undefined;
+  return toldFrame(round.completion, event, call);
+}

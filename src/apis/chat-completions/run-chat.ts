@@ -1,0 +1,160 @@
+/** Runs a chat completion: the model, our tools, and the model again, until something is for the client. */
+
+import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
+import { wholeText } from '../../protocol/grown-text.ts';
+import { mapped, only } from '../../streams/pull-stream.ts';
+import { DONE_FRAME } from '../../streams/sse-frames.ts';
+import { type RoundLimits, type ToolRounds, toolRounds } from '../../tools/rounds.ts';
+import type { CallOutcome } from '../../tools/run-call.ts';
+import { type ChatCall, type Completion, closingFrames } from './completion.ts';
+import type { ChatRound } from './kept-results.ts';
+import { type AnsweredChatCall, calledIn, callMessage, nextBody, roundMessages } from './next-body.ts';
+import { endRound, newRound, type Round, type RoundRules, takeData, takeWhole } from './round.ts';
+import type { ChatBody } from './schema.ts';
+import { addUsage } from './usage.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Everything one completion needs. */
+export interface ChatTurn extends RoundRules {
+  /** The client's body with the server's tools in it. */
+  readonly body: ChatBody;
+  readonly completion: Completion;
+  readonly chat: (body: ChatBody, call: UpstreamCall) => AsyncIterable<ChatBatch>;
+  readonly call: UpstreamCall;
+  readonly limits: RoundLimits & RoundRules['limits'];
+  /** Runs one call; rejects only when the turn is aborted. */
+  readonly runCall: (call: ChatCall) => Promise<CallOutcome>;
+  /** Keeps what the client cannot bring along, for the request in which it answers its own calls. */
+  readonly keepResults: (round: ChatRound) => Promise<void>;
+}
+
+/** The frames of a stream, as sources to be read one after another. They throw what the upstream throws. */
+export async function* chatSources(turn: ChatTurn): AsyncGenerator<AsyncIterable<string>, void> {
+  const rounds = toolRounds(turn.limits, turn.runCall);
+  for (let body: ChatBody | undefined = turn.body; body; ) {
+    const round = newRound(turn.completion, turn);
+    yield roundFrames(turn, body, round);
+    const after: AfterRound = await afterRound(turn, body, round, rounds);
+    if (after.finishReason) yield only(closingFrames(turn.completion, after.finishReason));
+    body = after.body;
+  }
+  yield only(DONE_FRAME);
+}
+
+/** What one round says to the client. An empty piece opens its stream; more of them would only hold beats back. */
+function roundFrames(turn: ChatTurn, body: ChatBody, round: Round): AsyncIterable<string> {
+  let opens = body === turn.body;
+  let failure: unknown;
+  return mapped(turn.chat(body, turn.call), {
+    map(batch) {
+      const taken = takeBatch(round, batch);
+      const isSaid = taken.frames !== '' || (opens && !taken.failure);
+      failure = taken.failure;
+      opens = false;
+      return isSaid ? taken.frames : undefined;
+    },
+    goesOn() {
+      if (failure) throw failure;
+      return true;
+    },
+    end: () => endRound(round) || undefined,
+  });
+}
+
+/** What came before a failure in the same batch still counts. */
+function takeBatch(round: Round, { whole, data }: ChatBatch): { readonly frames: string; readonly failure?: unknown } {
+  let frames = '';
+  try {
+    for (const each of data) frames += whole ? takeWhole(round, each) : takeData(round, each);
+    return { frames };
+  } catch (failure) {
+    return { frames, failure };
+  }
+}
+
+/** The whole completion as JSON text: the model server's own where no tool of ours was called. */
+export async function chatAnswer(turn: ChatTurn): Promise<string> {
+  const rounds = toolRounds(turn.limits, turn.runCall);
+  for (let body: ChatBody | undefined = turn.body; ; ) {
+    const round: Round = newRound(turn.completion, turn);
+    let text = '';
+    for await (const batch of turn.chat(body, turn.call)) {
+      const { failure } = takeBatch(round, batch);
+      if (failure) throw failure;
+      if (batch.whole) text = batch.data.join('');
+    }
+    endRound(round);
+    const after: AfterRound = await afterRound(turn, body, round, rounds);
+    if (!after.body) return untouched(turn, body, round, text) ?? JSON.stringify(wholeCompletion(turn, round, after));
+    body = after.body;
+  }
+}
+
+/** What follows a round: another model call, or the end, with the finish reason where the client was not told of one. */
+interface AfterRound {
+  readonly body: ChatBody | undefined;
+  readonly finishReason: string | undefined;
+}
+
+async function afterRound(
+  turn: ChatTurn,
+  body: ChatBody,
+  round: Round,
+  rounds: ToolRounds<ChatCall>,
+): Promise<AfterRound> {
+  const { completion } = turn;
+  completion.text += wholeText(round.said);
+  if (round.usage) completion.usage = addUsage(completion.usage, round.usage);
+  const owned = round.calls.filter((call) => call.owned && !round.cutOff);
+  const clients = round.calls.filter((call) => !call.owned);
+  const answered: AnsweredChatCall[] = [];
+  for await (const { call, outcome } of rounds.run(owned)) answered.push({ call, output: outcome.output });
+  // The Chat wire's only word for an answer that was cut off.
+  if (rounds.stopped()) return over('length');
+  if (clients.length > 0) await keepRound(turn, body, round, answered);
+  if (owned.length === 0) return over(round.rewriting ? (round.finishReason ?? 'stop') : undefined);
+  if (clients.length > 0) return over('tool_calls');
+  completion.continued = true;
+  const messages = roundMessages(round, answered, completion.legacy);
+  return { body: nextBody(body, messages, rounds.circling()), finishReason: undefined };
+}
+
+/** What the rounds before said must come back too: the client has seen nothing of our calls and results in them. */
+async function keepRound(
+  turn: ChatTurn,
+  body: ChatBody,
+  { calls, said }: Round,
+  answered: readonly AnsweredChatCall[],
+): Promise<void> {
+  const before = body.messages.slice(turn.body.messages.length);
+  // A legacy call has no id under which anything could be found again.
+  if (turn.completion.legacy || (before.length === 0 && answered.length === 0)) return;
+  await turn.keepResults({ before, text: wholeText(said), clients: calls.filter(({ owned }) => !owned), answered });
+}
+
+function over(finishReason: string | undefined): AfterRound {
+  return { body: undefined, finishReason };
+}
+
+/** The model server's own bytes, where there was one round and none of it ours. */
+function untouched(turn: ChatTurn, body: ChatBody, round: Round, text: string): string | undefined {
+  return body === turn.body && text !== '' && round.calls.every(({ owned }) => !owned) ? text : undefined;
+}
+
+function wholeCompletion({ completion }: ChatTurn, round: Round, { finishReason }: AfterRound): Fields {
+  const { head, usage, text } = completion;
+  const base = round.whole ?? { object: 'chat.completion' };
+  const [first = {}] = Array.isArray(base.choices) ? base.choices : [];
+  const { tool_calls: _, function_call: __, ...said } = first.message ?? { role: 'assistant' };
+  const calls = round.calls.filter(({ owned }) => !owned);
+  const message = { ...said, content: text === '' ? null : text, ...wireCalls(calls, completion.legacy) };
+  const choice = { ...first, index: 0, message, finish_reason: finishReason ?? round.finishReason ?? 'stop' };
+  return { ...base, ...head, choices: [choice], ...(usage ? { usage } : {}) };
+}
+
+function wireCalls(calls: readonly ChatCall[], legacy: boolean): Fields {
+  const [first] = calls;
+  if (!first) return {};
+  return legacy ? { function_call: calledIn(first) } : { tool_calls: calls.map(callMessage) };
+}

@@ -1,0 +1,93 @@
+/** `POST /responses/compact`: a conversation in, and out a shorter one to go on with. */
+
+import { type Summarised, summaryOf } from '../../compaction/summarise.ts';
+import { isUsers, pendingFrom } from '../../compaction/window.ts';
+import type { Activity } from '../../ports/activity.ts';
+import type { Call } from '../../ports/api-request.ts';
+import { passedHeaders } from '../../ports/endpoint.ts';
+import { type RequestInfo, tell } from '../../ports/hooks.ts';
+import { noteOf } from '../../ports/prepare.ts';
+import { outputItemId, responseId } from '../../protocol/ids.ts';
+import type { Item } from '../../protocol/items.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { jsonReply, type Reply } from '../../protocol/reply.ts';
+import type { CoreSettings } from '../../server/options.ts';
+import { beginTurn } from '../../turn/lifetime.ts';
+import { inputItems, modelRequest, planTools } from './parse.ts';
+import { type PreparedConversation, prepareConversation } from './prepare-conversation.ts';
+import { validateCreate } from './validate.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What of a body is looked at; the settings of an answer have no place here. */
+const FIELDS = ['model', 'input', 'previous_response_id', 'instructions', 'prompt_cache_key', 'service_tier'];
+
+/** Answers one request: one call of the model, whose answer is waited for. Throws `ApiError`. */
+export async function compactConversation(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
+  const { signal, leave } = beginTurn(call, settings.limits.durationMs, turns);
+  try {
+    return jsonReply(await compaction({ ...call, body: askedIn(call.body), signal }, settings));
+  } finally {
+    leave();
+  }
+}
+
+function askedIn(body: unknown): unknown {
+  return isRecord(body) ? Object.fromEntries(FIELDS.map((field) => [field, body[field]])) : body;
+}
+
+async function compaction(call: Call, settings: CoreSettings): Promise<Fields> {
+  const prepared = await prepareConversation(call, validateCreate(call.body), settings);
+  const createdAt = Date.now();
+  const info = infoOf(call, prepared);
+  tell(settings.hooks, 'onRequest', info);
+  const retained = retainedIn(prepared);
+  const done = await summary(prepared, retained.length, call, settings);
+  tell(settings.hooks, 'onResponse', {
+    ...info,
+    status: 'completed',
+    usage: done.usage,
+    durationMs: Date.now() - createdAt,
+  });
+  const id = outputItemId('cmp', prepared.seed, retained.length);
+  return {
+    id: info.responseId,
+    object: 'response.compaction',
+    created_at: Math.floor(createdAt / 1000),
+    output: [...retained, { id, type: 'compaction', encrypted_content: done.encrypted }],
+    usage: done.usage,
+  };
+}
+
+function infoOf({ requestId, scope }: Call, { seed, body }: PreparedConversation): RequestInfo {
+  return { requestId, responseId: responseId(seed), scope, model: body.model, stream: false, background: false };
+}
+
+function summary(
+  { body, window }: PreparedConversation,
+  retained: number,
+  call: Call,
+  settings: CoreSettings,
+): Promise<Summarised> {
+  const note = noteOf(call, settings);
+  const asking = { signal: call.signal, headers: passedHeaders(call), limits: settings.limits, note };
+  const request = modelRequest(body, [], planTools({ tools: [], choice: undefined }, new Map(), note));
+  return summaryOf({ request, items: window.items, retained, scope: call.scope, call: asking }, settings);
+}
+
+/** What the user said, as it was said: the summary is the model's, and may have missed something. */
+function retainedIn({ window: { items, summary: earlier }, seed }: PreparedConversation): readonly Item[] {
+  const said = items.slice(0, pendingFrom(items)).filter((item) => isUsers(item) && item !== earlier);
+  return inputItems(said, seed).map(withDetails);
+}
+
+/** Open Responses wants the detail of each image to be named; `auto` is what its absence means. */
+function withDetails(message: Item): Item {
+  const { content } = message;
+  if (!Array.isArray(content) || !content.some(isPlainImage)) return message;
+  return { ...message, content: content.map((part) => (isPlainImage(part) ? { ...part, detail: 'auto' } : part)) };
+}
+
+function isPlainImage(part: unknown): part is Fields {
+  return isRecord(part) && part.type === 'input_image' && (part.detail === undefined || part.detail === null);
+}

@@ -1,0 +1,99 @@
+/** The endpoints of the Responses API as functions from a call to a reply, for any framework. */
+
+import { dropPending } from '../../approvals/pending-call.ts';
+import { cancel, createInBackground, replay, settled, wantsBackground } from '../../background/endpoints.ts';
+import { newRuns } from '../../background/runs.ts';
+import { DIALECTS } from '../../dialects/dialects.ts';
+import { type Activity, activity } from '../../ports/activity.ts';
+import type { Call } from '../../ports/api-request.ts';
+import { answered, type Endpoint, modelsEndpoint } from '../../ports/endpoint.ts';
+import type { Route } from '../../ports/routes.ts';
+import { fromStore, type StoredResponse } from '../../ports/store.ts';
+import { queryShower } from '../../protocol/code-outputs.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { isResponseId } from '../../protocol/ids.ts';
+import { page } from '../../protocol/list.ts';
+import { jsonReply } from '../../protocol/reply.ts';
+import { type CoreSettings, settingsFor } from '../../server/options.ts';
+import { wholeResource } from '../../turn/keep.ts';
+import { conversationRoutes } from '../conversations/endpoints.ts';
+import { compactConversation } from './compact.ts';
+import { createResponse } from './create.ts';
+import { countInputTokens } from './input-tokens.ts';
+
+/** Every route, and what shuts them down. */
+export interface ApiRoutes {
+  readonly routes: readonly Route[];
+  readonly drain: Activity['drain'];
+}
+
+/** The routes over these settings. */
+export function responsesRoutes(settings: CoreSettings): ApiRoutes {
+  const { store, limits } = settings;
+  const turns = activity(limits.concurrentTurns);
+  const runs = newRuns();
+
+  async function stored(call: Call): Promise<StoredResponse> {
+    const id = responseIdIn(call);
+    const response = await fromStore(() => store.get({ scope: call.scope, id }));
+    if (!response) throw notFound(id);
+    return settled(response, limits.durationMs);
+  }
+
+  async function remove(call: Call) {
+    const { scope } = call;
+    const id = responseIdIn(call);
+    const known = await fromStore(() => store.get({ scope, id }));
+    const run = runs.find({ scope, id });
+    await run?.stop();
+    if (run) runs.forget(run);
+    if (!(await fromStore(() => store.delete({ scope, id })))) throw notFound(id);
+    await dropPending(store, scope, known?.output ?? []);
+    return jsonReply({ id, object: 'response', deleted: true });
+  }
+
+  async function retrieve(call: Call) {
+    const response = await stored(call);
+    if (call.query.stream === 'true') return replay(call, response, runs.find(response));
+    return shown(call, response);
+  }
+
+  async function cancelled(call: Call) {
+    const response = await stored(call);
+    return shown(call, await cancel(response, runs.find(response), store));
+  }
+
+  async function create(call: Call) {
+    const own = settingsFor(settings, call);
+    return wantsBackground(call) ? createInBackground(call, own, turns, runs) : createResponse(call, own, turns);
+  }
+  const on = (endpoint: Endpoint) => answered(endpoint, settings);
+  const inputItems = on(async (call) => jsonReply(page((await stored(call)).input, call.query)));
+  const routes: readonly Route[] = [
+    { method: 'POST', path: '/responses', endpoint: on(create) },
+    { method: 'POST', path: '/responses/compact', endpoint: on((call) => compactConversation(call, settings, turns)) },
+    { method: 'POST', path: '/responses/input_tokens', endpoint: on((call) => countInputTokens(call, settings)) },
+    { method: 'GET', path: '/responses/:id', endpoint: on(retrieve) },
+    { method: 'DELETE', path: '/responses/:id', endpoint: on(remove) },
+    { method: 'GET', path: '/responses/:id/input_items', endpoint: inputItems },
+    { method: 'POST', path: '/responses/:id/cancel', endpoint: on(cancelled) },
+    ...conversationRoutes(settings),
+    ...Object.values(DIALECTS).flatMap((dialect) => dialect.routes?.(settings, turns) ?? []),
+    { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
+  ];
+  return { routes, drain: turns.drain };
+}
+
+function responseIdIn({ params }: Call): string {
+  const id = String(params.id);
+  if (!isResponseId(id)) throw notFound(id);
+  return id;
+}
+
+function notFound(id: string): ApiError {
+  return new ApiError('response_not_found', `Response with id '${id}' not found.`, { param: 'response_id' });
+}
+
+function shown({ query }: Call, response: StoredResponse) {
+  return jsonReply(wholeResource({ ...response, output: response.output.map(queryShower(query)) }));
+}

@@ -1,0 +1,179 @@
+/** Everything that happens to a request before the model is asked: check, prepare, and settle how the turn runs. */
+import { keepPending } from '../../approvals/pending-call.ts';
+import { tellApproval } from '../../approvals/tell-approval.ts';
+import { useAnswers } from '../../approvals/use-answers.ts';
+import { type CompactionWish, turnCompaction } from '../../compaction/turn-compaction.ts';
+import type { Call } from '../../ports/api-request.ts';
+import { passedHeaders } from '../../ports/endpoint.ts';
+import type { RequestInfo } from '../../ports/hooks.ts';
+import { heartbeatOf, noteOf } from '../../ports/prepare.ts';
+import type { StoredResponse } from '../../ports/store.ts';
+import type { LoadedHistory } from '../../ports/turn-context.ts';
+import { itemShower, type ShowItem } from '../../protocol/code-outputs.ts';
+import { responseId } from '../../protocol/ids.ts';
+import type { Item, OutputItem } from '../../protocol/items.ts';
+import type { CoreSettings } from '../../server/options.ts';
+import { toolRunner } from '../../tools/tool-runner.ts';
+import { findOffered, newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
+import { workspaceOf } from '../../tools/workspace.ts';
+import { extend, keepTurn } from '../../turn/keep.ts';
+import type { Lifetime } from '../../turn/lifetime.ts';
+import { observer } from '../../turn/observe.ts';
+import type { Turn } from '../../turn/run-turn.ts';
+import type { TurnPlan } from '../../turn/state.ts';
+import { type PreparedRequest, prepareRequest } from './prepare-request.ts';
+import { endedResource, startedResource } from './resource.ts';
+import { validateCreate } from './validate.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A request that is ready to run. */
+export interface PreparedTurn {
+  readonly info: RequestInfo;
+  /** The resource as in `response.created`. */
+  readonly started: Fields;
+  /** What the client is shown of an item. */
+  readonly show: ShowItem;
+  readonly turn: Turn;
+  /** The turn as it is kept, but for how it ends. */
+  readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
+}
+
+const NO_LISTS: Turn['lists'] = new Map();
+const now = () => Math.floor(Date.now() / 1000);
+
+/** Throws `ApiError` for what is wrong with the request; `life` ends the turn. */
+export async function prepareTurn(
+  given: Call,
+  settings: CoreSettings,
+  { signal, leave }: Lifetime,
+): Promise<PreparedTurn> {
+  const { limits, upstream } = settings;
+  const heartbeat = heartbeatOf(given, settings);
+  const { scope, requestId } = given;
+  const note = noteOf(given, settings);
+  const checked = validateCreate(given.body);
+  const prepared = await prepareRequest({ ...given, signal }, checked, settings);
+  const { call, body, history, seed, input, conversation, offer, brought, tools, request, answers } = prepared;
+  const { previous } = history;
+  const id = responseId(seed);
+  const createdAt = Date.now();
+  const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
+  const workspace = await workspaceOf({ offer, tools: brought, conversation, seed, scope }, settings.store);
+  const continued = previous ? { previousId: previous.id } : {};
+  const asking = { signal, headers: passedHeaders(call), limits, note };
+
+  const stored = { scope, id, ...continued, createdAt, input };
+  const background = body.background === true;
+  const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true, background };
+  const turn: Turn = {
+    plan: planOf(prepared, workspace?.container, settings),
+    // Strict Open Responses knows no item for them.
+    lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(offer, conversation) : NO_LISTS,
+    named: serversNamed(offer),
+    approved: answers.approved,
+    takeRequest: handedOver(request),
+    upstream,
+    call: asking,
+    compaction: turnCompaction(
+      wishOf(prepared),
+      { request, items: prepared.window.items, scope, call: asking, note },
+      settings,
+    ),
+    limits: { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) },
+    runCall: toolRunner({ offer, workspace }, call, settings, signal),
+    beatMs: body.stream ? heartbeat.intervalMs : undefined,
+    beatComments: heartbeat.style === 'comment',
+    now,
+    told: observer(info, settings.hooks),
+    leave,
+    keep: keeper(stored, prepared, started, settings),
+    startsAtOnce: background,
+  };
+  // The last thing that may be refused: an answer counts once.
+  await useAnswers(answers, prepared, settings);
+  return { info, started, show: itemShower(body.include), turn, stored };
+}
+
+/** Where a client wants compaction and names no threshold: below the context of most models. */
+const DEFAULT_THRESHOLD = 100_000;
+
+function wishOf({ body, input }: PreparedRequest): CompactionWish {
+  const thresholds = body.context_management?.map((entry) => entry.compact_threshold ?? DEFAULT_THRESHOLD) ?? [];
+  const [threshold] = thresholds.toSorted((one, other) => one - other);
+  return { triggered: input.at(-1)?.type === 'compaction_trigger', threshold };
+}
+
+/** Answers the value once, and holds it no longer. */
+function handedOver<Value>(value: Value): () => Value {
+  let held: Value | undefined = value;
+  return () => {
+    const taken = held;
+    held = undefined;
+    // The cast: it is asked for once.
+    return taken as Value;
+  };
+}
+
+/** Keeps what the turn leaves behind. Until then it holds nothing of a history, which may go while the model answers. */
+function keeper(
+  turn: Omit<StoredResponse, 'output' | 'resource'>,
+  prepared: PreparedRequest,
+  started: Fields,
+  settings: CoreSettings,
+): Turn['keep'] {
+  const { scope, input } = turn;
+  const { requestId } = prepared.call;
+  const conversation = conversationOf(prepared.history);
+  const gated = prepared.gates.size > 0 ? prepared : undefined;
+  const isKept = prepared.body.store !== false || settings.keepsUnstored;
+  return async (end) => {
+    // First what may be refused: a response that the client is told failed must not be found.
+    if (conversation) {
+      const { id, known } = conversation;
+      const said = [...input, ...end.output].filter((item) => !known.has(item.id));
+      await extend(settings, { scope, id }, said, requestId);
+    }
+    if (gated) await keepPendingCalls(end.output, gated, settings);
+    if (isKept) await keepTurn(turn, endedResource(started, end), settings, requestId);
+  };
+}
+
+/** The conversation that the turn belongs to, and the ids of what stands in it already: that was only referred to. */
+function conversationOf({ conversation: id, loaded }: LoadedHistory) {
+  if (!id) return undefined;
+  return { id, known: new Set((loaded as readonly Item[]).map((item): unknown => item.id)) };
+}
+
+/** Also where the client wants nothing stored: what it approves later is bound to these. */
+async function keepPendingCalls(
+  output: readonly OutputItem[],
+  prepared: PreparedRequest,
+  settings: CoreSettings,
+): Promise<void> {
+  for (const request of output) {
+    if (request.type !== 'mcp_approval_request') continue;
+    const [, offered] = findOffered(prepared.offer, request.server_label, request.name) ?? [];
+    await keepPending(settings, prepared.call, { request, url: offered?.url ?? null });
+    tellApproval({ id: request.id, request }, 'requested', prepared, settings);
+  }
+}
+
+function planOf(
+  { seed, tools: { allowed, forms }, offer, gates, body }: PreparedRequest,
+  container: string | undefined,
+  settings: CoreSettings,
+): TurnPlan {
+  const { reasoning, mcpItems, queuedEvent, limits } = settings;
+  return {
+    seed,
+    reasoning: reasoning === 'summary' ? 'summary_text' : 'reasoning_text',
+    ...(allowed ? { allowedTools: allowed } : {}),
+    owners: ownersOf(offer, { gates, container }),
+    forms,
+    ownedAs: mcpItems,
+    queuedEvent: queuedEvent || body.background === true,
+    outputBytes: limits.outputBytes,
+    argumentBytes: limits.argumentBytes,
+  };
+}

@@ -1,0 +1,58 @@
+/** Reads the turn out of somebody else's answer in the Responses API. */
+
+import { ownInput } from '../../history/own-input.ts';
+import type { AnswerReader } from '../../ports/answer-reader.ts';
+import type { Call } from '../../ports/api-request.ts';
+import type { StoredResponse } from '../../ports/store.ts';
+import { randomSeed } from '../../protocol/ids.ts';
+import type { Item } from '../../protocol/items.ts';
+import { jsonIn } from '../../protocol/json-text.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { inputItems } from './parse.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What another server calls its output are items. */
+type Answer = Fields & { readonly id: string; readonly output: readonly Item[] };
+
+/** The events with which a turn ends that can be continued, and the states of such a response. */
+const LAST_EVENT = /"response\.(completed|incomplete)"/;
+const KEPT: ReadonlySet<unknown> = new Set(['completed', 'incomplete']);
+
+/** Reads an answer to the call. */
+export function responseReader(call: Call): AnswerReader {
+  let response: unknown;
+  return {
+    event(data) {
+      const event = LAST_EVENT.test(data) ? jsonIn(data) : undefined;
+      if (!isRecord(event) || !/^response\.(completed|incomplete)$/.test(String(event.type))) return false;
+      response = event.response;
+      return true;
+    },
+    whole(text) {
+      response = jsonIn(text);
+    },
+    turn: () => (isKept(response) ? storedTurn(response, call) : undefined),
+  };
+}
+
+function isKept(response: unknown): response is Answer {
+  if (!isRecord(response) || typeof response.id !== 'string' || !Array.isArray(response.output)) return false;
+  return KEPT.has(response.status ?? 'completed');
+}
+
+function storedTurn({ output, ...resource }: Answer, call: Call): StoredResponse {
+  const { body, context, scope } = call;
+  // The cast: only a body of this API is recorded.
+  const { input, previous_response_id: asked } = body as Fields;
+  const previousId = context?.history?.previous?.id ?? asked;
+  return {
+    scope,
+    id: resource.id,
+    ...(typeof previousId === 'string' ? { previousId } : {}),
+    createdAt: Date.now(),
+    input: inputItems(ownInput(input, context?.history), randomSeed()),
+    output,
+    resource,
+  };
+}

@@ -1,0 +1,144 @@
+/** Repairs the input of a Responses request: each call has a name, arguments that are JSON, and one output behind it. */
+
+import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../history/repair.ts';
+import { isCall, isCallOutput } from '../../protocol/pair-calls.ts';
+import { isRecord } from '../../protocol/record.ts';
+
+type Fields = Readonly<Record<string, unknown> & { type: string }>;
+
+/** An item, its place in the client's list, and for a call the output once it is found. */
+interface Entry {
+  readonly item: Fields;
+  readonly index: number;
+  output?: Entry;
+}
+
+/** The items as model servers take them, and what had to be done. */
+export function repairInput(items: readonly unknown[]): Repaired<unknown> {
+  const { repairs: all, found } = repairLog('input');
+  const entries = items.flatMap((item, index) => wholeEntry(item, index, found));
+  const placed = answered(entries, found);
+  const repairs = all();
+  const list = repairs.length === 0 ? items : placed.map(({ item }) => item);
+  return { list, places: placed.map(({ index }) => index), repairs };
+}
+
+function wholeEntry(item: unknown, index: number, found: Found): readonly Entry[] {
+  if (!isRecord(item)) {
+    found('not_a_message', index, 'it must be an object.');
+    return [];
+  }
+  // The cast: messages may come without a type.
+  const typed = item as Fields;
+  return isCall(typed) ? wholeCall(typed, index, found) : [{ item: typed, index }];
+}
+
+function wholeCall(item: Fields, index: number, found: Found): readonly Entry[] {
+  const { name, arguments: text } = item;
+  if (typeof name !== 'string' || name === '') {
+    found('empty_name', index, 'a call must name its function.');
+    return [];
+  }
+  const isKnown = isId(item.call_id);
+  if (!isKnown) found('missing_id', index, `the call of '${name}' has no call_id.`);
+  const identified = isKnown ? item : { ...item, call_id: `call_${index}` };
+  if (item.type !== 'function_call') return [{ item: identified, index }];
+  const bad = () => found('bad_arguments', index, `the arguments of '${name}' are not a JSON object.`);
+  const whole = argumentText(text, bad);
+  return [{ item: whole === text ? identified : { ...identified, arguments: whole }, index }];
+}
+
+function isId(id: unknown): boolean {
+  return typeof id === 'string' && id !== '';
+}
+
+function answered(entries: readonly Entry[], found: Found): readonly Entry[] {
+  const calls = openCalls(entries.filter(({ item }) => isCall(item)));
+  const placed: Entry[] = [];
+  for (const entry of entries) {
+    if (isCall(entry.item)) calls.reach(entry);
+    if (!isCallOutput(entry.item) || mayStay(entry, calls, found)) placed.push(entry);
+  }
+  return inOrder(placed, found);
+}
+
+/** The calls without an output. A conversation may be long: no output costs more to place than another. */
+interface OpenCalls {
+  /** Says that the walk along the list has come to this call. */
+  reach(call: Entry): void;
+  /** The newest call before the walk's place, since ids come back in later turns; else the first one after it. */
+  take(id: unknown): Entry | undefined;
+  isKnown(id: unknown): boolean;
+}
+
+function openCalls(calls: readonly Entry[]): OpenCalls {
+  const before = new Map<unknown, Entry[]>();
+  const after = new Map<unknown, Entry[]>();
+  for (const call of calls.toReversed()) push(after, call);
+  return {
+    reach(call) {
+      if (call.output) return;
+      after.get(call.item.call_id)?.pop();
+      push(before, call);
+    },
+    take: (id) => before.get(id)?.pop() ?? after.get(id)?.pop(),
+    isKnown: (id) => after.has(id),
+  };
+}
+
+function push(calls: Map<unknown, Entry[]>, call: Entry): void {
+  const { call_id: id } = call.item;
+  const known = calls.get(id);
+  if (known) known.push(call);
+  else calls.set(id, [call]);
+}
+
+/** Whether the output stays where it is; one that stands before its call is moved behind it. */
+function mayStay(output: Entry, calls: OpenCalls, found: Found): boolean {
+  const { item, index } = output;
+  const { call_id: id, name } = item;
+  const call = calls.take(id);
+  if (call) {
+    call.output = output;
+    if (isBefore(output, call)) found('misplaced_output', index, `it must stand behind the call '${id}'.`);
+    return !isBefore(output, call);
+  }
+  if (calls.isKnown(id)) found('duplicate_output', index, `the call '${id}' has its output already.`);
+  // An output that names its tool brings its call along.
+  else if (typeof name === 'string') return true;
+  else found('orphan_output', index, `there is no call with the call_id '${id}'.`);
+  return false;
+}
+
+function isBefore(output: Entry, call: Entry): boolean {
+  return output.index < call.index;
+}
+
+/** What a call still needs comes behind it and its neighbours, so that parallel calls stay together. */
+function inOrder(entries: readonly Entry[], found: Found): readonly Entry[] {
+  const list: Entry[] = [];
+  let owed: Entry[] = [];
+  for (const entry of entries) {
+    // An output behind a call that was cut off could be taken for that one's.
+    if (!isCall(entry.item) || isCutOff(entry)) {
+      for (const output of owed) list.push(output);
+      owed = [];
+    }
+    list.push(entry);
+    if (isCall(entry.item)) owed.push(...owedTo(entry, found));
+  }
+  return [...list, ...owed];
+}
+
+function isCutOff({ item }: Entry): boolean {
+  return item.status === 'incomplete';
+}
+
+function owedTo(call: Entry, found: Found): readonly Entry[] {
+  const { item, index, output } = call;
+  if (output) return isBefore(output, call) ? [output] : [];
+  // A call that was cut off is left out by whoever writes the conversation for a model.
+  if (isCutOff(call)) return [];
+  found('missing_output', index, `the call '${item.call_id}' of '${item.name}' has no output.`);
+  return [{ item: { type: `${item.type}_output`, call_id: item.call_id, output: NO_OUTPUT }, index: -1 }];
+}

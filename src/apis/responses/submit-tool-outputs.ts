@@ -1,0 +1,142 @@
+/** `POST /responses/{id}/submit_tool_outputs`: goes on with a response whose calls the client has run. */
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import type { Fields } from '../../dialects/dialect.ts';
+import { openCalls } from '../../dialects/tokligence.ts';
+import type { Activity } from '../../ports/activity.ts';
+import type { Call } from '../../ports/api-request.ts';
+import { answered } from '../../ports/endpoint.ts';
+import type { Route } from '../../ports/routes.ts';
+import { fromStore, type StoredResponse } from '../../ports/store.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { isResponseId } from '../../protocol/ids.ts';
+import { invalid } from '../../protocol/invalid.ts';
+import { isRecord } from '../../protocol/record.ts';
+import type { Reply } from '../../protocol/reply.ts';
+import type { CoreSettings } from '../../server/options.ts';
+import { settingsFor } from '../../server/options.ts';
+import { wholeResource } from '../../turn/keep.ts';
+import { createResponse } from './create.ts';
+import { startedResource } from './resource.ts';
+
+const bodySchema = z.looseObject({
+  tool_outputs: z
+    .array(z.looseObject({ tool_call_id: z.string().nullish(), call_id: z.string().nullish(), output: z.unknown() }))
+    .min(1),
+  stream: z.boolean().nullish(),
+});
+
+type Output = z.infer<typeof bodySchema>['tool_outputs'][number];
+
+/** The route; other dialects do not have it. */
+export function submitRoutes(settings: CoreSettings, turns: Activity): readonly Route[] {
+  const submit = async (call: Call): Promise<Reply> => {
+    if (settings.dialectOf(call.request).name !== 'tokligence')
+      throw new ApiError('not_found', 'Invalid URL: this server takes tool outputs as input of the next response.');
+    return createResponse(await continued(call, settings), settingsFor(settings, call), turns);
+  };
+  return [{ method: 'POST', path: '/responses/:id/submit_tool_outputs', endpoint: answered(submit, settings) }];
+}
+
+/** The call as a request for the next response, under the settings of the one that it goes on with. */
+async function continued(call: Call, { store }: CoreSettings): Promise<Call> {
+  const id = String(call.params.id);
+  const { tool_outputs: outputs, stream } = checked(call.body);
+  const stored = isResponseId(id) ? await fromStore(() => store.get({ scope: call.scope, id })) : undefined;
+  if (!stored)
+    throw new ApiError('response_not_found', `Response with id '${id}' not found.`, { param: 'response_id' });
+  const input = outputItems(outputs, openCalls(wholeResource(stored)));
+  return { ...call, body: { ...inherited(stored.resource), ...place(stored), input, stream } };
+}
+
+/** A turn of a conversation goes on there. */
+function place({ id, resource }: StoredResponse): Fields {
+  return isRecord(resource.conversation) ? { conversation: resource.conversation.id } : { previous_response_id: id };
+}
+
+function checked(body: unknown): z.infer<typeof bodySchema> {
+  if (!isRecord(body)) throw new ApiError('invalid_json', 'The request body must be a JSON object.');
+  const result = bodySchema.safeParse(body);
+  if (!result.success) throw invalid(result.error.issues, body);
+  return result.data;
+}
+
+const KEPT = [
+  'model',
+  'instructions',
+  'temperature',
+  'top_p',
+  'presence_penalty',
+  'frequency_penalty',
+  'max_output_tokens',
+  'max_tool_calls',
+  'parallel_tool_calls',
+  'reasoning',
+  'text',
+  'top_logprobs',
+  'truncation',
+  'metadata',
+  'service_tier',
+  'safety_identifier',
+  'prompt_cache_key',
+  'user',
+  'store',
+  'tools',
+] as const;
+
+/** One turn in two requests. */
+function inherited(resource: Fields): Fields {
+  const unsaid = nothingSaid();
+  const said = KEPT.filter((key) => resource[key] !== undefined && !isDeepStrictEqual(resource[key], unsaid[key]));
+  return {
+    ...Object.fromEntries(said.map((key) => [key, resource[key]])),
+    tool_choice: unforced(resource.tool_choice),
+  };
+}
+
+/** What a response says where its request said nothing: that is no setting, and not every model server takes it. */
+function nothingSaid(): Fields {
+  const plan = { forms: new Map(), offered: [], toolChoice: undefined, allowed: undefined };
+  return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto', ...plan } });
+}
+
+/** The call that was asked for is made: forced again, the model would never come to answer. */
+function unforced(choice: unknown): unknown {
+  return isRecord(choice) && choice.type === 'allowed_tools' ? { ...choice, mode: 'auto' } : 'auto';
+}
+
+/** One output for each open call, by its call id or its item's. Throws, naming the ids that do not fit. */
+function outputItems(outputs: readonly Output[], calls: readonly Fields[]): readonly Fields[] {
+  const items = outputs.map((each) => {
+    const id = each.tool_call_id ?? each.call_id;
+    return { id, call: calls.find((open) => open.call_id === id || open.id === id), output: textOf(each.output) };
+  });
+  refuse(
+    'No open tool call with the id',
+    items.filter(({ call }) => !call).map(({ id }) => id),
+  );
+  const answered = items.map(({ call }) => call);
+  const again = items.filter(({ call }, index) => answered.indexOf(call) !== index);
+  refuse(
+    'More than one tool output for function call',
+    again.map(({ id }) => id),
+  );
+  const missing = calls.filter((open) => !answered.includes(open));
+  refuse(
+    'No tool output found for function call',
+    missing.map((open) => open.call_id),
+  );
+  return items.map(({ call, output }) => ({ type: `${call?.type}_output`, call_id: call?.call_id, output }));
+}
+
+/** Parts stay parts, and what is no text is told as JSON. */
+function textOf(output: unknown): unknown {
+  if (typeof output === 'string' || Array.isArray(output)) return output;
+  return output === undefined || output === null ? '' : JSON.stringify(output);
+}
+
+function refuse(why: string, ids: readonly unknown[]): void {
+  if (ids.length === 0) return;
+  const named = ids.map((id) => `'${id}'`).join(', ');
+  throw new ApiError('invalid_value', `${why} ${named}.`, { param: 'tool_outputs' });
+}

@@ -1,0 +1,50 @@
+/** Tells the user's new answers from those that are history. */
+import { modelCallOfItem } from '../protocol/ids.ts';
+import type { Item } from '../protocol/items.ts';
+
+/** The user's answer to one request for approval; validated. */
+export interface Answer extends Item {
+  readonly type: 'mcp_approval_response';
+  readonly approval_request_id: string;
+  readonly approve: boolean;
+}
+
+/**
+ * The answers in the request's own input that no later words of the model follow: clients that send the whole
+ * conversation send the old ones too.
+ */
+export function liveAnswers(input: readonly Item[]): readonly Answer[] {
+  const live: Answer[] = [];
+  const later = new Set<string | undefined>();
+  for (const item of input.toReversed()) {
+    if (isModels(item)) later.add(modelCallOfItem(String(item.id)));
+    else if (isAnswer(item) && isNew(item, later)) live.push(item);
+  }
+  return live.toReversed();
+}
+
+/** The model may have asked for several approvals in one go, and the client may have put each answer behind its request. */
+function isNew({ approval_request_id: request }: Answer, later: ReadonlySet<string | undefined>): boolean {
+  const modelCall = modelCallOfItem(request);
+  return later.size === 0 || (later.size === 1 && modelCall !== undefined && later.has(modelCall));
+}
+
+function isAnswer(item: Item): item is Answer {
+  return item.type === 'mcp_approval_response';
+}
+
+const MODELS: ReadonlySet<string> = new Set([
+  'reasoning',
+  'function_call',
+  'custom_tool_call',
+  'mcp_call',
+  'mcp_list_tools',
+  'mcp_approval_request',
+  'web_search_call',
+  'code_interpreter_call',
+  'compaction',
+]);
+
+function isModels({ type, role }: Item): boolean {
+  return MODELS.has(type) || (type === 'message' && role === 'assistant');
+}

@@ -1,0 +1,60 @@
+/** Calls that wait for the user's approval, kept until they are answered: by them an approval is bound to one call. */
+
+import { fromStore, type ResponseStore } from '../ports/store.ts';
+import { pendingCallId, responseIdOfItem } from '../protocol/ids.ts';
+import type { Item, McpApprovalRequestItem } from '../protocol/items.ts';
+import { type KeepSettings, keep } from '../turn/keep.ts';
+
+/** A call as it will run: the item that asks for it, and where its server is. */
+export interface PendingCall {
+  readonly request: McpApprovalRequestItem;
+  /** The URL of a server that the request named; null for one of the host's own. */
+  readonly url: string | null;
+}
+
+/** The same at rest. */
+interface KeptCall extends Item, PendingCall {
+  readonly type: typeof TYPE;
+}
+
+const TYPE = 'pending_call';
+
+/** Keeps the call, also where the client wants nothing stored. Throws `store_error`, or only tells of it, as the host chose. */
+export async function keepPending(
+  settings: KeepSettings,
+  { scope, requestId }: { readonly scope: string; readonly requestId: string },
+  pending: PendingCall,
+): Promise<void> {
+  const id = pendingCallId(pending.request.id);
+  const kept: KeptCall = { type: TYPE, ...pending };
+  await keep({ scope, id, createdAt: Date.now(), input: [], output: [kept], resource: {} }, settings, requestId);
+}
+
+/** The call that the item asks for; undefined where it is answered, expired, unknown or another scope's. Throws `store_error`. */
+export async function findPending(store: ResponseStore, scope: string, id: string): Promise<PendingCall | undefined> {
+  // Ids that are not ours would be keys of any length.
+  if (!isOwn(id)) return undefined;
+  const stored = await fromStore(() => store.get({ scope, id: pendingCallId(id) }));
+  const [kept] = stored?.output ?? [];
+  return isKept(kept) ? kept : undefined;
+}
+
+/** Takes the call out, so that it can be answered once; whether nobody else has. Throws `store_error`. */
+export async function takePending(store: ResponseStore, scope: string, id: string): Promise<boolean> {
+  return isOwn(id) && fromStore(() => store.delete({ scope, id: pendingCallId(id) }));
+}
+
+/** Takes out the calls that these items ask for: nobody can approve them any more. Throws `store_error`. */
+export async function dropPending(store: ResponseStore, scope: string, items: readonly Item[]): Promise<void> {
+  for (const { type, id } of items) {
+    if (type === 'mcp_approval_request') await takePending(store, scope, String(id));
+  }
+}
+
+function isOwn(id: string): boolean {
+  return responseIdOfItem(id) !== undefined;
+}
+
+function isKept(item: Item | undefined): item is KeptCall {
+  return item?.type === TYPE;
+}

@@ -1,0 +1,109 @@
+/** Reads the user's answers to calls that wait for approval: all are checked before any is used. */
+import { isDeepStrictEqual } from 'node:util';
+import { ApiError, type ErrorCode } from '../protocol/errors.ts';
+import type { ApprovedCall } from '../protocol/events.ts';
+import type { Item } from '../protocol/items.ts';
+import { jsonIn } from '../protocol/json-text.ts';
+import { isRecord } from '../protocol/record.ts';
+import type { CoreSettings } from '../server/options.ts';
+import { findOffered } from '../tools/toolset.ts';
+import { type Answer, liveAnswers } from './live-answers.ts';
+import { findPending, type PendingCall } from './pending-call.ts';
+import { type Approver, type Decided, tellApproval } from './tell-approval.ts';
+
+/** What the user has decided in this request. */
+export interface Answers {
+  readonly approved: readonly (ApprovedCall & Decided)[];
+  readonly denied: readonly Decided[];
+}
+
+/** The request that holds the answers. */
+export interface Asked extends Approver {
+  /** The request's own items. */
+  readonly input: readonly Item[];
+  /** All items, oldest first. */
+  readonly conversation: readonly Item[];
+}
+
+/** What answering takes. */
+export type AnswerSettings = Pick<CoreSettings, 'store' | 'hooks' | 'limits'>;
+
+/**
+ * Finds and checks the new answers; nothing is used up. Throws `approval_not_found` for an approval of a call that does
+ * not wait, `approval_mismatch` where call, server or tool are not those that the user was asked about, `invalid_value`
+ * for two answers to one request, `array_above_max_length` for more of them than calls may run.
+ */
+export async function readAnswers(asked: Asked, settings: AnswerSettings): Promise<Answers> {
+  const live = liveAnswers(asked.input);
+  refuseMany(live, settings.limits.toolCalls);
+  refuseRepeated(live);
+  const approved: (ApprovedCall & Decided)[] = [];
+  const denied: Decided[] = [];
+  for (const answer of live) {
+    const id = answer.approval_request_id;
+    const pending = await findPending(settings.store, asked.call.scope, id);
+    if (!answer.approve) denied.push({ id, request: pending?.request ?? requestsIn(asked.conversation, id)[0] });
+    else approved.push(approvedCall(answer, pending, asked, settings));
+  }
+  if (live.length > 0) refuseTrigger(asked.input);
+  return { approved, denied };
+}
+
+/** Each is a question to the store. */
+function refuseMany(answers: readonly Answer[], most: number): void {
+  if (answers.length <= most) return;
+  const message = `The input answers ${answers.length} approval requests; at most ${most} can be answered at once.`;
+  throw new ApiError('array_above_max_length', message, { param: 'input' });
+}
+
+function refuseRepeated(answers: readonly Answer[]): void {
+  const ids = answers.map(({ approval_request_id: id }) => id);
+  const repeated = ids.find((id, index) => ids.indexOf(id) < index);
+  if (repeated === undefined) return;
+  throw new ApiError('invalid_value', `The input answers the approval request '${repeated}' twice.`, {
+    param: 'input',
+  });
+}
+
+/** Where nothing is wanted but compaction, nothing would run what is approved. */
+function refuseTrigger(input: readonly Item[]): void {
+  if (input.at(-1)?.type !== 'compaction_trigger') return;
+  const message = "A 'compaction_trigger' cannot go with an answer to an approval request.";
+  throw new ApiError('invalid_value', message, { param: 'input' });
+}
+
+function requestsIn(conversation: readonly Item[], id: string): readonly Item[] {
+  return conversation.filter((item) => item.type === 'mcp_approval_request' && item.id === id);
+}
+
+function approvedCall(
+  { approval_request_id: id }: Answer,
+  pending: PendingCall | undefined,
+  asked: Asked,
+  settings: AnswerSettings,
+): ApprovedCall & Decided {
+  const refused = (code: ErrorCode, why: string): ApiError => {
+    tellApproval({ id, request: pending?.request }, 'refused', asked, settings);
+    return new ApiError(code, `The approval of '${id}' does not count: ${why}.`, { param: 'input' });
+  };
+  if (!pending) throw refused('approval_not_found', 'no call waits for it, or it was answered before');
+  const { request, url } = pending;
+  if (!requestsIn(asked.conversation, id).every((item) => isSameCall(item, request)))
+    throw refused('approval_mismatch', 'the request in the conversation is not the one that was made');
+  const [name, offered] = findOffered(asked.offer, request.server_label, request.name) ?? [];
+  if (name === undefined) throw refused('approval_mismatch', `the tool '${request.name}' is not on offer any more`);
+  if ((offered?.url ?? null) !== url)
+    throw refused('approval_mismatch', `'${request.server_label}' is not the server that it was asked for`);
+  return { id, request, name, arguments: request.arguments, approvalRequestId: id };
+}
+
+/** Clients may write the arguments anew. */
+function isSameCall(item: Item, { server_label: label, name, arguments: text }: PendingCall['request']): boolean {
+  return item.server_label === label && item.name === name && isSameText(item.arguments, text);
+}
+
+function isSameText(given: unknown, text: string): boolean {
+  if (given === text) return true;
+  const value = jsonIn(String(given));
+  return isRecord(value) && isDeepStrictEqual(value, jsonIn(text));
+}

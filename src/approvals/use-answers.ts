@@ -1,0 +1,32 @@
+/** Uses up the user's answers, each of which counts once. */
+import { ApiError } from '../protocol/errors.ts';
+import { takePending } from './pending-call.ts';
+import type { AnswerSettings, Answers } from './read-answers.ts';
+import { type Approver, tellApproval } from './tell-approval.ts';
+
+/**
+ * Takes the calls that were answered out of the store. Throws `approval_not_found` where another request was faster, so
+ * that no call is run twice, and `store_error`.
+ */
+export async function useAnswers(
+  { approved, denied }: Answers,
+  approver: Approver,
+  settings: AnswerSettings,
+): Promise<void> {
+  const { scope } = approver.call;
+  // In one order for all: of two requests with the same answers, one gets them all.
+  for (const each of approved.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
+    const isOurs = await takePending(settings.store, scope, each.id);
+    tellApproval(each, isOurs ? 'approved' : 'refused', approver, settings);
+    if (!isOurs) throw taken(each.id);
+  }
+  for (const each of denied) {
+    await takePending(settings.store, scope, each.id);
+    tellApproval(each, 'denied', approver, settings);
+  }
+}
+
+function taken(id: string): ApiError {
+  const message = `The approval of '${id}' does not count: it was answered before.`;
+  return new ApiError('approval_not_found', message, { param: 'input' });
+}

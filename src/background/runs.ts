@@ -1,0 +1,49 @@
+/** The responses of one router that are made in the background, and those whose events are still kept. */
+import { placeOf, type ResponseKey } from '../ports/store.ts';
+import type { Run } from './run.ts';
+
+/** How long the events of a response are kept after its end, in milliseconds. */
+const KEPT_MS = 10 * 60_000;
+/** Characters of events that are kept of all responses that have ended. */
+const MOST_CHARACTERS = 64 * 1024 * 1024;
+
+export interface Runs {
+  find(key: ResponseKey): Run | undefined;
+  add(run: Run): void;
+  /** Lets go of its events. */
+  forget(run: Run): void;
+}
+
+/** None yet. */
+export function newRuns(): Runs {
+  const runs = new Map<string, Run>();
+  const ended = new Set<Run>();
+
+  function forget(run: Run): void {
+    ended.delete(run);
+    runs.delete(placeOf(run.key));
+  }
+
+  /** Not the run itself, which holds its whole request. */
+  function keep({ key, recording, ownedTools, done }: Run): void {
+    const run: Run = { key, recording, ownedTools, output: [], done, stop: () => done };
+    runs.set(placeOf(key), run);
+    ended.add(run);
+    setTimeout(forget, KEPT_MS, run).unref();
+    let characters = 0;
+    // Newest first: it is the oldest that have to go.
+    for (const each of [...ended].reverse()) {
+      characters += each.recording?.size ?? 0;
+      if (characters > MOST_CHARACTERS) forget(each);
+    }
+  }
+
+  return {
+    find: (key) => runs.get(placeOf(key)),
+    add(run) {
+      runs.set(placeOf(run.key), run);
+      void run.done.then(() => (run.recording ? keep(run) : forget(run)));
+    },
+    forget,
+  };
+}

@@ -1,0 +1,85 @@
+/** Asks the model for the summary of a conversation, and seals it. */
+
+import type { ModelRequest, UpstreamCall } from '../ports/upstream.ts';
+import { ApiError } from '../protocol/errors.ts';
+import type { ModelEvent, Usage } from '../protocol/events.ts';
+import type { Item } from '../protocol/items.ts';
+import type { CoreSettings } from '../server/options.ts';
+import { NO_USAGE } from '../turn/state.ts';
+import { transcriptOf } from './transcript.ts';
+import { pendingFrom } from './window.ts';
+
+/** What is compacted, for whom, and how the model is asked. */
+export interface CompactionPlan {
+  /** The settings of the model call; its items and tools are not looked at. */
+  readonly request: ModelRequest;
+  /** The conversation as the model is told it. */
+  readonly items: readonly Item[];
+  /** How many items stand in front of the compaction item that are still to be told. */
+  readonly retained: number;
+  readonly scope: string;
+  readonly call: UpstreamCall;
+}
+
+/** A sealed summary, and what it cost. */
+export interface Summarised {
+  readonly encrypted: string;
+  readonly usage: Usage;
+}
+
+/** What asking takes. */
+export type SummarySettings = Pick<CoreSettings, 'upstream' | 'compaction' | 'limits'>;
+
+/**
+ * Yields once, when the model has begun to answer, and returns the summary. Throws as the upstream does, and
+ * `upstream_error` or `output_too_large` where the model writes nothing or too much.
+ */
+export async function* summarise(plan: CompactionPlan, settings: SummarySettings): AsyncGenerator<void, Summarised> {
+  const { items, retained, scope, call } = plan;
+  const { upstream, compaction, limits } = settings;
+  const start = pendingFrom(items);
+  const request = summaryRequest(plan.request, items.slice(0, start), compaction.prompt);
+  let summary = '';
+  let usage = NO_USAGE;
+  let begun = false;
+  for await (const batch of upstream.stream(request, call)) {
+    if (!begun) yield;
+    begun = true;
+    summary += textIn(batch);
+    if (summary.length > limits.outputBytes) throw tooLarge();
+    usage = usageIn(batch) ?? usage;
+  }
+  if (summary.trim() === '') throw new ApiError('upstream_error', 'The model wrote no summary of the conversation.');
+  const kept = items.slice(start);
+  return { encrypted: compaction.seal.close({ summary: summary.trim(), retained, kept }, scope), usage };
+}
+
+/** The summary alone, for who has nothing to say meanwhile. */
+export async function summaryOf(plan: CompactionPlan, settings: SummarySettings): Promise<Summarised> {
+  const asking = summarise(plan, settings);
+  for (;;) {
+    const step = await asking.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** Only what says who asks and whom: the form of the answer is the turn's, not the summary's. */
+function summaryRequest(asked: ModelRequest, items: readonly Item[], prompt: string): ModelRequest {
+  const { model, instructions, serviceTier, safetyIdentifier, promptCacheKey, user } = asked;
+  const kept = { instructions, serviceTier, safetyIdentifier, promptCacheKey, user };
+  const given = Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined));
+  const question: Item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: prompt }] };
+  return { ...given, model, items: [...transcriptOf(items), question], tools: [] };
+}
+
+function textIn(batch: readonly ModelEvent[]): string {
+  return batch.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
+}
+
+function usageIn(batch: readonly ModelEvent[]): Usage | undefined {
+  return batch.flatMap((event) => (event.type === 'usage' ? [event.usage] : [])).at(-1);
+}
+
+function tooLarge(): ApiError {
+  return new ApiError('output_too_large', "The model wrote more than this server's limit for a summary.");
+}

@@ -1,0 +1,80 @@
+/** What of a conversation the model is told: from the newest compaction item on, and the rules that were set before. */
+import { modelCallOfItem } from '../protocol/ids.ts';
+import type { Item } from '../protocol/items.ts';
+import { isCall, isCallOutput } from '../protocol/pair-calls.ts';
+import type { Compacted } from './seal.ts';
+
+/** A conversation as the model is told it. */
+export interface ContextWindow {
+  readonly items: readonly Item[];
+  /** The message among them that stands for what was compacted. */
+  readonly summary: Item | undefined;
+}
+
+/** Leaves out what the newest compaction item stands for. `open` reads it, and throws where it cannot. */
+export function contextWindow(conversation: readonly Item[], open: (item: Item) => Compacted): ContextWindow {
+  if (!conversation.some(isOfCompaction)) return { items: conversation, summary: undefined };
+  const items = conversation.filter(({ type }) => type !== 'compaction_trigger');
+  const place = items.findLastIndex(({ type }) => type === 'compaction');
+  const newest = items[place];
+  if (!newest) return { items, summary: undefined };
+  const { summary: text, retained, kept } = open(newest);
+  const summary = summaryMessage(text);
+  const past = items
+    .slice(0, place)
+    .filter((item, index) => isRule(item) || (index >= place - retained && isUsers(item)));
+  return { items: [...past, summary, ...kept, ...items.slice(place + 1)], summary };
+}
+
+function isOfCompaction({ type }: Item): boolean {
+  return type === 'compaction' || type === 'compaction_trigger';
+}
+
+/** The user's: as a system message, what the model once wrote would count more than what the user says. */
+function summaryMessage(summary: string): Item {
+  const text = `This is a summary of our conversation so far, in place of its earlier messages:\n\n${summary}`;
+  return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
+}
+
+/** A host's or developer's message, which no summary may weaken. */
+function isRule({ type, role }: Item): boolean {
+  return type === 'message' && (role === 'system' || role === 'developer');
+}
+
+/** Whether the user said it. */
+export function isUsers({ type, role }: Item): boolean {
+  return type === 'message' && role === 'user';
+}
+
+/**
+ * Where what cannot be summarised yet begins: the first call without an output, with what the model wrote along with
+ * it. The length of the list where every call has its output.
+ */
+export function pendingFrom(items: readonly Item[]): number {
+  const open = new Map<unknown, number>();
+  for (const [index, item] of items.entries()) {
+    if (isCall(item) && item.status !== 'incomplete') open.set(item.call_id, index);
+    else if (isCallOutput(item)) open.delete(item.call_id);
+  }
+  let start = items.length;
+  for (const index of open.values()) start = Math.min(start, index);
+  for (let before = items[start - 1]; before && isSameSpeech(before, items[start]); before = items[start - 1])
+    start -= 1;
+  return start;
+}
+
+/** Whether the model wrote both in one go. */
+function isSameSpeech(before: Item | undefined, item: Item | undefined): boolean {
+  return !!before && !!item && isModels(before) && modelCallOf(before) === modelCallOf(item);
+}
+
+function isModels(item: Item): boolean {
+  if (item.type === 'message') return item.role === 'assistant';
+  return HOSTED.has(item.type) || isCall(item);
+}
+
+const HOSTED: ReadonlySet<string> = new Set(['reasoning', 'mcp_call', 'code_interpreter_call']);
+
+function modelCallOf({ id }: Item): string | undefined {
+  return modelCallOfItem(String(id));
+}

@@ -1,0 +1,31 @@
+/** Everything that needs no framework: both APIs as functions, the Web handler, and what they are configured with. */
+
+export type { DialectName } from './dialects/dialect.ts';
+export type { DrainOptions } from './ports/activity.ts';
+export type { NodeHeaders } from './ports/api-request.ts';
+export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './ports/hooks.ts';
+export type { Limits } from './ports/limits.ts';
+export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
+export type {
+  ConversationStore,
+  MaybePromise,
+  ResponseKey,
+  ResponseStore,
+  StoredConversation,
+  StoredResponse,
+} from './ports/store.ts';
+export type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from './ports/tool-provider.ts';
+export type { Upstream } from './ports/upstream.ts';
+export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
+export type { Note } from './protocol/note.ts';
+export type { Reply } from './protocol/reply.ts';
+export { type Api, type ApiRequest, createChatCompletions, createResponses } from './server/api.ts';
+export type { CoreOptions, DialectOf, HeartbeatOptions, ToolsOf } from './server/options.ts';
+export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
+export type { ApprovalPolicy, ApprovalQuestion } from './tools/approval-rules.ts';
+export { type ExecuteContext, type FunctionTool, functionTool, functionTools } from './tools/function-tools.ts';
+export {
+  type ChatCompletionsOptions,
+  chatCompletionsUpstream,
+} from './upstreams/chat-completions/chat-completions-upstream.ts';
+export { toWebHandler, type WebHandler, type WebHandlerOptions } from './web/to-web-handler.ts';

@@ -1,0 +1,106 @@
+/** The sockets to one MCP server: a bounded pool that is closed to the last socket. */
+
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { Agent, type RequestInit as PoolInit, fetch as poolFetch, type RequestInfo } from 'undici';
+import { bodyMeter, eventMeter } from '../../egress/message-meter.ts';
+
+/** Fetch as the MCP SDK calls it. */
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** A pool of one server's own. */
+export interface HttpPool {
+  readonly fetch: Fetch;
+  /** Cuts what is still open. */
+  close(): Promise<void>;
+}
+
+/** Each call in flight holds a socket; further calls wait for one. */
+const SOCKETS = 128;
+/** The largest message of a server, in bytes; the SDK's own limit for stdio. */
+export const MESSAGE_BYTES = 10 * 1024 * 1024;
+
+/** Opens the pool; sockets are opened when they are needed. */
+export function httpPool(connectTimeoutMs: number): HttpPool {
+  // No timeouts for answers: calls have deadlines of their own, and a server's event stream may be silent for hours.
+  const connect = { timeout: connectTimeoutMs };
+  const dispatcher = new Agent({ connections: SOCKETS, headersTimeout: 0, bodyTimeout: 0, connect });
+  let closed = false;
+
+  return {
+    async fetch(url, init = {}) {
+      // The SDK may try to reopen a stream shortly after its transport was closed; this status ends such attempts.
+      if (closed) return new Response(null, { status: 405 });
+      // `manual`, because headers with secrets must not follow a redirect to another origin. The casts: the pool's types
+      // and Node's own describe the same classes.
+      const options = { redirect: 'manual', ...init, dispatcher } as PoolInit;
+      return limited((await poolFetch(url as RequestInfo, options)) as unknown as Response);
+    },
+    close() {
+      closed = true;
+      return dispatcher.destroy();
+    },
+  };
+}
+
+/** Whether a response is a stream of events. */
+export function isEventStream(response: Response): boolean {
+  return /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '');
+}
+
+/** Looks on while a body passes. */
+export interface BodyTap {
+  /** Throws to cut the body off. */
+  chunk(bytes: Uint8Array): void;
+  /** Answers text to append; by default a body that broke off stays broken. */
+  end?(): string | undefined;
+}
+
+/** The same response, its body passing by the tap. */
+export function tapped(response: Response, tap: BodyTap): Response {
+  if (!response.body) return response;
+  const reader = response.body.getReader();
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const chunk = await nextChunk(reader, tap);
+      if (chunk) return controller.enqueue(chunk);
+      const last = tap.end?.();
+      if (last !== undefined) controller.enqueue(Buffer.from(last));
+      controller.close();
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  const { status, headers } = response;
+  return new Response(body, { status, headers: [...headers] });
+}
+
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
+
+async function nextChunk(reader: Reader, tap: BodyTap): Promise<Uint8Array | undefined> {
+  try {
+    const { value } = await reader.read();
+    if (value) tap.chunk(value);
+    return value;
+  } catch (error) {
+    await reader.cancel().catch(() => {});
+    if (!tap.end) throw error;
+    return undefined;
+  }
+}
+
+/** Bounds what one message may take, in a stream of events or as a whole body. */
+function limited(response: Response): Response {
+  const measure = isEventStream(response) ? eventMeter() : bodyMeter();
+  return tapped(response, {
+    chunk(chunk) {
+      if (measure(chunk).largest > MESSAGE_BYTES)
+        throw new Error(`The server sent a message of more than ${MESSAGE_BYTES} bytes.`);
+    },
+  });
+}
+
+/** Reads events out of bytes as they pass. */
+export function eventReader(onEvent: (event: EventSourceMessage) => void): (chunk: Uint8Array) => void {
+  const decoder = new TextDecoder();
+  const parser = createParser({ onEvent });
+  return (chunk) => parser.feed(decoder.decode(chunk, { stream: true }));
+}

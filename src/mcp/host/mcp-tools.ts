@@ -1,0 +1,42 @@
+/** Tools of MCP servers that the host has chosen, run by this server. */
+import type { ToolProvider } from '../../ports/tool-provider.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
+import { unavailable } from '../shared/call-error.ts';
+import { type McpToolsOptions, mcpSettings } from './options.ts';
+import { serverList } from './server-list.ts';
+import { type McpServerStatus, serverTools } from './server-tools.ts';
+
+/**
+ * The tools of all servers; one that is down takes only its own tools away. Of each server at most 512 tools are on
+ * offer; descriptions are cut after 4,096 characters, and tools with a schema of over 128 Ki characters are left out.
+ */
+export interface McpTools extends ToolProvider {
+  /** How each server is doing, in the order of the config. */
+  status(): readonly McpServerStatus[];
+  /** Ends every process, socket and session; afterwards there are no tools, and calls reject. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** Which servers there are is the host's choice alone: nothing in a request names, adds or reaches another. */
+export function mcpTools(options: McpToolsOptions = {}): McpTools {
+  const settings = mcpSettings(options);
+  const servers = serverList(options, settings.warn).map((server) => serverTools(server, settings));
+  const byLabel = new Map(servers.map((server) => [server.label, server]));
+  if (options.connect === 'eager') for (const server of servers) void server.list();
+
+  return {
+    name: 'mcp',
+    async list(signal) {
+      return (await untilAborted(signal, () => Promise.all(servers.map((server) => server.list())))).flat();
+    },
+    async call(call, signal) {
+      const server = byLabel.get(call.server);
+      if (!server) throw unavailable(call.server);
+      return server.call(call, signal);
+    },
+    status: () => servers.map((server) => server.status()),
+    async close() {
+      await Promise.all(servers.map((server) => server.close()));
+    },
+  };
+}

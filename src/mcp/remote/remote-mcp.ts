@@ -1,0 +1,91 @@
+/** Tools of MCP servers that requests name. */
+import { createHash } from 'node:crypto';
+import type { RemoteServer, RemoteServers } from '../../ports/remote-servers.ts';
+import type { ToolProvider } from '../../ports/tool-provider.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
+import { isHeader } from '../host/server-config.ts';
+import type { ServerTools } from '../host/server-tools.ts';
+import { remoteConnection } from './remote-connection.ts';
+import { callError, openError } from './remote-errors.ts';
+import { type RemoteMcpOptions, remoteSettings } from './remote-options.ts';
+import { type PoolKey, remotePool } from './remote-pool.ts';
+
+/**
+ * For the option `remoteMcp`: lets requests bring MCP servers of their own, over streamable HTTP and SSE. Every connection
+ * goes through an `egressGuard`. Bad options are a `TypeError`.
+ */
+export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
+  const settings = remoteSettings(options);
+  const door = settings.openGuard();
+  const pool = remotePool(settings);
+
+  /** Does the work with the server's tools, connected if they are not. Throws an `ApiError` where they cannot be. */
+  function using<Result>(
+    server: RemoteServer,
+    scope: string,
+    signal: AbortSignal,
+    work: (tools: ServerTools) => Promise<Result>,
+  ): Promise<Result> {
+    const create = () => remoteConnection(server, settings);
+    return pool.use(keyOf(server, scope), create, async ({ opened }) => {
+      const tools = await untilAborted(signal, () => opened).catch((error: unknown) => {
+        signal.throwIfAborted();
+        throw openError(server, error);
+      });
+      return work(tools);
+    });
+  }
+
+  function assertAllowed(server: RemoteServer): void {
+    try {
+      door.check(server.url);
+    } catch (error) {
+      throw openError(server, error);
+    }
+    const isSendable = Object.entries(server.headers).every(([name, value]) => isHeader(name, value));
+    // Said here and without the value, which the runtime's own error would quote.
+    if (isSendable) return;
+    const param = `${server.param}.headers`;
+    throw new ApiError('invalid_value', 'One of the headers is not one that HTTP can carry.', { param });
+  }
+
+  return {
+    async open(server, scope, signal) {
+      assertAllowed(server);
+      await using(server, scope, signal, async () => {});
+      return providerOf(server, (wait, work) => using(server, scope, wait, work));
+    },
+    async close() {
+      await pool.close();
+      await door.close();
+    },
+  };
+}
+
+type Using = <Result>(signal: AbortSignal, work: (tools: ServerTools) => Promise<Result>) => Promise<Result>;
+
+/** Holds no connection: in the hours that a turn may take, an idle one is closed, and opened again by the next call. */
+function providerOf({ label }: RemoteServer, using: Using): ToolProvider {
+  return {
+    name: 'remote-mcp',
+    async list(signal) {
+      const tools = await using(signal, (server) => server.list());
+      return tools.map((tool) => ({ ...tool, server: label }));
+    },
+    async call(call, signal) {
+      try {
+        return await using(signal, (server) => server.call(call, signal));
+      } catch (error) {
+        throw callError(error);
+      }
+    },
+  };
+}
+
+/** A digest, so that no secret is kept as a key. */
+function keyOf({ url, headers }: RemoteServer, scope: string): PoolKey {
+  const sorted = Object.entries(headers).sort(([one], [other]) => (one < other ? -1 : 1));
+  const text = JSON.stringify([scope, new URL(url).href, sorted]);
+  return { scope, id: createHash('sha256').update(text).digest('base64') };
+}

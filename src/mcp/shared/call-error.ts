@@ -1,0 +1,61 @@
+/** A call that failed without a result of the tool. */
+import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import type { ServerSettings } from '../host/server-config.ts';
+
+/**
+ * Why a call has no result, in the words of OpenAI's `mcp_call.error`. Its message is free of secrets and is fit for the
+ * model and the client; it carries no cause, because causes get logged, and those of the SDK hold headers and URLs.
+ */
+export class McpCallError extends Error {
+  override readonly name = 'McpCallError';
+  readonly type: 'mcp_protocol_error' | 'http_error';
+  /** A JSON-RPC error code, or an HTTP status. */
+  readonly code: number;
+
+  constructor(type: McpCallError['type'], code: number, message: string) {
+    super(message);
+    this.type = type;
+    this.code = code;
+  }
+}
+
+/** Characters of a server's own error message that are passed on. */
+const MESSAGE_CHARACTERS = 4_096;
+const PREFIX = /^(?:MCP error -?\d+: )+/;
+
+/** The server cannot be reached, is in backoff, or was closed. */
+export function unavailable(label: string): McpCallError {
+  return new McpCallError(
+    'mcp_protocol_error',
+    ErrorCode.ConnectionClosed,
+    `The MCP server '${label}' is not available.`,
+  );
+}
+
+/** The server has no such tool, or it is not allowed. */
+export function unknownTool(label: string, tool: string): McpCallError {
+  return new McpCallError(
+    'mcp_protocol_error',
+    ErrorCode.InvalidParams,
+    `The MCP server '${label}' has no tool '${tool}'.`,
+  );
+}
+
+/** Tells an error of the SDK without its secrets. */
+export function toCallError({ label, redact }: ServerSettings, error: unknown): McpCallError {
+  if (error instanceof McpCallError) return error;
+  if (error instanceof McpError) {
+    // The SDKs of both sides put the code in front of the message; here it has a field of its own.
+    const message = redact.error(error.message.replace(PREFIX, '')).slice(0, MESSAGE_CHARACTERS);
+    return new McpCallError('mcp_protocol_error', error.code, message);
+  }
+  if (error instanceof StreamableHTTPError && error.code !== undefined && error.code > 0)
+    return new McpCallError('http_error', error.code, `The MCP server '${label}' answered with HTTP ${error.code}.`);
+  return unavailable(label);
+}
+
+/** Whether the server no longer knows the session; it has then done nothing, so the call may be repeated. */
+export function isForgottenSession(error: unknown): boolean {
+  return error instanceof StreamableHTTPError && (error.code === 404 || error.code === 400);
+}

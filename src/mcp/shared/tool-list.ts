@@ -1,0 +1,104 @@
+/** A server's tools, as far as they can be trusted: bounded in number and in size. */
+import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import type { ProvidedTool } from '../../ports/tool-provider.ts';
+import { isRecord } from '../../protocol/record.ts';
+import type { ServerSettings } from '../host/server-config.ts';
+import type { Redactor } from './redact.ts';
+
+/** Asks for one page of `tools/list`. */
+export type ListPage = (params: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>;
+
+/** What a server offers, and how many of its tools are left out: over a bound, unusable or not allowed. */
+export interface ToolList {
+  readonly tools: readonly ProvidedTool[];
+  readonly unusable: number;
+}
+
+const PAGES = 64;
+const TOOLS = 512;
+const NAME_CHARACTERS = 256;
+const DESCRIPTION_CHARACTERS = 4_096;
+/** Characters of a tool's schema, as JSON. */
+const SCHEMA_CHARACTERS = 128 * 1024;
+
+/**
+ * Reads all pages, and keeps tools up to this many characters of JSON in all. A server without tools has none; what else
+ * goes wrong is thrown.
+ */
+export async function readToolList(
+  server: ServerSettings,
+  listPage: ListPage,
+  characters = Number.POSITIVE_INFINITY,
+): Promise<ToolList> {
+  const byName = new Map<string, ProvidedTool>();
+  let room = characters;
+  let unusable = 0;
+  for await (const json of rawTools(listPage)) {
+    if (isRecord(json) && !server.allows(String(json.name))) continue;
+    const tool = providedTool(server, json);
+    if (tool) room -= JSON.stringify(tool).length;
+    if (!tool || byName.has(tool.name) || byName.size === TOOLS || room < 0) unusable += 1;
+    else byName.set(tool.name, tool);
+  }
+  return { tools: [...byName.values()], unusable };
+}
+
+/** One after the other, so that a page is let go of before the next one comes: a page may hold megabytes. */
+async function* rawTools(listPage: ListPage): AsyncGenerator<unknown> {
+  let found = 0;
+  let cursor: unknown;
+  for (let page = 0; page < PAGES && found <= TOOLS; page += 1) {
+    const result = await listPage(cursor === undefined ? {} : { cursor }).catch(noToolsAtAll);
+    const tools: readonly unknown[] = Array.isArray(result.tools) ? result.tools.slice(0, TOOLS + 1) : [];
+    found += tools.length;
+    yield* tools;
+    cursor = result.nextCursor;
+    if (typeof cursor !== 'string' || cursor === '') break;
+  }
+}
+
+function noToolsAtAll(error: unknown): Readonly<Record<string, unknown>> {
+  if (error instanceof McpError && error.code === ErrorCode.MethodNotFound) return {};
+  throw error;
+}
+
+function providedTool({ label, redact }: ServerSettings, json: unknown): ProvidedTool | undefined {
+  if (!isRecord(json) || needsTask(json)) return undefined;
+  const { name, description } = json;
+  if (typeof name !== 'string' || name === '' || name.length > NAME_CHARACTERS) return undefined;
+  const shape = shapeOf(json, redact);
+  if (!shape) return undefined;
+  const { schema, annotations } = shape;
+  return {
+    name,
+    server: label,
+    ...(typeof description === 'string' ? { description: cut(redact.content(description)) } : {}),
+    ...(isRecord(schema) ? { parameters: schema } : {}),
+    ...(isRecord(annotations) ? { annotations } : {}),
+  };
+}
+
+/** Schema and hints, their secrets masked; undefined where they are too large, or nested deeper than the stack. */
+function shapeOf(
+  { inputSchema, annotations }: Readonly<Record<string, unknown>>,
+  redact: Redactor,
+): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const text = JSON.stringify({ schema: inputSchema, annotations });
+    if (text.length > SCHEMA_CHARACTERS) return undefined;
+    return JSON.parse(text, (_key, value: unknown) => (typeof value === 'string' ? redact.content(value) : value));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Tools that only run as tasks answer a plain call with an error. */
+function needsTask({ execution }: Readonly<Record<string, unknown>>): boolean {
+  return isRecord(execution) && execution.taskSupport === 'required';
+}
+
+function cut(description: string): string {
+  return description.length <= DESCRIPTION_CHARACTERS
+    ? description
+    : `${description.slice(0, DESCRIPTION_CHARACTERS)}…`;
+}

@@ -1,0 +1,30 @@
+/** The shape of a preparation: routers run them in a row, middlewares show each alone. */
+
+import type { Note } from '../protocol/note.ts';
+import type { CoreSettings } from '../server/options.ts';
+import type { Call } from './api-request.ts';
+import { tell } from './hooks.ts';
+import type { MaybePromise } from './store.ts';
+import type { WantedHeartbeat } from './turn-context.ts';
+
+/** What a preparation may use. */
+export type PrepareSettings = Pick<
+  CoreSettings,
+  'store' | 'limits' | 'hooks' | 'toolsOf' | 'remoteMcp' | 'mcpLabels' | 'approval'
+>;
+
+/**
+ * Answers the call with its body rewritten in its own dialect and the context saying so; what the context tells of is
+ * not done again. Throws `ApiError` for what is wrong with the request.
+ */
+export type Prepare = (call: Call, settings: PrepareSettings) => MaybePromise<Call>;
+
+/** How silence is filled: a middleware in front knows the request better than the router's options do. */
+export function heartbeatOf({ context }: Call, { heartbeat }: Pick<CoreSettings, 'heartbeat'>): WantedHeartbeat {
+  return context?.heartbeat ?? heartbeat;
+}
+
+/** Tells the host of what was left out of this call. */
+export function noteOf({ requestId }: Pick<Call, 'requestId'>, { hooks }: Pick<CoreSettings, 'hooks'>) {
+  return (told: Note) => tell(hooks, 'onNote', told, { requestId });
+}

@@ -1,0 +1,186 @@
+/** Reads the chunks of a Chat Completions stream, or one whole answer, as model events. */
+
+import { errorInBody } from '../../upstreams/http/upstream-error.ts';
+import { ApiError } from '../errors.ts';
+import type { FinishReason, ModelEvent } from '../events.ts';
+import type { UrlCitation } from '../items.ts';
+import { isRecord } from '../record.ts';
+import type { Said } from './fast-path/chunk-memo.ts';
+import { readLogProbs } from './log-probs.ts';
+import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
+import { type ToolCalls, toolCalls } from './tool-calls.ts';
+import { readUsage } from './usage.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Takes one parsed chunk after another. */
+export interface ChatDecoder {
+  /** Adds what the chunk says to `events`; throws `ApiError` where it carries an error. */
+  take(chunk: unknown, events: ModelEvent[]): void;
+  /** The same for a chunk that says this and nothing else. */
+  takeSaid(said: Said, events: ModelEvent[]): void;
+  /** Adds the `finish` event; throws `upstream_truncated` where the upstream gave no sign of having finished. */
+  end(events: ModelEvent[], sawDone: boolean): void;
+}
+
+/** The state of one model call; `think` says whether `<think>` tags in the text are read as reasoning. */
+export function chatDecoder({ think = true } = {}): ChatDecoder {
+  return new Decoder(think);
+}
+
+class Decoder implements ChatDecoder {
+  private readonly tags: ThinkTags | undefined;
+  /** Most models call nothing. */
+  private calls: ToolCalls | undefined = undefined;
+  private finish: unknown = undefined;
+  private spoke = false;
+
+  constructor(think: boolean) {
+    this.tags = think ? thinkTags() : undefined;
+  }
+
+  take(chunk: unknown, events: ModelEvent[]): void {
+    if (!isRecord(chunk)) throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
+    takeUsage(chunk, events);
+    const error = errorInBody(chunk);
+    if (error) throw error;
+    const choice = firstChoice(chunk.choices);
+    if (!choice) return;
+    const delta = this.spoke ? choice.delta : firstDelta(choice);
+    if (isRecord(delta)) this.takeDelta(delta, choice.logprobs, events);
+    this.spoke = true;
+    // The finish is told at the end of the stream: some upstreams repeat it, or write on after it.
+    if (choice.finish_reason) this.finish = choice.finish_reason;
+  }
+
+  takeSaid({ text, call, logprobs }: Said, events: ModelEvent[]): void {
+    if (call !== undefined) return this.takeCalls([{ index: call, function: { arguments: text } }], events);
+    const told = events.length;
+    takeText(text, logprobs, this.tags, events);
+    if (events.length > told) this.settleBefore(events, told);
+  }
+
+  end(events: ModelEvent[], sawDone: boolean): void {
+    const { finish } = this;
+    this.tags?.end(events);
+    this.calls?.settle(events);
+    if (!finish && !sawDone) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
+    if (finish === 'error') throw new ApiError('upstream_error', 'The model server failed while answering.');
+    events.push({ type: 'finish', reason: finishReason(finish) });
+  }
+
+  private takeDelta(delta: Fields, logprobs: unknown, events: ModelEvent[]): void {
+    const told = events.length;
+    takeReasoning(delta, events);
+    takeContent(delta.content, logprobs, this.tags, events);
+    if (typeof delta.refusal === 'string' && delta.refusal) events.push({ type: 'refusal-delta', text: delta.refusal });
+    if (events.length > told) this.settleBefore(events, told);
+    if (Array.isArray(delta.tool_calls)) this.takeCalls(delta.tool_calls, events);
+    else if (isRecord(delta.function_call)) this.takeCalls([{ index: 0, function: delta.function_call }], events);
+    if (Array.isArray(delta.annotations)) takeAnnotations(delta.annotations, events);
+  }
+
+  /** A call that waits for its arguments began before what was just said, so it is told on first. */
+  private settleBefore(events: ModelEvent[], told: number): void {
+    if (!this.calls?.waiting()) return;
+    const said = events.splice(told);
+    this.calls.settle(events);
+    events.push(...said);
+  }
+
+  private takeCalls(entries: readonly unknown[], events: ModelEvent[]): void {
+    if (entries.length === 0) return;
+    this.tags?.end(events);
+    this.calls ??= toolCalls();
+    this.calls.take(entries, events);
+  }
+}
+
+/** Only the first choice is ever asked for. */
+function firstChoice(choices: unknown): Fields | undefined {
+  if (!Array.isArray(choices)) return undefined;
+  return choices.find((choice) => isRecord(choice) && (choice.index ?? 0) === 0);
+}
+
+/** A whole answer is in `message`; some servers put an empty `delta` beside it, others a `message` beside each delta. */
+function firstDelta({ delta, message }: Fields): unknown {
+  const says = isRecord(delta) && (delta.content || delta.tool_calls || delta.reasoning_content || delta.reasoning);
+  return says || !isRecord(message) ? delta : message;
+}
+
+function takeUsage(chunk: Fields, events: ModelEvent[]): void {
+  const reported = chunk.usage ?? (isRecord(chunk.x_groq) ? chunk.x_groq.usage : undefined);
+  if (!reported) return;
+  const usage = readUsage(reported);
+  if (usage) events.push({ type: 'usage', usage });
+}
+
+/** Servers differ in the field's name, and some fill two of them with the same text: the first one counts. */
+function takeReasoning(delta: Fields, events: ModelEvent[]): void {
+  const text = delta.reasoning_content || delta.reasoning || detailsText(delta.reasoning_details);
+  if (typeof text === 'string' && text) events.push({ type: 'reasoning-delta', text });
+}
+
+function detailsText(details: unknown): string {
+  if (!Array.isArray(details)) return '';
+  return details.map((detail) => (isRecord(detail) ? (detail.text ?? detail.summary ?? '') : '')).join('');
+}
+
+function takeContent(content: unknown, logprobs: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
+  if (typeof content === 'string') return takeText(content, readLogProbs(logprobs), tags, events);
+  if (!Array.isArray(content)) return;
+  for (const part of content) takePart(part, tags, events);
+}
+
+/** Mistral's content is a list of text and thinking parts. */
+function takePart(part: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
+  if (!isRecord(part)) return;
+  if (part.type === 'thinking') events.push(...thinkingOf(part.thinking));
+  else if (typeof part.text === 'string') takeText(part.text, '', tags, events);
+}
+
+function thinkingOf(thinking: unknown): readonly ModelEvent[] {
+  const text = Array.isArray(thinking) ? detailsText(thinking) : thinking;
+  return typeof text === 'string' && text ? [{ type: 'reasoning-delta', text }] : [];
+}
+
+function takeText(text: string, logprobs: string, tags: ThinkTags | undefined, events: ModelEvent[]): void {
+  if (text === '' && logprobs === '') return;
+  if (tags && !tags.done()) tags.take(text, logprobs, events);
+  else events.push(textDelta(text, logprobs));
+}
+
+function takeAnnotations(annotations: readonly unknown[], events: ModelEvent[]): void {
+  for (const annotation of annotations) {
+    const citation = isRecord(annotation) ? readCitation(annotation) : undefined;
+    if (citation) events.push({ type: 'annotation', annotation: citation });
+  }
+}
+
+/** Chat Completions nests the citation under its type; the Responses wire has it flat. */
+export function readCitation(annotation: Fields): UrlCitation | undefined {
+  const citation = isRecord(annotation.url_citation) ? annotation.url_citation : annotation;
+  if (typeof citation.url !== 'string' || citation.url === '') return undefined;
+  return {
+    type: 'url_citation',
+    url: citation.url,
+    title: typeof citation.title === 'string' ? citation.title : '',
+    start_index: offset(citation.start_index),
+    end_index: offset(citation.end_index),
+  };
+}
+
+function offset(value: unknown): number {
+  return typeof value === 'number' && value >= 0 ? Math.floor(value) : 0;
+}
+
+const CUT_OFF: Readonly<Record<string, FinishReason>> = {
+  length: 'length',
+  max_tokens: 'length',
+  model_length: 'length',
+  content_filter: 'content_filter',
+};
+
+function finishReason(reason: unknown): FinishReason {
+  return (typeof reason === 'string' && Object.hasOwn(CUT_OFF, reason) && CUT_OFF[reason]) || 'stop';
+}

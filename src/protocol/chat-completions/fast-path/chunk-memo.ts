@@ -1,0 +1,218 @@
+/** Reads what chunks say that differ in little else, without parsing them: most of a stream is such chunks. */
+import { jsonIn } from '../../json-text.ts';
+import { logProbsText } from '../../log-probs.ts';
+import { isRecord } from '../../record.ts';
+import { isLogProbsText, readLogProbs } from '../log-probs.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a chunk says that says one thing alone. */
+export interface Said {
+  readonly text: string;
+  /** The number of the call whose arguments the text goes on with; undefined where it is the answer's own. */
+  readonly call: number | undefined;
+  /** The JSON of each log probability of the text, with commas between them. */
+  readonly logprobs: string;
+}
+
+/** What the last chunks had in common. */
+export interface ChunkMemo {
+  /** What a chunk says that is as the learnt ones but for that; undefined for any other. */
+  read(data: string): Said | undefined;
+  /** Learns from a chunk that was parsed. */
+  learn(data: string, chunk: unknown): void;
+}
+
+/** The bytes on both sides of what a chunk says, and those between its text and the log probabilities, if it has any. */
+interface Sides {
+  readonly before: string;
+  readonly between: string;
+  readonly after: string;
+}
+
+/** The bytes of a chunk but for what it says, and but for the padding between `middle` and `after`, if there is a middle. */
+interface Frame extends Sides {
+  readonly middle: string;
+  readonly call: number | undefined;
+}
+
+/** Guesses that may turn out wrong before no more are made. */
+const MOST_WRONG = 8;
+
+/**
+ * Saves 1 to 2 µs of 3 for each event of a burst: the model server writes the same 200 bytes around every word, but for
+ * the padding with which OpenAI hides how long the word is. What it reads is exactly what parsing gives: a frame is
+ * proven by parsing it once, and text with anything but plain characters in it goes through `JSON.parse`.
+ */
+export function chunkMemo(): ChunkMemo {
+  return new Memo();
+}
+
+class Memo implements ChunkMemo {
+  private last: Sides | undefined = undefined;
+  private frame: Frame | undefined = undefined;
+  private wrong = 0;
+
+  read(data: string): Said | undefined {
+    const { frame } = this;
+    if (!frame) return undefined;
+    const written = writtenIn(frame, data);
+    if (written === undefined) return undefined;
+    return frame.between === '' ? saidIn(frame, written) : saidWithLogProbs(frame, written);
+  }
+
+  learn(data: string, chunk: unknown): void {
+    const said = this.wrong < MOST_WRONG ? saidBy(chunk) : undefined;
+    const sides = said && sidesOf(data, said);
+    if (!sides) return;
+    // Proof costs as much as parsing, so it is asked for what has come twice.
+    const guess = this.last && guessOf(this.last, sides);
+    this.last = sides;
+    this.frame = guess && proven(guess);
+    if (guess && !this.frame) this.wrong += 1;
+  }
+}
+
+/** The JSON text of what the chunk says, up to its log probabilities; undefined where the rest is not the frame. */
+function writtenIn({ before, middle, after }: Frame, data: string): string | undefined {
+  const tail = data.length - after.length;
+  const padding = middle === '' ? tail : data.lastIndexOf('"', tail - 1) + 1;
+  const end = padding - middle.length;
+  if (end < before.length) return undefined;
+  // Not `startsWith` and `endsWith`: V8 compares slices ten times as fast.
+  if (data.slice(0, before.length) !== before || data.slice(tail) !== after) return undefined;
+  if (padding < tail && UNPLAIN.test(data.slice(padding, tail))) return undefined;
+  return data.slice(end, padding) === middle ? data.slice(before.length, end) : undefined;
+}
+
+const UNPLAIN = /["\\\p{Cc}]/u;
+
+function saidIn({ call }: Frame, literal: string, logprobs = ''): Said | undefined {
+  const text = textOf(literal);
+  return text === undefined ? undefined : { text, call, logprobs };
+}
+
+/** Undefined where the log probabilities are not written as they would be here. */
+function saidWithLogProbs(frame: Frame, written: string): Said | undefined {
+  const end = endOfText(written, 0);
+  const start = end + frame.between.length;
+  const logprobs = written.slice(start);
+  if (written.slice(end, start) !== frame.between || !isLogProbsText(logprobs)) return undefined;
+  return saidIn(frame, written.slice(0, end), logprobs);
+}
+
+/** Undefined where it is not one whole JSON text. */
+function textOf(literal: string): string | undefined {
+  if (!UNPLAIN.test(literal)) return literal;
+  const text = jsonIn(`"${literal}"`);
+  return typeof text === 'string' ? text : undefined;
+}
+
+/** Where the text first stands by its key, be it the right place or not: the proof will tell. */
+function sidesOf(data: string, { call, logprobs }: Said): Sides | undefined {
+  const key = (call === undefined ? /"content": ?"/ : /"arguments": ?"/).exec(data);
+  if (!key) return undefined;
+  const start = key.index + key[0].length;
+  const before = copyOf(data.slice(0, start));
+  const rest = copyOf(data.slice(endOfText(data, start)));
+  if (logprobs === '') return { before, between: '', after: rest };
+  // They are what they would be written as, or the chunk is one to be parsed.
+  const at = rest.indexOf(logprobs);
+  return at < 0 ? undefined : { before, between: rest.slice(0, at), after: rest.slice(at + logprobs.length) };
+}
+
+/** V8 keeps a slice as a reference to all that was read with it, up to 64 KB, which would live as long as the stream. */
+function copyOf(slice: string): string {
+  // A text put together is a new one, which is what the slice is of then.
+  return ` ${slice}`.slice(1);
+}
+
+function endOfText(data: string, start: number): number {
+  let end = data.indexOf('"', start);
+  while (end > start && isEscaped(data, end)) end = data.indexOf('"', end + 1);
+  return end < 0 ? data.length : end;
+}
+
+function isEscaped(data: string, at: number): boolean {
+  let before = at;
+  while (data[before - 1] === '\\') before -= 1;
+  return (at - before) % 2 === 1;
+}
+
+type Guess = Omit<Frame, 'call'>;
+
+/** What two chunks that are the same up to their end have in common: all, or all but what is inside one string. */
+function guessOf({ before, between, after: one }: Sides, { after: other, ...sides }: Sides): Guess | undefined {
+  if (before !== sides.before || between !== sides.between) return undefined;
+  if (one === other) return { before, between, middle: '', after: one };
+  let difference = 0;
+  while (one[difference] === other[difference]) difference += 1;
+  const start = one.lastIndexOf('"', difference - 1) + 1;
+  const after = fromQuote(one, start);
+  const isAllElse = start > 0 && after !== '' && fromQuote(other, start) === after;
+  return isAllElse ? { before, between, middle: one.slice(0, start), after } : undefined;
+}
+
+function fromQuote(text: string, start: number): string {
+  const quote = text.indexOf('"', start);
+  return quote < 0 ? '' : text.slice(quote);
+}
+
+/** The frame, where its bytes mean nothing but what the chunk says, and padding that nobody reads. */
+function proven(guess: Guess): Frame | undefined {
+  const { before, between, middle, after } = guess;
+  // Marks that are longer than the rest of the chunk can be found nowhere but where they were put.
+  const length = before.length + between.length + middle.length + after.length;
+  const [text, padding] = ['t'.repeat(length), middle === '' ? '' : 'p'.repeat(length)];
+  const logprobs = between === '' ? '' : logProbsText([{ token: 'l'.repeat(length), ...NO_PROBABILITY }]);
+  const chunk = jsonIn(before + text + between + logprobs + middle + padding + after);
+  const said = saidBy(chunk);
+  if (said?.text !== text || said.logprobs !== logprobs || (padding !== '' && !isUnread(chunk, padding)))
+    return undefined;
+  return { ...guess, call: said.call };
+}
+
+const NO_PROBABILITY = { logprob: 0, bytes: [], top_logprobs: [] };
+
+/** The fields of a chunk that somebody here reads. */
+const READ = new Set(['id', 'object', 'created', 'model', 'choices', 'usage', 'x_groq', 'error', 'type']);
+
+function isUnread(chunk: unknown, value: string): boolean {
+  return isRecord(chunk) && Object.keys(chunk).some((name) => chunk[name] === value && !READ.has(name));
+}
+
+/** What the chunk says, where it says one thing and nothing else that anybody here reads. */
+function saidBy(chunk: unknown): Said | undefined {
+  const choice = choiceIn(chunk);
+  if (!choice || !isRecord(choice.delta)) return undefined;
+  const { role: _, content, tool_calls: calls, ...others } = choice.delta;
+  if (!Object.values(others).every(isEmpty)) return undefined;
+  if (isEmpty(calls)) return typeof content === 'string' ? textIn(content, choice) : undefined;
+  return isEmpty(content) && !choice.logprobs ? argumentsIn(calls) : undefined;
+}
+
+function textIn(text: string, { logprobs }: Fields): Said {
+  return { text, call: undefined, logprobs: readLogProbs(logprobs) };
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
+/** The choice of a chunk of which nothing but the delta and log probabilities is read. */
+function choiceIn(chunk: unknown): Fields | undefined {
+  if (!isRecord(chunk) || chunk.usage || chunk.error || chunk.x_groq || chunk.type === 'error') return undefined;
+  if (chunk.object === 'error' || !Array.isArray(chunk.choices) || chunk.choices.length !== 1) return undefined;
+  const [choice] = chunk.choices;
+  if (!isRecord(choice) || (choice.index ?? 0) !== 0 || choice.finish_reason || choice.message) return undefined;
+  return choice;
+}
+
+/** More of the arguments of one call that has a number, and whose id and name have come before. */
+function argumentsIn(calls: unknown): Said | undefined {
+  const [entry, ...others] = Array.isArray(calls) ? calls : [];
+  if (!isRecord(entry) || others.length > 0 || entry.id || entry.custom || !isRecord(entry.function)) return undefined;
+  const { name, arguments: text } = entry.function;
+  if (typeof text !== 'string' || name || typeof entry.index !== 'number') return undefined;
+  return { text, call: entry.index, logprobs: '' };
+}

@@ -1,0 +1,273 @@
+/** Writes a conversation of items as the messages of a Chat Completions request. */
+
+import type { ModelRequest } from '../../ports/upstream.ts';
+import { outputText } from '../code-outputs.ts';
+import { modelCallOfItem } from '../ids.ts';
+import type { Item } from '../items.ts';
+import { pairCalls } from '../pair-calls.ts';
+import { isRecord } from '../record.ts';
+import { CODE_INTERPRETER } from '../tool-names.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A Chat Completions message; its fields are the wire's. */
+export type ChatMessage = Fields & { readonly role: string; readonly content?: unknown };
+
+/** How a model server likes its messages. */
+export interface MessageOptions {
+  /** `merge` writes all system and developer messages as one, at the front. */
+  readonly systemMessages: 'keep' | 'merge';
+  /** `system` renames the developer role, which most chat templates do not know. */
+  readonly developerRole: 'keep' | 'system';
+  /** Whether reasoning goes back with the tool calls it led to, as `reasoning_content`. */
+  readonly reasoningReplay: boolean;
+}
+
+/** One tool call with its answer, both as the Chat wire has them. */
+export interface AnsweredCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+  readonly output: unknown;
+}
+
+/** An assistant message in the making: what the model said in one go. */
+interface Draft {
+  /** Which of our model calls wrote it, where that is known. */
+  modelCall: string | undefined;
+  /** Undefined where it has said nothing, not even an empty text. */
+  text: string | undefined;
+  reasoning: string;
+  readonly calls: AnsweredCall[];
+}
+
+/**
+ * The messages, with every call directly followed by its outputs. `skipped` is told of items that have no place in
+ * them. Throws `ApiError` where calls and outputs do not fit together.
+ */
+export function toChatMessages(
+  request: ModelRequest,
+  options: MessageOptions,
+  skipped: (item: Item) => void,
+): readonly ChatMessage[] {
+  const { items, outputs } = pairCalls(request.items);
+  const answers = new Set(outputs.values());
+  const messages: ChatMessage[] = request.instructions ? [{ role: 'system', content: request.instructions }] : [];
+  let draft = emptyDraft();
+
+  const flush = () => {
+    if (isEmpty(draft)) return;
+    messages.push(...assistantMessages(draft, options));
+    draft = emptyDraft();
+  };
+
+  for (const item of items) {
+    if (SILENT_TYPES.has(item.type)) continue;
+    const call = answeredCall(item, outputs);
+    if (call) {
+      const modelCall = modelCallOfItem(String(item.id));
+      // Calls of one message are parallel; those of two rounds are not, though nothing stands between them.
+      if (draft.calls.length > 0 && draft.modelCall !== modelCall) flush();
+      draft.modelCall = modelCall;
+      draft.calls.push(call);
+      continue;
+    }
+    // Words or thoughts after words or a call are the model's next message; anything else ends its turn.
+    if (!isAssistants(item) || draft.calls.length > 0 || draft.text !== undefined) flush();
+    if (item.type === 'reasoning') draft.reasoning += reasoningText(item);
+    else if (isAssistants(item)) draft.text = assistantText(item);
+    else if (item.type === 'message') messages.push(inputMessage(item, options));
+    else if (!answers.has(item)) skipped(item);
+  }
+  flush();
+  return options.systemMessages === 'merge' ? mergeSystem(messages) : messages;
+}
+
+/** Items that say nothing to a model. */
+export const SILENT_TYPES: ReadonlySet<string> = new Set([
+  'mcp_list_tools',
+  'mcp_approval_request',
+  'mcp_approval_response',
+  'additional_tools',
+]);
+
+function emptyDraft(): Draft {
+  return { modelCall: undefined, text: undefined, reasoning: '', calls: [] };
+}
+
+function isEmpty({ text, reasoning, calls }: Draft): boolean {
+  return text === undefined && reasoning === '' && calls.length === 0;
+}
+
+/** Whether the model said or thought it. */
+function isAssistants(item: Item): boolean {
+  return item.type === 'reasoning' || (item.type === 'message' && item.role === 'assistant');
+}
+
+/** A call whose answer is known: the client's in its own item, a hosted tool's in the same one. */
+export function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredCall | undefined {
+  switch (item.type) {
+    case 'function_call':
+      return { ...callHead(item.call_id, item.name, item.arguments), output: outputs.get(item)?.output };
+    case 'custom_tool_call':
+      return {
+        ...callHead(item.call_id, item.name, JSON.stringify({ input: item.input })),
+        output: outputs.get(item)?.output,
+      };
+    case 'mcp_call':
+      return {
+        ...callHead(item.call_id ?? shortId(item.id), item.name, item.arguments),
+        output: item.output ?? errorText(item.error),
+      };
+    case 'code_interpreter_call':
+      return {
+        ...callHead(
+          item.call_id ?? shortId(item.id),
+          item.name ?? CODE_INTERPRETER,
+          JSON.stringify({ code: item.code }),
+        ),
+        output: item.output ?? outputText(item.outputs),
+      };
+    default:
+      return undefined;
+  }
+}
+
+/** An item's id in place of a call's: some servers take no more than 40 characters, and the last ones differ. */
+function shortId(id: unknown): string {
+  return String(id).slice(-40);
+}
+
+function callHead(id: unknown, name: unknown, text: unknown): Omit<AnsweredCall, 'output'> {
+  // Some servers refuse a whole conversation for a call in it that is no JSON; what was wrong stands in its output.
+  return { id: String(id), name: String(name), arguments: isObjectText(text) ? text : '{}' };
+}
+
+function isObjectText(text: unknown): text is string {
+  try {
+    return typeof text === 'string' && isRecord(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
+function errorText(error: unknown): string {
+  if (error === undefined || error === null) return '(no output was recorded)';
+  return typeof error === 'string' ? error : JSON.stringify(error);
+}
+
+function assistantMessages(
+  { text: content = '', reasoning, calls }: Draft,
+  { reasoningReplay }: MessageOptions,
+): ChatMessage[] {
+  if (calls.length === 0) return content === '' ? [] : [{ role: 'assistant', content }];
+  const thought = reasoningReplay ? reasoning : '';
+  const message: ChatMessage = {
+    role: 'assistant',
+    content: content === '' ? null : content,
+    ...(thought === '' ? {} : { reasoning_content: thought }),
+    tool_calls: calls.map(({ id, name, arguments: text }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: text },
+    })),
+  };
+  return [message, ...toolMessages(calls)];
+}
+
+/** The answers in the order of the calls; images follow in a user message, since a tool message holds only text. */
+export function toolMessages(calls: readonly AnsweredCall[]): ChatMessage[] {
+  const lifted: unknown[] = [];
+  const messages = calls.map((call): ChatMessage => {
+    const { text, media } = splitOutput(call.output);
+    lifted.push(...media);
+    const content = text === '' && media.length > 0 ? '(The output is attached in the next message.)' : text;
+    return { role: 'tool', tool_call_id: call.id, content };
+  });
+  return lifted.length === 0 ? messages : [...messages, { role: 'user', content: lifted }];
+}
+
+function splitOutput(output: unknown): { text: string; media: readonly unknown[] } {
+  if (typeof output === 'string') return { text: output, media: [] };
+  if (!Array.isArray(output)) return { text: output === undefined ? '' : JSON.stringify(output), media: [] };
+  const parts = output.filter(isRecord).map(chatPart);
+  const text = parts.filter(isText).map((part) => part.text);
+  return { text: text.join('\n'), media: parts.filter((part) => !isText(part)) };
+}
+
+function isText(part: Fields): boolean {
+  return part.type === 'text';
+}
+
+function reasoningText(item: Item): string {
+  const raw = textsOf(item.content);
+  return raw === '' ? textsOf(item.summary) : raw;
+}
+
+function assistantText(item: Item): string {
+  return typeof item.content === 'string' ? item.content : textsOf(item.content);
+}
+
+function textsOf(parts: unknown): string {
+  if (!Array.isArray(parts)) return '';
+  return soleText(parts) ?? parts.filter(isRecord).map(plainText).join('');
+}
+
+function inputMessage(item: Item, { developerRole }: MessageOptions): ChatMessage {
+  const role = item.role === 'developer' && developerRole === 'system' ? 'system' : String(item.role);
+  return { role, content: inputContent(item.content) };
+}
+
+/** Text alone is written as a string, since many small servers take nothing else. */
+function inputContent(content: unknown): unknown {
+  if (!Array.isArray(content)) return content ?? '';
+  const sole = soleText(content);
+  if (sole !== undefined) return sole;
+  const parts = content.filter(isRecord);
+  return parts.some(isMedia) ? parts.map(chatPart) : parts.map(plainText).join('\n');
+}
+
+function isMedia({ type }: Fields): boolean {
+  return MEDIA_TYPES.has(type);
+}
+
+const MEDIA_TYPES: ReadonlySet<unknown> = new Set(['input_image', 'input_file', 'input_audio', 'input_video']);
+
+/** The text of a list that holds one text and nothing else, as most do: new lists of it would take longer than all else. */
+function soleText(parts: readonly unknown[]): string | undefined {
+  const [first] = parts;
+  if (parts.length !== 1 || !isRecord(first) || typeof first.text !== 'string') return undefined;
+  return first.type === 'input_text' || first.type === 'output_text' ? first.text : undefined;
+}
+
+function plainText(part: Fields): string {
+  return String(part.text ?? part.refusal ?? '');
+}
+
+function chatPart(part: Fields): Fields {
+  switch (part.type) {
+    case 'input_image':
+      return { type: 'image_url', image_url: { url: part.image_url, ...(part.detail ? { detail: part.detail } : {}) } };
+    case 'input_file':
+      return { type: 'file', file: fileOf(part) };
+    case 'input_audio':
+      return { type: 'input_audio', input_audio: part.input_audio };
+    case 'input_video':
+      return { type: 'video_url', video_url: { url: part.video_url } };
+    default:
+      return { type: 'text', text: plainText(part) };
+  }
+}
+
+/** Chat Completions has no field for a file's URL; the routers that take one read it from `file_data`. */
+function fileOf({ filename, file_data: data, file_url: url }: Fields): Fields {
+  return { ...(filename ? { filename } : {}), file_data: data ?? url };
+}
+
+function mergeSystem(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const isSystem = ({ role }: ChatMessage) => role === 'system' || role === 'developer';
+  const system = messages.filter(isSystem);
+  if (system.length === 0) return messages;
+  const content = system.map((message) => message.content).join('\n\n');
+  return [{ role: 'system', content }, ...messages.filter((message) => !isSystem(message))];
+}

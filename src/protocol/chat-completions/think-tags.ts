@@ -1,0 +1,99 @@
+/** Tells reasoning from answer where a model writes it into its text, between `<think>` and `</think>`. */
+import type { ModelEvent } from '../events.ts';
+
+const OPEN = '<think>';
+const CLOSE = '</think>';
+/** Characters of blanks before which a tag may stand, and pieces of text. */
+const LONGEST_BLANK = 1024;
+
+/** Takes text piece by piece; what could still be a tag is held back until the next piece. */
+export interface ThinkTags {
+  /** Whether text now passes through untouched, so that the caller may skip this step. */
+  done(): boolean;
+  /** `logprobs` is the JSON of each, with commas between them. */
+  take(text: string, logprobs: string, events: ModelEvent[]): void;
+  /** Gives out what was held back. */
+  end(events: ModelEvent[]): void;
+}
+
+/** Only a tag at the very start of the text counts: later ones are the model speaking of tags. */
+export function thinkTags(): ThinkTags {
+  return new TagReader();
+}
+
+class TagReader implements ThinkTags {
+  private mode: 'start' | 'thinking' | 'answer' = 'start';
+  private held = '';
+  private heldLogprobs = '';
+  private heldPieces = 0;
+
+  done(): boolean {
+    return this.mode === 'answer';
+  }
+
+  take(text: string, logprobs: string, events: ModelEvent[]): void {
+    if (this.mode !== 'thinking') this.heldLogprobs = withLogProbs(this.heldLogprobs, logprobs);
+    if (this.mode === 'answer') return this.answer(text, events);
+    this.held += text;
+    this.heldPieces += 1;
+    if (this.mode === 'start') this.start(events);
+    else this.think(events);
+  }
+
+  end(events: ModelEvent[]): void {
+    if (this.mode === 'thinking') reason(this.held, events);
+    else if (this.held !== '') this.answer(this.held, events);
+    this.held = '';
+  }
+
+  private start(events: ModelEvent[]): void {
+    const text = this.held.trimStart();
+    const waiting = this.held.length + this.heldPieces;
+    if (text !== OPEN && OPEN.startsWith(text) && waiting < LONGEST_BLANK) return;
+    if (!text.startsWith(OPEN)) return this.answer(this.held, events);
+    this.mode = 'thinking';
+    this.heldLogprobs = '';
+    this.held = text.slice(OPEN.length);
+    this.think(events);
+  }
+
+  private think(events: ModelEvent[]): void {
+    const { held } = this;
+    const close = held.indexOf(CLOSE);
+    if (close >= 0) {
+      reason(held.slice(0, close), events);
+      return this.answer(held.slice(close + CLOSE.length), events);
+    }
+    const safe = held.length - partialClose(held);
+    reason(held.slice(0, safe), events);
+    this.held = held.slice(safe);
+  }
+
+  private answer(text: string, events: ModelEvent[]): void {
+    this.mode = 'answer';
+    this.held = '';
+    if (text !== '' || this.heldLogprobs !== '') events.push(textDelta(text, this.heldLogprobs));
+    this.heldLogprobs = '';
+  }
+}
+
+/** A piece of the answer. */
+export function textDelta(text: string, logprobs: string): ModelEvent {
+  return logprobs === '' ? { type: 'text-delta', text } : { type: 'text-delta', text, logprobs };
+}
+
+function withLogProbs(before: string, more: string): string {
+  return before === '' || more === '' ? before + more : `${before},${more}`;
+}
+
+function reason(text: string, events: ModelEvent[]): void {
+  if (text !== '') events.push({ type: 'reasoning-delta', text });
+}
+
+/** How many characters at the end may be the beginning of the closing tag. */
+function partialClose(text: string): number {
+  for (let length = Math.min(CLOSE.length - 1, text.length); length > 0; length -= 1) {
+    if (CLOSE.startsWith(text.slice(-length))) return length;
+  }
+  return 0;
+}

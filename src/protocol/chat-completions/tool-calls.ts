@@ -1,0 +1,157 @@
+/** Puts together the tool calls of one model call from however the upstream chose to cut them. */
+import { ApiError } from '../errors.ts';
+import type { ModelEvent } from '../events.ts';
+import { isRecord } from '../record.ts';
+
+/** A call that has begun. It is told on only when its name is sure to be whole: at its first arguments, or when something else comes. */
+interface Call {
+  readonly call: number;
+  id: string;
+  name: string;
+  arguments: string;
+  told: boolean;
+  /** The chunk that last touched it. */
+  chunk: number;
+}
+
+interface Entry {
+  readonly index: number | undefined;
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** Characters of a tool's name; no server lets tools have longer ones. */
+const LONGEST_NAME = 256;
+/** Characters of arguments that wait for a name. */
+const LONGEST_NAMELESS = 1024 * 1024;
+
+/** Takes the `tool_calls` of one chunk after another and adds what they mean to `events`. */
+export interface ToolCalls {
+  /** `entries` is the raw `delta.tool_calls`. */
+  take(entries: readonly unknown[], events: ModelEvent[]): void;
+  /** Tells on the calls that still wait for arguments; to be called before anything else is said, and at the end. */
+  settle(events: ModelEvent[]): void;
+  /** Whether any call waits for its arguments. */
+  waiting(): boolean;
+}
+
+/** The calls of one model call. */
+export function toolCalls(): ToolCalls {
+  return new CallReader();
+}
+
+class CallReader implements ToolCalls {
+  private readonly open = new Set<Call>();
+  private readonly atIndex = new Map<number, Call>();
+  private readonly withId = new Map<string, Call>();
+  private last: Call | undefined = undefined;
+  private count = 0;
+  private chunk = 0;
+
+  take(entries: readonly unknown[], events: ModelEvent[]): void {
+    this.chunk += 1;
+    for (const raw of entries) {
+      const entry = readEntry(raw);
+      const call = this.callOf(entry);
+      this.settle(events, call);
+      extend(call, entry, this.chunk, events);
+      if (call.id !== '') this.withId.set(call.id, call);
+      this.forgetTold();
+    }
+  }
+
+  settle(events: ModelEvent[], except?: Call): void {
+    for (const call of this.open) if (call !== except) tell(call, '', events);
+    this.forgetTold();
+  }
+
+  waiting(): boolean {
+    return this.open.size > 0;
+  }
+
+  private callOf(entry: Entry): Call {
+    const known = entry.index === undefined ? (this.withId.get(entry.id) ?? this.last) : this.atIndex.get(entry.index);
+    if (known && !startsAnother(known, entry, this.chunk)) return known;
+    const call = { call: this.count++, id: '', name: '', arguments: '', told: false, chunk: this.chunk };
+    this.open.add(call);
+    this.last = call;
+    if (entry.index !== undefined) this.atIndex.set(entry.index, call);
+    return call;
+  }
+
+  private forgetTold(): void {
+    for (const call of this.open) if (call.told) this.open.delete(call);
+  }
+}
+
+/** Some upstreams number every call 0, some not at all: then the id tells calls apart, and without ids a finished one does. */
+function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
+  // A fragment without a name goes on with its call even under a new id: old vLLM draws an id for every chunk.
+  if (entry.name === '') return false;
+  if (entry.id !== '' && call.id !== '') return entry.id !== call.id;
+  if (entry.index === undefined && call.chunk === chunk) return true;
+  return entry.arguments !== '' && isWhole(call.arguments);
+}
+
+function isWhole(text: string): boolean {
+  if (!text.trimEnd().endsWith('}')) return false;
+  try {
+    return isRecord(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
+function extend(call: Call, entry: Entry, chunk: number, events: ModelEvent[]): void {
+  call.chunk = chunk;
+  if (!call.told) {
+    call.id ||= entry.id;
+    // The same name again is a repetition, anything else the next piece of a split name.
+    if (entry.name !== call.name) call.name += entry.name;
+  }
+  if (call.name.length > LONGEST_NAME) throw tooLarge('a tool by an endless name');
+  if (entry.arguments !== '') tell(call, entry.arguments, events);
+}
+
+function tell(call: Call, text: string, events: ModelEvent[]): void {
+  call.arguments += text;
+  if (call.told) {
+    events.push({ type: 'tool-call-delta', call: call.call, arguments: text });
+    return;
+  }
+  // A call without a name can be neither run nor answered.
+  if (call.name === '') return refuseEndless(call);
+  call.told = true;
+  events.push({ type: 'tool-call-delta', call: call.call, id: call.id, name: call.name, arguments: call.arguments });
+}
+
+function refuseEndless({ arguments: text }: Call): void {
+  if (text.length > LONGEST_NAMELESS) throw tooLarge('a tool without naming it');
+}
+
+function tooLarge(what: string): ApiError {
+  return new ApiError('output_too_large', `The model called ${what}.`);
+}
+
+function readEntry(raw: unknown): Entry {
+  const entry = isRecord(raw) ? raw : {};
+  const called = isRecord(entry.function) ? entry.function : undefined;
+  const custom = isRecord(entry.custom) ? entry.custom : undefined;
+  return {
+    index: typeof entry.index === 'number' ? entry.index : undefined,
+    id: text(entry.id),
+    name: text((called ?? custom)?.name),
+    arguments: custom ? JSON.stringify({ input: text(custom.input) }) : argumentsText(called?.arguments),
+  };
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** Some upstreams send the arguments as the object itself. */
+function argumentsText(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

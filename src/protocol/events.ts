@@ -1,0 +1,185 @@
+/** The two vocabularies of a turn: what a model says, and what a turn says to its encoders. */
+import type { ErrorBody } from './errors.ts';
+import type {
+  CodeOutput,
+  ListedTool,
+  LogProb,
+  OutputItem,
+  Part,
+  PartType,
+  ToolOutput,
+  UrlCitation,
+  UrlSource,
+  WebAction,
+} from './items.ts';
+
+/** Tokens of one or more model calls; every field is a whole number and always present. */
+export interface Usage {
+  readonly input_tokens: number;
+  readonly input_tokens_details: { readonly cached_tokens: number };
+  readonly output_tokens: number;
+  readonly output_tokens_details: { readonly reasoning_tokens: number };
+  readonly total_tokens: number;
+}
+
+/** Why a model stopped: of itself (`stop`, tool calls included), or cut off. */
+export type FinishReason = 'stop' | 'length' | 'content_filter';
+
+/**
+ * What an upstream says. It never opens or closes an item: the machine does.
+ * `call` numbers the tool calls of one model call from 0; the first delta of a call carries its whole name.
+ */
+export type ModelEvent =
+  /** `logprobs` is a list, or the JSON of its members with commas between them where that is at hand. */
+  | { readonly type: 'text-delta'; readonly text: string; readonly logprobs?: readonly LogProb[] | string }
+  | { readonly type: 'refusal-delta'; readonly text: string }
+  | { readonly type: 'reasoning-delta'; readonly text: string }
+  /** One thought is whole; `encrypted` is what its upstream needs to be given it back, of no use to others. */
+  | { readonly type: 'reasoning-end'; readonly encrypted: string }
+  | {
+      readonly type: 'tool-call-delta';
+      readonly call: number;
+      readonly id?: string;
+      readonly name?: string;
+      readonly arguments: string;
+    }
+  | { readonly type: 'annotation'; readonly annotation: UrlCitation }
+  /** The model's own server looks into the web; `search` is its name for this look. */
+  | { readonly type: 'search-start'; readonly search: string; readonly action: WebAction }
+  /** What it found; `encrypted` is what its upstream needs to be given it back, of no use to others. */
+  | {
+      readonly type: 'search-end';
+      readonly search: string;
+      readonly failed: boolean;
+      readonly sources: readonly UrlSource[];
+      readonly encrypted?: string;
+    }
+  | { readonly type: 'usage'; readonly usage: Usage }
+  | { readonly type: 'finish'; readonly reason: FinishReason };
+
+/** Why a turn ended before the model was done. */
+export type IncompleteReason = 'max_output_tokens' | 'content_filter' | 'max_tool_calls' | 'max_tool_iterations';
+
+/**
+ * What drives a turn besides the model. `index` is the output index of the call that a result is for, `stop` says why
+ * the server lets the model go no further, and `at` is in Unix seconds.
+ */
+export type TurnControl =
+  | { readonly type: 'start' }
+  | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
+  /** The user has approved this call of an earlier turn; `name` is the model's. */
+  | ({ readonly type: 'call-approved' } & ApprovedCall)
+  /** `outputs` is what a run of code is shown with; without any it is `output`. */
+  | {
+      readonly type: 'tool-result';
+      readonly index: number;
+      readonly output: ToolOutput;
+      readonly failed: boolean;
+      readonly outputs?: readonly CodeOutput[];
+    }
+  /** The conversation was compacted, at that cost. */
+  | { readonly type: 'compacted'; readonly encrypted: string; readonly usage: Usage }
+  | { readonly type: 'keepalive' }
+  | { readonly type: 'fail'; readonly error: TurnError }
+  | { readonly type: 'stop'; readonly reason: IncompleteReason }
+  | { readonly type: 'end'; readonly at: number };
+
+/** A call that the user has approved, exactly as it was written. */
+export interface ApprovedCall {
+  /** As the model knows the tool now. */
+  readonly name: string;
+  readonly arguments: string;
+  readonly approvalRequestId: string;
+}
+
+export type TurnInput = ModelEvent | TurnControl;
+
+/** An error with the HTTP status it has where there is still one to send. */
+export interface TurnError extends ErrorBody {
+  readonly status?: number;
+  /** For the host's eyes only. */
+  readonly cause?: unknown;
+}
+
+/** How a turn ended, with everything its final snapshot needs. */
+export interface TurnEnd {
+  readonly type: 'turn-end';
+  readonly sequence: number;
+  readonly status: 'completed' | 'incomplete' | 'failed';
+  readonly output: readonly OutputItem[];
+  readonly usage: Usage;
+  readonly completedAt: number | null;
+  readonly reason: IncompleteReason | null;
+  readonly error: TurnError | null;
+}
+
+/** Where in the output something happens: the item's place and id, and the part's place in the item. */
+interface InItem {
+  readonly sequence: number;
+  readonly index: number;
+  readonly itemId: string;
+}
+interface InPart extends InItem {
+  readonly partIndex: number;
+}
+
+/** How far a look into the web has come; one that failed is told by its item only. */
+export type SearchState = 'in_progress' | 'searching' | 'completed';
+
+/** How far a run of code has come; one that failed is told by its item only. */
+export type CodeState = 'in_progress' | 'interpreting' | 'completed';
+
+/**
+ * How a call is shown: as one that the client runs, with arguments or with free text, or as one that the server runs,
+ * with arguments or with code.
+ */
+export type CallType = 'function_call' | 'custom_tool_call' | 'mcp_call' | 'code_interpreter_call';
+
+/**
+ * What a turn says. Starts and ends balance, and the last event is one `turn-end`.
+ * Each event with a `sequence` is exactly one event on the wire; the others may be none. `logprobs` is the JSON of each,
+ * with commas between them.
+ */
+export type TurnEvent =
+  | { readonly type: 'turn-start'; readonly sequence: number }
+  | { readonly type: 'turn-queued'; readonly sequence: number }
+  | { readonly type: 'turn-progress'; readonly sequence: number }
+  | { readonly type: 'item-start'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
+  | ({ readonly type: 'part-start'; readonly part: Part } & InPart)
+  | ({
+      readonly type: 'text-delta';
+      readonly part: PartType;
+      readonly text: string;
+      readonly logprobs: string;
+    } & InPart)
+  | ({
+      readonly type: 'text-end';
+      readonly part: PartType;
+      readonly text: string;
+      readonly logprobs: string;
+    } & InPart)
+  | ({
+      readonly type: 'annotation';
+      readonly annotationIndex: number;
+      readonly annotation: UrlCitation;
+    } & InPart)
+  | ({ readonly type: 'part-end'; readonly part: Part } & InPart)
+  | ({ readonly type: 'call-progress' } & InItem)
+  | ({ readonly type: 'arguments-delta'; readonly call: CallType; readonly text: string } & InItem)
+  | ({
+      readonly type: 'arguments-end';
+      readonly call: CallType;
+      readonly name: string;
+      readonly arguments: string;
+    } & InItem)
+  | ({ readonly type: 'call-end'; readonly status: 'completed' | 'failed' } & InItem)
+  | ({ readonly type: 'code-progress'; readonly state: CodeState } & InItem)
+  | ({ readonly type: 'list-progress' } & InItem)
+  | ({ readonly type: 'list-end' } & InItem)
+  | ({ readonly type: 'search-progress'; readonly state: SearchState } & InItem)
+  | { readonly type: 'item-end'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
+  | { readonly type: 'call-dropped'; readonly name: string; readonly why: 'not_allowed' | 'cut_off' }
+  | { readonly type: 'heartbeat' }
+  | { readonly type: 'keepalive'; readonly sequence: number }
+  | { readonly type: 'error'; readonly sequence: number; readonly error: TurnError }
+  | TurnEnd;

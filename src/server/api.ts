@@ -1,0 +1,161 @@
+/** Both APIs as one function from a request to a reply, for frameworks that we bring no router for. */
+import { hash } from 'node:crypto';
+import { inspect } from 'node:util';
+import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
+import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
+import { type ApiRoutes, responsesRoutes } from '../apis/responses/endpoints.ts';
+import type { DrainOptions } from '../ports/activity.ts';
+import { type Call, headersFrom, type NodeHeaders } from '../ports/api-request.ts';
+import { refusal } from '../ports/endpoint.ts';
+import { checkOptions } from '../ports/options-check.ts';
+import { matchPath, type Route } from '../ports/routes.ts';
+import { ApiError, toApiError } from '../protocol/errors.ts';
+import { requestIdFrom } from '../protocol/ids.ts';
+import type { Reply } from '../protocol/reply.ts';
+import { bodyErrors, isJsonType, readJson } from './json-body.ts';
+import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';
+
+/** A request, as any framework can describe it. */
+export interface ApiRequest {
+  readonly method: string;
+  /** Below the mount point, such as `/responses/resp_1`, without the query. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, unknown>> | undefined;
+  readonly headers: Headers | NodeHeaders;
+  /** The JSON, where the host has parsed it already. */
+  readonly body?: unknown;
+  /** The body otherwise: read only where the path has one, and within `limits.bodyBytes`. */
+  readonly bytes?: AsyncIterable<Uint8Array> | null | undefined;
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+  /** Whose responses the request may see. Default: a digest of the `Authorization` header. */
+  readonly scope?: string | undefined;
+  /** The framework's own request, for the option `tools`. */
+  readonly request?: unknown;
+  /** Cuts off a client that does not read its answer, when `drain` has waited long enough. */
+  readonly disconnect?: (() => void) | undefined;
+}
+
+/** One API, or several as one. */
+export interface Api {
+  /** The reply, or undefined where the API has no such path. Rejects where the client has left, or a function of the host's threw. */
+  handle(request: ApiRequest): Promise<Reply> | undefined;
+  /** Answers an error of the host's own as the API would: in the envelope, told to `hooks.onError`. */
+  refuse(error: ApiError, request: ApiRequest): Promise<Reply>;
+  /** Refuses new requests and resolves when every running answer has ended; see `DrainOptions`. */
+  drain(options?: DrainOptions): Promise<void>;
+}
+
+/** The Responses API. Throws a `TypeError` for an unknown option or a bad value. */
+export function createResponses(options: CoreOptions = {}): Api {
+  return responsesApi(settingsOf('createResponses', options));
+}
+
+/** The Chat Completions API. Throws a `TypeError` also for an upstream that does not speak it. */
+export function createChatCompletions(options: CoreOptions = {}): Api {
+  return chatApi(chatSettingsOf('createChatCompletions', settingsOf('createChatCompletions', options)));
+}
+
+/** The Responses API, and Chat Completions where the upstream speaks it, as one. */
+export function bothApis(settings: CoreSettings): Api {
+  const responses = responsesApi(settings);
+  if (!speaksChat(settings)) return responses;
+  const chat = chatApi(settings);
+  return {
+    handle: (request) => responses.handle(request) ?? chat.handle(request),
+    refuse: responses.refuse,
+    drain: async (options) => void (await Promise.all([responses.drain(options), chat.drain(options)])),
+  };
+}
+
+/** The settings, where the upstream can serve Chat Completions. */
+export function chatSettingsOf(owner: string, settings: CoreSettings): ChatSettings {
+  if (speaksChat(settings)) return settings;
+  throw new TypeError(`${owner}: upstream must speak Chat Completions, got '${settings.upstream.name}'`);
+}
+
+function speaksChat(settings: CoreSettings): settings is ChatSettings {
+  return settings.upstream.chat !== undefined;
+}
+
+function settingsOf(owner: string, options: CoreOptions): CoreSettings {
+  checkOptions(owner, options, coreChecks);
+  return coreSettings(owner, options);
+}
+
+function responsesApi(settings: CoreSettings): Api {
+  return apiOf(settings, responsesRoutes(settings));
+}
+
+function chatApi(settings: ChatSettings): Api {
+  return apiOf(settings, chatRoutes(settings));
+}
+
+function apiOf(settings: CoreSettings, { routes, drain }: ApiRoutes): Api {
+  const { bodyBytes } = settings.limits;
+
+  async function answer({ endpoint }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
+    const call = callOf(request);
+    const read = await readRest(request, call.headers, params, bodyBytes).catch(toApiError);
+    if (read instanceof ApiError) return refusal(read, settings)(call);
+    return endpoint({ ...call, params: read.params, body: read.body });
+  }
+
+  return {
+    handle(request) {
+      // As every router does: a HEAD is a GET whose body the server leaves out.
+      const asked = request.method === 'HEAD' ? 'GET' : request.method;
+      for (const route of routes) {
+        const params = route.method === asked ? matchPath(route.path, request.path) : undefined;
+        if (params) return answer(route, request, params);
+      }
+      return undefined;
+    },
+    refuse: (error, request) => refusal(error, settings)(callOf(request)),
+    drain,
+  };
+}
+
+type RawParams = Readonly<Record<string, string>>;
+
+/** The call, but for what may be wrong with a request. */
+function callOf({ query = {}, scope, signal, request, disconnect, ...asked }: ApiRequest): Call {
+  const headers = isHeaders(asked.headers) ? asked.headers : headersFrom(asked.headers);
+  const requestId = requestIdFrom(headers.get('x-request-id'));
+  const whose = { scope: scope ?? scopeOf(headers), requestId };
+  return { body: undefined, params: {}, query, headers, signal, request, context: undefined, disconnect, ...whose };
+}
+
+/** Not `instanceof`: polyfills and other realms have a `Headers` of their own. */
+function isHeaders(headers: ApiRequest['headers']): headers is Headers {
+  return typeof headers.get === 'function';
+}
+
+/** What the path names, and the body where there is one. Throws `ApiError`. */
+async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, limit: number) {
+  const params = Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decoded(value)]));
+  if (request.method !== 'POST') return { params, body: undefined };
+  const { body, bytes } = request;
+  if (!isJsonType(headers.get('content-type'), headers.get('origin'))) throw bodyErrors.otherType();
+  return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limit) : body };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch (cause) {
+    throw new ApiError('invalid_value', 'The path is not valid.', { cause });
+  }
+}
+
+/** A digest of the `Authorization` header; `anonymous` without one. */
+export function scopeOf(headers: Pick<Headers, 'get'>): string {
+  const authorization = headers.get('authorization');
+  return authorization ? hash('sha256', authorization, 'base64url') : 'anonymous';
+}
+
+/** A host that knows no user must say so: with one scope for all who have none, each would see the others' responses. */
+export function checkedScope(scope: unknown): string {
+  if (typeof scope === 'string') return scope;
+  throw new TypeError(`scope: must return a string, got ${inspect(scope, { depth: 1 })}`);
+}

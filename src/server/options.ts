@@ -1,0 +1,243 @@
+/** The options that all routers and adapters share, checked once. */
+import { inspect } from 'node:util';
+import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../compaction/settings.ts';
+import type { Dialect, DialectName } from '../dialects/dialect.ts';
+import { DIALECTS, openai } from '../dialects/dialects.ts';
+import type { Call } from '../ports/api-request.ts';
+import type { Hooks } from '../ports/hooks.ts';
+import { fromHost } from '../ports/host-error.ts';
+import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
+import { checkOptions, isFunction, type OptionCheck } from '../ports/options-check.ts';
+import type { RemoteServers } from '../ports/remote-servers.ts';
+import { boundedStore, type ResponseStore } from '../ports/store.ts';
+import type { ToolProvider } from '../ports/tool-provider.ts';
+import type { WantedHeartbeat } from '../ports/turn-context.ts';
+import type { Upstream } from '../ports/upstream.ts';
+import { isRecord } from '../protocol/record.ts';
+import { memoryStore } from '../stores/memory/memory-store.ts';
+import type { TokenCounter } from '../tokens/count.ts';
+import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
+import type { ApprovalPolicy } from '../tools/approval-rules.ts';
+import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
+
+/** How silence on an event stream is filled. */
+export interface HeartbeatOptions {
+  /** Milliseconds of silence before a beat. Default: 15,000. */
+  readonly intervalMs?: number | undefined;
+  /**
+   * `comment`: SSE comments, each fourth in a row OpenAI's `keepalive` event, since some clients' timers do not see
+   * comments. `keepalive`: only that event. `ping`: a `ping` event, which some strict clients refuse. Default: `comment`.
+   */
+  readonly style?: 'comment' | 'keepalive' | 'ping' | undefined;
+}
+
+/** Some of the limits; the others keep their defaults. */
+export type SomeLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
+
+/** What every router and adapter understands; `undefined` means omitted. */
+export interface CoreOptions {
+  /** The model server. Default: `chatCompletionsUpstream()`, configured by the environment. */
+  readonly upstream?: Upstream | undefined;
+  /** Where responses are kept. Default: one bounded memory store for the process. */
+  readonly store?: ResponseStore | undefined;
+  /** Tools that the server runs itself, for every request or by request. Default: none. */
+  readonly tools?: ToolProvider | readonly ToolProvider[] | ToolsOf | undefined;
+  /** Opens servers of tools that requests name by their URL; `remoteMcp()` makes one. Default: such tools are left out. */
+  readonly remoteMcp?: RemoteServers | undefined;
+  /** The `server_label`s of the host's own tools that requests may name. Default: all of them. */
+  readonly mcpLabels?: readonly string[] | undefined;
+  /** Which tools that the server runs wait for the user's approval, besides those of which the request says so. Default: none. */
+  readonly approval?: ApprovalPolicy | undefined;
+  /** How calls of those tools are shown: `function_call` is what strict Open Responses clients know. Default: `mcp_call`. */
+  readonly mcpItems?: 'mcp_call' | 'function_call' | undefined;
+  /** Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` Open Responses'. */
+  readonly reasoning?: 'summary' | 'text' | 'spec' | undefined;
+  readonly heartbeat?: HeartbeatOptions | false | undefined;
+  readonly limits?: SomeLimits | undefined;
+  /** Whether a response that could not be kept fails, or is answered all the same. Default: `fail`. */
+  readonly onStoreError?: 'fail' | 'continue' | undefined;
+  /** Whether `response.queued` is sent. Default: false. */
+  readonly queuedEvent?: boolean | undefined;
+  /** Whose clients are served, for all requests or by request. Default: `openai`. */
+  readonly dialect?: DialectName | DialectOf | undefined;
+  /** How conversations are compacted, and the key that seals the result. */
+  readonly compaction?: CompactionOptions | undefined;
+  /** How tokens are counted. */
+  readonly tokens?: TokenOptions | undefined;
+  readonly hooks?: Hooks | undefined;
+}
+
+/** Chooses the tools of one request; `request` is the host framework's own. */
+export type ToolsOf = (request: unknown) => readonly ToolProvider[];
+
+/** Chooses the dialect of one request; `request` is the host framework's own. */
+export type DialectOf = (request: unknown) => DialectName;
+
+/** How responses are shown, which a dialect may have ideas of its own about. */
+export interface Shown {
+  readonly mcpItems: 'mcp_call' | 'function_call';
+  readonly reasoning: 'summary' | 'text' | 'spec';
+  readonly heartbeat: WantedHeartbeat;
+  readonly queuedEvent: boolean;
+  /** Whether clients are told which tools a server of tools has. */
+  readonly listsTools: boolean;
+}
+
+/** The options with every default filled in. */
+export interface CoreSettings extends Shown {
+  readonly toolsOf: ToolsOf;
+  readonly remoteMcp?: RemoteServers | undefined;
+  readonly mcpLabels?: readonly string[] | undefined;
+  readonly approval?: ApprovalPolicy | undefined;
+  readonly upstream: Upstream;
+  readonly store: ResponseStore;
+  readonly limits: Limits;
+  readonly onStoreError: 'fail' | 'continue';
+  readonly compaction: CompactionSettings;
+  readonly countTokens: TokenCounter;
+  readonly hooks: Hooks;
+  /** The dialect of a request, and how responses are shown in it. */
+  readonly dialectOf: (request: unknown) => Dialect;
+  readonly shownIn: (dialect: Dialect) => Shown;
+  /** Whether the store is given what the client asked not to store: a connection remembers it for itself. */
+  readonly keepsUnstored?: boolean;
+}
+
+let shared: ResponseStore | undefined;
+
+/** The memory store that everything in this process uses when it is given none. */
+export function sharedStore(): ResponseStore {
+  shared ??= memoryStore();
+  return shared;
+}
+
+/** One of these texts. */
+export const oneOf =
+  (...values: readonly string[]): OptionCheck =>
+  (value) =>
+    values.includes(value as string) || `one of ${values.map((known) => `'${known}'`).join(', ')}`;
+
+const withMethods =
+  (...methods: readonly string[]): OptionCheck =>
+  (value) =>
+    (isRecord(value) && methods.every((method) => typeof value[method] === 'function')) ||
+    `an object with ${methods.join(', ')}`;
+
+const isProvider = (value: unknown) => withMethods('list', 'call')(value) === true;
+
+/** The checks of the shared options, to which a router adds its own. */
+export const coreChecks: Readonly<Record<string, OptionCheck>> = {
+  upstream: withMethods('stream'),
+  store: withMethods('get', 'put', 'delete'),
+  tools: (value) =>
+    typeof value === 'function' ||
+    (Array.isArray(value) ? value : [value]).every(isProvider) ||
+    'tool providers or a function',
+  remoteMcp: withMethods('open', 'close'),
+  mcpLabels: (value) =>
+    (Array.isArray(value) && value.every((label) => typeof label === 'string')) || 'an array of labels',
+  approval: isFunction,
+  mcpItems: oneOf('mcp_call', 'function_call'),
+  reasoning: oneOf('summary', 'text', 'spec'),
+  heartbeat: (value) => value === false || isRecord(value) || 'an object or false',
+  limits: (value) => isRecord(value) || 'an object',
+  onStoreError: oneOf('fail', 'continue'),
+  queuedEvent: (value) => typeof value === 'boolean' || 'true or false',
+  dialect: (value) => typeof value === 'function' || oneOf(...Object.keys(DIALECTS))(value),
+  // Checked apart: the message that names a bad value would show the key.
+  compaction: () => true,
+  tokens: (value) => isRecord(value) || 'an object',
+  hooks: (value) => isRecord(value) || 'an object of functions',
+};
+
+/** Node takes longer times for none at all. */
+export const milliseconds: OptionCheck = (value) =>
+  (typeof value === 'number' && value > 0 && value < 2 ** 31) || 'a number of milliseconds, over 0 and under 2^31';
+const limit: OptionCheck = (value) => (typeof value === 'number' && value > 0) || 'a positive number';
+const hook: OptionCheck = (value) => typeof value === 'function' || 'a function';
+
+/** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
+export function coreSettings(owner: string, options: CoreOptions): CoreSettings {
+  return { ...preparationSettings(owner, options), upstream: options.upstream ?? chatCompletionsUpstream() };
+}
+
+/** The same for what asks no model server itself. */
+export function preparationSettings(owner: string, options: CoreOptions): Omit<CoreSettings, 'upstream'> {
+  const { heartbeat, limits = {}, hooks = {} } = options;
+  checkOptions(
+    `${owner}: limits`,
+    limits,
+    Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, name.endsWith('Ms') ? milliseconds : limit])),
+  );
+  checkOptions(`${owner}: hooks`, hooks, {
+    onRequest: hook,
+    onResponse: hook,
+    onToolCall: hook,
+    onApproval: hook,
+    onError: hook,
+    onNote: hook,
+  });
+  const beat = heartbeat === false ? NO_BEATS : heartbeat && heartbeatSettings(`${owner}: heartbeat`, heartbeat);
+  const usual = heartbeatSettings(owner, {});
+  const settledLimits = { ...DEFAULT_LIMITS, ...given(limits) };
+  const dialectOf = dialectsOf(owner, options.dialect);
+  const shownIn = ({ shown = {} }: Dialect): Shown => ({
+    mcpItems: options.mcpItems ?? shown.mcpItems ?? 'mcp_call',
+    reasoning: options.reasoning ?? shown.reasoning ?? 'summary',
+    heartbeat: beat ?? shown.heartbeat ?? usual,
+    queuedEvent: options.queuedEvent ?? shown.queuedEvent ?? false,
+    listsTools: shown.listsTools ?? true,
+  });
+  return {
+    ...shownIn(typeof options.dialect === 'string' ? DIALECTS[options.dialect] : openai),
+    store: boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs),
+    toolsOf: toolsOf(options.tools),
+    remoteMcp: options.remoteMcp,
+    mcpLabels: options.mcpLabels,
+    approval: options.approval,
+    limits: settledLimits,
+    onStoreError: options.onStoreError ?? 'fail',
+    compaction: compactionSettings(`${owner}: compaction`, options.compaction),
+    countTokens: tokenSettings(`${owner}: tokens`, options.tokens),
+    hooks,
+    dialectOf,
+    shownIn,
+  };
+}
+
+const NO_BEATS: WantedHeartbeat = { intervalMs: undefined, style: 'comment' };
+
+function dialectsOf(owner: string, dialect: CoreOptions['dialect'] = 'openai'): CoreSettings['dialectOf'] {
+  if (typeof dialect === 'string') {
+    const always = DIALECTS[dialect];
+    return () => always;
+  }
+  return (request) => {
+    const name = fromHost(() => dialect(request));
+    if (Object.hasOwn(DIALECTS, name)) return DIALECTS[name];
+    throw new TypeError(`${owner}: dialect: there is no dialect ${inspect(name)}`);
+  };
+}
+
+/** The settings for one request, whose dialect may show responses in its own way. */
+export function settingsFor(settings: CoreSettings, { request }: Pick<Call, 'request'>): CoreSettings {
+  const { dialectOf, shownIn } = settings;
+  const dialect = dialectOf(request);
+  return dialect.shown ? { ...settings, ...shownIn(dialect) } : settings;
+}
+
+/** The heartbeat with its defaults; throws a `TypeError` for a bad option. */
+export function heartbeatSettings(owner: string, options: HeartbeatOptions): Required<WantedHeartbeat> {
+  checkOptions(owner, options, { intervalMs: milliseconds, style: oneOf('comment', 'keepalive', 'ping') });
+  return { intervalMs: options.intervalMs ?? 15_000, style: options.style ?? 'comment' };
+}
+
+function toolsOf(tools: CoreOptions['tools']): ToolsOf {
+  if (typeof tools === 'function') return (request) => fromHost(() => tools(request));
+  const providers = tools === undefined ? [] : [tools].flat();
+  return () => providers;
+}
+
+function given(limits: SomeLimits): Partial<Limits> {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+}

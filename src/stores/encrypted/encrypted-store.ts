@@ -1,0 +1,142 @@
+/** Encrypts what any store keeps, so that who reads its disk, its backups or its traffic reads no conversation. */
+import { inspect } from 'node:util';
+import { checkOptions } from '../../ports/options-check.ts';
+import type {
+  ConversationStore,
+  ResponseKey,
+  ResponseStore,
+  StoredConversation,
+  StoredResponse,
+} from '../../ports/store.ts';
+import type { Item } from '../../protocol/items.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { type EncryptionKey, keyringFrom } from './keys.ts';
+import { type Place, type Seal, sealWith } from './seal.ts';
+
+export type { EncryptionKey } from './keys.ts';
+
+/** What an encrypted store is made with. */
+export interface EncryptedStoreOptions {
+  /** The first key writes, all of them read: a new key is put in front of the old ones. */
+  readonly keys: readonly EncryptionKey[];
+}
+
+/** What of a response holds words. */
+type Words = Pick<StoredResponse, 'input' | 'output' | 'resource'>;
+
+/**
+ * The store, with AES-256-GCM over everything that holds words: input, output and resource of responses, items and
+ * metadata of conversations. Scopes, ids, `previousId` and times stay readable, as stores search by them.
+ */
+export function encryptedStore(store: ResponseStore, options: EncryptedStoreOptions): ResponseStore {
+  checkStore(store);
+  const seal = sealWith(keyringFrom(keysOf(options)));
+
+  async function get(key: ResponseKey): Promise<StoredResponse | undefined> {
+    const stored = await store.get(key);
+    return stored && opened(seal, key, stored);
+  }
+
+  return {
+    name: `encrypted ${store.name}`,
+    get,
+    put: (response) => store.put(sealed(seal, response)),
+    delete: (key) => store.delete(key),
+    ...(store.chain && {
+      chain: async (key, limit) => openedChain(seal, key, (await store.chain?.(key, limit)) ?? []),
+    }),
+    ...(store.conversations && { conversations: encryptedConversations(store.conversations, seal) }),
+    ...(store.close && { close: () => store.close?.() }),
+  };
+}
+
+function checkStore(store: unknown): void {
+  const methods = ['get', 'put', 'delete'];
+  if (isRecord(store) && methods.every((name) => typeof store[name] === 'function')) return;
+  throw new TypeError(`encryptedStore: the store must have get, put and delete, got ${inspect(store, { depth: 0 })}`);
+}
+
+function keysOf(options: EncryptedStoreOptions): unknown {
+  // Never quoted: a host that gives the keys in the place of the options must not find them in its log.
+  if (!isRecord(options)) throw new TypeError('encryptedStore: the options must be an object such as { keys: [...] }');
+  checkOptions('encryptedStore', options, { keys: () => true });
+  return options.keys;
+}
+
+function sealed(seal: Seal, { input, output, resource, ...readable }: StoredResponse): StoredResponse {
+  const words: Words = { input, output, resource };
+  const encrypted = seal.close(words, placeOfResponse(readable, readable.previousId));
+  return { ...readable, input: [], output: [{ type: 'encrypted', encrypted }], resource: {} };
+}
+
+/** By the key that was asked for, not by the one in the row: a row that was moved tells a wrong one. */
+function opened(seal: Seal, { scope, id }: ResponseKey, stored: StoredResponse): StoredResponse {
+  const { input: _, output, resource: __, ...readable } = stored;
+  const place = placeOfResponse({ scope, id }, readable.previousId);
+  // The cast: only `sealed` writes these texts, which is what the seal proves.
+  return { ...readable, scope, id, ...(seal.open(output[0]?.encrypted, place) as Words) };
+}
+
+/** Each by the id that the one before it names. */
+function openedChain(
+  seal: Seal,
+  { scope, id }: ResponseKey,
+  chain: readonly StoredResponse[],
+): readonly StoredResponse[] {
+  const ids = [id, ...chain.map(({ previousId = '' }) => previousId)];
+  return chain.map((stored, index) => opened(seal, { scope, id: ids[index] ?? '' }, stored));
+}
+
+function placeOfResponse({ scope, id }: ResponseKey, previousId: string | undefined): Place {
+  return ['response', scope, id, previousId ?? null];
+}
+
+function encryptedConversations(store: ConversationStore, seal: Seal): ConversationStore {
+  async function get({ scope, id }: ResponseKey): Promise<StoredConversation | undefined> {
+    const stored = await store.get({ scope, id });
+    if (!stored) return undefined;
+    const metadata = seal.open(stored.metadata.encrypted, placeOf({ scope, id }));
+    // The cast: only `put` writes these texts, which is what the seal proves.
+    return { ...stored, scope, id, metadata: metadata as Metadata };
+  }
+
+  async function items(key: ResponseKey): Promise<readonly Item[]> {
+    return (await store.items(key)).map((item) => openedItem(seal, key, item));
+  }
+
+  return {
+    get,
+    put({ metadata, ...readable }) {
+      return store.put({ ...readable, metadata: { encrypted: seal.close(metadata, placeOf(readable)) } });
+    },
+    delete: (key) => store.delete(key),
+    append: (key, added) =>
+      store.append(
+        key,
+        added.map((item) => sealedItem(seal, key, item)),
+      ),
+    items,
+    removeItem: (key, itemId) => store.removeItem(key, itemId),
+  };
+}
+
+type Metadata = StoredConversation['metadata'];
+
+/** The item's id stays readable, for `removeItem`. */
+function sealedItem(seal: Seal, key: ResponseKey, item: Item): Item {
+  const readable = item.id === undefined ? {} : { id: item.id };
+  return { type: 'encrypted', ...readable, encrypted: seal.close(item, placeOfItem(key, item)) };
+}
+
+function openedItem(seal: Seal, key: ResponseKey, item: Item): Item {
+  // The cast: only `sealedItem` writes these texts, which is what the seal proves.
+  return seal.open(item.encrypted, placeOfItem(key, item)) as Item;
+}
+
+function placeOf({ scope, id }: ResponseKey): Place {
+  return ['conversation', scope, id];
+}
+
+function placeOfItem({ scope, id }: ResponseKey, item: Item): Place {
+  return ['item of conversation', scope, id, item.id ?? null];
+}

@@ -1,0 +1,83 @@
+/** Turns values into ciphertext that decrypts in one place only. */
+import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto';
+import { inspect } from 'node:util';
+import type { Keyring } from './keys.ts';
+
+/** Where a value lies: its kind, its scope and its ids. It is part of what is authenticated. */
+export type Place = readonly (string | null)[];
+
+/** Encrypts and decrypts. */
+export interface Seal {
+  close(value: unknown, place: Place): string;
+  /** Throws where the key is unknown, and where the text was changed or comes from another place. */
+  open(text: unknown, place: Place): unknown;
+}
+
+const ALGORITHM = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const VERSION = '1';
+/** What base64url has not. */
+const FOREIGN = /[^\w-]/;
+
+/** Writes with the first key and reads with all. */
+export function sealWith(keyring: Keyring): Seal {
+  function open(text: unknown, place: Place): unknown {
+    const [keyName, sealed] = partsOf(text) ?? [];
+    if (!keyName || !sealed) throw new Error(`encryptedStore: ${named(place)} is not encrypted`);
+    const keyId = Buffer.from(keyName, 'base64url').toString();
+    const key = keyring.get(keyId);
+    if (!key)
+      throw new Error(`encryptedStore: ${named(place)} needs the key ${inspect(keyId)}, which is not among the keys`);
+    try {
+      return JSON.parse(decrypt(key, Buffer.from(sealed, 'base64url'), place));
+    } catch (cause) {
+      const why = 'it was changed, or put in another place than its own';
+      throw new Error(`encryptedStore: ${named(place)} does not decrypt with the key ${inspect(keyId)}: ${why}`, {
+        cause,
+      });
+    }
+  }
+
+  function close(value: unknown, place: Place): string {
+    // The keyring has at least one key, so the loop ends in its first round.
+    for (const [keyId, key] of keyring) {
+      const sealed = encrypt(key, JSON.stringify(value), place);
+      return `${VERSION}.${Buffer.from(keyId).toString('base64url')}.${sealed.toString('base64url')}`;
+    }
+    throw new Error('encryptedStore: there is no key');
+  }
+
+  return { close, open };
+}
+
+/** The id of the key; nonce, ciphertext and tag. Not one pattern for all: over megabytes V8 may run out of stack. */
+function partsOf(text: unknown): readonly string[] | undefined {
+  if (typeof text !== 'string') return undefined;
+  const [version, ...parts] = text.split('.', 4);
+  const isSealed = version === VERSION && parts.length === 2 && !parts.some((part) => FOREIGN.test(part));
+  return isSealed ? parts : undefined;
+}
+
+function encrypt(key: KeyObject, text: string, place: Place): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES }).setAAD(bytesOf(place));
+  return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+}
+
+function decrypt(key: KeyObject, sealed: Buffer, place: Place): string {
+  const tag = sealed.subarray(sealed.length - TAG_BYTES);
+  const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+  decipher.setAAD(bytesOf(place)).setAuthTag(tag);
+  const text = decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES));
+  return Buffer.concat([text, decipher.final()]).toString('utf8');
+}
+
+function bytesOf(place: Place): Buffer {
+  return Buffer.from(JSON.stringify(place));
+}
+
+/** Without the scope, which may tell who it is. */
+function named([kind, , id]: Place): string {
+  return `${kind} ${inspect(id)}`;
+}

@@ -1,0 +1,102 @@
+/** Keeps responses in this process's memory: for one node, for tests and as the default. */
+import { inspect } from 'node:util';
+import { placeOf, type ResponseKey, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { type MemoryConversations, memoryConversations } from './conversations.ts';
+import { memoryRoom } from './room.ts';
+
+/** The bounds of a memory store; `undefined` means the default. */
+export interface MemoryStoreOptions {
+  /** How many responses at most, and as many conversations; 10,000 by default. */
+  readonly maxResponses?: number | undefined;
+  /** How many bytes of JSON (UTF-8) at most, over all responses and conversations; 256 MiB by default. */
+  readonly maxBytes?: number | undefined;
+  /** How long a response is kept after its put, a conversation after its last change, in ms; 30 days by default. */
+  readonly ttlMs?: number | undefined;
+  /** The clock, in milliseconds since the epoch; `Date.now` by default. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** A store that answers at once. */
+export interface MemoryStore extends ResponseStore {
+  /** How many responses are held, those included that expired and were not met since. */
+  readonly size: number;
+  get(key: ResponseKey): StoredResponse | undefined;
+  put(response: StoredResponse): void;
+  delete(key: ResponseKey): boolean;
+  chain(key: ResponseKey, limit: number): readonly StoredResponse[];
+  readonly conversations: MemoryConversations;
+  close(): void;
+}
+
+const DEFAULTS = {
+  maxResponses: 10_000,
+  maxBytes: 256 * 1024 * 1024,
+  ttlMs: 30 * 24 * 60 * 60 * 1000,
+  now: () => Date.now(),
+};
+
+/**
+ * Keeps responses and conversations until they expire or until newer ones need the room, oldest first; a conversation
+ * is as old as its last change. It runs no timer.
+ */
+export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
+  const { maxResponses, maxBytes, ttlMs, now } = settingsFrom(options);
+  const room = memoryRoom({ maxBytes, now });
+  // JSON text: what nobody can change later, and whose size is known exactly.
+  const texts = room.shelf<string>(maxResponses);
+
+  function get(key: ResponseKey): StoredResponse | undefined {
+    const text = texts.find(placeOf(key));
+    // The cast: only `put` writes these texts.
+    return text === undefined ? undefined : (JSON.parse(text) as StoredResponse);
+  }
+
+  function put(response: StoredResponse): void {
+    const text = JSON.stringify(response);
+    const expiresAt = Math.min(now() + ttlMs, response.expiresAt ?? Number.POSITIVE_INFINITY);
+    texts.keep(placeOf(response), text, { id: response.id, bytes: Buffer.byteLength(text), expiresAt });
+  }
+
+  function chain(key: ResponseKey, limit: number): readonly StoredResponse[] {
+    const found: StoredResponse[] = [];
+    for (let id: string | undefined = key.id; id !== undefined && found.length < limit; ) {
+      const stored = get({ scope: key.scope, id });
+      if (stored) found.push(stored);
+      id = stored?.previousId;
+    }
+    return found;
+  }
+
+  return {
+    name: 'memory',
+    get size() {
+      return texts.size;
+    },
+    get,
+    put,
+    delete: (key) => texts.drop(placeOf(key)),
+    chain,
+    conversations: memoryConversations({ shelf: room.shelf(maxResponses), expiry: () => now() + ttlMs }),
+    close: room.clear,
+  };
+}
+
+function settingsFrom(options: MemoryStoreOptions): typeof DEFAULTS {
+  if (!isRecord(options)) throw new TypeError(`memoryStore: options must be an object, got ${inspect(options)}`);
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(DEFAULTS, name));
+  if (unknown !== undefined)
+    throw new TypeError(`memoryStore: there is no option ${inspect(unknown)}, got ${inspect(given[unknown])}`);
+  const settings = { ...DEFAULTS, ...given };
+  for (const name of ['maxResponses', 'maxBytes', 'ttlMs'] as const) checkCount(name, settings[name]);
+  if (typeof settings.now !== 'function') {
+    throw new TypeError(`memoryStore: now must be a function, got ${inspect(settings.now)}`);
+  }
+  return settings;
+}
+
+function checkCount(name: string, value: unknown): void {
+  if (Number.isSafeInteger(value) && Number(value) > 0) return;
+  throw new TypeError(`memoryStore: ${name} must be a positive integer, got ${inspect(value)}`);
+}

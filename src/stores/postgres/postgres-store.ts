@@ -1,0 +1,89 @@
+/** Keeps responses and conversations in PostgreSQL, for any number of processes. */
+import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
+import type { ConversationStore, StoredResponse } from '../../ports/store.ts';
+import { postgresConversations } from './conversations.ts';
+import { postgresResponses, type ResponseMethods } from './responses.ts';
+import { migrate, type PostgresPool, type PostgresQueries, postgresTables } from './schema.ts';
+import { sweeper } from './sweep.ts';
+
+export type { PostgresPool, PostgresQueries } from './schema.ts';
+
+/** What a PostgreSQL store is made with; `undefined` means the default. */
+export interface PostgresStoreOptions {
+  /** A pool of the package `pg`. The host listens to its `error` events and ends it. */
+  readonly pool: PostgresPool;
+  /** What the name of every table starts with; `open_responses_` by default. */
+  readonly tablePrefix?: string | undefined;
+  /** How long a response is kept after it was put, in milliseconds; 30 days by default. */
+  readonly ttlMs?: number | undefined;
+  /** The clock, in milliseconds since the epoch; `Date.now` by default. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** A store over PostgreSQL. */
+export interface PostgresStore extends ResponseMethods {
+  readonly name: string;
+  readonly conversations: ConversationStore;
+  /** Makes or upgrades the tables. Other methods do so themselves; this is for failing at the start instead. */
+  setup(): Promise<void>;
+  /** Does nothing: the pool is the host's to end. */
+  close(): void;
+}
+
+const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** Keeps responses in tables that it makes itself. Rows that expired are never returned, and deleted by later puts. */
+export function postgresStore(options: PostgresStoreOptions): PostgresStore {
+  checkOptions('postgresStore', options, CHECKS);
+  const { pool, tablePrefix = 'open_responses_', ttlMs = MONTH_MS, now = Date.now } = options;
+  if (pool === undefined) throw new TypeError(`postgresStore: pool must be ${POOL}, got undefined`);
+  const tables = postgresTables(tablePrefix);
+  let ready: Promise<void> | undefined;
+
+  function setup(): Promise<void> {
+    ready ??= migrate(pool, tables).catch((error) => {
+      // So that the next one to ask tries again.
+      ready = undefined;
+      throw error;
+    });
+    return ready;
+  }
+
+  const queries: PostgresQueries = {
+    async query(text, values) {
+      await setup();
+      return pool.query(text, values);
+    },
+  };
+  const place = { queries, tables, ttlMs, now };
+  const responses = postgresResponses(place);
+  const sweep = sweeper(place);
+
+  async function put(response: StoredResponse): Promise<void> {
+    await responses.put(response);
+    // It is kept; what has expired can wait for another put.
+    await sweep().catch(() => {});
+  }
+
+  return { ...responses, name: 'postgres', put, conversations: postgresConversations(place), setup, close() {} };
+}
+
+const POOL = 'a pool of the package pg';
+
+const isPool: OptionCheck = (value) => {
+  // Object(): so that any value can be asked.
+  const pool = Object(value);
+  return (typeof pool.query === 'function' && typeof pool.connect === 'function') || POOL;
+};
+
+// PostgreSQL cuts names at 63 characters, and folds capitals that are not quoted.
+const isPrefix: OptionCheck = (value) =>
+  (typeof value === 'string' && /^[a-z_][a-z0-9_]{0,31}$/.test(value)) ||
+  'at most 32 small letters, digits and underscores, no digit first';
+
+const CHECKS: Readonly<Record<string, OptionCheck>> = {
+  pool: isPool,
+  tablePrefix: isPrefix,
+  ttlMs: positiveInteger,
+  now: (value) => typeof value === 'function' || 'a function',
+};

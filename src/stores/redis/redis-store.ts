@@ -1,0 +1,64 @@
+/** Keeps responses and conversations in Redis, for any number of processes. */
+import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
+import type { ConversationStore } from '../../ports/store.ts';
+import { isRedisClient, type RedisClient, redisScript, scriptsOn } from './client.ts';
+import { redisConversations } from './conversations.ts';
+import { redisKeys } from './keys.ts';
+import { type ResponseMethods, redisResponses } from './responses.ts';
+
+export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.ts';
+
+/** What a Redis store is made with; `undefined` means the default. */
+export interface RedisStoreOptions {
+  /** A connected client or cluster of `redis` or `ioredis`. The host listens to its `error` events and ends it. */
+  readonly client: RedisClient;
+  /** What every key starts with, in braces; `open-responses` by default. */
+  readonly prefix?: string | undefined;
+  /** How long a response is kept after it was put, in milliseconds; 30 days by default. */
+  readonly ttlMs?: number | undefined;
+  /** The clock, in milliseconds since the epoch, by which an `expiresAt` is reckoned; `Date.now` by default. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** A store over Redis. */
+export interface RedisStore extends ResponseMethods {
+  readonly name: string;
+  readonly conversations: ConversationStore;
+  /** Asks the server for its version; rejects where it cannot be reached or is too old. Nothing needs to be set up. */
+  setup(): Promise<void>;
+  /** Does nothing: the client is the host's to end. */
+  close(): void;
+}
+
+const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
+const OLDEST_MAJOR_VERSION = 6;
+const INFO = redisScript(`return redis.call('INFO', 'server')`);
+
+/** Keeps responses under `{prefix:…}` keys that Redis itself expires; each method is one round trip. */
+export function redisStore(options: RedisStoreOptions): RedisStore {
+  checkOptions('redisStore', options, CHECKS);
+  const { client, prefix = 'open-responses', ttlMs = MONTH_MS, now = Date.now } = options;
+  if (client === undefined) throw new TypeError(`redisStore: client must be ${CLIENT}, got undefined`);
+  const run = scriptsOn(client);
+  const place = { run, keys: redisKeys(prefix), ttlMs, now };
+
+  async function setup(): Promise<void> {
+    const [, version = 'unknown'] = /redis_version:(\S+)/.exec(String(await run(INFO, `{${prefix}}:setup`))) ?? [];
+    if (Number.parseInt(version, 10) < OLDEST_MAJOR_VERSION)
+      throw new Error(`redisStore: needs Redis ${OLDEST_MAJOR_VERSION} or newer, the server is ${version}`);
+  }
+
+  return { name: 'redis', ...redisResponses(place), conversations: redisConversations(place), setup, close() {} };
+}
+
+const CLIENT = 'a client or cluster of the package redis or ioredis';
+// Braces of its own would change which part of a key decides its slot.
+const prefixCheck: OptionCheck = (value) =>
+  (typeof value === 'string' && /^[^{}]+$/.test(value)) || 'a string without braces that is not empty';
+
+const CHECKS: Readonly<Record<string, OptionCheck>> = {
+  client: (value) => isRedisClient(value) || CLIENT,
+  prefix: prefixCheck,
+  ttlMs: positiveInteger,
+  now: (value) => typeof value === 'function' || 'a function',
+};

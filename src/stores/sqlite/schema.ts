@@ -1,0 +1,82 @@
+/** The tables of the SQLite store, and how a database comes to have them. */
+import { checkAnswered, inTransaction, rowsOf, type SqliteDatabase } from './database.ts';
+
+const BUSY_TIMEOUT_MS = 5000;
+
+// Each step leads from the version before it, so none may change once it was released: add one.
+const MIGRATIONS = [
+  `CREATE TABLE open_responses (
+     scope TEXT NOT NULL, id TEXT NOT NULL, previous_id TEXT, expires_at INTEGER NOT NULL, body TEXT NOT NULL,
+     PRIMARY KEY (scope, id));
+   CREATE INDEX open_responses_expiry ON open_responses (expires_at);`,
+  `CREATE TABLE open_responses_conversations (
+     number INTEGER PRIMARY KEY AUTOINCREMENT,
+     scope TEXT NOT NULL, id TEXT NOT NULL, expires_at INTEGER NOT NULL, body TEXT NOT NULL,
+     UNIQUE (scope, id));
+   CREATE INDEX open_responses_conversations_expiry ON open_responses_conversations (expires_at);
+   CREATE TABLE open_responses_items (
+     place INTEGER PRIMARY KEY AUTOINCREMENT, conversation INTEGER NOT NULL, id TEXT, body TEXT NOT NULL);
+   CREATE INDEX open_responses_items_order ON open_responses_items (conversation, place);`,
+] as const;
+
+/** Prepares the connection and makes or renews the tables; any number of processes may do so at once. */
+export function setUpSqlite(database: SqliteDatabase): void {
+  waitForOthers(database);
+  writeAhead(database);
+  // FULL, so that what was acknowledged is on the disk: drivers differ in what they take by default.
+  database.exec('PRAGMA synchronous = FULL');
+  inTransaction(database, () => migrate(database));
+}
+
+/** Comes first: whatever else is asked of a connection may meet another's lock. */
+function waitForOthers(database: SqliteDatabase): void {
+  const rows = rowsOf<{ readonly timeout: number }>(database.prepare('PRAGMA busy_timeout'));
+  checkAnswered(rows);
+  const [row] = rows;
+  if (Number(row?.timeout ?? 0) < BUSY_TIMEOUT_MS) database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+}
+
+/**
+ * Lets readers read while one connection writes; a database in memory stays as it is. SQLite does not wait for others
+ * that switch at the same time, whatever the busy timeout, so this does.
+ */
+function writeAhead(database: SqliteDatabase): void {
+  const deadline = Date.now() + BUSY_TIMEOUT_MS;
+  while (Date.now() < deadline) {
+    if (isWritingAhead(database)) return;
+    pause();
+  }
+  rowsOf(database.prepare('PRAGMA journal_mode = WAL'));
+}
+
+function isWritingAhead(database: SqliteDatabase): boolean {
+  try {
+    rowsOf(database.prepare('PRAGMA journal_mode = WAL'));
+    return true;
+  } catch {
+    // Whether it is worth another try, only the next can tell; the last one says why not.
+    return false;
+  }
+}
+
+function pause(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+}
+
+function migrate(database: SqliteDatabase): void {
+  database.exec('CREATE TABLE IF NOT EXISTS open_responses_schema (version INTEGER NOT NULL)');
+  const [row] = rowsOf<{ readonly version: number }>(database.prepare('SELECT version FROM open_responses_schema'));
+  const version = Number(row?.version ?? 0);
+  checkVersion(version);
+  if (version === MIGRATIONS.length) return;
+  for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
+  database.exec('DELETE FROM open_responses_schema');
+  database.prepare('INSERT INTO open_responses_schema (version) VALUES (?)').run(MIGRATIONS.length);
+}
+
+function checkVersion(version: number): void {
+  if (version <= MIGRATIONS.length) return;
+  throw new Error(
+    `sqliteStore: the tables have version ${version}, made by a newer release; this one knows ${MIGRATIONS.length}`,
+  );
+}

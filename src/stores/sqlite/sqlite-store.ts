@@ -1,0 +1,92 @@
+/** Keeps responses and conversations in a SQLite database: for one machine, over restarts, in any number of processes. */
+import { checkOptions, positiveInteger } from '../../ports/options-check.ts';
+import type { ConversationStore, ResponseKey, ResponseStore, StoredResponse } from '../../ports/store.ts';
+import { type SqliteConversations, sqliteConversations } from './conversations.ts';
+import { inTransaction, isSqliteDatabase, type SqliteDatabase } from './database.ts';
+import { type SqliteResponses, sqliteResponses } from './responses.ts';
+import { setUpSqlite } from './schema.ts';
+
+export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts';
+
+/** Where the store keeps what it keeps, and for how long; `undefined` means the default. */
+export interface SqliteStoreOptions {
+  /** An open connection of node:sqlite, better-sqlite3 or libsql, for this store alone. The host closes it. */
+  readonly database: SqliteDatabase;
+  /** How long a response is kept after its put, a conversation after its last change, in ms; 30 days by default. */
+  readonly ttlMs?: number | undefined;
+  /** The clock, in milliseconds since the epoch; `Date.now` by default. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** A store that answers at once. */
+export interface SqliteStore extends ResponseStore {
+  /** Prepares the connection and makes or renews the tables. The first use does it too; here it fails at the start. */
+  setup(): void;
+  chain(key: ResponseKey, limit: number): readonly StoredResponse[];
+  readonly conversations: ConversationStore;
+}
+
+/** What works on the tables, once there are any. */
+interface Tables {
+  readonly responses: SqliteResponses;
+  readonly conversations: SqliteConversations;
+}
+
+const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
+
+/**
+ * Keeps responses and conversations in the database. What was put is on the disk when `put` returns, and outlives the
+ * death of the process and of the machine. `close` leaves the connection open.
+ */
+export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
+  checkOptions('sqliteStore', options, {
+    database: (value) => isSqliteDatabase(value) || 'a connection with exec() and prepare()',
+    ttlMs: positiveInteger,
+    now: (value) => typeof value === 'function' || 'a function',
+  });
+  if (options.database === undefined) throw new TypeError('sqliteStore: database is missing, got undefined');
+  const { database, ttlMs = MONTH_MS, now = Date.now } = options;
+  let made: Tables | undefined;
+
+  function tables(): Tables {
+    made ??= tablesOf(database);
+    return made;
+  }
+
+  /** One transaction, for one wait for the disk; what expired is removed in passing. */
+  function change<Result>(body: (tables: Tables, time: number) => Result): Result {
+    const { responses, conversations } = tables();
+    return inTransaction(database, () => {
+      const time = now();
+      responses.sweep(time);
+      conversations.sweep(time);
+      return body({ responses, conversations }, time);
+    });
+  }
+
+  return {
+    name: 'sqlite',
+    setup: () => void tables(),
+    get: (key) => tables().responses.get(key, now()),
+    put: (response) =>
+      change(({ responses }, time) =>
+        responses.put(response, Math.min(time + ttlMs, response.expiresAt ?? Number.POSITIVE_INFINITY)),
+      ),
+    delete: (key) => tables().responses.delete(key, now()),
+    chain: (key, limit) => tables().responses.chain(key, limit, now()),
+    conversations: {
+      get: (key) => tables().conversations.get(key, now()),
+      put: (conversation) => change(({ conversations }, time) => conversations.put(conversation, time, time + ttlMs)),
+      delete: (key) => change(({ conversations }, time) => conversations.delete(key, time)),
+      append: (key, items) => change(({ conversations }, time) => conversations.append(key, items, time, time + ttlMs)),
+      items: (key) => tables().conversations.items(key, now()),
+      removeItem: (key, itemId) => tables().conversations.removeItem(key, itemId, now()),
+    },
+    close() {},
+  };
+}
+
+function tablesOf(database: SqliteDatabase): Tables {
+  setUpSqlite(database);
+  return { responses: sqliteResponses(database), conversations: sqliteConversations(database) };
+}

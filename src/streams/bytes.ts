@@ -1,0 +1,75 @@
+/** The bytes of an answer as they arrive, whoever sends them. */
+import type { Readable } from 'node:stream';
+import { ApiError } from '../protocol/errors.ts';
+
+/** How long an answer that nobody reads on may take to end before its connection is given up, in milliseconds. */
+const LINGER_MS = 1000;
+/** Bytes of an answer that is read whole: an error, a list of models, a completion that was not streamed. */
+const WHOLE_BYTES = 32 * 1024 * 1024;
+
+/** Whoever reads an answer. */
+export interface ByteReader {
+  bytes(chunk: Buffer): void;
+  ended(): void;
+  failed(error: unknown): void;
+}
+
+/** An answer's body. */
+export interface Bytes {
+  /** Hands all that arrives to the reader. To be called once. */
+  readBy(reader: ByteReader): void;
+  /** Asks for no more until `resume`; a little may still come. */
+  pause(): void;
+  resume(): void;
+  /** Nobody reads on: a body that ends within a second gives its connection back, another is cut. */
+  close(): void;
+}
+
+/** Where bytes go that nobody reads. */
+export const DEAF: ByteReader = { bytes() {}, ended() {}, failed() {} };
+
+/** Calls `cut` if that much time passes. */
+export function linger(cut: () => void): NodeJS.Timeout {
+  return setTimeout(cut, LINGER_MS).unref();
+}
+
+/** The bytes of a stream of Node's. */
+export function bytesOf(body: Readable): Bytes {
+  let reader = DEAF;
+  return {
+    readBy(given) {
+      reader = given;
+      body.on('data', (chunk: Buffer) => reader.bytes(chunk));
+      body.once('end', () => reader.ended());
+      body.once('error', (error) => reader.failed(error));
+    },
+    pause: () => void body.pause(),
+    resume: () => void body.resume(),
+    close() {
+      reader = DEAF;
+      if (body.readableEnded || body.destroyed) return;
+      body.on('error', () => {});
+      body.resume();
+      const timer = linger(() => body.destroy());
+      body.once('close', () => clearTimeout(timer));
+    },
+  };
+}
+
+/** The text of a whole body. */
+export function readWhole(body: Bytes): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    body.readBy({
+      bytes(chunk) {
+        bytes += chunk.length;
+        if (bytes <= WHOLE_BYTES) return void chunks.push(chunk);
+        body.close();
+        reject(new ApiError('upstream_error', 'The model server sent too large an answer.'));
+      },
+      ended: () => resolve(Buffer.concat(chunks).toString('utf8')),
+      failed: reject,
+    });
+  });
+}

@@ -1,0 +1,50 @@
+/** Counts the tokens of what a model would be sent. */
+
+import type { ModelRequest } from '../ports/upstream.ts';
+import { toChatMessages } from '../protocol/chat-completions/messages.ts';
+import { isRecord } from '../protocol/record.ts';
+import type { TextCounter } from './tokenizer.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Tokens of one request to a model. */
+export type TokenCounter = (request: ModelRequest) => Promise<number>;
+
+/** What each message costs beside its words: its role, and its beginning and end. */
+const PER_MESSAGE = 4;
+/** The beginning of the answer. */
+const PER_REQUEST = 3;
+/** An image or another medium: as OpenAI counts an image of 1024 by 1024 pixels. What it really costs depends on the model. */
+const PER_MEDIUM = 765;
+
+/** Counts with the given counter of texts. Throws `ApiError` where calls and outputs do not fit together. */
+export function tokenCounter(count: TextCounter): TokenCounter {
+  return async (request) => {
+    const messages = toChatMessages(
+      request,
+      { systemMessages: 'keep', developerRole: 'keep', reasoningReplay: true },
+      () => {},
+    );
+    const media = messages.flatMap(partsOf).filter((part) => part.type !== 'text').length;
+    const tokens = await count(textOf(request, messages), request.model);
+    return tokens + media * PER_MEDIUM + messages.length * PER_MESSAGE + PER_REQUEST;
+  };
+}
+
+/** All words in one text: one call of the counter, whose rounding then counts once. */
+function textOf({ tools, textFormat }: ModelRequest, messages: readonly Fields[]): string {
+  const schema = textFormat?.type === 'json_schema' ? [JSON.stringify(textFormat.schema ?? {})] : [];
+  return [...messages.map(wordsOf), ...tools.map((tool) => JSON.stringify(tool)), ...schema].join('\n');
+}
+
+function wordsOf(message: Fields): string {
+  const { content, reasoning_content: thought, tool_calls: calls } = message;
+  const said = typeof content === 'string' ? [content] : partsOf(message).map(({ text }) => text);
+  return [thought, ...said, calls === undefined ? undefined : JSON.stringify(calls)]
+    .filter((text) => typeof text === 'string')
+    .join('\n');
+}
+
+function partsOf({ content }: Fields): readonly Fields[] {
+  return Array.isArray(content) ? content.filter(isRecord) : [];
+}

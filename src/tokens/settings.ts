@@ -1,0 +1,16 @@
+/** The option `tokens`, checked. */
+import { checkOptions } from '../ports/options-check.ts';
+import { type TokenCounter, tokenCounter } from './count.ts';
+import { type TextCounter, tokensOf } from './tokenizer.ts';
+
+/** How tokens are counted before a model server has counted them. */
+export interface TokenOptions {
+  /** Tokens of a text, for a model whose tokenizer the host has. Default: `js-tiktoken` where installed, else characters / 4. */
+  readonly count?: TextCounter | undefined;
+}
+
+/** The counter; throws a `TypeError` for a bad option. */
+export function tokenSettings(owner: string, options: TokenOptions = {}): TokenCounter {
+  checkOptions(owner, options, { count: (value) => typeof value === 'function' || 'a function' });
+  return tokenCounter(options.count ?? tokensOf);
+}

@@ -1,0 +1,39 @@
+/** Which tools wait for the user's approval before the server runs them. */
+import type { Call } from '../ports/api-request.ts';
+import { fromHost } from '../ports/host-error.ts';
+import type { ProvidedTool, ToolCall } from '../ports/tool-provider.ts';
+import type { Offer } from './toolset.ts';
+
+/** What a host decides by: the tool, as its provider lists it, and whose request it is. */
+export interface ApprovalQuestion
+  extends Pick<ProvidedTool, 'server' | 'name' | 'annotations'>,
+    Pick<ToolCall, 'scope' | 'request'> {
+  /** The URL of a server that the request names, whose label is the client's to choose; undefined for the host's own. */
+  readonly url?: string;
+}
+
+/** Whether each call of the tool waits for the user's approval. */
+export type ApprovalPolicy = (tool: ApprovalQuestion) => boolean;
+
+/** Who wants the approval, by the names that the model knows; the other tools run at once. */
+export type Gates = ReadonlyMap<string, 'host' | 'request'>;
+
+const NO_GATES: Gates = new Map();
+
+/** Asks the host's policy for each tool, which wins over the request. Throws `HostError` where the policy throws. */
+export function gatesOf(
+  offer: Offer,
+  { scope, request }: Pick<Call, 'scope' | 'request'>,
+  policy: ApprovalPolicy | undefined,
+): Gates {
+  if (offer.size === 0) return NO_GATES;
+  const gates = new Map<string, 'host' | 'request'>();
+  for (const [modelName, { tool, url, needsApproval }] of offer) {
+    const { server, name, annotations } = tool;
+    const remote = url === undefined ? {} : { url };
+    const asked = { server, name, ...(annotations ? { annotations } : {}), ...remote, scope, request };
+    if (policy && fromHost(() => policy(asked))) gates.set(modelName, 'host');
+    else if (needsApproval) gates.set(modelName, 'request');
+  }
+  return gates;
+}

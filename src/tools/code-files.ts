@@ -1,0 +1,115 @@
+/** The files that a conversation brings, for code to read. */
+
+import type { ToolFile } from '../ports/tool-provider.ts';
+import type { Item } from '../protocol/items.ts';
+import { isRecord } from '../protocol/record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The files, oldest first. */
+export function codeFiles(conversation: readonly Item[]): readonly ToolFile[] {
+  const files = new Map([...namesIn(conversation)].map(([{ file_data: data }, name]) => [name, data]));
+  return [...files].map(([name, data]) => ({ name, data: bytesIn(data) }));
+}
+
+/**
+ * The items of the conversation as a model is told them that has the files in its container: named, since few model
+ * servers take any. PDFs, which some do, are still shown to it as well.
+ */
+export function withNamedFiles(items: readonly Item[], conversation: readonly Item[]): readonly Item[] {
+  const names = namesIn(conversation);
+  if (names.size === 0) return items;
+  return items.map((item) => {
+    const parts = partsOf(item);
+    return parts.some(isFile) ? { ...item, content: parts.flatMap((part) => named(part, names)) } : item;
+  });
+}
+
+function named(part: Fields, names: ReadonlyMap<Fields, string>): readonly Fields[] {
+  if (!isFile(part)) return [part];
+  const text = `[The file '${names.get(part) ?? plainName(part)}' is in the working directory of the code interpreter.]`;
+  const told = { type: 'input_text', text };
+  return isPdf(part) ? [told, part] : [told];
+}
+
+/** The name of each file: another file of the same name gets a number, since the code may still need the first. */
+function namesIn(conversation: readonly Item[]): ReadonlyMap<FilePart, string> {
+  const names = new Map<FilePart, string>();
+  const nameFor = fileNamer();
+  for (const part of conversation.flatMap(partsOf).filter(isFile)) names.set(part, nameFor(part));
+  return names;
+}
+
+function fileNamer(): (part: FilePart) => string {
+  const free = freeNames();
+  const known = new Map<string, Map<string, string>>();
+  return (part) => {
+    const plain = plainName(part);
+    const byData = known.get(plain) ?? new Map<string, string>();
+    known.set(plain, byData);
+    const name = byData.get(part.file_data) ?? free(plain);
+    byData.set(part.file_data, name);
+    return name;
+  };
+}
+
+/** A hostile conversation may hold very many files of one name: none costs more to name than another. */
+function freeNames(): (plain: string) => string {
+  const taken = new Set<string>();
+  const copies = new Map<string, number>();
+  return (plain) => {
+    let copy = copies.get(plain) ?? 1;
+    let name = numbered(plain, copy);
+    for (; taken.has(name); name = numbered(plain, copy)) copy += 1;
+    copies.set(plain, copy);
+    taken.add(name);
+    return name;
+  };
+}
+
+function numbered(name: string, copy: number): string {
+  if (copy === 1) return name;
+  const dot = name.lastIndexOf('.');
+  return dot > 0 ? `${name.slice(0, dot)}-${copy}${name.slice(dot)}` : `${name}-${copy}`;
+}
+
+function partsOf({ type, content }: Item): readonly Fields[] {
+  return type === 'message' && Array.isArray(content) ? content.filter(isRecord) : [];
+}
+
+type FilePart = Fields & { readonly file_data: string };
+
+function isFile(part: Fields): part is FilePart {
+  return part.type === 'input_file' && typeof part.file_data === 'string' && part.file_data !== '';
+}
+
+/** Without folders, and nothing that leads out of one. */
+function plainName({ filename }: Fields): string {
+  const name = typeof filename === 'string' ? (filename.split(/[\\/]/).at(-1) ?? '') : '';
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  const plain = name.replace(/[\u0000-\u001f\u007f]/g, '').slice(-MAX_NAME);
+  return /^\.*$/.test(plain) ? 'file' : plain;
+}
+
+const MAX_NAME = 200;
+
+function isPdf({ filename, file_data: data }: FilePart): boolean {
+  return data.startsWith('data:application/pdf') || /\.pdf$/i.test(String(filename));
+}
+
+/** A data URL, or base64 alone. */
+function bytesIn(data: string): Uint8Array {
+  const comma = data.indexOf(',');
+  if (!data.startsWith('data:') || comma < 0) return Buffer.from(data, 'base64');
+  const text = data.slice(comma + 1);
+  if (/;base64$/i.test(data.slice(0, comma))) return Buffer.from(text, 'base64');
+  return Buffer.from(percentDecoded(text));
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

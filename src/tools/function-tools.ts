@@ -1,0 +1,99 @@
+/** Functions of the host as tools that the server runs. */
+import { z } from 'zod';
+import { checkOptions } from '../ports/options-check.ts';
+import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../ports/tool-provider.ts';
+import { isRecord } from '../protocol/record.ts';
+import { isParts } from './run-call.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a function is given besides its arguments. */
+export interface ExecuteContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request'> {
+  /** Aborted when the client leaves or the call's time is up. */
+  readonly signal: AbortSignal;
+}
+
+/** One function, whatever its arguments. */
+export interface AnyFunctionTool {
+  readonly description?: string;
+  /** JSON Schema of the arguments, or a zod schema, which also parses them. */
+  readonly parameters?: Fields | z.ZodType;
+  readonly execute: (args: never, context: ExecuteContext) => unknown;
+}
+
+/** One function. Its answer is text, a `ToolResult`, or anything else as JSON; what it throws, the model is told. */
+export interface FunctionTool<Arguments> extends AnyFunctionTool {
+  readonly parameters?: Fields | z.ZodType<Arguments>;
+  readonly execute: (args: Arguments, context: ExecuteContext) => unknown;
+}
+
+/** Keeps the type of a function's arguments tied to its zod schema. */
+export function functionTool<Arguments = Fields>(tool: FunctionTool<Arguments>): FunctionTool<Arguments> {
+  return tool;
+}
+
+/**
+ * A provider of the functions, by name; `server` is what clients see as `server_label` (default `functions`). Throws a
+ * `TypeError` for a tool without `execute`.
+ */
+export function functionTools(
+  tools: Readonly<Record<string, AnyFunctionTool>>,
+  { server = 'functions' }: { readonly server?: string } = {},
+): ToolProvider {
+  checkOptions('functionTools', { server }, { server: (value) => typeof value === 'string' || 'a string' });
+  const provided = Object.entries(tools).map(([name, tool]) => providedTool(server, name, tool));
+  return {
+    name: server,
+    list: () => provided,
+    async call({ name, arguments: args, scope, requestId, request }, signal) {
+      const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
+      if (!tool) throw new Error(`There is no function '${name}'.`);
+      const parsed = isZod(tool.parameters) ? await tool.parameters.parseAsync(args) : args;
+      // The cast: what the schema lets through is what the function takes.
+      return resultOf(await tool.execute(parsed as never, { scope, requestId, request, signal }));
+    },
+  };
+}
+
+function providedTool(server: string, name: string, tool: AnyFunctionTool): ProvidedTool {
+  checkOptions(`functionTools: ${name}`, tool, {
+    description: (value) => typeof value === 'string' || 'a string',
+    parameters: (value) => (isRecord(value) && !isZod3(value)) || 'a JSON Schema or a schema of zod 4',
+    execute: (value) => typeof value === 'function' || 'a function',
+  });
+  if (!tool.execute) throw new TypeError(`functionTools: ${name}: execute must be a function, got undefined`);
+  const { description, parameters } = tool;
+  return {
+    server,
+    name,
+    ...(description ? { description } : {}),
+    ...(parameters ? { parameters: schemaOf(name, parameters) } : {}),
+  };
+}
+
+function isZod(parameters: unknown): parameters is z.ZodType {
+  // Not instanceof: the host may have a zod of its own.
+  return isRecord(parameters) && '_zod' in parameters;
+}
+
+function isZod3(parameters: Fields): boolean {
+  return '_def' in parameters && !isZod(parameters);
+}
+
+function schemaOf(name: string, parameters: Fields | z.ZodType): Fields {
+  if (!isZod(parameters)) return parameters;
+  try {
+    return z.toJSONSchema(parameters, { io: 'input' }) as Fields;
+  } catch (cause) {
+    const message = `functionTools: ${name}: parameters must be a zod schema that JSON Schema has words for`;
+    throw new TypeError(`${message}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  }
+}
+
+function resultOf(value: unknown): ToolResult {
+  if (typeof value === 'string') return { content: value };
+  if (isRecord(value) && (typeof value.content === 'string' || isParts(value.content))) {
+    return value as unknown as ToolResult;
+  }
+  return { content: JSON.stringify(value) ?? '' };
+}

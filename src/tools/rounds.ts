@@ -1,0 +1,98 @@
+/** The rounds of tools in one turn: calls run side by side, results in the order of the calls, and the limits of it all. */
+
+import type { Limits } from '../ports/limits.ts';
+import type { ToolOutput } from '../protocol/items.ts';
+import type { CallOutcome } from './run-call.ts';
+
+/** A call of a tool of ours, under the name that the model knows. */
+export interface RoundCall {
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** What bounds the rounds. */
+export type RoundLimits = Pick<Limits, 'toolIterations' | 'toolCalls' | 'parallelTools' | 'repeatedCalls'>;
+
+/** The rounds of one turn. */
+export interface ToolRounds<Call extends RoundCall> {
+  /** Runs the calls of one round; calls past a limit are answered but not run. */
+  run(calls: readonly Call[]): AsyncGenerator<{ readonly call: Call; readonly outcome: CallOutcome }>;
+  /** The limit that was met: the model may not be asked again. */
+  stopped(): 'max_tool_iterations' | 'max_tool_calls' | undefined;
+  /** Whether the model goes round in circles and must answer without tools. */
+  circling(): boolean;
+}
+
+/** Counts from nothing. `runCall` rejects only when the turn is aborted. */
+export function toolRounds<Call extends RoundCall>(
+  limits: RoundLimits,
+  runCall: (call: Call) => Promise<CallOutcome>,
+): ToolRounds<Call> {
+  const repeats = repeatCounter(limits.repeatedCalls);
+  let rounds = 0;
+  let ran = 0;
+  let stopped: ReturnType<ToolRounds<Call>['stopped']>;
+
+  return {
+    async *run(calls) {
+      rounds += 1;
+      const room = rounds > limits.toolIterations ? 0 : Math.max(0, limits.toolCalls - ran);
+      if (calls.length > room) stopped = rounds > limits.toolIterations ? 'max_tool_iterations' : 'max_tool_calls';
+      ran += calls.length;
+      const slots = limiter(limits.parallelTools);
+      const running = calls.slice(0, room).map((call) => ({ call, pending: slots(() => runCall(call)) }));
+      // Each is awaited in its turn; until then its failure is not unhandled.
+      for (const { pending } of running) pending.catch(() => {});
+      for (const { call, pending } of running) yield { call, outcome: repeats.told(call, await pending) };
+      for (const call of calls.slice(room)) yield { call, outcome: NOT_RUN };
+    },
+    stopped: () => stopped,
+    circling: () => repeats.circling(),
+  };
+}
+
+const NOT_RUN: CallOutcome = { output: 'Not run: the limit of tool calls for this response is reached.', failed: true };
+
+/** At most so many at the same time. */
+function limiter(size: number): <T>(task: () => Promise<T>) => Promise<T> {
+  const queue: (() => void)[] = [];
+  let free = size;
+  return async (task) => {
+    if (free === 0) await new Promise<void>((resolve) => queue.push(resolve));
+    else free -= 1;
+    try {
+      return await task();
+    } finally {
+      const next = queue.shift();
+      if (next) next();
+      else free += 1;
+    }
+  };
+}
+
+/** Notices the same call with the same result again and again, which no model ends by itself. */
+function repeatCounter(limit: number) {
+  let last = '';
+  let count = 0;
+  let circling = false;
+  return {
+    circling: () => circling,
+    /** The outcome as the model is told it. */
+    told(call: RoundCall, outcome: CallOutcome): CallOutcome {
+      const signature = JSON.stringify([call.name, call.arguments, outcome.output]);
+      count = signature === last ? count + 1 : 1;
+      last = signature;
+      if (count < limit) return outcome;
+      circling = true;
+      return { ...outcome, output: withNote(outcome.output, repeatNote(call.name, count)) };
+    },
+  };
+}
+
+function repeatNote(name: string, count: number): string {
+  return `(${name} was called ${count} times in a row with the same arguments and the same result. Answer without tools.)`;
+}
+
+function withNote(output: ToolOutput, note: string): ToolOutput {
+  return typeof output === 'string' ? `${output}\n${note}` : [...output, { type: 'input_text', text: note }];
+}

@@ -1,0 +1,256 @@
+/** Which of the server's own tools the model is offered in one turn, and under which names. */
+
+import type { ProvidedTool, ToolProvider } from '../ports/tool-provider.ts';
+import type { ToolDefinition } from '../ports/upstream.ts';
+import type { Item, ListedTool } from '../protocol/items.ts';
+import type { Note } from '../protocol/note.ts';
+import { CODE_INTERPRETER, modelSafe, namespacedName, shortened } from '../protocol/tool-names.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
+import type { ToolOwner } from '../turn/state.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A tool with the provider that runs it. */
+export interface OfferedTool {
+  readonly provider: ToolProvider;
+  readonly tool: ProvidedTool;
+  /** Of a server that the request names: the URL that it names. */
+  readonly url?: string;
+  /** Whether the request wants each call approved. */
+  readonly needsApproval?: true;
+}
+
+/** The server's own tools, by the name that the model knows. */
+export type Offer = ReadonlyMap<string, OfferedTool>;
+
+/** No tools at all, which is what most requests are offered. */
+const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
+const NONE: ReadonlySet<never> = new Set<never>();
+
+/**
+ * Asks every provider; one that fails is noted and left out. A client's tool of the same name wins. Tools that a request
+ * must ask for are left out unless their type is among those `requested`.
+ */
+export async function offerTools(
+  providers: readonly ToolProvider[],
+  clientNames: ReadonlySet<string>,
+  signal: AbortSignal,
+  note: (note: Note) => void,
+  requested: ReadonlySet<unknown> = new Set(),
+): Promise<Offer> {
+  return namedTools(await listTools(providers, signal, note, requested), clientNames, note);
+}
+
+/** The tools of every provider; one that fails is noted and left out. */
+export async function listTools(
+  providers: readonly ToolProvider[],
+  signal: AbortSignal,
+  note: (note: Note) => void,
+  requested: ReadonlySet<unknown> = new Set(),
+): Promise<readonly OfferedTool[]> {
+  if (providers.length === 0) return [];
+  const listed = await Promise.all(providers.map((provider) => toolsOf(provider, signal, note)));
+  return listed.flat().filter(({ tool: { requestedBy } }) => requestedBy === undefined || requested.has(requestedBy));
+}
+
+/** The tools under the names that the model is told. A client's tool of the same name wins. */
+export function namedTools(
+  tools: readonly OfferedTool[],
+  clientNames: ReadonlySet<string>,
+  note: (note: Note) => void,
+): Offer {
+  if (tools.length === 0) return NOTHING;
+  const shared = repeated(tools.map(({ tool }) => tool.name));
+  const offer = new Map<string, OfferedTool>();
+  for (const each of tools) {
+    const name = modelName(each.tool, shared, offer);
+    if (clientNames.has(name)) note(shadowed(name));
+    else offer.set(name, each);
+  }
+  return offer;
+}
+
+async function toolsOf(
+  provider: ToolProvider,
+  signal: AbortSignal,
+  note: (note: Note) => void,
+): Promise<OfferedTool[]> {
+  try {
+    const tools = await untilAborted(signal, () => provider.list(signal));
+    return tools.map((tool) => ({ provider, tool }));
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = error instanceof Error ? error.message : String(error);
+    note({ code: 'tool_dropped', message: `The tools of '${provider.name}' could not be listed: ${reason}` });
+    return [];
+  }
+}
+
+function repeated(names: readonly string[]): ReadonlySet<string> {
+  const seen = new Set<string>();
+  return new Set(names.filter((name) => seen.has(name) || !seen.add(name)));
+}
+
+function modelName({ server, name }: ProvidedTool, shared: ReadonlySet<string>, taken: Offer): string {
+  const plain = modelSafe(shared.has(name) ? `mcp__${server}__${name}` : name);
+  let distinct = plain;
+  for (let copy = 0; taken.has(distinct); copy += 1)
+    distinct = shortened(plain, `${server}\0${name}${copy === 0 ? '' : `\0${copy}`}`);
+  return distinct;
+}
+
+function shadowed(name: string): Note {
+  return { code: 'tool_dropped', message: `The client brings its own tool '${name}', so the server's is not offered.` };
+}
+
+/** What the model is told of the tools. */
+export function definitions(offer: Offer): readonly ToolDefinition[] {
+  return [...offer].map(([name, { tool }]) => ({
+    name,
+    ...(tool.description ? { description: tool.description } : {}),
+    ...(tool.parameters ? { parameters: tool.parameters } : {}),
+  }));
+}
+
+/** The types of the request's tools. */
+export function typesOf(tools: readonly Fields[]): ReadonlySet<unknown> {
+  return new Set(tools.map(({ type }) => type));
+}
+
+/** The tool under the model's name for it; undefined where it is not on offer. */
+export function findOffered(offer: Offer, server: string, name: string): readonly [string, OfferedTool] | undefined {
+  return [...offer].find(([, { tool }]) => tool.server === server && tool.name === name);
+}
+
+/** The names under which the model knows the tools that a request asks for by this type. */
+export function namesServing(offer: Offer, type: unknown): readonly string[] {
+  if (type === undefined) return [];
+  return [...offer].filter(([, { tool }]) => tool.requestedBy === type).map(([name]) => name);
+}
+
+/** The tools of the request that none of the server's own stand for. */
+export function withoutServed(tools: readonly Fields[], offer: Offer): readonly Fields[] {
+  return tools.filter((tool) => !isServed(tool, offer));
+}
+
+function isServed({ type, server_label: label, server_url: url }: Fields, offer: Offer): boolean {
+  if (type !== 'mcp') return namesServing(offer, type).length > 0;
+  return [...offer.values()].some((offered) => offered.tool.server === label && offered.url === (url ?? undefined));
+}
+
+/** What is settled about the tools of one turn. */
+export interface Terms {
+  /** The names of those whose calls wait for approval. */
+  readonly gates?: { has(name: string): boolean };
+  /** Where code runs. */
+  readonly container?: string | undefined;
+}
+
+/** Whose each tool is. */
+export function ownersOf(offer: Offer, { gates, container }: Terms = {}): ReadonlyMap<string, ToolOwner> {
+  if (offer.size === 0) return NOTHING;
+  const ownerOf = (name: string, tool: ProvidedTool): ToolOwner => ({
+    server: tool.server,
+    name: tool.name,
+    ...(container !== undefined && runsCode(tool) ? { container } : {}),
+    ...(gates?.has(name) ? { needsApproval: true } : {}),
+  });
+  return new Map([...offer].map(([name, { tool }]) => [name, ownerOf(name, tool)]));
+}
+
+/** Whether its calls are runs of code in a container. */
+export function runsCode({ requestedBy }: ProvidedTool): boolean {
+  return requestedBy === CODE_INTERPRETER;
+}
+
+/**
+ * What clients are told of the tools, by server, but for the servers that the conversation already lists, and for tools
+ * that the client has asked for itself.
+ */
+export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyMap<string, readonly ListedTool[]> {
+  if (offer.size === 0) return NOTHING;
+  const known = new Set(conversation.filter(({ type }) => type === 'mcp_list_tools').map((item) => item.server_label));
+  const lists = new Map<string, ListedTool[]>();
+  for (const { tool } of offer.values()) {
+    if (known.has(tool.server) || tool.requestedBy !== undefined) continue;
+    lists.set(tool.server, [...(lists.get(tool.server) ?? []), listedTool(tool)]);
+  }
+  return lists;
+}
+
+/** The servers that the request itself names. */
+export function serversNamed(offer: Offer): ReadonlySet<string> {
+  if (offer.size === 0) return NONE;
+  return new Set([...offer.values()].flatMap(({ tool, url }) => (url === undefined ? [] : [tool.server])));
+}
+
+function listedTool({ name, description, parameters, annotations }: ProvidedTool): ListedTool {
+  return {
+    name,
+    ...(description ? { description } : {}),
+    input_schema: parameters ?? { type: 'object', properties: {} },
+    ...(annotations ? { annotations } : {}),
+  };
+}
+
+/**
+ * The conversation as the model is told it: the calls of the server's tools under the names that it knows now, and
+ * without those that nobody answered, since the client cannot.
+ */
+export function forModel(items: readonly Item[], offer: Offer): readonly Item[] {
+  const answered = withoutUnanswered(items, offer);
+  // One look at each item where there is nothing to do, as mostly: thousands of them are in no cache.
+  return answered.some(isTold) ? withModelNames(withDenials(answered), offer) : answered;
+}
+
+/** A call that the user did not approve is one that failed; the others stand for themselves, or say nothing. */
+function withDenials(items: readonly Item[]): readonly Item[] {
+  const denials = items.filter(({ type, approve }) => type === 'mcp_approval_response' && approve === false);
+  const open = new Map(denials.map((denial) => [denial.approval_request_id, denial]));
+  if (open.size === 0) return items;
+  return items.map((item) => {
+    const denial = item.type === 'mcp_approval_request' ? open.get(item.id) : undefined;
+    // Clients may send the request again that stands in the history.
+    open.delete(item.id);
+    return denial ? { ...item, type: 'mcp_call', output: null, error: denialText(denial) } : item;
+  });
+}
+
+function denialText({ reason }: Item): string {
+  const why = typeof reason === 'string' && reason !== '' ? ` The reason: ${reason}` : '';
+  return `The user did not approve this call, so it was not run.${why}`;
+}
+
+function withoutUnanswered(items: readonly Item[], offer: Offer): readonly Item[] {
+  if (offer.size === 0) return items;
+  const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
+  return items.filter(
+    ({ type, name, namespace, call_id: id }) =>
+      type !== 'function_call' || namespace !== undefined || !offer.has(String(name)) || answered.has(id),
+  );
+}
+
+function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
+  const names = new Map([...offer].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
+  const [interpreter = CODE_INTERPRETER] = namesServing(offer, CODE_INTERPRETER);
+  return items.map((item) => {
+    const { type, name, namespace } = item;
+    if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, String(name)) };
+    if (type === 'custom_tool_call') return { ...item, name: modelSafe(String(name)) };
+    if (type === 'code_interpreter_call') return { ...item, name: interpreter };
+    if (type !== 'mcp_call') return item;
+    return { ...item, name: names.get(`${item.server_label}\0${name}`) ?? modelSafe(String(name)) };
+  });
+}
+
+/** Whether the item has a name that the model knows otherwise, or is an answer that may be a denial. */
+function isTold({ type, namespace }: Item): boolean {
+  return TOLD.has(type) || namespace !== undefined;
+}
+
+const TOLD: ReadonlySet<string> = new Set([
+  'mcp_call',
+  'custom_tool_call',
+  'code_interpreter_call',
+  'mcp_approval_response',
+]);

@@ -1,0 +1,82 @@
+/** Settles where the code of a request runs, before its turn begins. */
+
+import { fromStore, type ResponseStore } from '../ports/store.ts';
+import type { Workspace } from '../ports/tool-provider.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { containerId, responseIdOfContainer } from '../protocol/ids.ts';
+import type { Item } from '../protocol/items.ts';
+import { isRecord } from '../protocol/record.ts';
+import { CODE_INTERPRETER } from '../protocol/tool-names.ts';
+import { codeFiles } from './code-files.ts';
+import { namesServing, type Offer } from './toolset.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A request, as far as its code is concerned. */
+export interface WorkspaceCase {
+  readonly offer: Offer;
+  /** The request's tools. */
+  readonly tools: readonly Fields[];
+  /** Everything said so far, oldest first. */
+  readonly conversation: readonly Item[];
+  /** What a new container's id is made from: the seed of the response, so that the id leads to it. */
+  readonly seed: string;
+  readonly scope: string;
+}
+
+/**
+ * The workspace; undefined where no code is run. The container that the request names, else that of the conversation's
+ * last code, else a new one. Throws `container_not_found` for one that neither the conversation nor a response in the
+ * store knows, `unsupported_parameter` for uploaded files.
+ */
+export async function workspaceOf(asked: WorkspaceCase, store: ResponseStore): Promise<Workspace | undefined> {
+  const { offer, tools, conversation, seed } = asked;
+  const tool = tools.find(({ type }) => type === CODE_INTERPRETER);
+  if (!tool || namesServing(offer, CODE_INTERPRETER).length === 0) return undefined;
+  const named = namedContainer(tool);
+  const used = named === undefined ? lastContainer(conversation) : await foundContainer(named, asked, store);
+  let files: ReturnType<Workspace['files']> | undefined;
+  return {
+    container: used ?? containerId(seed),
+    used: used !== undefined,
+    files: () => {
+      files ??= codeFiles(conversation);
+      return files;
+    },
+  };
+}
+
+/** A tool without a container is taken for one that leaves it to the server. */
+function namedContainer({ container }: Fields): string | undefined {
+  if (typeof container === 'string') return container;
+  const ids = isRecord(container) ? container.file_ids : undefined;
+  if (!Array.isArray(ids) || ids.length === 0) return undefined;
+  const message = 'Uploaded files are not supported here; send the files as input_file parts with file_data.';
+  throw new ApiError('unsupported_parameter', message, { param: 'tools' });
+}
+
+function lastContainer(conversation: readonly Item[]): string | undefined {
+  const ids = containersIn(conversation);
+  return ids.at(-1);
+}
+
+/** Other servers' containers too: their ids stay, and what they held is new here. */
+function containersIn(conversation: readonly Item[]): readonly string[] {
+  return conversation.flatMap(({ type, container_id: id }) =>
+    type === 'code_interpreter_call' && typeof id === 'string' && CONTAINER_ID.test(id) ? [id] : [],
+  );
+}
+
+const CONTAINER_ID = /^cntr_[\w-]{1,64}$/;
+
+async function foundContainer(
+  id: string,
+  { conversation, scope }: WorkspaceCase,
+  store: ResponseStore,
+): Promise<string> {
+  if (containersIn(conversation).includes(id)) return id;
+  const responseId = responseIdOfContainer(id);
+  const response = responseId && (await fromStore(() => store.get({ scope, id: responseId })));
+  if (response) return id;
+  throw new ApiError('container_not_found', `Container with id '${id}' not found.`, { param: 'tools' });
+}

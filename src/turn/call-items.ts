@@ -1,0 +1,88 @@
+/** The items that calls are shown as, from their beginning to their result. */
+
+import type { CallType, TurnInput } from '../protocol/events.ts';
+import type {
+  CodeInterpreterCallItem,
+  CodeOutput,
+  ItemStatus,
+  McpCallItem,
+  OutputItem,
+  ToolOutput,
+} from '../protocol/items.ts';
+import type { OpenCall, TurnPlan, WaitingCall } from './state.ts';
+
+/** What came of a call of the server's own. */
+export type CallResult = Omit<Extract<TurnInput, { type: 'tool-result' }>, 'type' | 'index'>;
+
+/** The one kind of item that shows the call. */
+export function shownAs(
+  { ownedAs }: Pick<TurnPlan, 'ownedAs'>,
+  { owner, form }: Pick<OpenCall, 'owner' | 'form'>,
+): CallType {
+  if (owner) return owner.container === undefined ? ownedAs : 'code_interpreter_call';
+  return form?.kind === 'custom' ? 'custom_tool_call' : 'function_call';
+}
+
+/** The call without a result. */
+export function callItem(plan: TurnPlan, call: OpenCall, status: ItemStatus): OutputItem {
+  const { id, callId, input, arguments: text } = call;
+  const said = { status, call_id: callId, ...clientsName(call) };
+  switch (shownAs(plan, call)) {
+    case 'mcp_call':
+      return mcpCall(call, status, null, null);
+    case 'code_interpreter_call':
+      return codeCall(call, status, null);
+    case 'custom_tool_call':
+      return { id, type: 'custom_tool_call', ...said, input };
+    case 'function_call':
+      return { id, type: 'function_call', ...said, arguments: text };
+  }
+}
+
+/** The call with its result, where one item shows both. */
+export function ranItem(plan: TurnPlan, call: WaitingCall, { output, failed, outputs }: CallResult): OutputItem {
+  const status = failed ? 'failed' : 'completed';
+  const text = textOf(output);
+  if (shownAs(plan, call) === 'code_interpreter_call')
+    return codeCall(call, status, outputs ?? [{ type: 'logs', logs: text }]);
+  return failed ? mcpCall(call, status, null, text) : mcpCall(call, status, text, null);
+}
+
+/** What the client calls the tool. */
+export function clientsName({ name, form }: OpenCall): { readonly name: string; readonly namespace?: string } {
+  if (form?.namespace === undefined) return { name: form?.name ?? name };
+  return { name: form.name, namespace: form.namespace };
+}
+
+function mcpCall(
+  { id, name, owner, arguments: text, approvalRequestId }: OpenCall,
+  status: McpCallItem['status'],
+  output: string | null,
+  error: string | null,
+): McpCallItem {
+  return {
+    id,
+    type: 'mcp_call',
+    status,
+    approval_request_id: approvalRequestId ?? null,
+    arguments: text,
+    error,
+    name: owner?.name ?? name,
+    output,
+    server_label: owner?.server ?? '',
+  };
+}
+
+function codeCall(
+  { id, owner, input }: OpenCall,
+  status: CodeInterpreterCallItem['status'],
+  outputs: readonly CodeOutput[] | null,
+): CodeInterpreterCallItem {
+  return { id, type: 'code_interpreter_call', status, container_id: owner?.container ?? '', code: input, outputs };
+}
+
+/** The item holds text: what is not is named in its place. */
+function textOf(output: ToolOutput): string {
+  if (typeof output === 'string') return output;
+  return output.map((part) => (typeof part.text === 'string' ? part.text : `[${part.type}]`)).join('\n');
+}

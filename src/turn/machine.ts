@@ -1,0 +1,184 @@
+/** The turn as a pure state machine: it alone hands out indices, ids, sequence numbers and statuses, and sums usage. */
+import { ApiError, type ErrorBody } from '../protocol/errors.ts';
+import type { FinishReason, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from '../protocol/events.ts';
+import type { ItemStatus } from '../protocol/items.ts';
+import { unreachable } from '../protocol/unreachable.ts';
+import { type Draft, draftOf, isCutOff, stateOf, type TurnState } from './state.ts';
+import {
+  abandonWaiting,
+  askForApproval,
+  closeCall,
+  failWaiting,
+  writeApproved,
+  writeCall,
+  writeResult,
+  writeToolList,
+} from './write-calls.ts';
+import { closeSearch, failSearches, openSearch } from './write-searches.ts';
+import { annotate, closeReasoning, closeWriting, writeCompaction, writeText } from './write-text.ts';
+
+/** Takes what happened and answers with the next state and what to say. What comes after the end is ignored. */
+export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [TurnState, readonly TurnEvent[]] {
+  const draft = draftOf(state);
+  for (const input of inputs) {
+    if (draft.ended) break;
+    if (isCutOff(draft) && SPEECH.has(input.type)) continue;
+    take(draft, input);
+    if (draft.bytes > draft.plan.outputBytes && !draft.ended) fail(draft, tooLarge('a response'));
+  }
+  const { events } = draft;
+  return [stateOf(draft), events];
+}
+
+/** What a model that was cut off can no longer say: its last item is incomplete, and must stay the last. */
+const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
+  'text-delta',
+  'refusal-delta',
+  'reasoning-delta',
+  'reasoning-end',
+  'tool-call-delta',
+  'annotation',
+  'search-start',
+  'finish',
+  'tools-listed',
+  'compacted',
+] as const);
+
+function take(draft: Draft, input: TurnInput): void {
+  switch (input.type) {
+    case 'text-delta':
+      return writeText(draft, 'output_text', input.text, input.logprobs);
+    case 'refusal-delta':
+      return writeText(draft, 'refusal', input.text);
+    case 'reasoning-delta':
+      return writeText(draft, draft.plan.reasoning, input.text);
+    case 'reasoning-end':
+      return closeReasoning(draft, input.encrypted);
+    case 'tool-call-delta':
+      return takeCall(draft, input);
+    case 'annotation':
+      return annotate(draft, input.annotation);
+    case 'search-start':
+      return openSearch(draft, input);
+    case 'search-end':
+      return closeSearch(draft, input);
+    case 'usage':
+      draft.callUsage = input.usage;
+      return;
+    case 'finish':
+      return finishModelCall(draft, input.reason);
+    case 'call-approved':
+      return writeApproved(draft, input);
+    case 'tool-result':
+      return writeResult(draft, input);
+    case 'tools-listed':
+      return writeToolList(draft, input.server, input.tools);
+    case 'compacted':
+      draft.usage = sum(draft.usage, input.usage);
+      return writeCompaction(draft, input.encrypted);
+    case 'start':
+      return start(draft);
+    case 'keepalive':
+      draft.events.push({ type: 'keepalive', sequence: draft.sequence++ });
+      return;
+    case 'fail':
+      return fail(draft, input.error);
+    case 'end':
+      return end(draft, input.at);
+    case 'stop':
+      draft.stopped = input.reason;
+      return;
+    default:
+      unreachable(input);
+  }
+}
+
+function start(draft: Draft): void {
+  draft.started = true;
+  draft.events.push({ type: 'turn-start', sequence: draft.sequence++ });
+  if (draft.plan.queuedEvent) draft.events.push({ type: 'turn-queued', sequence: draft.sequence++ });
+  draft.events.push({ type: 'turn-progress', sequence: draft.sequence++ });
+}
+
+function takeCall(draft: Draft, delta: Extract<TurnInput, { type: 'tool-call-delta' }>): void {
+  const call = writeCall(draft, delta);
+  if (call && exceeds(call.arguments, draft.plan.argumentBytes)) fail(draft, tooLarge('the arguments of a tool call'));
+}
+
+/** UTF-8 takes at most three bytes for a UTF-16 unit, so short texts need no counting. */
+function exceeds(text: string, bytes: number): boolean {
+  return text.length * 3 > bytes && Buffer.byteLength(text) > bytes;
+}
+
+function finishModelCall(draft: Draft, reason: FinishReason): void {
+  const last = draft.output.length - 1;
+  closeAll(draft, (index) => (reason !== 'stop' && index === last ? 'incomplete' : 'completed'));
+  askForApproval(draft, reason === 'stop');
+  draft.dropped = [];
+  draft.finish = reason;
+  draft.round += 1;
+  addCallUsage(draft);
+}
+
+/** Closes what is open in the order of the output: a call closes what was being written before it, so calls come first. */
+function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
+  const { calls, writing } = draft;
+  draft.calls = [];
+  for (const call of calls) closeCall(draft, call, status(call.index));
+  failSearches(draft);
+  if (writing) closeWriting(draft, status(writing.index));
+}
+
+function addCallUsage(draft: Draft): void {
+  if (draft.callUsage) draft.usage = sum(draft.usage, draft.callUsage);
+  draft.callUsage = undefined;
+}
+
+function sum(a: Usage, b: Usage): Usage {
+  return {
+    input_tokens: a.input_tokens + b.input_tokens,
+    input_tokens_details: {
+      cached_tokens: a.input_tokens_details.cached_tokens + b.input_tokens_details.cached_tokens,
+    },
+    output_tokens: a.output_tokens + b.output_tokens,
+    output_tokens_details: {
+      reasoning_tokens: a.output_tokens_details.reasoning_tokens + b.output_tokens_details.reasoning_tokens,
+    },
+    total_tokens: a.total_tokens + b.total_tokens,
+  };
+}
+
+const CUT_OFF = { stop: null, length: 'max_output_tokens', content_filter: 'content_filter' } as const;
+
+function end(draft: Draft, at: number): void {
+  if (isOpen(draft)) finishModelCall(draft, 'stop');
+  failWaiting(draft);
+  addCallUsage(draft);
+  const reason = draft.stopped ?? CUT_OFF[draft.finish ?? 'stop'];
+  const status = reason ? 'incomplete' : 'completed';
+  endTurn(draft, { status, reason, error: null, completedAt: reason ? null : at });
+}
+
+/** Whether the model call has begun something that it has not finished. */
+function isOpen({ writing, calls, held, searches }: Draft): boolean {
+  return writing !== undefined || calls.length > 0 || held.length > 0 || searches.length > 0;
+}
+
+function fail(draft: Draft, error: TurnError): void {
+  if (!draft.started) start(draft);
+  abandonWaiting(draft);
+  closeAll(draft, () => 'incomplete');
+  addCallUsage(draft);
+  draft.events.push({ type: 'error', sequence: draft.sequence++, error });
+  endTurn(draft, { status: 'failed', reason: null, error, completedAt: null });
+}
+
+function endTurn(draft: Draft, how: Pick<TurnEnd, 'status' | 'reason' | 'error' | 'completedAt'>): void {
+  draft.ended = true;
+  const { output, usage } = draft;
+  draft.events.push({ type: 'turn-end', sequence: draft.sequence++, ...how, output, usage });
+}
+
+function tooLarge(what: string): ErrorBody {
+  return new ApiError('output_too_large', `The model wrote more than this server's limit for ${what}.`).body;
+}

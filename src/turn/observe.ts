@@ -1,0 +1,42 @@
+/** Tells the host's hooks what a turn says. */
+
+import { type Hooks, type RequestInfo, tell } from '../ports/hooks.ts';
+import { ApiError } from '../protocol/errors.ts';
+import type { TurnError, TurnEvent } from '../protocol/events.ts';
+import type { Note } from '../protocol/note.ts';
+
+/** Takes batches before they go on. */
+export function observer(info: RequestInfo, hooks: Hooks): (events: readonly TurnEvent[]) => void {
+  const began = Date.now();
+  return (events) => {
+    for (const event of events) observe(event, info, hooks, began);
+  };
+}
+
+function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: number): void {
+  if (event.type === 'call-dropped') tell(hooks, 'onNote', droppedCall(event), info);
+  if (event.type !== 'turn-end') return;
+  const { status, usage, error, output } = event;
+  // A JSON answer without output is refused with the error's status, and told of there.
+  if (error && (info.stream || info.background || output.length > 0)) tell(hooks, 'onError', errorOf(error), info);
+  tell(hooks, 'onResponse', { status, usage, durationMs: Date.now() - began, ...info });
+}
+
+const WHY_DROPPED = {
+  not_allowed: 'which tool_choice does not allow',
+  cut_off: 'which needs approval, and was cut off',
+} as const;
+
+function droppedCall({ name, why }: Extract<TurnEvent, { type: 'call-dropped' }>): Note {
+  return { code: 'call_dropped', message: `The model called '${name}', ${WHY_DROPPED[why]}.` };
+}
+
+/** The error that a turn's own was made from. */
+export function errorOf({ code, message, type, param, status, cause }: TurnError): ApiError {
+  return new ApiError(code ?? 'server_error', message, {
+    type,
+    param,
+    cause,
+    ...(status === undefined ? {} : { status }),
+  });
+}

@@ -1,0 +1,234 @@
+/** What a turn knows between two steps, and the copy of it that one step may change. */
+
+import type { FinishReason, IncompleteReason, TurnEvent, Usage } from '../protocol/events.ts';
+import type { GrownText } from '../protocol/grown-text.ts';
+import type { OutputItem, Part, PartType, UrlCitation, WebSearchCallItem } from '../protocol/items.ts';
+import type { TextField } from './text-field.ts';
+
+/** Who runs a tool: the server's own group of tools, and the tool's name there. */
+export interface ToolOwner {
+  readonly server: string;
+  readonly name: string;
+  /** The container in which it runs code: its calls are shown as `code_interpreter_call`. */
+  readonly container?: string;
+  /** Whether its calls wait for the user's approval. */
+  readonly needsApproval?: true;
+}
+
+/** How the client knows a tool of its own; models know only functions without namespaces. */
+export interface ToolForm {
+  /** A custom tool takes free text. */
+  readonly kind: 'function' | 'custom';
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/** What is settled before a turn begins. */
+export interface TurnPlan {
+  /** The random part of the response's id, from which every item's id is made. */
+  readonly seed: string;
+  /** Where reasoning goes: the item's `summary`, or its raw `content`. */
+  readonly reasoning: 'summary_text' | 'reasoning_text';
+  /** The names of tools that may be called; undefined allows all. */
+  readonly allowedTools?: ReadonlySet<string>;
+  /** The tools that the server runs, by the name that the model knows. */
+  readonly owners: ReadonlyMap<string, ToolOwner>;
+  /** Whether their calls, but for runs of code, are shown as `mcp_call`, or as `function_call` and `function_call_output`. */
+  readonly ownedAs: 'mcp_call' | 'function_call';
+  /** How the client knows its own tools, by the name that the model knows; plain functions need none. */
+  readonly forms?: ReadonlyMap<string, ToolForm>;
+  /** Whether a `queued` event stands between `created` and `in_progress`. */
+  readonly queuedEvent: boolean;
+  /** UTF-8 bytes of everything the model may write in one turn. */
+  readonly outputBytes: number;
+  /** UTF-8 bytes of the arguments of one call. */
+  readonly argumentBytes: number;
+}
+
+/** A part that is being written. */
+export interface OpenPart extends GrownText {
+  readonly type: PartType;
+  readonly index: number;
+  annotations: List<UrlCitation> | undefined;
+  /** The JSON of each, with commas between them. */
+  logprobs: GrownText | undefined;
+}
+
+/** The message or reasoning item that is being written; at most one at a time. */
+export interface Writing {
+  readonly kind: 'message' | 'reasoning';
+  readonly index: number;
+  readonly id: string;
+  parts: readonly Part[];
+  part: OpenPart | undefined;
+}
+
+/** A call whose arguments are coming in; several may be open, since upstreams interleave them. */
+export interface OpenCall {
+  readonly call: number;
+  readonly index: number;
+  readonly id: string;
+  readonly callId: string;
+  /** As the model knows it. */
+  readonly name: string;
+  readonly owner: ToolOwner | undefined;
+  readonly form: ToolForm | undefined;
+  arguments: string;
+  /** The free text of a custom tool, or the code, as far as it can be told, and where the reading of it stands. */
+  input: string;
+  reading: TextField;
+  /** The request by which the user approved it. */
+  readonly approvalRequestId?: string;
+}
+
+/** A call that needs approval: nothing is shown of it before it is whole. */
+export interface HeldCall {
+  readonly call: number;
+  readonly owner: ToolOwner;
+  readonly arguments: string;
+}
+
+/** A call of ours whose result is awaited. */
+export type WaitingCall = Readonly<OpenCall> & { readonly owner: ToolOwner };
+
+/** A look into the web by the model's own server, which has not ended. */
+export interface OpenSearch {
+  readonly search: string;
+  readonly index: number;
+  readonly item: WebSearchCallItem;
+}
+
+/** A linked list, newest first: appending to an array copied at every step would cost the square of its length. */
+export interface List<Member> {
+  readonly members: readonly Member[];
+  readonly before: List<Member> | undefined;
+  /** Members in all. */
+  readonly size: number;
+}
+
+/** Everything a turn knows between two steps. Treat it as a value: `step` never changes the one it was given. */
+export interface TurnState {
+  readonly plan: TurnPlan;
+  readonly started: boolean;
+  readonly ended: boolean;
+  readonly sequence: number;
+  /** Model calls that have finished. */
+  readonly round: number;
+  readonly output: readonly OutputItem[];
+  readonly writing: Readonly<Writing> | undefined;
+  readonly calls: readonly Readonly<OpenCall>[];
+  readonly held: readonly HeldCall[];
+  readonly waiting: readonly WaitingCall[];
+  readonly searches: readonly OpenSearch[];
+  readonly dropped: readonly number[];
+  readonly callIds: ReadonlySet<string>;
+  readonly usage: Usage;
+  readonly callUsage: Usage | undefined;
+  readonly finish: FinishReason | undefined;
+  readonly stopped: IncompleteReason | undefined;
+  readonly bytes: number;
+}
+
+/** A copy of the state that one step may change, and what that step says. */
+export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'output' | 'writing' | 'calls'>]: TurnState[Key] } & {
+  output: OutputItem[];
+  writing: Writing | undefined;
+  calls: OpenCall[];
+  /** The ids of this step's own calls, which the next state takes in; most steps have none. */
+  newCallIds: Set<string> | undefined;
+  events: TurnEvent[];
+};
+
+export const NO_USAGE: Usage = {
+  input_tokens: 0,
+  input_tokens_details: { cached_tokens: 0 },
+  output_tokens: 0,
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: 0,
+};
+
+const NO_IDS: ReadonlySet<string> = new Set();
+
+/** The state before the first step. */
+export function startState(plan: TurnPlan): TurnState {
+  return {
+    plan,
+    started: false,
+    ended: false,
+    sequence: 0,
+    round: 0,
+    output: [],
+    writing: undefined,
+    calls: [],
+    held: [],
+    waiting: [],
+    searches: [],
+    dropped: [],
+    callIds: NO_IDS,
+    usage: NO_USAGE,
+    callUsage: undefined,
+    finish: undefined,
+    stopped: undefined,
+    bytes: 0,
+  };
+}
+
+/** A copy to change. Field by field: spreading costs six times as much, and this is done for every batch. */
+export function draftOf(state: TurnState): Draft {
+  const { writing } = state;
+  return {
+    plan: state.plan,
+    started: state.started,
+    ended: state.ended,
+    sequence: state.sequence,
+    round: state.round,
+    output: state.output.slice(),
+    writing: writing && writingCopy(writing),
+    // Once for a step, not for each of its deltas.
+    calls: state.calls.map((call) => ({ ...call })),
+    held: state.held,
+    waiting: state.waiting,
+    searches: state.searches,
+    dropped: state.dropped,
+    callIds: state.callIds,
+    usage: state.usage,
+    callUsage: state.callUsage,
+    finish: state.finish,
+    stopped: state.stopped,
+    bytes: state.bytes,
+    newCallIds: undefined,
+    events: [],
+  };
+}
+
+function writingCopy({ kind, index, id, parts, part }: Readonly<Writing>): Writing {
+  const copy = part && {
+    type: part.type,
+    index: part.index,
+    text: part.text,
+    tail: part.tail,
+    annotations: part.annotations,
+    logprobs: part.logprobs && { text: part.logprobs.text, tail: part.logprobs.tail },
+  };
+  return { kind, index, id, parts, part: copy };
+}
+
+/**
+ * The state that the copy has become: the copy itself, which nobody may change from now on. A second copy would be the
+ * larger half of what a step costs.
+ */
+export function stateOf(draft: Draft): TurnState {
+  const { callIds, newCallIds } = draft;
+  if (newCallIds) draft.callIds = new Set([...callIds, ...newCallIds]);
+  draft.newCallIds = undefined;
+  draft.events = NOTHING_SAID;
+  return draft;
+}
+
+/** In place of what a step said, which belongs to its caller. */
+const NOTHING_SAID: TurnEvent[] = [];
+
+/** Whether the model was stopped in the middle, so that its last item is incomplete and must stay the last. */
+export function isCutOff({ finish }: Pick<TurnState, 'finish'>): boolean {
+  return finish !== undefined && finish !== 'stop';
+}

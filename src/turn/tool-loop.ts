@@ -1,0 +1,144 @@
+/** What goes into a turn's machine: the model's words, the results of the tools we run, and the model again. */
+
+import type { ModelRequest, Upstream, UpstreamCall } from '../ports/upstream.ts';
+import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
+import type { Item, ListedTool, OutputItem, ToolOutput } from '../protocol/items.ts';
+import { mapped, only } from '../streams/pull-stream.ts';
+import { type RoundLimits, type ToolRounds, toolRounds } from '../tools/rounds.ts';
+import type { CallOutcome } from '../tools/run-call.ts';
+import { isCutOff, type TurnPlan, type TurnState, type WaitingCall } from './state.ts';
+
+/** What the loop needs of a turn. */
+export interface Loop {
+  /** Hands over the first request, once: a long history may go while the model answers. */
+  readonly takeRequest: () => ModelRequest;
+  readonly upstream: Upstream;
+  readonly call: UpstreamCall;
+  readonly limits: RoundLimits;
+  readonly plan: Pick<TurnPlan, 'owners' | 'allowedTools'>;
+  /** The tools of each server that the client has not been told of yet. */
+  readonly lists: ReadonlyMap<string, readonly ListedTool[]>;
+  /** The servers among them whose tools are listed first: the request itself names them. */
+  readonly named: ReadonlySet<string>;
+  /** Calls of earlier turns that the user has approved: they run before the model is asked. */
+  readonly approved: readonly ApprovedCall[];
+  /** Runs one call; rejects only when the turn is aborted. */
+  readonly runCall: (call: WaitingCall) => Promise<CallOutcome>;
+}
+
+/** What goes into the machine, batch by batch. */
+export type Inputs = AsyncIterable<readonly TurnInput[]>;
+
+/** The one answer of a model that has no tools of ours: there is no second request, so the first is not held to the end. */
+export function soleAnswer({ upstream, takeRequest, call }: Loop): Inputs {
+  return upstream.stream(takeRequest(), call);
+}
+
+/**
+ * Yields the model's words and the results of tools as sources, each to be read to its end, until the model answers
+ * without calling a tool of ours, calls one of the client's, or meets a limit. N rounds are exactly N model calls.
+ * `current` answers the machine's state after all that was read.
+ */
+export async function* turnSources(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
+  const introduced = introducer(loop);
+  const rounds = toolRounds<WaitingCall>(loop.limits, loop.runCall);
+  let request = loop.takeRequest();
+
+  /** Runs what waits. Answers what was written since `before` as the model must see it, or nothing where the turn ends. */
+  async function* ran(before: number): AsyncGenerator<Inputs, readonly Item[] | undefined> {
+    const { waiting } = current();
+    const outputs = new Map<number, ToolOutput>();
+    yield resultsOf(rounds, waiting, outputs);
+    if (rounds.stopped()) return undefined;
+    const written = current().output.slice(before);
+    return written.some((item) => isClients(item, waiting)) ? undefined : modelView(written, waiting, outputs);
+  }
+
+  if (loop.approved.length > 0) {
+    yield introduced(only(loop.approved.map((call) => ({ type: 'call-approved', ...call }))));
+    const written = yield* ran(0);
+    if (!written) return;
+    request = { ...request, items: [...request.items, ...written] };
+  }
+  for (;;) {
+    const before = current().output.length;
+    yield introduced(loop.upstream.stream(request, loop.call));
+    if (current().waiting.length === 0 || isCutOff(current())) return;
+    const written = yield* ran(before);
+    if (!written) return;
+    request = nextRequest(request, written, rounds.circling());
+  }
+}
+
+/** Runs the calls, and notes what came of each. */
+async function* resultsOf(
+  rounds: ToolRounds<WaitingCall>,
+  waiting: readonly WaitingCall[],
+  outputs: Map<number, ToolOutput>,
+): AsyncGenerator<readonly TurnInput[]> {
+  for await (const { call, outcome } of rounds.run(waiting)) {
+    outputs.set(call.index, outcome.output);
+    yield [{ type: 'tool-result', index: call.index, ...outcome }];
+  }
+  const reason = rounds.stopped();
+  if (reason) yield [{ type: 'stop', reason }];
+}
+
+/**
+ * Puts the lists of servers that the request names in front of everything, and that of another server before the first
+ * call of one of its tools: a client whose conversation never needs them is not bothered with tools that it did not bring.
+ */
+function introducer({ plan, lists, named }: Loop): (source: Inputs) => Inputs {
+  const unknown = new Map(lists);
+  let begun = false;
+  const listed = (server: string): readonly TurnInput[] => {
+    const tools = unknown.get(server);
+    unknown.delete(server);
+    return tools ? [{ type: 'tools-listed', server, tools }] : [];
+  };
+  const introduced = (batch: readonly TurnInput[]): readonly TurnInput[] => {
+    if (begun && (unknown.size === 0 || !batch.some(beginsCall))) return batch;
+    const first = begun ? [] : [...named].flatMap(listed);
+    begun = true;
+    return [...first, ...batch.flatMap((event) => [...listed(serverOf(event, plan)), event])];
+  };
+  return (source) => (unknown.size === 0 ? source : mapped(source, { map: introduced }));
+}
+
+function beginsCall(event: TurnInput): event is TurnInput & { readonly name: string } {
+  return event.type === 'call-approved' || (event.type === 'tool-call-delta' && event.name !== undefined);
+}
+
+/** The server whose tool is called here; none has an empty name. */
+function serverOf(event: TurnInput, { owners, allowedTools }: Loop['plan']): string {
+  if (!beginsCall(event) || (event.type === 'tool-call-delta' && allowedTools?.has(event.name) === false)) return '';
+  return owners.get(event.name)?.server ?? '';
+}
+
+/** Whether the client must act before the model can go on: run a call, or approve one. */
+function isClients(item: OutputItem, ours: readonly WaitingCall[]): boolean {
+  if (item.type === 'mcp_approval_request') return true;
+  const isCall = item.type === 'function_call' || item.type === 'custom_tool_call';
+  return isCall && !ours.some(({ id }) => id === item.id);
+}
+
+/** What was written as the model must see it: its own call ids, and results with their images. */
+function modelView(
+  written: readonly OutputItem[],
+  waiting: readonly WaitingCall[],
+  outputs: ReadonlyMap<number, ToolOutput>,
+): readonly Item[] {
+  return written.map((item): Item => {
+    const call = waiting.find(({ id }) => id === item.id);
+    if (!call || (item.type !== 'mcp_call' && item.type !== 'code_interpreter_call')) return item;
+    return { ...item, name: call.name, call_id: call.callId, output: outputs.get(call.index) };
+  });
+}
+
+/** A forced choice holds for the first call only, or the model could never answer. */
+function nextRequest(request: ModelRequest, written: readonly Item[], circling: boolean): ModelRequest {
+  const { toolChoice, ...rest } = request;
+  const free = toolChoice === undefined || toolChoice === 'none' ? toolChoice : 'auto';
+  const choice = circling ? 'none' : free;
+  return { ...rest, items: [...request.items, ...written], ...(choice === undefined ? {} : { toolChoice: choice }) };
+}

@@ -1,0 +1,278 @@
+/** The machine's hand for tool calls: their arguments, and for the server's own tools their results. */
+
+import type { ApprovedCall, CallType, CodeState, TurnInput } from '../protocol/events.ts';
+import { callIdOf } from '../protocol/ids.ts';
+import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolOutput } from '../protocol/items.ts';
+import { isRecord } from '../protocol/record.ts';
+import { type CallResult, callItem, clientsName, ranItem, shownAs } from './call-items.ts';
+import { type Draft, type HeldCall, isCutOff, type OpenCall, type ToolOwner, type WaitingCall } from './state.ts';
+import { FIELD_START, readField } from './text-field.ts';
+import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
+
+type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
+
+/** Adds arguments to the call, opening it where it is new; answers it where it may be made. */
+export function writeCall(draft: Draft, delta: CallDelta): OpenCall | HeldCall | undefined {
+  if (draft.dropped.includes(delta.call)) {
+    draft.bytes += Buffer.byteLength(delta.arguments);
+    return undefined;
+  }
+  const open = openCallOf(draft, delta.call) ?? heldCallOf(draft, delta) ?? openCall(draft, delta);
+  if (!open || !('index' in open) || delta.arguments === '') return open;
+  draft.bytes += Buffer.byteLength(delta.arguments);
+  return writeArguments(draft, open, delta.arguments);
+}
+
+/** Most deltas are of the newest call. */
+function openCallOf({ calls }: Draft, number: number): OpenCall | undefined {
+  const newest = calls.at(-1);
+  return newest?.call === number ? newest : calls.find(({ call }) => call === number);
+}
+
+/** The held call with the delta's arguments. */
+function heldCallOf(draft: Draft, { call: number, arguments: text }: CallDelta): HeldCall | undefined {
+  const held = draft.held.find(({ call }) => call === number);
+  if (!held || text === '') return held;
+  draft.bytes += Buffer.byteLength(text);
+  const written = { ...held, arguments: held.arguments + text };
+  draft.held = draft.held.map((each) => (each === held ? written : each));
+  return written;
+}
+
+function openCall(draft: Draft, delta: CallDelta): OpenCall | HeldCall | undefined {
+  const name = delta.name ?? '';
+  if (draft.plan.allowedTools?.has(name) === false) return dropCall(draft, delta.call, name);
+  const owner = draft.plan.owners.get(name);
+  if (owner?.needsApproval) return holdCall(draft, owner, delta);
+  const call = showCall(draft, delta.call, name, delta.id);
+  draft.calls.push(call);
+  return call;
+}
+
+function holdCall(draft: Draft, owner: ToolOwner, { call, name = '', arguments: text }: CallDelta): HeldCall {
+  const held: HeldCall = { call, owner, arguments: text };
+  draft.held = [...draft.held, held];
+  draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(text);
+  return held;
+}
+
+/** Announces the call. */
+function showCall(draft: Draft, number: number, name: string, given?: string, approvalRequestId?: string): OpenCall {
+  closeWriting(draft, 'completed');
+  const index = draft.output.length;
+  const callId = unusedCallId(draft, given, index);
+  const owner = draft.plan.owners.get(name);
+  const form = draft.plan.forms?.get(name);
+  const shown = shownAs(draft.plan, { owner, form });
+  const id = nextItemId(draft, ID_PREFIX[shown]);
+  const nothing = { arguments: '', input: '', reading: FIELD_START };
+  const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
+  const call: OpenCall = { call: number, index, id, callId, name, owner, form, ...nothing, ...approved };
+  draft.newCallIds ??= new Set();
+  draft.newCallIds.add(callId);
+  announce(draft, callItem(draft.plan, call, 'in_progress'));
+  if (shown === 'code_interpreter_call') tellCode(draft, call, 'in_progress');
+  if (shown === 'mcp_call') draft.events.push({ type: 'call-progress', sequence: draft.sequence++, index, itemId: id });
+  draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(callId);
+  return call;
+}
+
+const ID_PREFIX: Readonly<Record<CallType, string>> = {
+  function_call: 'fc',
+  custom_tool_call: 'ctc',
+  mcp_call: 'mcp',
+  code_interpreter_call: 'ci',
+};
+
+/** The argument that is all that such a call is shown with. */
+const TEXT_FIELD: Readonly<Record<CallType, string | undefined>> = {
+  function_call: undefined,
+  custom_tool_call: 'input',
+  mcp_call: undefined,
+  code_interpreter_call: 'code',
+};
+
+function textFieldOf({ plan }: Draft, call: OpenCall): string | undefined {
+  return TEXT_FIELD[shownAs(plan, call)];
+}
+
+/** `allowed_tools` is a hard limit: a call outside it is never shown, however the model came to make it. */
+function dropCall(draft: Draft, call: number, name: string): undefined {
+  draft.dropped = [...draft.dropped, call];
+  draft.events.push({ type: 'call-dropped', name, why: 'not_allowed' });
+}
+
+/** The upstream's id, or one of ours where it sent none or sends the same for several calls. */
+function unusedCallId(draft: Draft, id: string | undefined, index: number): string {
+  if (id && !draft.callIds.has(id) && !draft.newCallIds?.has(id)) return id;
+  return callIdOf(draft.plan.seed, index);
+}
+
+function writeArguments(draft: Draft, call: OpenCall, text: string): OpenCall {
+  call.arguments += text;
+  const field = textFieldOf(draft, call);
+  if (field) writeInput(draft, call, field, text);
+  else tellArguments(draft, call, text);
+  return call;
+}
+
+/** The free text comes as the one string in the arguments, and is told as it can be read there. */
+function writeInput(draft: Draft, call: OpenCall, field: string, text: string): void {
+  const [reading, read] = readField(call.reading, field, text);
+  call.reading = reading;
+  call.input += read;
+  if (read !== '') tellArguments(draft, call, read);
+}
+
+function tellArguments(draft: Draft, call: OpenCall, text: string): void {
+  draft.events.push({
+    type: 'arguments-delta',
+    sequence: draft.sequence++,
+    index: call.index,
+    itemId: call.id,
+    call: shownAs(draft.plan, call),
+    text,
+  });
+}
+
+function tellCode(draft: Draft, { index, id: itemId }: OpenCall, state: CodeState): void {
+  draft.events.push({ type: 'code-progress', sequence: draft.sequence++, index, itemId, state });
+}
+
+/**
+ * Ends the arguments. A call that was never given any has none: `{}`, as a delta too, since some clients read only
+ * deltas. A whole call of the server's own then waits for its result.
+ */
+export function closeCall(draft: Draft, open: OpenCall, status: ItemStatus): void {
+  const field = textFieldOf(draft, open);
+  const call = field ? wholeInput(draft, open, field, status) : wholeCall(draft, open, status);
+  const { index, id: itemId, input, owner } = call;
+  const shown = shownAs(draft.plan, call);
+  const ended = { index, itemId, call: shown, name: clientsName(call).name, arguments: field ? input : call.arguments };
+  draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
+  const waits = owner && status === 'completed';
+  if (waits) awaitResult(draft, { ...call, owner }, field);
+  if (!waits || shown === 'function_call') closeItem(draft, index, callItem(draft.plan, call, status));
+}
+
+/** Code that is run is the code that was shown, in whatever form the model wrote it. */
+function awaitResult(draft: Draft, call: WaitingCall, field: string | undefined): void {
+  const run = field ? { ...call, arguments: JSON.stringify({ [field]: call.input }) } : call;
+  draft.waiting = [...draft.waiting, run];
+  if (field) tellCode(draft, call, 'interpreting');
+}
+
+function wholeCall(draft: Draft, call: OpenCall, status: ItemStatus): OpenCall {
+  const bare = status === 'completed' && call.arguments.trim() === '';
+  return bare ? writeArguments(draft, call, '{}') : call;
+}
+
+/** What a model wrote in another form than it was asked for is the text all the same. */
+function wholeInput(draft: Draft, call: OpenCall, field: string, status: ItemStatus): OpenCall {
+  const { phase } = call.reading;
+  // What was cut off before the text began is no text.
+  const isRead = phase === 'text' || phase === 'done' || (phase === 'head' && status === 'incomplete');
+  const input = isRead ? call.input : otherInput(call.arguments, field);
+  if (input !== call.input) tellArguments(draft, call, input);
+  return { ...call, input };
+}
+
+function otherInput(text: string, field: string): string {
+  try {
+    const fields: unknown = JSON.parse(text);
+    if (!isRecord(fields)) return text;
+    const [only, ...others] = field in fields ? [fields[field]] : Object.values(fields);
+    return others.length === 0 && typeof only === 'string' ? only : text;
+  } catch {
+    return text;
+  }
+}
+
+/** No call of a request; upstreams number theirs. */
+const APPROVED = -1;
+
+/** Shows a call that the user has approved, which then waits for its result. */
+export function writeApproved(draft: Draft, { name, arguments: text, approvalRequestId }: ApprovedCall): void {
+  const call = showCall(draft, APPROVED, name, undefined, approvalRequestId);
+  closeCall(draft, writeArguments(draft, call, text), 'completed');
+}
+
+/** Asks the user to approve the calls that were held; those of a model that was cut off are left out. */
+export function askForApproval(draft: Draft, isWhole: boolean): void {
+  const { held } = draft;
+  draft.held = [];
+  for (const call of held) {
+    if (isWhole) writeApprovalRequest(draft, call);
+    else draft.events.push({ type: 'call-dropped', name: call.owner.name, why: 'cut_off' });
+  }
+}
+
+function writeApprovalRequest(draft: Draft, { owner, arguments: text }: HeldCall): void {
+  const index = draft.output.length;
+  const { server, name } = owner;
+  const item: McpApprovalRequestItem = {
+    id: nextItemId(draft, 'mcpr'),
+    type: 'mcp_approval_request',
+    arguments: text.trim() === '' ? '{}' : text,
+    name,
+    server_label: server,
+  };
+  announce(draft, item);
+  closeItem(draft, index, item);
+}
+
+/** Shows the result of a waiting call; one that no call waits for is ignored. */
+export function writeResult(draft: Draft, { index, ...result }: CallResult & { readonly index: number }): void {
+  const call = draft.waiting.find((waiting) => waiting.index === index);
+  if (!call) return;
+  draft.waiting = draft.waiting.filter((waiting) => waiting !== call);
+  const shown = shownAs(draft.plan, call);
+  if (shown === 'function_call') {
+    // An item that was cut off must stay the last.
+    return isCutOff(draft) ? undefined : writeOutputItem(draft, call, result.output);
+  }
+  tellEnd(draft, call, shown, result.failed);
+  closeItem(draft, index, ranItem(draft.plan, call, result));
+}
+
+function tellEnd(draft: Draft, call: OpenCall, shown: CallType, failed: boolean): void {
+  if (shown === 'code_interpreter_call') return failed ? undefined : tellCode(draft, call, 'completed');
+  const status = failed ? 'failed' : 'completed';
+  draft.events.push({ type: 'call-end', sequence: draft.sequence++, index: call.index, itemId: call.id, status });
+}
+
+function writeOutputItem(draft: Draft, call: WaitingCall, output: ToolOutput): void {
+  const index = draft.output.length;
+  const head = { id: nextItemId(draft, 'fco'), type: 'function_call_output', call_id: call.callId } as const;
+  announce(draft, { ...head, status: 'in_progress', output: '' });
+  closeItem(draft, index, { ...head, status: 'completed', output });
+}
+
+/** Closes calls that nobody ran, when the turn ends by itself. */
+export function failWaiting(draft: Draft): void {
+  for (const { index } of draft.waiting)
+    writeResult(draft, { index, output: 'Not run: the response had ended.', failed: true });
+}
+
+/** Leaves calls whose results will not come as they are, when the turn fails. */
+export function abandonWaiting(draft: Draft): void {
+  const { waiting } = draft;
+  draft.waiting = [];
+  for (const call of waiting) {
+    // The item of such a call has ended already.
+    if (shownAs(draft.plan, call) !== 'function_call')
+      closeItem(draft, call.index, callItem(draft.plan, call, 'incomplete'));
+  }
+}
+
+/** Shows which tools of a server the model is offered. */
+export function writeToolList(draft: Draft, server: string, tools: readonly ListedTool[]): void {
+  closeWriting(draft, 'completed');
+  const index = draft.output.length;
+  const item = { id: nextItemId(draft, 'mcpl'), type: 'mcp_list_tools', server_label: server } as const;
+  const place = { index, itemId: item.id };
+  announce(draft, { ...item, tools: [] });
+  draft.events.push({ type: 'list-progress', sequence: draft.sequence++, ...place });
+  draft.events.push({ type: 'list-end', sequence: draft.sequence++, ...place });
+  closeItem(draft, index, { ...item, tools });
+}

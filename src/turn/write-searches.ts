@@ -1,0 +1,49 @@
+/** The machine's hand for what the model's own server does in the web: it is shown, not run. */
+
+import type { ModelEvent, SearchState } from '../protocol/events.ts';
+import type { WebSearchCallItem } from '../protocol/items.ts';
+import type { Draft } from './state.ts';
+import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
+
+type SearchStart = Extract<ModelEvent, { type: 'search-start' }>;
+type SearchEnd = Extract<ModelEvent, { type: 'search-end' }>;
+
+/** Tells that the model's server looks into the web. */
+export function openSearch(draft: Draft, { search, action }: SearchStart): void {
+  closeWriting(draft, 'completed');
+  const index = draft.output.length;
+  const item: WebSearchCallItem = {
+    id: nextItemId(draft, 'ws'),
+    type: 'web_search_call',
+    status: 'in_progress',
+    action,
+  };
+  draft.searches = [...draft.searches, { search, index, item }];
+  announce(draft, item);
+  tell(draft, index, item, 'in_progress');
+  tell(draft, index, item, 'searching');
+  draft.bytes += Buffer.byteLength(JSON.stringify(action));
+}
+
+/** Tells what was found; an end of what never began is ignored. */
+export function closeSearch(draft: Draft, { search, failed, sources, encrypted }: SearchEnd): void {
+  const open = draft.searches.find((candidate) => candidate.search === search);
+  if (!open) return;
+  draft.searches = draft.searches.filter((candidate) => candidate !== open);
+  const { index, item } = open;
+  if (!failed) tell(draft, index, item, 'completed');
+  const found = item.action.type === 'search' && sources.length > 0 ? { ...item.action, sources } : item.action;
+  const kept = encrypted === undefined ? {} : { encrypted_content: encrypted };
+  closeItem(draft, index, { ...item, status: failed ? 'failed' : 'completed', action: found, ...kept });
+  draft.bytes += Buffer.byteLength(JSON.stringify(sources)) + Buffer.byteLength(encrypted ?? '');
+}
+
+/** Closes what never ended, when the model call does. */
+export function failSearches(draft: Draft): void {
+  for (const { search } of draft.searches)
+    closeSearch(draft, { type: 'search-end', search, failed: true, sources: [] });
+}
+
+function tell(draft: Draft, index: number, { id: itemId }: WebSearchCallItem, state: SearchState): void {
+  draft.events.push({ type: 'search-progress', sequence: draft.sequence++, index, itemId, state });
+}

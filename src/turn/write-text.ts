@@ -1,0 +1,166 @@
+/** The machine's hand for words: messages and reasoning, their parts and deltas. */
+import { grow, wholeText } from '../protocol/grown-text.ts';
+import { outputItemId } from '../protocol/ids.ts';
+import type { ItemStatus, LogProb, OutputItem, Part, PartType, ReasoningItem, UrlCitation } from '../protocol/items.ts';
+import { logProbsIn, logProbsText } from '../protocol/log-probs.ts';
+import type { Draft, List, OpenPart, Writing } from './state.ts';
+
+/** What a citation without text counts, since even an empty one takes room. */
+const EMPTY_BYTES = 64;
+
+type Sealed = Pick<ReasoningItem, 'encrypted_content'>;
+
+/** Adds text to the part of this type, opening what is not open. */
+export function writeText(draft: Draft, type: PartType, text: string, about: readonly LogProb[] | string = ''): void {
+  const logprobs = typeof about === 'string' ? about : logProbsText(about);
+  if (text === '' && logprobs === '') return;
+  const writing = openPart(draft, type);
+  const { part } = writing;
+  grow(part, text);
+  if (logprobs !== '') addLogProbs(part, logprobs);
+  draft.events.push({
+    type: 'text-delta',
+    sequence: draft.sequence++,
+    index: writing.index,
+    itemId: writing.id,
+    partIndex: part.index,
+    part: type,
+    text,
+    logprobs,
+  });
+  draft.bytes += Buffer.byteLength(text) || logprobs.length;
+}
+
+/** Adds a source to the text. */
+export function annotate(draft: Draft, annotation: UrlCitation): void {
+  const { index, id, part } = openPart(draft, 'output_text');
+  draft.events.push({
+    type: 'annotation',
+    sequence: draft.sequence++,
+    index,
+    itemId: id,
+    partIndex: part.index,
+    annotationIndex: part.annotations?.size ?? 0,
+    annotation,
+  });
+  part.annotations = added(part.annotations, [annotation]);
+  draft.bytes += Buffer.byteLength(annotation.url) + Buffer.byteLength(annotation.title) || EMPTY_BYTES;
+}
+
+/** Closes the message or reasoning item that is being written, if one is. */
+export function closeWriting(draft: Draft, status: ItemStatus, more: Sealed = {}): void {
+  const { writing } = draft;
+  if (!writing) return;
+  closePart(draft, writing);
+  draft.writing = undefined;
+  closeItem(draft, writing.index, Object.assign(writtenItem(draft, writing, status), more));
+}
+
+/** Closes one thought, which may have had no readable words, and keeps what leads back to it. */
+export function closeReasoning(draft: Draft, encrypted: string): void {
+  openItem(draft, 'reasoning');
+  closeWriting(draft, 'completed', { encrypted_content: encrypted });
+  draft.bytes += Buffer.byteLength(encrypted);
+}
+
+/** Tells of what stands in the place of the conversation so far. */
+export function writeCompaction(draft: Draft, encrypted: string): void {
+  closeWriting(draft, 'completed');
+  const index = draft.output.length;
+  const item = { id: nextItemId(draft, 'cmp'), type: 'compaction', encrypted_content: encrypted } as const;
+  announce(draft, item);
+  closeItem(draft, index, item);
+}
+
+/** Tells of a new item at the end of the output. */
+export function announce(draft: Draft, item: OutputItem): void {
+  const index = draft.output.length;
+  draft.output.push(item);
+  draft.events.push({ type: 'item-start', sequence: draft.sequence++, index, item });
+}
+
+/** Tells of an item's end. */
+export function closeItem(draft: Draft, index: number, item: OutputItem): void {
+  draft.output[index] = item;
+  draft.events.push({ type: 'item-end', sequence: draft.sequence++, index, item });
+}
+
+/** The id of the next item. */
+export function nextItemId(draft: Draft, prefix: string): string {
+  return outputItemId(prefix, draft.plan.seed, draft.output.length, draft.round);
+}
+
+/** The item being written with an open part of this type, opened where need be. */
+function openPart(draft: Draft, type: PartType): Writing & { part: OpenPart } {
+  const writing = openItem(draft, type === 'output_text' || type === 'refusal' ? 'message' : 'reasoning');
+  if (writing.part?.type === type) return writing as Writing & { part: OpenPart };
+  closePart(draft, writing);
+  const nothing = { text: '', tail: '', annotations: undefined, logprobs: undefined };
+  const part: OpenPart = { type, index: writing.parts.length, ...nothing };
+  draft.events.push({
+    type: 'part-start',
+    sequence: draft.sequence++,
+    index: writing.index,
+    itemId: writing.id,
+    partIndex: part.index,
+    part: wholePart(part),
+  });
+  return Object.assign(writing, { part });
+}
+
+function openItem(draft: Draft, kind: Writing['kind']): Writing {
+  if (draft.writing?.kind === kind) return draft.writing;
+  closeWriting(draft, 'completed');
+  const id = nextItemId(draft, kind === 'message' ? 'msg' : 'rs');
+  draft.writing = { kind, index: draft.output.length, id, parts: [], part: undefined };
+  announce(draft, writtenItem(draft, draft.writing, 'in_progress'));
+  return draft.writing;
+}
+
+function writtenItem(draft: Draft, writing: Writing, status: ItemStatus): OutputItem {
+  const { id, kind, parts } = writing;
+  if (kind === 'message') return { id, type: 'message', status, role: 'assistant', content: parts };
+  if (draft.plan.reasoning === 'summary_text') return { id, type: 'reasoning', status, summary: parts };
+  return { id, type: 'reasoning', status, summary: [], content: parts };
+}
+
+function wholePart(part: OpenPart): Part {
+  const { type, annotations } = part;
+  const text = wholeText(part);
+  if (type === 'refusal') return { type, refusal: text };
+  if (type === 'output_text') return { type, text, annotations: listed(annotations), logprobs: logProbsOf(part) };
+  return { type, text };
+}
+
+function addLogProbs(part: OpenPart, logprobs: string): void {
+  const comma = part.logprobs ? ',' : '';
+  part.logprobs ??= { text: '', tail: '' };
+  grow(part.logprobs, comma + logprobs);
+}
+
+function logProbsOf({ logprobs }: OpenPart): readonly LogProb[] {
+  return logprobs ? logProbsIn(wholeText(logprobs)) : [];
+}
+
+function added<Member>(before: List<Member> | undefined, members: readonly Member[]): List<Member> {
+  return { members, before, size: (before?.size ?? 0) + members.length };
+}
+
+function listed<Member>(list: List<Member> | undefined): readonly Member[] {
+  const groups: (readonly Member[])[] = [];
+  for (let node = list; node; node = node.before) groups.push(node.members);
+  return groups.reverse().flat();
+}
+
+function closePart(draft: Draft, writing: Writing): void {
+  const { part } = writing;
+  if (!part) return;
+  const whole = wholePart(part);
+  const place = { index: writing.index, itemId: writing.id, partIndex: part.index };
+  const logprobs = whole.type === 'output_text' ? logProbsText(whole.logprobs) : '';
+  const ended = { ...place, part: part.type, text: wholeText(part), logprobs };
+  draft.events.push({ type: 'text-end', sequence: draft.sequence++, ...ended });
+  draft.events.push({ type: 'part-end', sequence: draft.sequence++, ...place, part: whole });
+  writing.parts = [...writing.parts, whole];
+  writing.part = undefined;
+}

@@ -1,0 +1,104 @@
+/** The upstream for Anthropic's Messages API. */
+
+import type { ModelRequest, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { ModelEvent } from '../../protocol/events.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { scrubber } from '../../protocol/scrub.ts';
+import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
+import { httpClient } from '../http/http.ts';
+import { requestHeaders } from '../http/server-options.ts';
+import { toMessagesBody } from './body.ts';
+import { type MessagesDecoder, messagesDecoder } from './decoder.ts';
+import { type AnthropicOptions, anthropicSettings, keyHeaders } from './options.ts';
+
+export type { AnthropicOptions, ServerTool } from './options.ts';
+export { ADAPTIVE_THINKING, BUDGET_THINKING, type Thinking, type ThinkingTable } from './thinking.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The list of models has pages; this many are all that there are. */
+const MODELS = 1000;
+
+/**
+ * Talks to `POST {baseURL}/v1/messages`, always asking for a stream; a server that answers with one JSON object works
+ * too. Without `baseURL` and `apiKey` it reads `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY`. It has no `chat`, so it
+ * serves the Responses API only. Throws a `TypeError` for a bad option.
+ */
+export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
+  const settings = anthropicSettings(options);
+  const client = httpClient(settings);
+  const scrub = scrubber(settings);
+  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, keyHeaders(settings), headers);
+
+  async function* answer(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
+    const body = JSON.stringify(toMessagesBody(request, settings, call.note));
+    const decoder = messagesDecoder(call.note);
+    const asked = { path: '/messages', headers: headersFor(call), body, isLast };
+    for await (const { data } of exchange(client, asked, call)) {
+      const events: ModelEvent[] = [];
+      const failure = decodeBatch(data, decoder, events);
+      // What came before an error still counts, and an empty batch says that the request was taken.
+      if (events.length > 0 || data.length === 0) yield events;
+      if (failure) throw failure;
+      if (decoder.done) return;
+    }
+    yield ending(decoder);
+  }
+
+  async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
+    try {
+      yield* answer(request, call);
+    } catch (error) {
+      throw scrub(error);
+    }
+  }
+
+  async function models(call: UpstreamCall): Promise<readonly Fields[]> {
+    const path = settings.baseURL.search ? '/models' : `/models?limit=${MODELS}`;
+    try {
+      return modelList(await fetchJson(client, { path, headers: headersFor(call) }, call));
+    } catch (error) {
+      throw scrub(error);
+    }
+  }
+
+  return { name: 'anthropic', stream, redact: scrub, models, close: () => client.close() };
+}
+
+/** Only a short event can be the last one, so that long ones are not parsed twice. */
+function isLast(data: string): boolean {
+  return data.length < 256 && data.includes('message_stop') && isEnd(parseJson(data));
+}
+
+function isEnd(event: unknown): boolean {
+  return isRecord(event) && event.type === 'message_stop';
+}
+
+function decodeBatch(batch: readonly string[], decoder: MessagesDecoder, events: ModelEvent[]): unknown {
+  try {
+    for (const data of batch) {
+      if (data !== '' && data.trim() !== '[DONE]') decoder.take(parseJson(data), events);
+    }
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+/** A server that told why it stopped has finished, though it lacks the last event. */
+function ending(decoder: MessagesDecoder): readonly ModelEvent[] {
+  const events: ModelEvent[] = [];
+  if (decoder.end(events)) return events;
+  throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
+}
+
+function modelList(body: unknown): readonly Fields[] {
+  const list = isRecord(body) && Array.isArray(body.data) ? body.data : [];
+  return list.filter(isRecord).map(({ id, created_at: at }) => ({
+    id,
+    object: 'model',
+    created: Math.floor((Date.parse(String(at)) || 0) / 1000),
+    owned_by: 'anthropic',
+  }));
+}

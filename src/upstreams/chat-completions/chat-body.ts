@@ -1,0 +1,59 @@
+/** Writes a model request as the body of `POST /chat/completions`. */
+
+import type { ModelRequest, TextFormat, ToolDefinition } from '../../ports/upstream.ts';
+import { type MessageOptions, toChatMessages } from '../../protocol/chat-completions/messages.ts';
+import type { Item } from '../../protocol/items.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** How a model server likes its request. */
+export interface BodyOptions extends MessageOptions {
+  /** The field that bounds the answer; OpenAI's newest models refuse the older one, most other servers know only it. */
+  readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
+}
+
+/** The body, always asking for a stream and for its usage. Fields that were not asked for are undefined, so that no JSON has them. */
+export function toChatBody(request: ModelRequest, options: BodyOptions, skipped: (item: Item) => void): Fields {
+  return {
+    model: request.model,
+    messages: toChatMessages(request, options, skipped),
+    stream: true,
+    stream_options: { include_usage: true },
+    ...toolFields(request),
+    [options.maxTokensField]: request.maxOutputTokens,
+    temperature: request.temperature,
+    top_p: request.topP,
+    presence_penalty: request.presencePenalty,
+    frequency_penalty: request.frequencyPenalty,
+    logprobs: request.topLogprobs === undefined ? undefined : true,
+    top_logprobs: request.topLogprobs || undefined,
+    response_format: responseFormat(request.textFormat),
+    verbosity: request.verbosity,
+    reasoning_effort: request.reasoningEffort,
+    metadata: request.metadata,
+    service_tier: request.serviceTier,
+    safety_identifier: request.safetyIdentifier,
+    prompt_cache_key: request.promptCacheKey,
+    user: request.user,
+  };
+}
+
+/** Servers refuse a `tool_choice` without tools, so both go together. */
+function toolFields({ tools, toolChoice, parallelToolCalls }: ModelRequest): Fields {
+  if (tools.length === 0) return {};
+  const choice =
+    typeof toolChoice === 'object' ? { type: 'function', function: { name: toolChoice.name } } : toolChoice;
+  return { tools: tools.map(chatTool), tool_choice: choice, parallel_tool_calls: parallelToolCalls };
+}
+
+function chatTool({ name, description, parameters, strict }: ToolDefinition): Fields {
+  const schema = parameters ?? { type: 'object', properties: {} };
+  return { type: 'function', function: { name, description, parameters: schema, strict } };
+}
+
+function responseFormat(format: TextFormat | undefined): Fields | undefined {
+  if (!format || format.type === 'text') return undefined;
+  if (format.type === 'json_object') return { type: 'json_object' };
+  const { type, ...schema } = format;
+  return { type, json_schema: schema };
+}

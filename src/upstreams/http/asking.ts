@@ -1,0 +1,112 @@
+/** One request to a server, through undici's `dispatch`. */
+import type { Dispatcher, Pool } from 'undici';
+import { type ByteReader, type Bytes, DEAF, linger } from '../../streams/bytes.ts';
+import type { Stop, Stoppable } from './watchdog.ts';
+
+/** What a server answered, with whatever status. */
+export interface Answered {
+  readonly status: number;
+  readonly headers: AnswerHeaders;
+  readonly body: Bytes;
+}
+
+/** Names are lower case. */
+export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Resolves when the head of the answer is there. */
+export function asked(pool: Pool, options: Dispatcher.DispatchOptions, stop: Stop): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    if (stop.aborted) return reject(stop.reason);
+    const asking = new Asking(resolve, reject);
+    stop.running = asking;
+    pool.dispatch(options, asking);
+  });
+}
+
+/** One request at undici and the bytes of its answer: what `pool.request` makes five objects of, among them a `Readable`. */
+class Asking implements Dispatcher.DispatchHandler, Bytes, Stoppable {
+  private readonly resolve: (answer: Answered) => void;
+  private readonly reject: (error: unknown) => void;
+  private controller: Dispatcher.DispatchController | undefined = undefined;
+  private reader: ByteReader | undefined = undefined;
+  /** What arrived with the head, before there was a reader. */
+  private early: Buffer[] | undefined = undefined;
+  private over = false;
+  private failure: unknown = undefined;
+  private isStopped = false;
+  private timer: NodeJS.Timeout | undefined = undefined;
+
+  constructor(resolve: (answer: Answered) => void, reject: (error: unknown) => void) {
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller;
+    // It was stopped while it waited for a connection.
+    if (this.isStopped) controller.abort(this.failure as Error);
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
+    // A stream would hold them, and the socket's bytes that they stand in, to its end.
+    controller.rawHeaders = null;
+    if (status >= 200) this.resolve({ status, headers, body: this });
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.reader) return this.reader.bytes(chunk);
+    this.early ??= [];
+    this.early.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.end();
+    this.reader?.ended();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: unknown): void {
+    this.end();
+    this.failure = error;
+    this.reject(error);
+    this.reader?.failed(error);
+  }
+
+  stopped(reason: unknown): void {
+    if (this.over) return;
+    this.isStopped = true;
+    this.failure = reason;
+    // The cast, here and above: undici hands on whatever it is given.
+    this.controller?.abort(reason as Error);
+    this.reject(reason);
+  }
+
+  readBy(reader: ByteReader): void {
+    this.reader = reader;
+    for (const chunk of this.early ?? []) reader.bytes(chunk);
+    this.early = undefined;
+    if (!this.over) return;
+    if (this.failure === undefined) reader.ended();
+    else reader.failed(this.failure);
+  }
+
+  pause(): void {
+    this.controller?.pause();
+  }
+
+  resume(): void {
+    this.controller?.resume();
+  }
+
+  close(): void {
+    this.reader = DEAF;
+    this.early = undefined;
+    if (this.over) return;
+    this.timer = linger(() => this.controller?.abort(new Error('Nobody reads it.')));
+    this.resume();
+  }
+
+  private end(): void {
+    this.over = true;
+    clearTimeout(this.timer);
+  }
+}

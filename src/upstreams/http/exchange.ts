@@ -1,0 +1,165 @@
+/** One exchange with a model server: a request, and its answer batch by batch as it arrives. */
+
+import type { UpstreamCall } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { readWhole } from '../../streams/bytes.ts';
+import { Layer, NOBODY, type Pieces, type Sink } from '../../streams/pull-stream.ts';
+import { type Inbox, openInbox } from '../../streams/sse-reader.ts';
+import type { HttpAnswer, HttpClient } from './http.ts';
+import { type Watchdog, watchdog } from './watchdog.ts';
+
+/** What is asked, and how the answer's last event is known. */
+export interface ExchangeRequest {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON text. */
+  readonly body: string;
+  /** Whether the data is that of the last event. */
+  readonly isLast: (data: string) => boolean;
+  /** Makes an error fit to be shown, which may hold the server's secrets. */
+  readonly shown?: (error: unknown) => unknown;
+}
+
+/** What arrived together of an answer: one whole JSON body, or the data of some events. */
+export interface AnswerBatch {
+  readonly whole: boolean;
+  readonly data: readonly string[];
+}
+
+/** How long an accepted request may be silent before the client's own stream is opened, in milliseconds. */
+const QUIET_MS = 1000;
+
+/**
+ * Posts the request and answers it up to its last event; an empty batch where the server took the request and is silent.
+ * Throws `ApiError` where the server refuses or the connection breaks, and what the call was aborted with.
+ */
+export function exchange(client: HttpClient, request: ExchangeRequest, call: UpstreamCall): Pieces<AnswerBatch> {
+  return new Exchange(client, request, call);
+}
+
+class Exchange extends Layer<AnswerBatch> implements Sink<readonly string[]> {
+  private readonly client: HttpClient;
+  /** Until it is sent: its body may be long. */
+  private request: ExchangeRequest | undefined;
+  private readonly call: UpstreamCall;
+  private readonly isLast: (data: string) => boolean;
+  private readonly shown: (error: unknown) => unknown;
+  private sink: Sink<AnswerBatch> = NOBODY;
+  private watch: Watchdog | undefined = undefined;
+  private inbox: Inbox | undefined = undefined;
+  private contentType = '';
+  private heard = false;
+  private over = false;
+
+  constructor(client: HttpClient, request: ExchangeRequest, call: UpstreamCall) {
+    super();
+    this.client = client;
+    this.request = request;
+    this.call = call;
+    this.isLast = request.isLast;
+    this.shown = request.shown ?? asItIs;
+  }
+
+  ask(sink: Sink<AnswerBatch>): void {
+    this.sink = sink;
+    if (this.over) sink.ended();
+    else if (this.inbox) this.inbox.ask(this);
+    else this.open().catch((error) => this.failed(error));
+  }
+
+  came(data: readonly string[]): void {
+    this.heard ||= data.length > 0;
+    const place = data.findIndex(this.isLast);
+    if (place < 0) this.sink.came({ whole: false, data });
+    else this.last({ whole: false, data: place === data.length - 1 ? data : data.slice(0, place + 1) });
+  }
+
+  ended(): void {
+    if (!this.heard) return this.failed(noEvents(this.contentType));
+    this.close();
+    this.sink.ended();
+  }
+
+  failed(error: unknown): void {
+    // Whoever asked has turned away, which is why it broke.
+    if (this.over) return;
+    const told = this.shown(this.watch ? broken(error, this.watch) : error);
+    this.close();
+    this.sink.failed(told);
+  }
+
+  close(): void {
+    this.over = true;
+    this.inbox?.close();
+    this.watch?.stop();
+  }
+
+  private async open(): Promise<void> {
+    const { path, headers, body } = this.request as ExchangeRequest;
+    const { signal, limits } = this.call;
+    const watch = watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
+    this.watch = watch;
+    const answer = await this.client.send({ method: 'POST', path, headers, body, stop: watch.call });
+    this.request = undefined;
+    if (isJson(answer)) return this.last({ whole: true, data: [await readWhole(answer.body)] });
+    this.contentType = answer.contentType;
+    this.inbox = openInbox(answer.body, {
+      eventBytes: limits.eventBytes,
+      quietMs: QUIET_MS,
+      onBytes: () => watch.heard(),
+    });
+    this.inbox.ask(this);
+  }
+
+  private last(batch: AnswerBatch): void {
+    this.watch?.finish();
+    this.close();
+    this.sink.came(batch);
+  }
+}
+
+function asItIs(error: unknown): unknown {
+  return error;
+}
+
+function noEvents(contentType: string): ApiError {
+  return new ApiError('upstream_error', `The model server answered with no events (${contentType}).`);
+}
+
+/** The whole JSON answer to a `GET`; throws as `exchange` does. */
+export async function fetchJson(
+  client: HttpClient,
+  request: Pick<ExchangeRequest, 'path' | 'headers'>,
+  call: UpstreamCall,
+): Promise<unknown> {
+  const watch = watchdog(call.signal, call.limits.firstByteTimeoutMs, call.limits.idleTimeoutMs);
+  try {
+    const { path, headers } = request;
+    const answer = await client.send({ method: 'GET', path, headers, stop: watch.call });
+    return parseJson(await readWhole(answer.body));
+  } catch (error) {
+    throw broken(error, watch);
+  } finally {
+    watch.stop();
+  }
+}
+
+/** Parses what a model server sent; throws `upstream_error` where it is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ApiError('upstream_error', 'The model server sent something that is not JSON.', { cause });
+  }
+}
+
+function isJson({ contentType }: HttpAnswer): boolean {
+  return /[/+]json\b/i.test(contentType);
+}
+
+/** What really happened: the caller left, time ran out, or the connection broke in mid-answer. */
+function broken(error: unknown, watch: Watchdog): unknown {
+  if (watch.call.aborted) return watch.call.reason;
+  if (error instanceof ApiError) return error;
+  return new ApiError('upstream_truncated', 'The connection to the model server broke.', { cause: error });
+}

@@ -1,0 +1,134 @@
+/** Requests to a model server: one keep-alive pool, and retries before the first byte. */
+
+import { Pool } from 'undici';
+import { ApiError } from '../../protocol/errors.ts';
+import { jsonIn } from '../../protocol/json-text.ts';
+import { type Bytes, readWhole } from '../../streams/bytes.ts';
+import { type Answered, type AnswerHeaders, asked } from './asking.ts';
+import { upstreamError } from './upstream-error.ts';
+import type { Stop } from './watchdog.ts';
+
+const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504, 529]);
+const BACKOFF_MS = 250;
+/** A server that asks for a longer pause than this gets none: the client is told to come back instead. */
+const LONGEST_PAUSE_MS = 10_000;
+
+/** Where a model server is and how to talk to it. */
+export interface HttpOptions {
+  /** Such as `http://localhost:8000/v1`; its query, if any, goes with every request. */
+  readonly baseURL: URL;
+  /** Further attempts after a 429, 502, 503, 504, 529 or a connection that broke before it answered. */
+  readonly retries: number;
+  readonly connectTimeoutMs: number;
+}
+
+/** One request; `body` is JSON text. */
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly stop: Stop;
+}
+
+/** An answer with a good status. */
+export interface HttpAnswer {
+  readonly contentType: string;
+  readonly body: Bytes;
+}
+
+/** The connections to one model server. */
+export interface HttpClient {
+  /** Resolves with a good answer; throws `ApiError` for any other, or what the call was stopped with. */
+  send(request: HttpRequest): Promise<HttpAnswer>;
+  close(): Promise<void>;
+}
+
+/** Opens the pool; connections are made when they are needed. */
+export function httpClient({ baseURL, retries, connectTimeoutMs }: HttpOptions): HttpClient {
+  // The deadlines of a call are its own, kept by `watchdog`: undici's would not tell first byte from silence.
+  const pool = new Pool(baseURL.origin, { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: connectTimeoutMs } });
+  const prefix = baseURL.pathname.replace(/\/+$/, '');
+
+  async function attempt(request: HttpRequest): Promise<HttpAnswer> {
+    const { method, headers, body = null, stop } = request;
+    const path = `${prefix}${request.path}${baseURL.search}`;
+    const answer = await asked(pool, { method, path, headers: { ...headers }, body }, stop);
+    const contentType = String(answer.headers['content-type'] ?? '');
+    if (answer.status >= 200 && answer.status < 300) return { contentType, body: answer.body };
+    throw await refusal(answer);
+  }
+
+  return {
+    async send(request) {
+      for (let retry = 0; ; retry += 1) {
+        try {
+          return await attempt(request);
+        } catch (error) {
+          throwIfStopped(request);
+          const pause = retry < retries ? pauseBefore(error, retry) : undefined;
+          if (pause === undefined) throw unreachableAs(error);
+          await rest(pause, request.stop);
+          throwIfStopped(request);
+        }
+      }
+    },
+    close: () => (pool.closed ? Promise.resolve() : pool.close()),
+  };
+}
+
+function throwIfStopped({ stop }: HttpRequest): void {
+  if (stop.aborted) throw stop.reason;
+}
+
+/** Resolves after so many milliseconds, or when the call is stopped. */
+function rest(ms: number, stop: Stop): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = () => {
+      clearTimeout(timer);
+      stop.running = undefined;
+      resolve();
+    };
+    const timer = setTimeout(settle, ms);
+    stop.running = { stopped: settle };
+  });
+}
+
+/** A refusal remembers what the server said about trying again. */
+type Refusal = ApiError & {
+  readonly answered?: number;
+  readonly retryAfterMs?: number | undefined;
+  readonly final?: boolean;
+};
+
+async function refusal({ status, headers, body }: Answered): Promise<Refusal> {
+  const retryAfter = headers['retry-after'];
+  const text = await readWhole(body);
+  const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
+  const error = upstreamError(status, jsonIn(text), passed);
+  const final = headers['x-should-retry'] === 'false';
+  return Object.assign(error, { answered: status, retryAfterMs: retryAfterMs(headers), final });
+}
+
+/** In milliseconds; `retry-after` holds seconds or a date. */
+function retryAfterMs(headers: AnswerHeaders): number | undefined {
+  const exact = Number(headers['retry-after-ms']);
+  if (headers['retry-after-ms'] !== undefined && exact >= 0) return exact;
+  const value = headers['retry-after'];
+  if (typeof value !== 'string') return undefined;
+  const pause = /^\s*[\d.]+\s*$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(pause) ? undefined : Math.max(0, pause);
+}
+
+/** How long to wait before another attempt, or undefined where there must be none. */
+function pauseBefore(error: unknown, retry: number): number | undefined {
+  const backoff = BACKOFF_MS * 2 ** retry * (0.75 + Math.random() / 2);
+  if (!(error instanceof ApiError)) return backoff;
+  const { answered = 0, retryAfterMs = backoff, final } = error as Refusal;
+  return RETRIED.has(answered) && !final && retryAfterMs <= LONGEST_PAUSE_MS ? retryAfterMs : undefined;
+}
+
+function unreachableAs(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  return new ApiError('upstream_unavailable', 'The model server could not be reached.', { cause: error });
+}

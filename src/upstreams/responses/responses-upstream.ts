@@ -1,0 +1,86 @@
+/** The upstream for other servers of the Responses API. */
+
+import type { ModelRequest, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { ModelEvent } from '../../protocol/events.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { scrubber } from '../../protocol/scrub.ts';
+import { type Mapping, mapped, type Pieces } from '../../streams/pull-stream.ts';
+import { isDone } from '../chat-completions/chat-completions-upstream.ts';
+import { type AnswerBatch, exchange, fetchJson, parseJson } from '../http/exchange.ts';
+import { httpClient } from '../http/http.ts';
+import { bearer, requestHeaders } from '../http/server-options.ts';
+import { toResponsesBody } from './body.ts';
+import { type ResponsesDecoder, responsesDecoder } from './decoder.ts';
+import { type ResponsesOptions, responsesSettings } from './options.ts';
+
+export type { HostedTool, ResponsesOptions } from './options.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Talks to `POST {baseURL}/responses`, always asking for a stream and for nothing to be stored; a server that answers with
+ * one JSON object works too. Without `baseURL` and `apiKey` it reads `OPENAI_BASE_URL` and `OPENAI_API_KEY`, as OpenAI's
+ * SDKs do. It has no `chat`, so it serves the Responses API only. Throws a `TypeError` for a bad option.
+ */
+export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
+  const settings = responsesSettings(options);
+  const client = httpClient(settings);
+  const scrub = scrubber(settings);
+  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, bearer(settings), headers);
+
+  function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
+    const skipped = ({ type }: { readonly type: string }) =>
+      call.note({ code: 'item_skipped', message: `Input items of type '${type}' have no place in a request there.` });
+    const body = JSON.stringify(toResponsesBody(request, settings, skipped));
+    const asked = { path: '/responses', headers: headersFor(call), body, isLast: isDone, shown: scrub };
+    return mapped(exchange(client, asked, call), new Decoding(responsesDecoder(call.note), scrub));
+  }
+
+  async function models(call: UpstreamCall): Promise<readonly Fields[]> {
+    try {
+      const body = await fetchJson(client, { path: '/models', headers: headersFor(call) }, call);
+      return isRecord(body) && Array.isArray(body.data) ? body.data.filter(isRecord) : [];
+    } catch (error) {
+      throw scrub(error);
+    }
+  }
+
+  return { name: 'responses', stream, redact: scrub, models, close: () => client.close() };
+}
+
+/** Decodes batch by batch; the decoder tells the end, since few servers write `[DONE]`. */
+class Decoding implements Mapping<AnswerBatch, readonly ModelEvent[]> {
+  private readonly decoder: ResponsesDecoder;
+  private readonly scrub: (error: unknown) => unknown;
+  private failure: unknown = undefined;
+
+  constructor(decoder: ResponsesDecoder, scrub: (error: unknown) => unknown) {
+    this.decoder = decoder;
+    this.scrub = scrub;
+  }
+
+  map({ data }: AnswerBatch): readonly ModelEvent[] | undefined {
+    const events: ModelEvent[] = [];
+    try {
+      for (const each of data) if (!this.decoder.done) this.take(each, events);
+    } catch (error) {
+      this.failure = this.scrub(error);
+    }
+    // What came before an error still counts, and an empty batch says that the request was taken.
+    return events.length > 0 || data.length === 0 ? events : undefined;
+  }
+
+  goesOn(): boolean {
+    if (this.failure) throw this.failure;
+    return !this.decoder.done;
+  }
+
+  end(): readonly ModelEvent[] {
+    throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
+  }
+
+  private take(data: string, events: ModelEvent[]): void {
+    if (data !== '' && !isDone(data)) this.decoder.take(parseJson(data), events);
+  }
+}

@@ -1,0 +1,169 @@
+/** What a client sees as one completion. */
+import {
+  begin,
+  type ChatCall,
+  type Completion,
+  closingFrames,
+  newCompletion,
+  noteTold,
+  passedFrame,
+  toldFrame,
+} from '../../../src/apis/chat-completions/completion.ts';
+
+const HEAD = { id: 'one', created: 1, model: 'm' };
+const CHUNK = { ...HEAD, object: 'chat.completion.chunk' };
+const TEXT = { type: 'text-delta', text: 'Hi', logprobs: [] } as const;
+const USAGE = { prompt_tokens: 1 };
+
+function completion(fields: Partial<Completion> = {}): Completion {
+  return { ...newCompletion({ wantsUsage: true, legacy: false }), head: HEAD, ...fields };
+}
+
+function call(name = 'theirs', owned = false): ChatCall {
+  return { id: `call_${name}`, name, owned, arguments: '' };
+}
+
+/** The call's next arguments. */
+function args(text: string) {
+  return { type: 'tool-call-delta', call: 0, arguments: text } as const;
+}
+
+function chunkOf(frame: string): unknown {
+  return JSON.parse(frame.replace(/^data: /, ''));
+}
+
+function said(frame: string): unknown {
+  const chunk = chunkOf(frame) as { choices: readonly [{ delta: unknown }] };
+  return chunk.choices[0].delta;
+}
+
+describe('the head', () => {
+  it('[S-19] is of the first chunk that has an id', () => {
+    const empty = completion({ head: undefined });
+    for (const id of ['', 'one', 'two']) begin(empty, { id, created: id.length, model: 'm' });
+    expect(empty.head).toEqual({ id: 'one', created: 3, model: 'm' });
+  });
+
+  it('[S-19] is of the first chunk where none has an id', () => {
+    const empty = completion({ head: undefined });
+    for (const created of [1, 2]) begin(empty, { created, model: 'm' });
+    expect(empty.head).toEqual({ id: undefined, created: 1, model: 'm' });
+  });
+});
+
+describe('a chunk that is passed on', () => {
+  it('[S-19] is the data as it came, whatever its id, in the first round', () => {
+    expect(passedFrame(completion(), '{"id" : "two"}', { id: 'two' })).toBe('data: {"id" : "two"}\n\n');
+  });
+
+  it('[P-08] is framed line by line', () => {
+    expect(passedFrame(completion(), '{\n}', {})).toBe('data: {\ndata: }\n\n');
+  });
+
+  it('[P-04] [S-19] has the first round’s id in a later one, and all its own fields besides', () => {
+    const frame = passedFrame(completion({ continued: true }), '', { id: 'two', model: 'x', extra: [1], choices: [] });
+    expect(chunkOf(frame)).toEqual({ ...HEAD, extra: [1], choices: [] });
+  });
+
+  it('[S-19] is the data as it came in a later round whose id is the same', () => {
+    expect(passedFrame(completion({ continued: true }), '{"id":"one" }', { id: 'one' })).toBe(
+      'data: {"id":"one" }\n\n',
+    );
+  });
+
+  it('[S-10] has the usage of all rounds, where it has any', () => {
+    const later = completion({ continued: true, usage: { prompt_tokens: 2 } });
+    const chunk = { id: 'one', choices: [], usage: USAGE };
+    expect(chunkOf(passedFrame(later, '', chunk))).toEqual({ ...HEAD, choices: [], usage: { prompt_tokens: 3 } });
+  });
+
+  it('[S-10] is dropped where it holds only the usage that nobody asked for', () => {
+    const chunks = [
+      { choices: [], usage: USAGE },
+      { choices: [], usage: null },
+      { choices: [{}], usage: USAGE },
+    ];
+    const frames = chunks.map((chunk) => passedFrame(completion({ wantsUsage: false }), '{}', chunk));
+    expect(frames).toEqual(['', 'data: {}\n\n', 'data: {}\n\n']);
+  });
+});
+
+describe('a chunk of ours', () => {
+  it('[S-19] tells the role once, unless the model server told it', () => {
+    const fresh = completion();
+    const told = completion();
+    passedFrame(told, '{}', { choices: [{ delta: { role: 'assistant' } }] });
+    const unaware = completion();
+    passedFrame(unaware, '{}', { choices: [] });
+    const frames = [fresh, fresh, told, unaware].map((each) => said(toldFrame(each, TEXT, undefined)));
+    const first = { role: 'assistant', content: 'Hi' };
+    expect(frames).toEqual([first, { content: 'Hi' }, { content: 'Hi' }, first]);
+  });
+
+  it('[A-28] tells text, reasoning and refusals', () => {
+    const one = completion({ roleTold: true });
+    const events = [TEXT, { type: 'reasoning-delta', text: 'Hm' }, { type: 'refusal-delta', text: 'No' }] as const;
+    const [text, ...rest] = events.map((event) => toldFrame(one, event, undefined));
+    expect([chunkOf(text ?? ''), ...rest.map(said)]).toEqual([
+      { ...CHUNK, choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }] },
+      { reasoning_content: 'Hm' },
+      { refusal: 'No' },
+    ]);
+  });
+
+  it('[A-29] tells a call of the client’s, opened once and numbered from 0', () => {
+    const one = completion({ roleTold: true });
+    const [a, b] = [call('a'), call('b')];
+    const frames = [toldFrame(one, args('{'), a), toldFrame(one, args('{}'), b), toldFrame(one, args('}'), a)];
+    expect(frames.map(said)).toEqual([
+      { tool_calls: [{ index: 0, id: 'call_a', type: 'function', function: { name: 'a', arguments: '{' } }] },
+      { tool_calls: [{ index: 1, id: 'call_b', type: 'function', function: { name: 'b', arguments: '{}' } }] },
+      { tool_calls: [{ index: 0, function: { arguments: '}' } }] },
+    ]);
+  });
+
+  it('[P-05] goes on with the model server’s numbers, and counts on past them', () => {
+    const one = completion({ roleTold: true });
+    const [a, b, c] = [call('a'), call('b'), call('c')];
+    noteTold(one, a, 5);
+    noteTold(one, b, undefined);
+    const deltas = [a, b, c].map((each) => said(toldFrame(one, args(''), each)) as { tool_calls: [{ index: number }] });
+    expect(deltas.map(({ tool_calls: [{ index }] }) => index)).toEqual([5, 6, 7]);
+  });
+
+  it('[S-19] tells a call in the legacy words to a client that knows only those', () => {
+    const one = completion({ roleTold: true, legacy: true });
+    const a = call('a');
+    expect([toldFrame(one, args('{'), a), toldFrame(one, args('}'), a)].map(said)).toEqual([
+      { function_call: { name: 'a', arguments: '{' } },
+      { function_call: { arguments: '}' } },
+    ]);
+  });
+
+  it('[A-28] says nothing of the server’s calls, nor of what is no part of the message', () => {
+    const one = completion();
+    const usage = { input_tokens: 1 } as never;
+    expect([
+      toldFrame(one, args('{}'), call('ours', true)),
+      toldFrame(one, args('{}'), undefined),
+      toldFrame(one, { type: 'usage', usage }, undefined),
+      toldFrame(one, { type: 'finish', reason: 'stop' }, undefined),
+    ]).toEqual(['', '', '', '']);
+  });
+});
+
+describe('the end', () => {
+  const finish = (delta: object) => ({ ...CHUNK, choices: [{ index: 0, delta, finish_reason: 'length' }] });
+
+  it('[A-30] [S-10] is one chunk, with the usage behind it where the client asked for it', () => {
+    const frames = closingFrames(completion({ roleTold: true, usage: USAGE }), 'length')
+      .trim()
+      .split('\n\n');
+    expect(frames.map(chunkOf)).toEqual([finish({}), { ...CHUNK, choices: [], usage: USAGE }]);
+  });
+
+  it('[A-30] [S-10] has no usage where nobody asked for it, or where there is none', () => {
+    const ends = [{ usage: USAGE, wantsUsage: false }, {}].map((fields) => closingFrames(completion(fields), 'length'));
+    expect(ends.map(chunkOf)).toEqual([finish({ role: 'assistant' }), finish({ role: 'assistant' })]);
+  });
+});

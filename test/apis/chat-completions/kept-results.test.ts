@@ -1,0 +1,92 @@
+/** What is kept for a client that cannot bring it along, and how it comes back. */
+import { type ChatRound, keepResults, restoreResults } from '../../../src/apis/chat-completions/kept-results.ts';
+import { memoryStore, type ResponseStore } from '../../../src/index.ts';
+
+const OURS = { id: 'a', name: 'ours', owned: true, arguments: '{}' };
+const THEIRS = { id: 'b', name: 'theirs', owned: false, arguments: '{"x":1}' };
+const ROUND: ChatRound = { before: [], text: 'Both.', clients: [THEIRS], answered: [{ call: OURS, output: 'ok' }] };
+const WIRED = { id: 'b', type: 'function', function: { name: 'theirs', arguments: '{"x":1}' } };
+const SAID = { role: 'assistant', content: 'Both.', tool_calls: [WIRED] };
+const OURS_WIRED = { id: 'a', type: 'function', function: { name: 'ours', arguments: '{}' } };
+const RESULT = { role: 'tool', tool_call_id: 'a', content: 'ok' };
+
+function settings(store: ResponseStore = memoryStore()) {
+  return { store, onStoreError: 'fail', hooks: {} } as const;
+}
+
+async function kept(round: Partial<ChatRound> = {}, store: ResponseStore = memoryStore()): Promise<ResponseStore> {
+  await keepResults(settings(store), { scope: 's', requestId: 'r' }, { ...ROUND, ...round });
+  return store;
+}
+
+it('[T-04] comes back in front of the calls that the client answers', async () => {
+  const messages = [{ role: 'user', content: 'Hi' }, SAID, { role: 'tool', tool_call_id: 'b', content: 'mine' }];
+  expect(await restoreResults(await kept(), 's', messages)).toEqual([
+    messages[0],
+    { ...SAID, tool_calls: [OURS_WIRED, WIRED] },
+    RESULT,
+    messages[2],
+  ]);
+});
+
+it('[T-04] comes back with the rounds before it, and the text is cut to the one that is its own', async () => {
+  const before = [{ role: 'assistant', content: 'First. ', tool_calls: [OURS_WIRED] }, RESULT];
+  const store = await kept({ before, answered: [] });
+  const whole = { ...SAID, content: 'First. Both.' };
+  const other = { ...SAID, content: 'Something else.' };
+  expect([await restoreResults(store, 's', [whole]), await restoreResults(store, 's', [other])]).toEqual([
+    [...before, { ...SAID, content: 'Both.' }],
+    [...before, other],
+  ]);
+});
+
+it('[T-04] comes back where the last round said nothing of its own', async () => {
+  const before = [{ role: 'assistant', content: 'First. ', tool_calls: [OURS_WIRED] }, RESULT];
+  const store = await kept({ before, answered: [], text: '' });
+  const [, , said] = await restoreResults(store, 's', [{ ...SAID, content: 'First. ' }]);
+  expect(said).toEqual({ ...SAID, content: null });
+});
+
+it.each([
+  ['its scope is another', 'other', SAID],
+  ['the id is another', 's', { ...SAID, tool_calls: [{ ...WIRED, id: 'c' }] }],
+  ['the name is another', 's', { ...SAID, tool_calls: [{ ...WIRED, function: { ...WIRED.function, name: 'c' } }] }],
+  [
+    'the arguments are others',
+    's',
+    { ...SAID, tool_calls: [{ ...WIRED, function: { name: 'theirs', arguments: '{}' } }] },
+  ],
+  ['there are more calls', 's', { ...SAID, tool_calls: [WIRED, { ...WIRED, id: 'c' }] }],
+  ['the message is the user’s', 's', { ...SAID, role: 'user' }],
+  ['the calls are not a list', 's', { ...SAID, tool_calls: 'b' }],
+  ['the calls have no ids', 's', { ...SAID, tool_calls: [{ type: 'function' }, null] }],
+])('[T-04] [P-14] stays where %s', async (_, scope, message) => {
+  expect(await restoreResults(await kept(), scope, [message])).toEqual([message]);
+});
+
+it('[T-04] tells calls apart whose arguments are not JSON', async () => {
+  const store = await kept({ clients: [{ ...THEIRS, arguments: '{"x"' }] });
+  const wired = (json: string) => ({
+    ...SAID,
+    tool_calls: [{ ...WIRED, function: { name: 'theirs', arguments: json } }],
+  });
+  const found = await Promise.all(['{"x"', '{"y"'].map((json) => restoreResults(store, 's', [wired(json)])));
+  expect(found.map(({ length }) => length)).toEqual([2, 1]);
+});
+
+it('[T-04] is none of what other features keep under the same id', async () => {
+  const store = memoryStore();
+  const item = { type: 'message', id: 'm', role: 'assistant', content: [] };
+  store.put({ scope: 's', id: 'chat_b', createdAt: 0, input: [], output: [item], resource: {} });
+  expect(await restoreResults(store, 's', [SAID])).toEqual([SAID]);
+});
+
+it('[T-04] is an error where the store fails, in either direction', async () => {
+  const broken = { ...memoryStore(), get: fail, put: fail };
+  await expect(kept({}, broken)).rejects.toMatchObject({ code: 'store_error', status: 500 });
+  await expect(restoreResults(broken, 's', [SAID])).rejects.toMatchObject({ code: 'store_error', status: 500 });
+});
+
+function fail(): never {
+  throw new Error('disk full');
+}

@@ -1,0 +1,191 @@
+/** What is wrong with a request, in OpenAI's words. */
+import fc from 'fast-check';
+import { validateCreate } from '../../../src/apis/responses/validate.ts';
+import { ApiError } from '../../../src/protocol/errors.ts';
+
+function refusal(body: unknown): unknown {
+  try {
+    return validateCreate(body);
+  } catch (error) {
+    const { code, message, param, status } = error as ApiError;
+    return [status, code, param, message];
+  }
+}
+
+function refused(code: string, param: string | null, message: string): unknown {
+  return [400, code, param, message];
+}
+
+function asked(fields: Readonly<Record<string, unknown>>): unknown {
+  return { model: 'm', input: 'Hi.', ...fields };
+}
+
+describe('validateCreate', () => {
+  it.each<readonly [unknown, unknown]>([
+    ['text', refused('invalid_json', null, 'The request body must be a JSON object.')],
+    [[], refused('invalid_json', null, 'The request body must be a JSON object.')],
+    [{ input: 'Hi.' }, refused('missing_required_parameter', 'model', "Missing required parameter: 'model'.")],
+    [
+      asked({ model: 7 }),
+      refused('invalid_type', 'model', "Invalid type for 'model': expected a string, but got an integer instead."),
+    ],
+    [
+      asked({ input: 7 }),
+      refused(
+        'invalid_type',
+        'input',
+        "Invalid type for 'input': expected a string or an array of items, but got an integer instead.",
+      ),
+    ],
+    [
+      asked({ stream: 'yes' }),
+      refused('invalid_type', 'stream', "Invalid type for 'stream': expected a boolean, but got a string instead."),
+    ],
+    [
+      asked({ max_output_tokens: 15 }),
+      refused(
+        'integer_below_min_value',
+        'max_output_tokens',
+        "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got 15 instead.",
+      ),
+    ],
+    [
+      asked({ max_tool_calls: 0 }),
+      refused(
+        'integer_below_min_value',
+        'max_tool_calls',
+        "Invalid 'max_tool_calls': integer below minimum value. Expected a value >= 1, but got 0 instead.",
+      ),
+    ],
+    [
+      asked({ temperature: 2.5 }),
+      refused(
+        'decimal_above_max_value',
+        'temperature',
+        "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 2.5 instead.",
+      ),
+    ],
+    [
+      asked({ top_logprobs: 1.5 }),
+      refused(
+        'invalid_type',
+        'top_logprobs',
+        "Invalid type for 'top_logprobs': expected an integer, but got a decimal number instead.",
+      ),
+    ],
+    [
+      asked({ truncation: 'some' }),
+      refused(
+        'invalid_value',
+        'truncation',
+        "Invalid value: 'some'. Supported values for 'truncation' are: 'auto', 'disabled'.",
+      ),
+    ],
+    [
+      asked({ safety_identifier: 'x'.repeat(65) }),
+      refused(
+        'string_above_max_length',
+        'safety_identifier',
+        "Invalid 'safety_identifier': string too long. Expected a string with maximum length 64, but got 65 instead.",
+      ),
+    ],
+    [
+      asked({ text: { format: { type: 'json_schema', schema: {} } } }),
+      refused('missing_required_parameter', 'text.format.name', "Missing required parameter: 'text.format.name'."),
+    ],
+    [
+      asked({ tools: [{ type: 'function' }] }),
+      refused('missing_required_parameter', 'tools[0].name', "Missing required parameter: 'tools[0].name'."),
+    ],
+    [
+      asked({ input: [{ type: 'function_call', name: 'f', arguments: '{}' }] }),
+      refused('missing_required_parameter', 'input[0].call_id', "Missing required parameter: 'input[0].call_id'."),
+    ],
+    [
+      asked({ input: [{ content: 'Hi.' }] }),
+      refused('missing_required_parameter', 'input[0].type', "Missing required parameter: 'input[0].type'."),
+    ],
+    [
+      asked({ input: [{ role: 'tool', content: 'Hi.' }] }),
+      refused(
+        'invalid_value',
+        'input[0].role',
+        "Invalid value: 'tool'. Supported values for 'input[0].role' are: 'user', 'assistant', 'system', 'developer'.",
+      ),
+    ],
+    [
+      asked({ background: true, store: false }),
+      refused(
+        'invalid_value',
+        'background',
+        "Invalid 'background': a response that is made in the background must be stored.",
+      ),
+    ],
+    [
+      asked({ conversation: 'conv_1', previous_response_id: 'resp_1' }),
+      refused(
+        'mutually_exclusive_parameters',
+        'conversation',
+        "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only providing one of them.",
+      ),
+    ],
+    [
+      asked({ conversation: 7 }),
+      refused(
+        'invalid_type',
+        'conversation',
+        "Invalid type for 'conversation': expected a conversation id or an object with one, but got an integer instead.",
+      ),
+    ],
+    [
+      asked({ prompt: { id: 'pmpt_1' } }),
+      refused('unsupported_parameter', 'prompt', 'Prompt templates are not supported here; send the text itself.'),
+    ],
+  ])('[D-19] [S-03] says what is wrong with %j', (body, error) => {
+    expect(refusal(body)).toEqual(error);
+  });
+
+  it('[S-03] [Q-06] takes every JSON for an item that it does not know, or says what is wrong', () => {
+    const item = fc.record({ type: fc.string({ minLength: 1 }), id: fc.string() }, { requiredKeys: ['type'] });
+    fc.assert(
+      fc.property(fc.array(fc.oneof(item, fc.dictionary(fc.string(), fc.jsonValue()))), (input) => {
+        expect(outcomeOf(() => validateCreate(asked({ input })))).toBe('understood');
+      }),
+    );
+  });
+
+  it('[Q-06] throws nothing but errors for the client, whatever the body', () => {
+    const field = fc.constantFrom(
+      'input',
+      'tools',
+      'tool_choice',
+      'text',
+      'reasoning',
+      'metadata',
+      'include',
+      'stream',
+    );
+    fc.assert(
+      fc.property(fc.dictionary(field, fc.jsonValue()), (fields) => {
+        expect(outcomeOf(() => validateCreate(asked(fields)))).toBe('understood');
+      }),
+    );
+  });
+
+  it('[S-03] refuses JSON that is nested deeper than any schema', () => {
+    const nested = JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`);
+    expect(refusal(asked({ tools: [{ type: 'function', name: 'f', parameters: { nested } }] }))).toEqual(
+      refused('invalid_value', null, 'The request is nested deeper than 128 levels.'),
+    );
+  });
+});
+
+/** Whether the body was taken or refused in so many words; else what else was thrown. */
+function outcomeOf(run: () => unknown): unknown {
+  try {
+    run();
+    return 'understood';
+  } catch (error) {
+    return error instanceof ApiError && error.status === 400 && error.message !== '' ? 'understood' : error;
+  }
+}

@@ -1,0 +1,124 @@
+/** What a request that continues another takes over from it. */
+
+import { prepareHistory } from '../../../src/apis/responses/prepare-history.ts';
+import { prepareTools } from '../../../src/apis/responses/prepare-tools.ts';
+import { ownInput } from '../../../src/history/own-input.ts';
+import { functionTool, functionTools, memoryStore } from '../../../src/index.ts';
+import type { Call } from '../../../src/ports/api-request.ts';
+import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
+import type { Prepare } from '../../../src/ports/prepare.ts';
+import type { Note } from '../../../src/protocol/note.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const NOW = { type: 'function', name: 'now', description: null, parameters: null, strict: null };
+const ADD = { type: 'function', name: 'add', description: 'Adds.', parameters: { type: 'object' }, strict: true };
+const OURS = { type: 'function', name: 'clock', description: null, parameters: { type: 'object' }, strict: null };
+const ASKED = { type: 'message', id: 'msg_1', role: 'user', content: 'a' };
+const TOLD = { type: 'message', id: 'msg_2', role: 'assistant', content: 'b' };
+
+const host = functionTools({
+  clock: functionTool({ parameters: { type: 'object' }, execute: () => '12:00' }),
+  now: functionTool({ parameters: { type: 'object' }, execute: () => '12:00' }),
+});
+
+/** The call after the steps, for a request that continues a response with NOW and a required choice. */
+async function callAfter(steps: readonly Prepare[], body: Fields, notes: Note[] = []): Promise<Call> {
+  const store = memoryStore();
+  const resource = { tools: [NOW], tool_choice: 'required' };
+  store.put({ scope: 's', id: 'resp_1', createdAt: 1, input: [ASKED], output: [TOLD], resource });
+  const hooks = { onNote: (note: Note) => void notes.push(note) };
+  const settings = { store, limits: DEFAULT_LIMITS, hooks, toolsOf: () => [host] };
+  let call: Call = {
+    body: { model: 'm', input: 'c', previous_response_id: 'resp_1', ...body },
+    params: {},
+    query: {},
+    headers: new Headers(),
+    scope: 's',
+    requestId: 'req_1',
+    signal: new AbortController().signal,
+  };
+  for (const step of steps) call = await step(call, settings);
+  return call;
+}
+
+async function after(steps: readonly Prepare[], body: Fields): Promise<Fields> {
+  return (await callAfter(steps, body)).body as Fields;
+}
+
+async function toolsAfter(steps: readonly Prepare[], body: Fields): Promise<Fields> {
+  const { tools, tool_choice } = await after(steps, body);
+  return { tools, tool_choice };
+}
+
+describe('prepareHistory', () => {
+  it('[S-03] [D-15] puts the earlier input and output in front and drops the id that nobody else knows', async () => {
+    expect(await after([prepareHistory], { tools: [] })).toEqual({
+      model: 'm',
+      tools: [],
+      input: [ASKED, TOLD, { type: 'message', role: 'user', content: 'c' }],
+    });
+  });
+
+  it('[S-12] [B-31] inherits tools and choice where tools are omitted, or null, and neither where they are given', async () => {
+    const asked = [{}, { tools: null, tool_choice: null }, { tool_choice: 'none' }, { tools: [ADD] }, { tools: [] }];
+    expect(await Promise.all(asked.map((body) => toolsAfter([prepareHistory], body)))).toEqual([
+      { tools: [NOW], tool_choice: 'required' },
+      { tools: [NOW], tool_choice: 'required' },
+      { tools: [NOW], tool_choice: 'none' },
+      { tools: [ADD], tool_choice: undefined },
+      { tools: [], tool_choice: undefined },
+    ]);
+  });
+
+  it('[X-02] [B-31] inherits the same whichever of history and tools comes first, the client’s tool before ours', async () => {
+    const both = (body: Fields) =>
+      Promise.all([toolsAfter([prepareHistory, prepareTools], body), toolsAfter([prepareTools, prepareHistory], body)]);
+    const inherited = { tools: [NOW, OURS], tool_choice: 'required' };
+    expect(await both({})).toEqual([inherited, inherited]);
+    const own = { tools: [OURS, { ...NOW, parameters: { type: 'object' } }], tool_choice: undefined };
+    expect(await both({ tools: [] })).toEqual([own, own]);
+  });
+
+  it('[S-12] [X-02] tells what the client itself sent from what was put in front of it', async () => {
+    const own = async (input: unknown) => {
+      const { body, context } = await callAfter([prepareHistory, prepareTools], { input });
+      return ownInput((body as Fields).input, context?.history);
+    };
+    const said = { type: 'message', role: 'user', content: 'c' };
+    // Equal to a stored one, and yet the client's own.
+    expect(await Promise.all([own('c'), own([ASKED]), own([]), own(undefined)])).toEqual([[said], [ASKED], [], []]);
+  });
+
+  it('[X-02] tells the client’s own also where a host has moved, left out or put something before what was loaded', () => {
+    const history = { previous: undefined, loaded: [ASKED, TOLD] };
+    const rules = { type: 'message', role: 'system', content: 'd' };
+    const said = { type: 'message', role: 'user', content: 'c' };
+    const inputs = [
+      [rules, ASKED, TOLD, said],
+      [TOLD, said, ASKED],
+      [TOLD, said],
+    ];
+    expect(inputs.map((input) => ownInput(input, history))).toEqual([[rules, said], [said], [said]]);
+  });
+
+  it('[S-12] puts items in the place of references to them, whatever response holds them, and notes unknown ones', async () => {
+    const notes: Note[] = [];
+    const input = ['msg_2', 'msg_9'].map((id) => ({ type: 'item_reference', id }));
+    const { body } = await callAfter([prepareHistory], { input, tools: [] }, notes);
+    expect({ input: (body as Fields).input, codes: notes.map(({ code }) => code) }).toEqual({
+      input: [ASKED, TOLD, TOLD],
+      codes: ['reference_skipped'],
+    });
+  });
+
+  it('[S-12] leaves the body as it is where it refers to nothing, and does nothing twice', async () => {
+    const body = { model: 'm', input: 'c', previous_response_id: undefined };
+    const once = await callAfter([prepareHistory], body);
+    const twice = await callAfter([prepareHistory, prepareHistory], { tools: [] });
+    expect({ once: once.body, twice: (twice.body as Fields).input }).toEqual({
+      once: body,
+      twice: [ASKED, TOLD, { type: 'message', role: 'user', content: 'c' }],
+    });
+  });
+});

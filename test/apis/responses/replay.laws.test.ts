@@ -1,0 +1,222 @@
+/** The law that a client may send our output back as it came: nothing is refused, and the model sees all of it again. */
+import fc from 'fast-check';
+import { type ApiRoutes, responsesRoutes } from '../../../src/apis/responses/endpoints.ts';
+import {
+  chatCompletionsUpstream,
+  functionTools,
+  type Item,
+  memoryStore,
+  type ToolProvider,
+  type Upstream,
+} from '../../../src/index.ts';
+import type { Call } from '../../../src/ports/api-request.ts';
+import { outputText } from '../../../src/protocol/code-outputs.ts';
+import type { Reply } from '../../../src/protocol/reply.ts';
+import { type CoreOptions, coreSettings } from '../../../src/server/options.ts';
+import { chatChunk, chatStream, type FakeUpstream, startFakeUpstream, textStream } from '../../../src/testing/index.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+let upstream: FakeUpstream;
+let asking: Upstream;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream();
+  asking = chatCompletionsUpstream({ baseURL: upstream.baseURL });
+});
+
+afterAll(async () => {
+  await asking.close?.();
+  await upstream.close();
+});
+
+const codeTool = { server: 'code', name: 'code_interpreter', requestedBy: 'code_interpreter' };
+
+/** `look` and code are run by the server; every other tool is the client's. */
+const tools: readonly ToolProvider[] = [
+  functionTools({ look: { execute: () => 'seen' } }),
+  {
+    name: 'code',
+    list: () => [codeTool],
+    call: async ({ arguments: { code } }) => ({
+      content: `ran ${code}`,
+      outputs: [{ type: 'logs', logs: `ran ${code}` }],
+    }),
+  },
+];
+
+/** The response to the body. Throws where it is refused. */
+async function create({ routes }: ApiRoutes, body: Fields): Promise<{ id: string; output: readonly Item[] }> {
+  const call = {
+    body: { model: 'm', tools: [{ type: 'code_interpreter' }], ...body },
+    params: {},
+    query: {},
+    headers: new Headers(),
+    scope: 's',
+    requestId: 'req_1',
+    signal: new AbortController().signal,
+  };
+  const reply = await answerOf(routes, call);
+  if (reply.status !== 200) throw new Error(`refused with ${reply.status}: ${reply.body}`);
+  // The cast: without `stream` the answer is one JSON text.
+  return JSON.parse(reply.body as string);
+}
+
+/** The answer of the first route, which is `POST /responses`. */
+function answerOf([create]: ApiRoutes['routes'], call: Call): Promise<Reply> {
+  if (!create) throw new Error('there are no routes');
+  return create.endpoint(call);
+}
+
+function asked(): readonly Fields[] {
+  const { body } = upstream.requests.at(-1) ?? { body: undefined };
+  // The cast: what these tests send upstream is a chat request.
+  return (body as { messages: readonly Fields[] }).messages;
+}
+
+/** Deltas of everything a model can say, in any order. */
+const words = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 });
+const deltas = fc
+  .array(
+    fc.oneof(
+      fc.record({ content: words }),
+      fc.record({ reasoning_content: words }),
+      fc.record({ refusal: words }),
+      fc.record({ annotations: fc.constant([{ type: 'url_citation', url: 'https://example.com' }]) }),
+      fc.record({
+        called: fc.constantFrom('add', 'now', 'look', 'code_interpreter'),
+        value: fc.option(fc.jsonValue({ maxDepth: 1 })),
+      }),
+    ),
+    { minLength: 1, maxLength: 8 },
+  )
+  .map((said) => said.map((delta, index) => ('called' in delta ? callDelta(delta.called, delta.value, index) : delta)));
+
+function callDelta(name: string, value: unknown, index: number): Fields {
+  const text = value === null ? '' : JSON.stringify({ value });
+  return { tool_calls: [{ index, id: `call_${index}`, type: 'function', function: { name, arguments: text } }] };
+}
+
+const FINISHES = ['stop', 'length', 'content_filter'] as const;
+
+function streamOf(said: readonly Fields[], finish: (typeof FINISHES)[number]): string {
+  if (finish === 'stop') return chatStream(...said);
+  return [...said.map((delta) => chatChunk(delta)), chatChunk({}, { finish_reason: finish })].join('');
+}
+
+/** The words and calls of the output, in order. */
+function tellingOf(output: readonly Item[]): readonly unknown[] {
+  return output.flatMap((item): readonly unknown[] => {
+    if (item.type === 'message') return [textOf(item.content)].filter((text) => text !== '');
+    if (isCode(item)) return [[item.id, 'code_interpreter', JSON.stringify({ code: item.code })]];
+    return isCall(item) ? [[item.call_id ?? item.id, item.name, item.arguments || '{}']] : [];
+  });
+}
+
+function isCode({ type }: Item): boolean {
+  return type === 'code_interpreter_call';
+}
+
+function isCall({ type }: Item): boolean {
+  return type === 'function_call' || type === 'mcp_call';
+}
+
+/** What the model is told of a call that was cut off. */
+const NOT_RUN = '(no output was recorded)';
+
+/** What the items answer to which call, in the order of the calls. */
+function answersIn(items: readonly Item[]): readonly unknown[] {
+  const outputs = new Map(
+    items.filter((item) => item.type === 'function_call_output').map((item) => [item.call_id, item.output]),
+  );
+  return items
+    .filter((item) => isCall(item) || isCode(item))
+    .map((item) => {
+      if (isCode(item)) return [item.id, outputText(item.outputs)];
+      const id = item.call_id ?? item.id;
+      return [id, item.type === 'mcp_call' ? (item.output ?? item.error ?? NOT_RUN) : outputs.get(id)];
+    });
+}
+
+/** The same of the assistant's messages. */
+function toldIn(messages: readonly Fields[]): readonly unknown[] {
+  return messages
+    .filter(({ role }) => role === 'assistant')
+    .flatMap(({ content, tool_calls: calls }) => [
+      ...(content === null ? [] : [content]),
+      ...((calls ?? []) as readonly { id: string; function: Fields }[]).map((call) => [
+        call.id,
+        call.function.name,
+        call.function.arguments,
+      ]),
+    ]);
+}
+
+function textOf(parts: unknown): string {
+  return (parts as readonly Fields[]).map((part) => part.text ?? part.refusal).join('');
+}
+
+/** The reasoning that directly led to calls. */
+function thoughtsBeforeCalls(output: readonly Item[]): readonly string[] {
+  return output.flatMap((item, index) => {
+    const led = item.type === 'reasoning' && isCall(output[index + 1] ?? { type: 'nothing' });
+    return led ? [textOf([...((item.summary ?? []) as Fields[]), ...((item.content ?? []) as Fields[])])] : [];
+  });
+}
+
+/** The calls of the output that wait for the client's answers, answered. */
+function clientAnswers(output: readonly Item[]): readonly Item[] {
+  const answered = new Set(output.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
+  return output
+    .filter(({ type, call_id: id }) => type === 'function_call' && !answered.has(id))
+    .map(({ call_id: id }) => ({ type: 'function_call_output', call_id: id, output: `out ${id}` }));
+}
+
+const QUESTION = { role: 'user', content: 'Go.' };
+const NEXT = { role: 'user', content: 'And?' };
+
+const SETTINGS: readonly Pick<CoreOptions, 'reasoning' | 'mcpItems'>[] = [
+  { reasoning: 'summary', mcpItems: 'mcp_call' },
+  { reasoning: 'text', mcpItems: 'function_call' },
+];
+
+describe('our output as the next input', () => {
+  it.each(SETTINGS)(
+    '[S-03] [S-08] [S-12] [P-06] [D-14] [D-15] [D-17] is taken as it came, and reaches the model without loss: %j',
+    async (options) => {
+      const settings = coreSettings('test', { upstream: asking, store: memoryStore(), tools, ...options });
+      const endpoints = responsesRoutes(settings);
+      await fc.assert(
+        fc.asyncProperty(deltas, fc.constantFrom(...FINISHES), async (said, finish) => {
+          upstream.reply({ body: streamOf(said, finish) }, { body: textStream('Next.') });
+          const include = ['code_interpreter_call.outputs'];
+          const { id, output } = await create(endpoints, { input: [QUESTION], include });
+          const answers = clientAnswers(output);
+          // What a client was not shown, the server knows.
+          const shown = output.map((item) => (isCode(item) ? { ...item, outputs: null } : item));
+          await create(endpoints, { input: [QUESTION, ...shown, ...answers, NEXT], store: false });
+          const replayed = asked();
+          await create(endpoints, { input: [...answers, NEXT], previous_response_id: id, store: false });
+
+          const thoughts = replayed.flatMap(({ reasoning_content: thought }) => (thought ? [String(thought)] : []));
+          expect({
+            told: toldIn(replayed),
+            answered: replayed.filter(({ role }) => role === 'tool').map((tool) => [tool.tool_call_id, tool.content]),
+            ends: [replayed[0], replayed.at(-1)],
+            continued: asked(),
+            forgotten: thoughtsBeforeCalls(output).filter(
+              (thought) => !thoughts.some((text) => text.endsWith(thought)),
+            ),
+          }).toEqual({
+            told: tellingOf(output),
+            answered: answersIn([...output, ...answers]),
+            ends: [QUESTION, NEXT],
+            continued: replayed,
+            forgotten: [],
+          });
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
+});

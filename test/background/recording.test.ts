@@ -1,0 +1,137 @@
+/** The events of a response in the background: whoever reads them, from wherever, reads the same. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import fc from 'fast-check';
+import { type RecordedFrame, Recording } from '../../src/background/recording.ts';
+import type { Run } from '../../src/background/run.ts';
+import { newRuns } from '../../src/background/runs.ts';
+
+const END = '[end]';
+
+/** Frames of so many events, some with a comment behind them. */
+const frames = fc
+  .array(fc.boolean(), { maxLength: 30 })
+  .map((comments) =>
+    comments.flatMap((commented, sequence): readonly RecordedFrame[] => [
+      { sequence, frame: `<${sequence}>` },
+      ...(commented ? [{ sequence, frame: ':' }] : []),
+    ]),
+  );
+
+/** All that is told from there on. */
+async function readAll(recording: Recording, after: number): Promise<string> {
+  let text = '';
+  for await (const piece of recording.after(after) ?? []) text += piece;
+  return text;
+}
+
+const textOf = (frames: readonly RecordedFrame[]) => frames.map(({ frame }) => frame).join('');
+
+describe('Recording', () => {
+  it('[S-18] tells everybody the same from any event on, whenever they come', async () => {
+    const batches = fc.array(fc.nat(5), { minLength: 10, maxLength: 10 });
+    await fc.assert(
+      fc.asyncProperty(frames, batches, fc.integer({ min: -1, max: 35 }), async (frames, sizes, after) => {
+        const recording = new Recording();
+        const readings = [readAll(recording, after)];
+        let added = 0;
+        for (const size of sizes) {
+          recording.add(frames.slice(added, added + size));
+          added += size;
+          if (size === 3) await undefined;
+          readings.push(readAll(recording, after));
+        }
+        recording.add(frames.slice(added));
+        recording.end(END);
+        const from = frames.findIndex(({ sequence }) => sequence > after);
+        const expected = (from < 0 ? '' : textOf(frames.slice(from))) + END;
+        expect(await Promise.all([...readings, readAll(recording, after)])).toEqual(
+          Array(readings.length + 1).fill(expected),
+        );
+      }),
+    );
+  });
+
+  it('[S-18] [P-08] lets the oldest go past its limit, and says so to whoever wants them', async () => {
+    const recording = new Recording(100);
+    const slow = recording.after(-1);
+    const add = (sequence: number) => recording.add([{ sequence, frame: `${sequence}`.padEnd(10) }]);
+    for (let sequence = 0; sequence < 30; sequence += 1) add(sequence);
+    recording.end(END);
+    expect(recording.size).toBeLessThanOrEqual(100 + END.length);
+    expect([recording.after(-1), recording.after(10)]).toEqual([undefined, undefined]);
+    expect(await readAll(recording, 27)).toBe(`${'28'.padEnd(10)}${'29'.padEnd(10)}${END}`);
+    await expect(slow?.next()).rejects.toThrow('read too late');
+  });
+
+  it('[S-18] tells each reader in its own async context, and none of what another throws', async () => {
+    const context = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const recording = new Recording();
+    const read = (name: string, came: () => void) =>
+      context.run(name, () => {
+        const failed = (error: unknown) => void seen.push([context.getStore(), 'failed', error]);
+        recording.after(-1)?.ask({ came, ended() {}, failed });
+      });
+    read('broken', () => {
+      throw 'broken';
+    });
+    read('reader', () => void seen.push(context.getStore()));
+    context.run('response', () => recording.add([{ sequence: 0, frame: 'a' }]));
+    expect(seen).toEqual([['broken', 'failed', 'broken'], 'reader']);
+  });
+
+  it('[S-18] forgets those who leave', async () => {
+    const recording = new Recording();
+    const reading = recording.after(-1);
+    const waiting = reading?.next();
+    await reading?.return();
+    recording.add([{ sequence: 0, frame: 'a' }]);
+    recording.end(END);
+    const told = await Promise.race([waiting, new Promise((resolve) => setImmediate(resolve, 'nothing'))]);
+    expect(told).toBe('nothing');
+  });
+});
+
+/** A response of that name that has ended, with so many characters of events. */
+function ended(id: string, characters: number): Run {
+  const recording = new Recording(Number.POSITIVE_INFINITY);
+  recording.end('x'.repeat(characters));
+  return {
+    key: { scope: 's', id },
+    recording,
+    output: [],
+    ownedTools: new Set(),
+    stop: async () => {},
+    done: Promise.resolve(),
+  };
+}
+
+describe('newRuns', () => {
+  const MIB = 1024 * 1024;
+
+  it('[S-18] keeps the events of responses that have ended, up to 64 MiB of them, and the newest longest', async () => {
+    const runs = newRuns();
+    for (const id of ['a', 'b', 'c', 'd']) runs.add(ended(id, 30 * MIB));
+    await undefined;
+    const found = ['a', 'b', 'c', 'd'].map((id) => runs.find({ scope: 's', id }) !== undefined);
+    expect([found, runs.find({ scope: 'other', id: 'd' })]).toEqual([[false, false, true, true], undefined]);
+  });
+
+  it('[S-18] [P-08] keeps of a response that has ended nothing but its events', async () => {
+    const runs = newRuns();
+    const run = ended('a', 1);
+    runs.add(run);
+    await undefined;
+    const kept = runs.find(run.key);
+    expect([kept === run, kept?.recording === run.recording]).toEqual([false, true]);
+  });
+
+  it('[S-18] keeps nothing of those that were not streamed', async () => {
+    const runs = newRuns();
+    const run = { ...ended('a', 1), recording: undefined };
+    runs.add(run);
+    expect(runs.find(run.key)).toBe(run);
+    await undefined;
+    expect(runs.find(run.key)).toBeUndefined();
+  });
+});

@@ -1,0 +1,123 @@
+/** The body of a chat request: which fields are written, and how. */
+
+import type { ModelRequest } from '../../../src/ports/upstream.ts';
+import { toChatBody } from '../../../src/upstreams/chat-completions/chat-body.ts';
+
+const OPTIONS = {
+  systemMessages: 'keep',
+  developerRole: 'system',
+  reasoningReplay: true,
+  maxTokensField: 'max_tokens',
+} as const;
+
+/** The body without what every body has. */
+function body(request: Partial<ModelRequest>, options: { maxTokensField?: 'max_completion_tokens' } = {}): unknown {
+  const whole = { model: 'm', items: [], tools: [], ...request };
+  const {
+    model,
+    messages,
+    stream,
+    stream_options: _,
+    ...rest
+  } = toChatBody(whole, { ...OPTIONS, ...options }, () => {});
+  return rest;
+}
+
+const BARE = { name: 'now' };
+const CHAT_BARE = { type: 'function', function: { name: 'now', parameters: { type: 'object', properties: {} } } };
+
+describe('toChatBody', () => {
+  it('[S-10] [A-25] asks for a stream with usage, and makes up nothing', () => {
+    expect(toChatBody({ model: 'm', items: [], tools: [] }, OPTIONS, () => {})).toEqual({
+      model: 'm',
+      messages: [],
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+  });
+
+  it('[A-25] [S-20] spells every setting as Chat Completions does, zero and false included', () => {
+    const request = {
+      maxOutputTokens: 16,
+      temperature: 0,
+      topP: 0,
+      presencePenalty: 0,
+      frequencyPenalty: 0,
+      verbosity: 'low',
+      reasoningEffort: 'none',
+      metadata: {},
+      serviceTier: 'auto',
+      safetyIdentifier: 's',
+      promptCacheKey: 'p',
+      user: 'u',
+    };
+    expect(body(request)).toEqual({
+      max_tokens: 16,
+      temperature: 0,
+      top_p: 0,
+      presence_penalty: 0,
+      frequency_penalty: 0,
+      verbosity: 'low',
+      reasoning_effort: 'none',
+      metadata: {},
+      service_tier: 'auto',
+      safety_identifier: 's',
+      prompt_cache_key: 'p',
+      user: 'u',
+    });
+  });
+
+  it('[A-25] bounds the answer in the field that the upstream knows', () => {
+    expect(body({ maxOutputTokens: 16 }, { maxTokensField: 'max_completion_tokens' })).toEqual({
+      max_completion_tokens: 16,
+    });
+  });
+
+  it('[S-05] writes a tool with what is known of it', () => {
+    const parameters = { type: 'object', properties: { a: { type: 'string' } } };
+    const tools = [BARE, { name: 'add', description: 'Adds.', parameters, strict: false }];
+    expect(body({ tools })).toEqual({
+      tools: [
+        CHAT_BARE,
+        { type: 'function', function: { name: 'add', description: 'Adds.', parameters, strict: false } },
+      ],
+    });
+  });
+
+  it.each([
+    ['auto', 'auto'],
+    ['none', 'none'],
+    ['required', 'required'],
+    [{ name: 'now' }, { type: 'function', function: { name: 'now' } }],
+  ] as const)('[S-05] [A-15] [B-24] [M-24] writes the choice %j', (toolChoice, written) => {
+    expect(body({ tools: [BARE], toolChoice, parallelToolCalls: false })).toEqual({
+      tools: [CHAT_BARE],
+      tool_choice: written,
+      parallel_tool_calls: false,
+    });
+  });
+
+  it('[S-05] says nothing of tools where there are none, since servers refuse a choice of nothing', () => {
+    expect(body({ toolChoice: 'auto', parallelToolCalls: true })).toEqual({});
+  });
+
+  it.each([
+    [{ type: 'text' }, {}],
+    [{ type: 'json_object' }, { response_format: { type: 'json_object' } }],
+    [
+      { type: 'json_schema', name: 'n', schema: { type: 'object' }, strict: true },
+      {
+        response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' }, strict: true } },
+      },
+    ],
+  ] as const)('[S-07] [B-35] writes the format %j', (textFormat, written) => {
+    expect(body({ textFormat })).toEqual(written);
+  });
+
+  it.each([
+    [0, { logprobs: true }],
+    [3, { logprobs: true, top_logprobs: 3 }],
+  ])('[S-09] asks for the log probabilities of %i alternatives', (topLogprobs, written) => {
+    expect(body({ topLogprobs })).toEqual(written);
+  });
+});

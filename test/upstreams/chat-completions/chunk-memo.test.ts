@@ -1,0 +1,321 @@
+/** The fast path for chunks that differ in little: whatever it reads is what parsing gives. */
+import fc from 'fast-check';
+import { newCompletion } from '../../../src/apis/chat-completions/completion.ts';
+import { newRound, type Round, takeData } from '../../../src/apis/chat-completions/round.ts';
+import { chatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
+import { type ChunkMemo, chunkMemo } from '../../../src/protocol/chat-completions/fast-path/chunk-memo.ts';
+import type { ModelEvent } from '../../../src/protocol/events.ts';
+import type { LogProb } from '../../../src/protocol/items.ts';
+import { logProbsIn } from '../../../src/protocol/log-probs.ts';
+import { RULES } from '../../apis/chat-completions/rules.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What the memo reads of the chunks in turn; it learns from those that it leaves to the parser. */
+function readAll(memo: ChunkMemo, chunks: readonly string[]) {
+  return chunks.map((data) => {
+    const said = memo.read(data);
+    if (said === undefined) memo.learn(data, JSON.parse(data));
+    return said?.text;
+  });
+}
+
+function chunk(delta: Fields, more: Fields = {}, choice: Fields = {}): Fields {
+  return {
+    id: 'c',
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta, finish_reason: null, ...choice }],
+    ...more,
+  };
+}
+
+const said = (content: string, more?: Fields, choice?: Fields) => JSON.stringify(chunk({ content }, more, choice));
+/** The log probabilities of so many tokens, as OpenAI writes them. */
+const probable = (...tokens: readonly string[]) => ({
+  logprobs: { content: tokens.map((token) => logProb(token, [token])), refusal: null },
+});
+const called = (text: string, entry: Fields = {}) =>
+  JSON.stringify(chunk({ tool_calls: [{ index: 1, function: { arguments: text }, ...entry }] }));
+
+function logProb(token: string, alternatives: readonly string[] = []): LogProb {
+  const top = { token, logprob: -token.length / 8, bytes: [...Buffer.from(token)] };
+  return { ...top, top_logprobs: alternatives.map((each) => ({ ...top, token: each })) };
+}
+
+/** Four chunks made so, of which the memo can have learnt before the third. */
+const four = (make: (word: string) => string) => readAll(chunkMemo(), ['a', 'bb', 'ccc', 'd "e"'].map(make));
+const NONE = [undefined, undefined, undefined, undefined];
+const LEARNT = [undefined, undefined, 'ccc', 'd "e"'];
+
+describe('chunkMemo', () => {
+  it('[Q-03] [P-08] reads what has come twice, from the third chunk on, escapes and all', () => {
+    const words = ['a', 'b', 'c', 'd "e"', 'f\\', '\n', '', '😀', '\u2028', 'é'];
+    expect(
+      readAll(
+        chunkMemo(),
+        words.map((word) => said(word)),
+      ),
+    ).toEqual([undefined, undefined, ...words.slice(2)]);
+  });
+
+  it('[Q-03] reads the arguments of a call, and whose they are', () => {
+    const memo = chunkMemo();
+    readAll(memo, [called('{'), called('"a"')]);
+    expect(memo.read(called(':1}'))).toEqual({ text: ':1}', call: 1, logprobs: '' });
+  });
+
+  it('[Q-03] reads past a string of changing length that nobody reads', () => {
+    expect(four((word) => said(word, { obfuscation: 'x'.repeat(word.length % 4) }))).toEqual(LEARNT);
+  });
+
+  it.each([{}, { obfuscation: 'x' }])(
+    '[Q-03] [S-09] reads log probabilities as they are written, beside %j',
+    (more) => {
+      const tokens = ['a', 'b"', '\\', '}],"refusal":null}', '', '😀'];
+      const memo = chunkMemo();
+      const read = tokens.map((token) => {
+        const data = said(token, more, probable(token, 'next'));
+        const found = memo.read(data);
+        if (!found) memo.learn(data, JSON.parse(data));
+        return found;
+      });
+      const later = tokens.slice(2).map((text) => {
+        const { logprobs } = probable(text, 'next');
+        return { text, call: undefined, logprobs: JSON.stringify(logprobs.content).slice(1, -1) };
+      });
+      expect(read).toEqual([undefined, undefined, ...later]);
+    },
+  );
+
+  it.each<[string, unknown]>([
+    ['no bytes', [{ ...logProb('a'), bytes: null }]],
+    ['an infinite number', 'INFINITE'],
+    ['fields in another order', [{ logprob: -1, token: 'a', bytes: [97], top_logprobs: [] }]],
+    ['a field more', [{ id: 1, ...logProb('a') }]],
+    ['no entry', []],
+    ['one that is none', [logProb('a'), null]],
+    ['no list', 'x'],
+  ])('leaves log probabilities with %s to the parser', (_, content) => {
+    const memo = chunkMemo();
+    const of = (content: unknown) => said('a', {}, { logprobs: { content, refusal: null } });
+    const usual = of([logProb('a')]);
+    readAll(memo, [usual, usual]);
+    const infinite = usual.replace('-0.125', '-1e999');
+    expect([memo.read(usual)?.text, memo.read(content === 'INFINITE' ? infinite : of(content))]).toEqual([
+      'a',
+      undefined,
+    ]);
+  });
+
+  it('leaves log probabilities to the parser that come twice, or by another name', () => {
+    const of = (token: string) => said('a', {}, probable(token));
+    const twice = (token: string) => of(token).replace('"logprobs":', '"logprobs":{"content":[1]},"logprobs":');
+    const first = (token: string) =>
+      of('a').replace('"logprobs":', `"logprobs":${JSON.stringify(probable(token).logprobs)},$&`);
+    const [plain, doubled] = [chunkMemo(), chunkMemo()];
+    readAll(plain, [of('a'), of('b')]);
+    readAll(doubled, [first('a'), first('a')]);
+    const renamed = of('c').replace('"logprobs":', '"logProbs":');
+    expect([plain.read(of('c'))?.text, plain.read(renamed), plain.read(twice('c')), doubled.read(first('b'))]).toEqual([
+      'a',
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('leaves log probabilities of more than 64 KiB to the parser', () => {
+    const memo = chunkMemo();
+    const of = (token: string) => said('a', {}, probable(token));
+    readAll(memo, [of('a'), of('b')]);
+    expect([memo.read(of('c'))?.text, memo.read(of('x'.repeat(70_000)))]).toEqual(['a', undefined]);
+  });
+
+  it.each<[string, Fields]>([
+    ['a finish', chunk({ content: 'x' }, {}, { finish_reason: 'stop' })],
+    [
+      'a call and log probabilities',
+      chunk({ tool_calls: [{ index: 0, function: { arguments: '{' } }] }, {}, probable('x')),
+    ],
+    ['text and a call', chunk({ content: 'x', tool_calls: [{ index: 0, function: { arguments: '{' } }] })],
+    ['a call without a number', chunk({ tool_calls: [{ function: { arguments: 'x' } }] })],
+    ['a name', chunk({ tool_calls: [{ index: 0, function: { name: 'f', arguments: 'x' } }] })],
+    ['an id', chunk({ tool_calls: [{ index: 0, id: 'f', function: { arguments: 'x' } }] })],
+    ['two calls', chunk({ tool_calls: [0, 1].map((index) => ({ index, function: { arguments: 'x' } })) })],
+    ['reasoning', chunk({ content: 'x', reasoning_content: 'y' })],
+    ['usage', chunk({ content: 'x' }, { usage: { prompt_tokens: 1 } })],
+    ['an error', chunk({ content: 'x' }, { error: { message: 'no' } })],
+    ['a second choice', { choices: [{ delta: { content: 'x' } }, { delta: { content: 'y' } }] }],
+    ['another choice', chunk({ content: 'x' }, {}, { index: 1 })],
+    ['a message', chunk({ content: 'x' }, {}, { message: { content: 'y' } })],
+    ['parts', { choices: [{ delta: { content: [{ text: 'x' }] } }] }],
+  ])('leaves chunks with %s to the parser, however often they come', (_, odd) => {
+    expect(four(() => JSON.stringify(odd))).toEqual(NONE);
+  });
+
+  it.each<[string, (word: string) => string]>([
+    ['a field that says what kind of chunk it is', (word) => said(word, { type: word })],
+    ['the name of a field', (word) => said(word, { [word]: null })],
+    ['a number', (word) => said(word, { n: word.length, p: 'x' })],
+    ['two strings', (word) => said(word, { p: word, q: word })],
+    ['a string in the choice', (word) => said(word, {}, { p: word })],
+    ['a field that comes twice', (word) => said(word, { p: word, q: 'p' }).replace('"q":', '"p":')],
+  ])('leaves chunks to the parser that differ in %s', (_, make) => {
+    expect(four(make)).toEqual(NONE);
+  });
+
+  it.each(['"', '\\"', '\\', '\n', '","error":{"message":"no"},"q":"'])(
+    'leaves padding with %j to the parser',
+    (odd) => {
+      const memo = chunkMemo();
+      readAll(memo, [said('a', { p: 'x' }), said('a', { p: 'xx' })]);
+      expect(memo.read(said('a', { p: 'MARK' }).replace('MARK', odd))).toBeUndefined();
+    },
+  );
+
+  it('leaves a chunk to the parser whose text ends early', () => {
+    const memo = chunkMemo();
+    readAll(memo, [said('a'), said('b')]);
+    const forged = said('MARK').replace('MARK', 'x","reasoning":"y');
+    const torn = said('MARK').replace('"MARK"', '"');
+    expect([memo.read(forged), memo.read(torn)]).toEqual([undefined, undefined]);
+  });
+
+  it.each(['same', 'x', 't', 'p'])(
+    'is not taken in by a key of the same name elsewhere, nor by the text %j',
+    (text) => {
+      const odd = JSON.stringify({ meta: { content: 'same' }, ...chunk({ content: text }) });
+      expect(four(() => odd)).toEqual(NONE);
+    },
+  );
+
+  it('makes no more guesses where many were wrong', () => {
+    const memo = chunkMemo();
+    const odd = JSON.stringify({ meta: { content: 'same' }, ...chunk({ content: 'a' }) });
+    readAll(memo, Array(9).fill(odd));
+    expect(readAll(memo, Array(4).fill(said('a')))).toEqual(NONE);
+  });
+});
+
+/** A chunk that says a word, with another one in a field about it. */
+type Make = (word: string, other: string) => Fields;
+
+const odd = fc.string({ unit: fc.constantFrom('a', ' ', '"', '\\', '\n', 'é', '😀', '\ud800', '}', '\u0000') });
+const plain = fc.string({ unit: fc.constantFrom('a', 'x'), maxLength: 3 });
+const make = fc.constantFrom<Make>(
+  (content) => chunk({ content }),
+  (content) => chunk({ content, role: 'assistant' }, { usage: null }, { logprobs: null }),
+  (content, p) => chunk({ content }, { obfuscation: p }),
+  (content, p) => ({ p, ...chunk({ content }) }),
+  (content, p) => chunk({ content }, { p, q: p }),
+  (content, p) => chunk({ content }, { [p]: p, type: p }),
+  (content, p) => chunk({ content }, { p: { error: p } }, { p }),
+  (content, p) => chunk({ content, reasoning_content: p }),
+  (content, p) => chunk({ content }, {}, { finish_reason: p }),
+  (content, p) => chunk({ content }, {}, probable(p)),
+  (content, p) => chunk({ content }, { obfuscation: content }, probable(p, content)),
+  (content, p) => chunk({ content }, {}, { logprobs: { content: [{ ...logProb(p), bytes: null }] } }),
+  (content, p) => chunk({ content }, { meta: probable(p) }, probable(p)),
+  (content, p) => chunk({ content: p, reasoning: null }, {}, { ...probable(content), finish_reason: null }),
+  (text, p) => ({ meta: { content: p, arguments: p }, ...chunk({ content: text }) }),
+  (text) => chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] }),
+  (text, p) => chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] }, { obfuscation: p }),
+  (text, p) => chunk({ tool_calls: [{ index: p.length, function: { arguments: text } }] }),
+  (text, name) => chunk({ tool_calls: [{ index: 0, id: name, function: { name, arguments: text } }] }),
+  (text, name) => chunk({ tool_calls: [{ index: 1, id: text, function: { name, arguments: '' } }] }),
+);
+const write = fc.constantFrom<(data: string) => string>(
+  (data) => data,
+  (data) => data.replaceAll('":', '": '),
+  (data) => data.replace(/[^\0-\x7f]/g, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`),
+);
+const word = fc.oneof(plain, odd);
+const other = fc.oneof({ weight: 3, arbitrary: plain }, odd);
+const role = JSON.stringify(chunk({ role: 'assistant', content: '' }));
+
+/** Streams of a few kinds of chunks, one kind mostly after itself. */
+const streams = fc
+  .record({
+    first: fc.constantFrom([], [role]),
+    kinds: fc.array(make, { minLength: 1, maxLength: 3 }),
+    write,
+    said: fc.array(fc.tuple(fc.constantFrom(0, 0, 0, 0, 1, 2), word, other), { maxLength: 16 }),
+  })
+  .map(({ first, kinds, write, said }) => [
+    ...first,
+    ...said.map(([kind, word, other]) => write(JSON.stringify((kinds[kind] ?? kinds[0])?.(word, other)))),
+  ]);
+
+/** What each chunk said, and what an error ended it with. */
+function heard<Heard>(chunks: readonly string[], hear: (data: string) => Heard): readonly (Heard | string)[] {
+  const all: (Heard | string)[] = [];
+  try {
+    for (const data of chunks) all.push(hear(data));
+  } catch (error) {
+    all.push(String(error));
+  }
+  return all;
+}
+
+const NEVER: ChunkMemo = { read: () => undefined, learn: () => undefined };
+
+/** What the decoder says of each chunk, and how many of them the memo has read. */
+function decoded(chunks: readonly string[], memo: ChunkMemo) {
+  const decoder = chatDecoder();
+  let read = 0;
+  const said = heard(chunks, (data) => {
+    const events: ModelEvent[] = [];
+    const found = memo.read(data);
+    if (found) decoder.takeSaid(found, events);
+    else decoder.take(JSON.parse(data), events);
+    if (found) read += 1;
+    else memo.learn(data, JSON.parse(data));
+    return events.map(parsed);
+  });
+  return { said, read };
+}
+
+/** Log probabilities read, since a character can be written in several ways. */
+function parsed(event: ModelEvent): ModelEvent {
+  if (event.type !== 'text-delta' || typeof event.logprobs !== 'string') return event;
+  return { ...event, logprobs: logProbsIn(event.logprobs) };
+}
+
+/** What a round tells its client of each chunk, and what it knows in the end. */
+function passed(chunks: readonly string[], offersTools: boolean, memo: ChunkMemo) {
+  const rules = {
+    ...RULES,
+    offersTools,
+    isOwned: (name: string) => offersTools && name === 'a',
+    newCallId: () => 'new',
+  };
+  const { decoder, ...round } = newRound(newCompletion({ wantsUsage: false, legacy: false }), rules);
+  const whole: Round = { ...round, decoder, memo };
+  const told = heard(chunks, (data) => takeData(whole, data));
+  const { memo: _, decoder: __, rules: ___, ...known } = whole;
+  return { told, known };
+}
+
+describe('what the memo reads', () => {
+  it('[Q-03] is for the decoder what parsing gives, on any stream', () => {
+    let read = 0;
+    fc.assert(
+      fc.property(streams, (chunks) => {
+        const found = decoded(chunks, chunkMemo());
+        read += found.read;
+        expect(found.said).toEqual(decoded(chunks, NEVER).said);
+      }),
+      { numRuns: 2000 },
+    );
+    expect(read).toBeGreaterThan(1000);
+  });
+
+  it('[Q-03] [A-29] is for a client of Chat Completions what parsing gives, with tools of ours and without', () => {
+    fc.assert(
+      fc.property(streams, fc.boolean(), (chunks, offersTools) => {
+        expect(passed(chunks, offersTools, chunkMemo())).toEqual(passed(chunks, offersTools, NEVER));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

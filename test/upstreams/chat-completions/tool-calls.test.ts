@@ -1,0 +1,200 @@
+/** Every way in which upstreams are known to cut tool calls into chunks. */
+import fc from 'fast-check';
+import { toolCalls } from '../../../src/protocol/chat-completions/tool-calls.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A call, as it comes out. */
+interface Whole {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** What is said of the calls, chunk by chunk: `id`, `name` and the arguments so far. */
+function said(...chunks: readonly (readonly unknown[])[]): readonly unknown[] {
+  const calls = toolCalls();
+  const events: Parameters<typeof calls.settle>[0] = [];
+  for (const chunk of chunks) calls.take(chunk, events);
+  calls.settle(events);
+  return events.map(({ type: _, ...event }) => event);
+}
+
+/** The calls that the events add up to. */
+function whole(...chunks: readonly (readonly unknown[])[]): readonly Whole[] {
+  const calls: Whole[] = [];
+  for (const event of said(...chunks) as readonly (Partial<Whole> & { call: number; arguments: string })[]) {
+    const { call, id = '', name = '', arguments: text } = event;
+    const known = calls[call];
+    calls[call] = known ? { ...known, arguments: known.arguments + text } : { id, name, arguments: text };
+  }
+  return calls;
+}
+
+function entry(index: number | undefined, id: string | undefined, name: string | undefined, text?: unknown): Fields {
+  return {
+    ...(index === undefined ? {} : { index }),
+    ...(id === undefined ? {} : { id }),
+    type: 'function',
+    function: {
+      ...(name === undefined ? {} : { name }),
+      ...(text === undefined ? {} : { arguments: text }),
+    },
+  };
+}
+
+const TWO: readonly Whole[] = [
+  { id: 'a', name: 'one', arguments: '{"x":1}' },
+  { id: 'b', name: 'two', arguments: '{"y":2}' },
+];
+const ONE = TWO.slice(0, 1);
+
+describe('toolCalls', () => {
+  it('[P-05] [A-06] tells id and name with the first arguments, and then each piece as it came', () => {
+    const chunks = [
+      [entry(0, 'a', 'one', '')],
+      [entry(0, undefined, undefined, '{"x"')],
+      [entry(0, undefined, undefined, ':1}')],
+    ];
+    expect(said(...chunks)).toEqual([
+      { call: 0, id: 'a', name: 'one', arguments: '{"x"' },
+      { call: 0, arguments: ':1}' },
+    ]);
+  });
+
+  it.each<readonly [string, readonly (readonly unknown[])[], readonly Whole[]]>([
+    ['several in one delta', [[entry(0, 'a', 'one', '{"x":1}'), entry(1, 'b', 'two', '{"y":2}')]], TWO],
+    [
+      'interleaved',
+      [
+        [entry(0, 'a', 'one', '')],
+        [entry(1, 'b', 'two', '')],
+        [entry(0, undefined, undefined, '{"x"'), entry(1, undefined, undefined, '{"y"')],
+        [entry(1, undefined, undefined, ':2}')],
+        [entry(0, undefined, undefined, ':1}')],
+      ],
+      TWO,
+    ],
+    [
+      'without an index, in pieces',
+      [
+        [entry(undefined, 'a', 'one', '{"x"')],
+        [entry(undefined, undefined, undefined, ':1}')],
+        [entry(undefined, 'b', 'two', '{"y":2}')],
+      ],
+      TWO,
+    ],
+    [
+      'without an index, in one delta',
+      [[entry(undefined, 'a', 'one', '{"x":1}'), entry(undefined, 'b', 'two', '{"y":2}')]],
+      TWO,
+    ],
+    [
+      'without an index, by the id on each piece',
+      [
+        [entry(undefined, 'a', 'one', '{"x"')],
+        [entry(undefined, 'b', 'two', '{"y"')],
+        [entry(undefined, 'a', undefined, ':1}')],
+        [entry(undefined, 'b', undefined, ':2}')],
+      ],
+      TWO,
+    ],
+    ['all at index 0', [[entry(0, 'a', 'one', '{"x":1}')], [entry(0, 'b', 'two', '{"y":2}')]], TWO],
+    [
+      'all at index 0, without ids',
+      [[entry(0, '', 'one', '{"x":1}')], [entry(0, '', 'two', '{"y":2}')]],
+      TWO.map((call) => ({ ...call, id: '' })),
+    ],
+    [
+      'with neither index nor id, one after another',
+      [[entry(undefined, '', 'one', '{"x":1}')], [entry(undefined, '', 'two', '{"y":2}')]],
+      TWO.map((call) => ({ ...call, id: '' })),
+    ],
+    [
+      'with neither index nor id, of the same name, in one delta',
+      [[entry(undefined, '', 'one', '{"x":1}'), entry(undefined, '', 'one', '{"x":1}')]],
+      [
+        { id: '', name: 'one', arguments: '{"x":1}' },
+        { id: '', name: 'one', arguments: '{"x":1}' },
+      ],
+    ],
+    [
+      'with neither index nor id nor arguments, in one delta',
+      [[entry(undefined, '', 'now', ''), entry(undefined, '', 'now', '')]],
+      [
+        { id: '', name: 'now', arguments: '' },
+        { id: '', name: 'now', arguments: '' },
+      ],
+    ],
+    [
+      'with id and name repeated on each piece',
+      [[entry(0, 'a', 'one', '')], [entry(0, 'a', 'one', '{"x"')], [entry(0, 'a', 'one', ':1}')]],
+      ONE,
+    ],
+    [
+      'with another id on each nameless piece',
+      [[entry(0, 'a', 'one', '{"x"')], [entry(0, 'zz', undefined, ':1')], [entry(0, 'zzz', '', '}')]],
+      ONE,
+    ],
+    ['with an empty id behind the first piece', [[entry(0, 'a', 'one', '{"x"')], [entry(0, '', '', ':1}')]], ONE],
+    ['with the id late', [[entry(0, '', 'one', '')], [entry(0, 'a', '', '{"x":1}')]], ONE],
+    ['with a split name', [[entry(0, 'a', 'o', '')], [entry(0, 'a', 'ne', '')], [entry(0, 'a', '', '{"x":1}')]], ONE],
+    [
+      'with null for all that is absent',
+      [[entry(0, 'a', 'one', null)], [{ index: 0, id: null, function: { name: null, arguments: '{"x":1}' } }]],
+      ONE,
+    ],
+    ['with an index of null', [[{ ...entry(undefined, 'a', 'one', '{"x":1}'), index: null }]], ONE],
+    ['with the arguments as an object', [[entry(0, 'a', 'one', { x: 1 })]], ONE],
+    ['with an enormous index', [[entry(1e9, 'a', 'one', '{"x":1}')]], ONE],
+    ['with nothing that can be read', [[null, 'call', 7]], []],
+    ['without a name', [[entry(0, 'a', '', '{"x":1}')]], []],
+    ['with the name late', [[entry(0, 'a', '', '{"x"')], [entry(0, 'a', 'one', ':1}')]], ONE],
+    [
+      'named like a property of every object',
+      [[entry(0, '__proto__', 'constructor', '{}')]],
+      [{ id: '__proto__', name: 'constructor', arguments: '{}' }],
+    ],
+  ])('[P-05] puts together calls %s', (_, chunks, calls) => {
+    expect(whole(...chunks)).toEqual(calls);
+  });
+
+  it('[P-05] tells of a call without arguments when the next one comes, and at the end', () => {
+    expect(said([entry(0, 'a', 'one')], [entry(1, 'b', 'two', '')])).toEqual([
+      { call: 0, id: 'a', name: 'one', arguments: '' },
+      { call: 1, id: 'b', name: 'two', arguments: '' },
+    ]);
+  });
+
+  it('[P-05] tells a call once, however often it is settled', () => {
+    const calls = toolCalls();
+    const events: Parameters<typeof calls.settle>[0] = [];
+    calls.settle(events);
+    calls.take([entry(0, 'a', 'one')], events);
+    calls.settle(events);
+    calls.settle(events);
+    expect(events).toEqual([{ type: 'tool-call-delta', call: 0, id: 'a', name: 'one', arguments: '' }]);
+  });
+
+  it('[P-05] reads the same calls wherever their arguments are cut', () => {
+    const arbitraryCall = fc.record({ name: fc.constantFrom('one', 'two'), value: fc.jsonValue() });
+    fc.assert(
+      fc.property(fc.array(arbitraryCall, { maxLength: 4 }), fc.nat(40), (calls, size) => {
+        const texts = calls.map(({ value }) => JSON.stringify({ value }));
+        const chunks = calls.flatMap(({ name }, index) => [
+          [entry(index, `id${index}`, name, '')],
+          ...cut(texts[index] ?? '', size + 1).map((piece) => [entry(index, undefined, undefined, piece)]),
+        ]);
+        expect(whole(...chunks)).toEqual(
+          calls.map(({ name }, index) => ({ id: `id${index}`, name, arguments: texts[index] })),
+        );
+      }),
+    );
+  });
+});
+
+function cut(text: string, size: number): readonly string[] {
+  const pieces = [];
+  for (let start = 0; start < text.length; start += size) pieces.push(text.slice(start, start + size));
+  return pieces;
+}
