@@ -3,6 +3,7 @@
 export type { DialectName } from './dialects/dialect.ts';
 export type { DrainOptions } from './ports/activity.ts';
 export type { NodeHeaders } from './ports/api-request.ts';
+export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
 export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './ports/hooks.ts';
 export type { Limits } from './ports/limits.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
@@ -22,7 +23,6 @@ export type { Reply } from './protocol/reply.ts';
 export { type Api, type ApiRequest, createChatCompletions, createResponses } from './server/api.ts';
 export type { CoreOptions, DialectOf, HeartbeatOptions, ToolsOf } from './server/options.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
-export type { ApprovalPolicy, ApprovalQuestion } from './tools/approval-rules.ts';
 export { type ExecuteContext, type FunctionTool, functionTool, functionTools } from './tools/function-tools.ts';
 export {
   type ChatCompletionsOptions,

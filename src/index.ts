@@ -19,6 +19,7 @@ export { type ValidateMessagesOptions, validateMessages } from './middleware/val
 export type { NodeHandler } from './node/handler-answer.ts';
 export type { NodeRequest } from './node/node-call.ts';
 export type { DrainOptions } from './ports/activity.ts';
+export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
 export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './ports/hooks.ts';
 export type { Limits } from './ports/limits.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
@@ -31,22 +32,15 @@ export type {
   StoredResponse,
 } from './ports/store.ts';
 export type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from './ports/tool-provider.ts';
-export type {
-  ModelRequest,
-  TextFormat,
-  ToolChoice,
-  ToolDefinition,
-  Upstream,
-  UpstreamCall,
-} from './ports/upstream.ts';
+export type { Upstream, UpstreamCall } from './ports/upstream.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
 export type { FinishReason, ModelEvent, Usage } from './protocol/events.ts';
 export type { Item, LogProb, TopLogProb, UrlCitation } from './protocol/items.ts';
+export type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from './protocol/model-request.ts';
 export type { Note } from './protocol/note.ts';
 export type { CoreOptions, DialectOf, HeartbeatOptions, ToolsOf } from './server/options.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
 export type { TokenOptions } from './tokens/settings.ts';
-export type { ApprovalPolicy, ApprovalQuestion } from './tools/approval-rules.ts';
 export {
   type AnyFunctionTool,
   type ExecuteContext,

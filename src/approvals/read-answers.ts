@@ -1,12 +1,12 @@
 /** Reads the user's answers to calls that wait for approval: all are checked before any is used. */
 import { isDeepStrictEqual } from 'node:util';
+import { findOffered } from '../ports/toolset.ts';
 import { ApiError, type ErrorCode } from '../protocol/errors.ts';
 import type { ApprovedCall } from '../protocol/events.ts';
 import type { Item } from '../protocol/items.ts';
 import { jsonIn } from '../protocol/json-text.ts';
 import { isRecord } from '../protocol/record.ts';
 import type { CoreSettings } from '../server/options.ts';
-import { findOffered } from '../tools/toolset.ts';
 import { type Answer, liveAnswers } from './live-answers.ts';
 import { findPending, type PendingCall } from './pending-call.ts';
 import { type Approver, type Decided, tellApproval } from './tell-approval.ts';

@@ -1,11 +1,12 @@
 /** Asks the model for the summary of a conversation, and seals it. */
 
-import type { ModelRequest, UpstreamCall } from '../ports/upstream.ts';
+import type { UpstreamCall } from '../ports/upstream.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { ModelEvent, Usage } from '../protocol/events.ts';
+import { NO_USAGE } from '../protocol/events.ts';
 import type { Item } from '../protocol/items.ts';
+import type { ModelRequest } from '../protocol/model-request.ts';
 import type { CoreSettings } from '../server/options.ts';
-import { NO_USAGE } from '../turn/state.ts';
 import { transcriptOf } from './transcript.ts';
 import { pendingFrom } from './window.ts';
 

@@ -8,7 +8,7 @@ import type { ChatBatch, UpstreamCall } from '../ports/upstream.ts';
 import { jsonIn } from '../protocol/json-text.ts';
 import type { Reply } from '../protocol/reply.ts';
 import { bytesOf, readWhole } from '../streams/bytes.ts';
-import { isDone } from '../upstreams/chat-completions/chat-completions-upstream.ts';
+import { isDone } from '../streams/sse-frames.ts';
 import { exchange } from '../upstreams/http/exchange.ts';
 import type { HttpClient } from '../upstreams/http/http.ts';
 import { upstreamError } from '../upstreams/http/upstream-error.ts';

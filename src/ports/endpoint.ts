@@ -4,8 +4,8 @@ import { inDialect } from '../dialects/speak.ts';
 import { type ApiError, toApiError } from '../protocol/errors.ts';
 import { errorReply, jsonReply, type Reply } from '../protocol/reply.ts';
 import type { CoreSettings } from '../server/options.ts';
-import { hasLeft } from '../turn/lifetime.ts';
 import type { Call } from './api-request.ts';
+import { hasLeft } from './api-request.ts';
 import { tell } from './hooks.ts';
 import { HostError, ownError } from './host-error.ts';
 

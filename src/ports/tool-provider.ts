@@ -1,7 +1,7 @@
 /** The port to tools that the server runs itself, whoever provides them. */
 import type { CodeOutput } from '../protocol/items.ts';
+import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { MaybePromise } from './store.ts';
-import type { ToolDefinition } from './upstream.ts';
 
 /** A tool as its provider knows it; `name` is the provider's own and need not be unique among providers. */
 export interface ProvidedTool extends ToolDefinition {

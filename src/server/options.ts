@@ -4,6 +4,7 @@ import { type CompactionOptions, type CompactionSettings, compactionSettings } f
 import type { Dialect, DialectName } from '../dialects/dialect.ts';
 import { DIALECTS, openai } from '../dialects/dialects.ts';
 import type { Call } from '../ports/api-request.ts';
+import type { ApprovalPolicy } from '../ports/approval-policy.ts';
 import type { Hooks } from '../ports/hooks.ts';
 import { fromHost } from '../ports/host-error.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
@@ -17,7 +18,6 @@ import { isRecord } from '../protocol/record.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
 import type { TokenCounter } from '../tokens/count.ts';
 import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
-import type { ApprovalPolicy } from '../tools/approval-rules.ts';
 import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
 
 /** How silence on an event stream is filled. */

@@ -1,7 +1,7 @@
 /** Counts the tokens of what a model would be sent. */
 
-import type { ModelRequest } from '../ports/upstream.ts';
 import { toChatMessages } from '../protocol/chat-completions/messages.ts';
+import type { ModelRequest } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
 import type { TextCounter } from './tokenizer.ts';
 

@@ -1,20 +1,15 @@
 /** Runs one call of a tool: arguments checked, time and output bounded, every failure told in words. */
+
 import { Validator } from '@cfworker/json-schema';
 import type { Limits } from '../ports/limits.ts';
 import type { ToolCall, ToolResult } from '../ports/tool-provider.ts';
+import type { OfferedTool } from '../ports/toolset.ts';
+import type { CallOutcome } from '../protocol/events.ts';
 import type { CodeOutput, ToolOutput } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
-import type { OfferedTool } from './toolset.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** What came of a call; where it failed, `output` says why, for the model. */
-export interface CallOutcome {
-  readonly output: ToolOutput;
-  readonly failed: boolean;
-  readonly outputs?: readonly CodeOutput[];
-}
 
 /** Everything a call needs besides its arguments. */
 export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'workspace'> {

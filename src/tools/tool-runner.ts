@@ -2,10 +2,11 @@
 import type { Call } from '../ports/api-request.ts';
 import { tell } from '../ports/hooks.ts';
 import type { Workspace } from '../ports/tool-provider.ts';
+import type { RoundCall } from '../ports/tool-rounds.ts';
+import type { Offer } from '../ports/toolset.ts';
+import type { CallOutcome } from '../protocol/events.ts';
 import type { CoreSettings } from '../server/options.ts';
-import type { RoundCall } from './rounds.ts';
-import { type CallOutcome, runCall } from './run-call.ts';
-import type { Offer } from './toolset.ts';
+import { runCall } from './run-call.ts';
 
 /** What one request's calls are run with. */
 export interface RunnerTools {

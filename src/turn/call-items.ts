@@ -1,6 +1,6 @@
 /** The items that calls are shown as, from their beginning to their result. */
 
-import type { CallType, TurnInput } from '../protocol/events.ts';
+import type { CallOutcome, CallType, TurnInput } from '../protocol/events.ts';
 import type {
   CodeInterpreterCallItem,
   CodeOutput,
@@ -10,9 +10,6 @@ import type {
   ToolOutput,
 } from '../protocol/items.ts';
 import type { OpenCall, TurnPlan, WaitingCall } from './state.ts';
-
-/** What came of a call of the server's own. */
-export type CallResult = Omit<Extract<TurnInput, { type: 'tool-result' }>, 'type' | 'index'>;
 
 /** The one kind of item that shows the call. */
 export function shownAs(
@@ -40,7 +37,7 @@ export function callItem(plan: TurnPlan, call: OpenCall, status: ItemStatus): Ou
 }
 
 /** The call with its result, where one item shows both. */
-export function ranItem(plan: TurnPlan, call: WaitingCall, { output, failed, outputs }: CallResult): OutputItem {
+export function ranItem(plan: TurnPlan, call: WaitingCall, { output, failed, outputs }: CallOutcome): OutputItem {
   const status = failed ? 'failed' : 'completed';
   const text = textOf(output);
   if (shownAs(plan, call) === 'code_interpreter_call')

@@ -1,11 +1,12 @@
 /** What goes into a turn's machine: the model's words, the results of the tools we run, and the model again. */
 
-import type { ModelRequest, Upstream, UpstreamCall } from '../ports/upstream.ts';
-import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
+import type { RoundLimits, ToolRounds } from '../ports/tool-rounds.ts';
+import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
+import type { ApprovedCall, CallOutcome, TurnInput } from '../protocol/events.ts';
 import type { Item, ListedTool, OutputItem, ToolOutput } from '../protocol/items.ts';
+import type { ModelRequest } from '../protocol/model-request.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
-import { type RoundLimits, type ToolRounds, toolRounds } from '../tools/rounds.ts';
-import type { CallOutcome } from '../tools/run-call.ts';
+import { toolRounds } from '../tools/rounds.ts';
 import { isCutOff, type TurnPlan, type TurnState, type WaitingCall } from './state.ts';
 
 /** What the loop needs of a turn. */

@@ -1,11 +1,12 @@
 /** The machine's hand for tool calls: their arguments, and for the server's own tools their results. */
 
-import type { ApprovedCall, CallType, CodeState, TurnInput } from '../protocol/events.ts';
+import type { ToolOwner } from '../ports/toolset.ts';
+import type { ApprovedCall, CallOutcome, CallType, CodeState, TurnInput } from '../protocol/events.ts';
 import { callIdOf } from '../protocol/ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolOutput } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
-import { type CallResult, callItem, clientsName, ranItem, shownAs } from './call-items.ts';
-import { type Draft, type HeldCall, isCutOff, type OpenCall, type ToolOwner, type WaitingCall } from './state.ts';
+import { callItem, clientsName, ranItem, shownAs } from './call-items.ts';
+import { type Draft, type HeldCall, isCutOff, type OpenCall, type WaitingCall } from './state.ts';
 import { FIELD_START, readField } from './text-field.ts';
 import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
 
@@ -222,7 +223,7 @@ function writeApprovalRequest(draft: Draft, { owner, arguments: text }: HeldCall
 }
 
 /** Shows the result of a waiting call; one that no call waits for is ignored. */
-export function writeResult(draft: Draft, { index, ...result }: CallResult & { readonly index: number }): void {
+export function writeResult(draft: Draft, { index, ...result }: CallOutcome & { readonly index: number }): void {
   const call = draft.waiting.find((waiting) => waiting.index === index);
   if (!call) return;
   draft.waiting = draft.waiting.filter((waiting) => waiting !== call);

@@ -1,11 +1,12 @@
 /** The laws of a turn over arbitrary inputs: what no order, batching or splitting of them may change. */
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
+import type { ToolOwner } from '../../src/ports/toolset.ts';
 import type { ModelEvent, TurnEvent, TurnInput, Usage } from '../../src/protocol/events.ts';
 import type { LogProb, TopLogProb } from '../../src/protocol/items.ts';
 import { logProbsIn, logProbsText } from '../../src/protocol/log-probs.ts';
 import { step } from '../../src/turn/machine.ts';
-import { startState, type ToolOwner, type TurnPlan, type TurnState } from '../../src/turn/state.ts';
+import { startState, type TurnPlan, type TurnState } from '../../src/turn/state.ts';
 import { expectLaws } from '../support/laws.ts';
 
 const RUNS = { numRuns: 1_000 };

@@ -2,11 +2,11 @@
 import type { Call } from '../../ports/api-request.ts';
 import { passedHeaders } from '../../ports/endpoint.ts';
 import { noteOf } from '../../ports/prepare.ts';
+import type { Offer } from '../../ports/toolset.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { CoreSettings } from '../../server/options.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
-import type { Offer } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
 import { newCompletion } from './completion.ts';
 import { countingUsage, isLegacy, wantsUsage } from './inject.ts';

@@ -7,7 +7,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { GrownText } from '../../protocol/grown-text.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { isDone } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
+import { isDone } from '../../streams/sse-frames.ts';
 import { callPieces, mayBeginCall } from './chunk.ts';
 import { begin, type ChatCall, type Completion, eventOf, noteTold, passedFrame, toldFrame } from './completion.ts';
 import { note } from './note-chunk.ts';

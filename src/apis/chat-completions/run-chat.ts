@@ -1,11 +1,12 @@
 /** Runs a chat completion: the model, our tools, and the model again, until something is for the client. */
 
+import type { RoundLimits, ToolRounds } from '../../ports/tool-rounds.ts';
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
+import type { CallOutcome } from '../../protocol/events.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import { mapped, only } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
-import { type RoundLimits, type ToolRounds, toolRounds } from '../../tools/rounds.ts';
-import type { CallOutcome } from '../../tools/run-call.ts';
+import { toolRounds } from '../../tools/rounds.ts';
 import { type ChatCall, type Completion, closingFrames } from './completion.ts';
 import type { ChatRound } from './kept-results.ts';
 import { type AnsweredChatCall, calledIn, callMessage, nextBody, roundMessages } from './next-body.ts';

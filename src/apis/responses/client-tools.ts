@@ -1,9 +1,9 @@
 /** The tools that the client runs, whatever their form, as functions that any model can call. */
 
-import type { ToolDefinition } from '../../ports/upstream.ts';
+import type { ToolDefinition } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
+import type { ToolForm } from '../../protocol/tool-form.ts';
 import { modelSafe, namespacedName } from '../../protocol/tool-names.ts';
-import type { ToolForm } from '../../turn/state.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,13 +1,14 @@
 /** Reads a checked body of `POST /responses` as items and as a request to a model. */
 
-import type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from '../../ports/upstream.ts';
+import type { Offer } from '../../ports/toolset.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { inputItemId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
+import type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { definitions, namesServing, type Offer, withoutServed } from '../../tools/toolset.ts';
-import type { ToolForm } from '../../turn/state.ts';
+import type { ToolForm } from '../../protocol/tool-form.ts';
+import { definitions, namesServing, withoutServed } from '../../tools/toolset.ts';
 import { additionalTools, modelNameOf, readClientTools } from './client-tools.ts';
 import type { CreateBody } from './schema.ts';
 import { withoutSecrets } from './tool-secrets.ts';

@@ -2,13 +2,14 @@
 import { type Answers, readAnswers } from '../../approvals/read-answers.ts';
 import type { Call } from '../../ports/api-request.ts';
 import { noteOf } from '../../ports/prepare.ts';
-import type { ModelRequest } from '../../ports/upstream.ts';
+import type { Gates, Offer } from '../../ports/toolset.ts';
 import type { Item } from '../../protocol/items.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
 import { CODE_INTERPRETER } from '../../protocol/tool-names.ts';
 import type { CoreSettings } from '../../server/options.ts';
-import { type Gates, gatesOf } from '../../tools/approval-rules.ts';
+import { gatesOf } from '../../tools/approval-rules.ts';
 import { withNamedFiles } from '../../tools/code-files.ts';
-import { forModel, namesServing, type Offer } from '../../tools/toolset.ts';
+import { forModel, namesServing } from '../../tools/toolset.ts';
 import { additionalTools } from './client-tools.ts';
 import { modelRequest, planTools, type ToolPlan } from './parse.ts';
 import { type PreparedConversation, prepareConversation } from './prepare-conversation.ts';

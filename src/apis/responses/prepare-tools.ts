@@ -1,9 +1,10 @@
 /** Puts the server's own tools into a Responses body. */
 import type { Call } from '../../ports/api-request.ts';
 import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
-import type { ToolDefinition } from '../../ports/upstream.ts';
+import type { Offer } from '../../ports/toolset.ts';
+import type { ToolDefinition } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { definitions, listTools, namedTools, type Offer, typesOf, withoutServed } from '../../tools/toolset.ts';
+import { definitions, listTools, namedTools, typesOf, withoutServed } from '../../tools/toolset.ts';
 import { additionalTools, readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
 

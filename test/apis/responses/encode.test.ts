@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { type EncodeOptions, encodeBatch } from '../../../src/apis/responses/encode.ts';
 import type { ErrorBody } from '../../../src/protocol/errors.ts';
 import type { TurnEvent } from '../../../src/protocol/events.ts';
+import { NO_USAGE } from '../../../src/protocol/events.ts';
 import type { LogProb } from '../../../src/protocol/items.ts';
 import { logProbsText } from '../../../src/protocol/log-probs.ts';
-import { NO_USAGE } from '../../../src/turn/state.ts';
 
 const OPTIONS: EncodeOptions = {
   show: (item) => item,
