@@ -3,6 +3,7 @@
 import { type EncodeOptions, encodeBatch } from '../apis/responses/encode.ts';
 import type { PreparedTurn } from '../apis/responses/prepare-turn.ts';
 import { endedResource } from '../apis/responses/resource.ts';
+import { keepTurn, keptTurn } from '../history/keep-turn.ts';
 import { tell } from '../ports/hooks.ts';
 import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../ports/store.ts';
 import { toApiError } from '../protocol/errors.ts';
@@ -11,7 +12,6 @@ import type { OutputItem } from '../protocol/items.ts';
 import type { Reply } from '../protocol/reply.ts';
 import type { CoreSettings } from '../server/options.ts';
 import { DONE_FRAME } from '../streams/sse-frames.ts';
-import { keepTurn, keptTurn } from '../turn/keep.ts';
 import { runTurn } from '../turn/run-turn.ts';
 import { type RecordedFrame, Recording } from './recording.ts';
 

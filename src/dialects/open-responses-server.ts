@@ -1,6 +1,7 @@
 /** The dialect of open-responses-server: bare data lines, snapshots at each tool call, and results told as text. */
+
+import type { About, Dialect, Fields, Frame } from '../ports/dialect.ts';
 import { isRecord } from '../protocol/record.ts';
-import type { About, Dialect, Fields, Frame } from './dialect.ts';
 
 /** Its clients read a few events only; they find those, and skip the rest of the strict sequence. */
 export const openResponsesServer: Dialect = {

@@ -1,8 +1,9 @@
 /** Says a reply in a dialect. */
+
+import type { About, Dialect, Fields, Frame, Wire } from '../ports/dialect.ts';
 import { isRecord } from '../protocol/record.ts';
 import type { Reply } from '../protocol/reply.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME } from '../streams/sse-frames.ts';
-import type { About, Dialect, Fields, Frame, Wire } from './dialect.ts';
 
 /** The reply as the dialect has it. */
 export function inDialect(reply: Reply, dialect: Dialect): Reply {

@@ -1,7 +1,8 @@
 /** The dialect of vllm-responses: raw reasoning under its own names, flat errors in mid-stream, and no lists of MCP tools. */
+
+import type { Dialect, Fields, Frame } from '../ports/dialect.ts';
 import type { ErrorBody } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
-import type { Dialect, Fields, Frame } from './dialect.ts';
 
 /** Clients of that server find in it what they know. */
 export const vllmResponses: Dialect = {

@@ -1,30 +1,38 @@
 /** What all endpoints have in common: errors in the envelope, hooks told, the request's id on every answer. */
+
 import { inspect } from 'node:util';
-import { inDialect } from '../dialects/speak.ts';
 import { type ApiError, toApiError } from '../protocol/errors.ts';
 import { errorReply, jsonReply, type Reply } from '../protocol/reply.ts';
-import type { CoreSettings } from '../server/options.ts';
 import type { Call } from './api-request.ts';
 import { hasLeft } from './api-request.ts';
-import { tell } from './hooks.ts';
+import { type Hooks, tell } from './hooks.ts';
 import { HostError, ownError } from './host-error.ts';
+import type { Limits } from './limits.ts';
+import type { Upstream } from './upstream.ts';
 
 /** One endpoint. It answers errors itself; it throws only where the client has left, or with what the host's own functions threw. */
 export type Endpoint = (call: Call) => Promise<Reply>;
 
+/** What stands around every endpoint. */
+export interface EndpointSettings {
+  readonly hooks: Hooks;
+  /** The reply in the dialect of the client; `request` is the host framework's own. */
+  readonly spell: (reply: Reply, request: unknown) => Reply;
+}
+
 /** The endpoint with all of that around it. */
-export function answered(endpoint: Endpoint, settings: CoreSettings): Endpoint {
+export function answered(endpoint: Endpoint, settings: EndpointSettings): Endpoint {
   return async (call) => {
     const reply = await endpoint(call).catch((error: unknown) => {
       if (hasLeft(call.signal) || error instanceof HostError) throw ownError(error);
       return errorReplyTo(error, call, settings);
     });
-    return inDialect(withRequestId(reply, call), settings.dialectOf(call.request));
+    return settings.spell(withRequestId(reply, call), call.request);
   };
 }
 
 /** Answers an error and tells the host of it. */
-export function errorReplyTo(error: unknown, call: Call, { hooks }: Pick<CoreSettings, 'hooks'>): Reply {
+export function errorReplyTo(error: unknown, call: Call, { hooks }: { readonly hooks: Hooks }): Reply {
   const shown = toApiError(error);
   if (shown !== error && !hooks.onError) process.emitWarning(inspect(error));
   tell(hooks, 'onError', shown, { requestId: call.requestId });
@@ -37,12 +45,14 @@ export function withRequestId(reply: Reply, { requestId }: Call): Reply {
 }
 
 /** Answers a request that no other endpoint may see. */
-export function refusal(error: ApiError, settings: CoreSettings): Endpoint {
+export function refusal(error: ApiError, settings: EndpointSettings): Endpoint {
   return answered(() => Promise.reject(error), settings);
 }
 
 /** `GET /models`: most clients read `data`, Codex reads `models` and `slug`. */
-export function modelsEndpoint(settings: CoreSettings): Endpoint {
+export function modelsEndpoint(
+  settings: EndpointSettings & { readonly upstream: Upstream; readonly limits: Limits },
+): Endpoint {
   const { upstream, limits } = settings;
   return answered(async (call) => {
     const listed = await upstream.models?.({

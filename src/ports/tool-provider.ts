@@ -63,3 +63,6 @@ export interface ToolProvider {
   /** Releases connections and processes. May be called twice. */
   close?(): Promise<void>;
 }
+
+/** Chooses the tools of one request; `request` is the host framework's own. */
+export type ToolsOf = (request: unknown) => readonly ToolProvider[];

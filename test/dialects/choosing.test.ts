@@ -1,6 +1,5 @@
 /** Which dialect answers, what the host's own options change of it, and what each does in a silence. */
 import { jest } from '@jest/globals';
-import type { DialectName } from '../../src/dialects/dialect.ts';
 import { DIALECTS } from '../../src/dialects/dialects.ts';
 import { inDialect } from '../../src/dialects/speak.ts';
 import {
@@ -9,6 +8,7 @@ import {
   type HeartbeatOptions,
   type Upstream,
 } from '../../src/index.ts';
+import type { DialectName } from '../../src/ports/dialect.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { withHost } from '../middleware/host.ts';
 import { ask, eventsOf, type Fields, finalOf, NAMES, outputOf, typesOf, withDialect } from './support.ts';

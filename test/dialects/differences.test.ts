@@ -1,7 +1,7 @@
 /** What is written down of the dialects, held side by side: none says what is another's own. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DialectName } from '../../src/dialects/dialect.ts';
+import type { DialectName } from '../../src/ports/dialect.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { allGolden, eventsOf, golden, NAMES } from './support.ts';
 

@@ -1,7 +1,7 @@
 /** The laws of dialects over arbitrary answers of a model: what is told is the default's, but for what is documented. */
 import fc from 'fast-check';
-import type { DialectName } from '../../src/dialects/dialect.ts';
 import { memoryStore, type Upstream } from '../../src/index.ts';
+import type { DialectName } from '../../src/ports/dialect.ts';
 import { toWebHandler } from '../../src/web/to-web-handler.ts';
 import { CLIENT_TOOLS, SERVER_TOOLS } from './scenarios.ts';
 import { type Event, eventsOf, type Fields, NAMES, withoutIdentity } from './support.ts';

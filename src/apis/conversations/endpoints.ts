@@ -9,7 +9,7 @@ import {
   findConversation,
 } from '../../history/conversation.ts';
 import type { Call } from '../../ports/api-request.ts';
-import { answered, type Endpoint } from '../../ports/endpoint.ts';
+import { answered, type Endpoint, type EndpointSettings } from '../../ports/endpoint.ts';
 import type { Route } from '../../ports/routes.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../../ports/store.ts';
 import { queryShower } from '../../protocol/code-outputs.ts';
@@ -18,12 +18,11 @@ import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { page } from '../../protocol/list.ts';
 import { jsonReply, type Reply } from '../../protocol/reply.ts';
-import type { CoreSettings } from '../../server/options.ts';
 import { inputItems } from '../responses/parse.ts';
 import { type ConversationBody, needed, validateConversation } from './schema.ts';
 
 /** The routes over these settings. */
-export function conversationRoutes(settings: CoreSettings): readonly Route[] {
+export function conversationRoutes(settings: EndpointSettings & { readonly store: ResponseStore }): readonly Route[] {
   const on = (handler: (call: Call, store: ResponseStore) => Promise<Reply>): Endpoint =>
     answered((call) => handler(call, settings.store), settings);
   return [

@@ -11,10 +11,10 @@ import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { jsonReply, type Reply } from '../../protocol/reply.ts';
-import type { CoreSettings } from '../../server/options.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
 import { inputItems, modelRequest, planTools } from './parse.ts';
 import { type PreparedConversation, prepareConversation } from './prepare-conversation.ts';
+import type { ResponsesApiSettings } from './settings.ts';
 import { validateCreate } from './validate.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const FIELDS = ['model', 'input', 'previous_response_id', 'instructions', 'prompt_cache_key', 'service_tier'];
 
 /** Answers one request: one call of the model, whose answer is waited for. Throws `ApiError`. */
-export async function compactConversation(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
+export async function compactConversation(call: Call, settings: ResponsesApiSettings, turns: Activity): Promise<Reply> {
   const { signal, leave } = beginTurn(call, settings.limits.durationMs, turns);
   try {
     return jsonReply(await compaction({ ...call, body: askedIn(call.body), signal }, settings));
@@ -36,7 +36,7 @@ function askedIn(body: unknown): unknown {
   return isRecord(body) ? Object.fromEntries(FIELDS.map((field) => [field, body[field]])) : body;
 }
 
-async function compaction(call: Call, settings: CoreSettings): Promise<Fields> {
+async function compaction(call: Call, settings: ResponsesApiSettings): Promise<Fields> {
   const prepared = await prepareConversation(call, validateCreate(call.body), settings);
   const createdAt = Date.now();
   const info = infoOf(call, prepared);
@@ -67,7 +67,7 @@ function summary(
   { body, window }: PreparedConversation,
   retained: number,
   call: Call,
-  settings: CoreSettings,
+  settings: ResponsesApiSettings,
 ): Promise<Summarised> {
   const note = noteOf(call, settings);
   const asking = { signal: call.signal, headers: passedHeaders(call), limits: settings.limits, note };

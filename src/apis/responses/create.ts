@@ -1,4 +1,5 @@
 /** `POST /responses`: one request, from its body to its answer. */
+
 import type { Activity } from '../../ports/activity.ts';
 import type { Call } from '../../ports/api-request.ts';
 import { tell } from '../../ports/hooks.ts';
@@ -6,7 +7,6 @@ import { heartbeatOf } from '../../ports/prepare.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { jsonReply, type Reply, streamReply } from '../../protocol/reply.ts';
-import type { CoreSettings } from '../../server/options.ts';
 import { mapped, type Pieces } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
@@ -15,9 +15,10 @@ import { runTurn } from '../../turn/run-turn.ts';
 import { type EncodeOptions, encodeBatch } from './encode.ts';
 import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
 import { endedResource } from './resource.ts';
+import type { ResponsesApiSettings } from './settings.ts';
 
 /** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
-export async function createResponse(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
+export async function createResponse(call: Call, settings: ResponsesApiSettings, turns: Activity): Promise<Reply> {
   const { hooks, limits } = settings;
   const life = beginTurn(call, limits.durationMs, turns);
   try {
@@ -35,7 +36,7 @@ export async function createResponse(call: Call, settings: CoreSettings, turns: 
 }
 
 /** How the turn's events are spelled. */
-export function encodingOf({ started, show }: PreparedTurn, call: Call, settings: CoreSettings): EncodeOptions {
+export function encodingOf({ started, show }: PreparedTurn, call: Call, settings: ResponsesApiSettings): EncodeOptions {
   const keepalive = heartbeatOf(call, settings).style === 'ping' ? 'ping' : 'keepalive';
   return { started, reasoning: settings.reasoning, show, keepalive };
 }

@@ -1,16 +1,17 @@
 /** `POST /responses/input_tokens`: what a request would cost before its answer. */
+
 import type { Call } from '../../ports/api-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { jsonReply, type Reply } from '../../protocol/reply.ts';
-import type { CoreSettings } from '../../server/options.ts';
 import { prepareRequest } from './prepare-request.ts';
+import type { ResponsesApiSettings } from './settings.ts';
 import { validateCreate } from './validate.ts';
 
 /** What stands for a model where none is named: every encoding counts a text without knowing who will read it. */
 const NO_MODEL = 'unknown';
 
 /** Counts what the model would be told, history and tools included. Throws `ApiError` as `POST /responses` does. */
-export async function countInputTokens(call: Call, settings: CoreSettings): Promise<Reply> {
+export async function countInputTokens(call: Call, settings: ResponsesApiSettings): Promise<Reply> {
   const body = wholeBody(call.body);
   const { request } = await prepareRequest({ ...call, body }, validateCreate(body), settings);
   return jsonReply({ object: 'response.input_tokens', input_tokens: await settings.countTokens(request) });

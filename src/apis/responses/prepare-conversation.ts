@@ -1,6 +1,7 @@
 /** Finds the whole conversation that a request continues, and what of it the model is told. */
 
 import type { Compacted } from '../../compaction/seal.ts';
+import type { CompactionSettings } from '../../compaction/settings.ts';
 import { type ContextWindow, contextWindow } from '../../compaction/window.ts';
 import { ownInput } from '../../history/own-input.ts';
 import type { Call } from '../../ports/api-request.ts';
@@ -10,13 +11,14 @@ import { ApiError } from '../../protocol/errors.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
-import type { CoreSettings } from '../../server/options.ts';
 import { inputItems } from './parse.ts';
 import { prepareHistory } from './prepare-history.ts';
 import type { CreateBody } from './schema.ts';
 
 /** What finding it takes. */
-export type ConversationSettings = PrepareSettings & Pick<CoreSettings, 'compaction'>;
+export interface ConversationSettings extends PrepareSettings {
+  readonly compaction: CompactionSettings;
+}
 
 /** A request with its past. */
 export interface PreparedConversation {

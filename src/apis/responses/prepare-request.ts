@@ -1,4 +1,5 @@
 /** Everything that happens to a request until it is one to a model: find history, settle tools, translate. */
+
 import { type Answers, readAnswers } from '../../approvals/read-answers.ts';
 import type { Call } from '../../ports/api-request.ts';
 import { noteOf } from '../../ports/prepare.ts';
@@ -6,7 +7,6 @@ import type { Gates, Offer } from '../../ports/toolset.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { CODE_INTERPRETER } from '../../protocol/tool-names.ts';
-import type { CoreSettings } from '../../server/options.ts';
 import { gatesOf } from '../../tools/approval-rules.ts';
 import { withNamedFiles } from '../../tools/code-files.ts';
 import { forModel, namesServing } from '../../tools/toolset.ts';
@@ -15,6 +15,7 @@ import { modelRequest, planTools, type ToolPlan } from './parse.ts';
 import { type PreparedConversation, prepareConversation } from './prepare-conversation.ts';
 import { prepareTools } from './prepare-tools.ts';
 import type { CreateBody } from './schema.ts';
+import type { ResponsesApiSettings } from './settings.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -36,7 +37,7 @@ export interface PreparedRequest extends PreparedConversation {
 export async function prepareRequest(
   given: Call,
   checked: CreateBody,
-  settings: CoreSettings,
+  settings: ResponsesApiSettings,
 ): Promise<PreparedRequest> {
   const prepared = await prepareConversation(given, checked, settings);
   const { body, input, conversation, window } = prepared;

@@ -1,8 +1,10 @@
 /** Everything that happens to a request before the model is asked: check, prepare, and settle how the turn runs. */
+
 import { keepPending } from '../../approvals/pending-call.ts';
 import { tellApproval } from '../../approvals/tell-approval.ts';
 import { useAnswers } from '../../approvals/use-answers.ts';
 import { type CompactionWish, turnCompaction } from '../../compaction/turn-compaction.ts';
+import { extend, keepTurn } from '../../history/keep-turn.ts';
 import type { Call } from '../../ports/api-request.ts';
 import { passedHeaders } from '../../ports/endpoint.ts';
 import type { RequestInfo } from '../../ports/hooks.ts';
@@ -13,17 +15,16 @@ import type { LoadedHistory } from '../../ports/turn-context.ts';
 import { itemShower, type ShowItem } from '../../protocol/code-outputs.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
-import type { CoreSettings } from '../../server/options.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
 import { newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
-import { extend, keepTurn } from '../../turn/keep.ts';
 import type { Lifetime } from '../../turn/lifetime.ts';
 import { observer } from '../../turn/observe.ts';
 import type { Turn } from '../../turn/run-turn.ts';
 import type { TurnPlan } from '../../turn/state.ts';
 import { type PreparedRequest, prepareRequest } from './prepare-request.ts';
 import { endedResource, startedResource } from './resource.ts';
+import type { ResponsesApiSettings } from './settings.ts';
 import { validateCreate } from './validate.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -46,7 +47,7 @@ const now = () => Math.floor(Date.now() / 1000);
 /** Throws `ApiError` for what is wrong with the request; `life` ends the turn. */
 export async function prepareTurn(
   given: Call,
-  settings: CoreSettings,
+  settings: ResponsesApiSettings,
   { signal, leave }: Lifetime,
 ): Promise<PreparedTurn> {
   const { limits, upstream } = settings;
@@ -121,7 +122,7 @@ function keeper(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
   prepared: PreparedRequest,
   started: Fields,
-  settings: CoreSettings,
+  settings: ResponsesApiSettings,
 ): Turn['keep'] {
   const { scope, input } = turn;
   const { requestId } = prepared.call;
@@ -150,7 +151,7 @@ function conversationOf({ conversation: id, loaded }: LoadedHistory) {
 async function keepPendingCalls(
   output: readonly OutputItem[],
   prepared: PreparedRequest,
-  settings: CoreSettings,
+  settings: ResponsesApiSettings,
 ): Promise<void> {
   for (const request of output) {
     if (request.type !== 'mcp_approval_request') continue;
@@ -163,7 +164,7 @@ async function keepPendingCalls(
 function planOf(
   { seed, tools: { allowed, forms }, offer, gates, body }: PreparedRequest,
   container: string | undefined,
-  settings: CoreSettings,
+  settings: ResponsesApiSettings,
 ): TurnPlan {
   const { reasoning, mcpItems, queuedEvent, limits } = settings;
   return {

@@ -1,23 +1,21 @@
 /** `POST /responses/{id}/submit_tool_outputs`: goes on with a response whose calls the client has run. */
+
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import type { Fields } from '../../dialects/dialect.ts';
-import { openCalls } from '../../dialects/tokligence.ts';
+import { wholeResource } from '../../history/keep-turn.ts';
 import type { Activity } from '../../ports/activity.ts';
 import type { Call } from '../../ports/api-request.ts';
-import { answered } from '../../ports/endpoint.ts';
-import type { Route } from '../../ports/routes.ts';
+import type { Fields } from '../../ports/dialect.ts';
 import { fromStore, type StoredResponse } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isResponseId } from '../../protocol/ids.ts';
 import { invalid } from '../../protocol/invalid.ts';
+import { openCalls } from '../../protocol/open-calls.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { Reply } from '../../protocol/reply.ts';
-import type { CoreSettings } from '../../server/options.ts';
-import { settingsFor } from '../../server/options.ts';
-import { wholeResource } from '../../turn/keep.ts';
 import { createResponse } from './create.ts';
 import { startedResource } from './resource.ts';
+import type { ResponsesApiSettings } from './settings.ts';
 
 const bodySchema = z.looseObject({
   tool_outputs: z
@@ -28,18 +26,13 @@ const bodySchema = z.looseObject({
 
 type Output = z.infer<typeof bodySchema>['tool_outputs'][number];
 
-/** The route; other dialects do not have it. */
-export function submitRoutes(settings: CoreSettings, turns: Activity): readonly Route[] {
-  const submit = async (call: Call): Promise<Reply> => {
-    if (settings.dialectOf(call.request).name !== 'tokligence')
-      throw new ApiError('not_found', 'Invalid URL: this server takes tool outputs as input of the next response.');
-    return createResponse(await continued(call, settings), settingsFor(settings, call), turns);
-  };
-  return [{ method: 'POST', path: '/responses/:id/submit_tool_outputs', endpoint: answered(submit, settings) }];
+/** Answers with the next response. Throws `ApiError` as `createResponse` does. */
+export async function submitToolOutputs(call: Call, settings: ResponsesApiSettings, turns: Activity): Promise<Reply> {
+  return createResponse(await continued(call, settings), settings, turns);
 }
 
 /** The call as a request for the next response, under the settings of the one that it goes on with. */
-async function continued(call: Call, { store }: CoreSettings): Promise<Call> {
+async function continued(call: Call, { store }: ResponsesApiSettings): Promise<Call> {
   const id = String(call.params.id);
   const { tool_outputs: outputs, stream } = checked(call.body);
   const stored = isResponseId(id) ? await fromStore(() => store.get({ scope: call.scope, id })) : undefined;

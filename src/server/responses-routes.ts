@@ -1,31 +1,25 @@
 /** The endpoints of the Responses API as functions from a call to a reply, for any framework. */
 
-import { dropPending } from '../../approvals/pending-call.ts';
-import { cancel, createInBackground, replay, settled, wantsBackground } from '../../background/endpoints.ts';
-import { newRuns } from '../../background/runs.ts';
-import { DIALECTS } from '../../dialects/dialects.ts';
-import { type Activity, activity } from '../../ports/activity.ts';
-import type { Call } from '../../ports/api-request.ts';
-import { answered, type Endpoint, modelsEndpoint } from '../../ports/endpoint.ts';
-import type { Route } from '../../ports/routes.ts';
-import { fromStore, type StoredResponse } from '../../ports/store.ts';
-import { queryShower } from '../../protocol/code-outputs.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import { isResponseId } from '../../protocol/ids.ts';
-import { page } from '../../protocol/list.ts';
-import { jsonReply } from '../../protocol/reply.ts';
-import { type CoreSettings, settingsFor } from '../../server/options.ts';
-import { wholeResource } from '../../turn/keep.ts';
-import { conversationRoutes } from '../conversations/endpoints.ts';
-import { compactConversation } from './compact.ts';
-import { createResponse } from './create.ts';
-import { countInputTokens } from './input-tokens.ts';
-
-/** Every route, and what shuts them down. */
-export interface ApiRoutes {
-  readonly routes: readonly Route[];
-  readonly drain: Activity['drain'];
-}
+import { conversationRoutes } from '../apis/conversations/endpoints.ts';
+import { compactConversation } from '../apis/responses/compact.ts';
+import { createResponse } from '../apis/responses/create.ts';
+import { countInputTokens } from '../apis/responses/input-tokens.ts';
+import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
+import { dropPending } from '../approvals/pending-call.ts';
+import { cancel, createInBackground, replay, settled, wantsBackground } from '../background/endpoints.ts';
+import { newRuns } from '../background/runs.ts';
+import { wholeResource } from '../history/keep-turn.ts';
+import { type Activity, activity } from '../ports/activity.ts';
+import type { Call } from '../ports/api-request.ts';
+import { answered, type Endpoint, modelsEndpoint } from '../ports/endpoint.ts';
+import type { ApiRoutes, Route } from '../ports/routes.ts';
+import { fromStore, type StoredResponse } from '../ports/store.ts';
+import { queryShower } from '../protocol/code-outputs.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { isResponseId } from '../protocol/ids.ts';
+import { page } from '../protocol/list.ts';
+import { jsonReply } from '../protocol/reply.ts';
+import { type CoreSettings, settingsFor } from './options.ts';
 
 /** The routes over these settings. */
 export function responsesRoutes(settings: CoreSettings): ApiRoutes {
@@ -67,6 +61,12 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
     const own = settingsFor(settings, call);
     return wantsBackground(call) ? createInBackground(call, own, turns, runs) : createResponse(call, own, turns);
   }
+
+  async function submit(call: Call) {
+    if (settings.dialectOf(call.request).name !== 'tokligence') throw noSubmission();
+    return submitToolOutputs(call, settingsFor(settings, call), turns);
+  }
+
   const on = (endpoint: Endpoint) => answered(endpoint, settings);
   const inputItems = on(async (call) => jsonReply(page((await stored(call)).input, call.query)));
   const routes: readonly Route[] = [
@@ -78,10 +78,14 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
     { method: 'GET', path: '/responses/:id/input_items', endpoint: inputItems },
     { method: 'POST', path: '/responses/:id/cancel', endpoint: on(cancelled) },
     ...conversationRoutes(settings),
-    ...Object.values(DIALECTS).flatMap((dialect) => dialect.routes?.(settings, turns) ?? []),
+    { method: 'POST', path: '/responses/:id/submit_tool_outputs', endpoint: on(submit) },
     { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
   ];
   return { routes, drain: turns.drain };
+}
+
+function noSubmission(): ApiError {
+  return new ApiError('not_found', 'Invalid URL: this server takes tool outputs as input of the next response.');
 }
 
 function responseIdIn({ params }: Call): string {

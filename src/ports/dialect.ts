@@ -1,8 +1,6 @@
 /** A dialect: how one kind of server spells the Responses API, as a rewriting of what this one says anyway. */
-import type { Activity } from '../ports/activity.ts';
-import type { Route } from '../ports/routes.ts';
 import type { ErrorBody } from '../protocol/errors.ts';
-import type { CoreSettings, Shown } from '../server/options.ts';
+import type { Presentation } from './presentation.ts';
 
 /** A JSON object of the wire. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -20,7 +18,7 @@ export interface About {
 export interface Dialect {
   readonly name: DialectName;
   /** What has an option of its own; an option that the host sets wins. */
-  readonly shown?: Partial<Shown>;
+  readonly shown?: Partial<Presentation>;
   /** What stands in a stream besides the events' data. */
   readonly wire?: Wire;
   /** Begins a response; each of its frames becomes none, one or several. */
@@ -29,8 +27,6 @@ export interface Dialect {
   readonly resource?: (resource: Fields) => Fields;
   /** Rewrites an error as it is answered with a status. */
   readonly errorBody?: (error: ErrorBody) => Fields;
-  /** Further routes. */
-  readonly routes?: (settings: CoreSettings, turns: Activity) => readonly Route[];
 }
 
 /** What stands in a stream besides the events' data. */
