@@ -2,7 +2,6 @@
 
 import { type EncodeOptions, encodeBatch } from '../apis/responses/encode.ts';
 import type { PreparedTurn } from '../apis/responses/prepare-turn.ts';
-import { endedResource } from '../apis/responses/resource.ts';
 import { keepTurn, keptTurn } from '../history/keep-turn.ts';
 import { tell } from '../ports/hooks.ts';
 import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../ports/store.ts';
@@ -10,6 +9,7 @@ import { toApiError } from '../protocol/errors.ts';
 import type { TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import type { Reply } from '../protocol/reply.ts';
+import { endedResource } from '../protocol/response-resource.ts';
 import type { CoreSettings } from '../server/options.ts';
 import { DONE_FRAME } from '../streams/sse-frames.ts';
 import { runTurn } from '../turn/run-turn.ts';

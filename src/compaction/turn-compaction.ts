@@ -1,9 +1,9 @@
 /** Compacts a conversation at the end of a turn: where it has grown too long, or where the client asks for it. */
 
+import type { TokenCounter } from '../ports/token-counter.ts';
 import type { TurnInput } from '../protocol/events.ts';
 import type { Item, OutputItem } from '../protocol/items.ts';
 import type { Note } from '../protocol/note.ts';
-import type { TokenCounter } from '../tokens/count.ts';
 import { type CompactionPlan, type SummarySettings, summarise } from './summarise.ts';
 
 /** Where compaction comes from: an item that asks for it, or a threshold in tokens. */

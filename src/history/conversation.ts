@@ -47,12 +47,6 @@ export function conversationNotFound(id: string): ApiError {
   return new ApiError('conversation_not_found', `Conversation with id '${id}' not found.`, { param: 'conversation' });
 }
 
-/** The id in a request's `conversation`, which is the id itself or an object that holds it. */
-export function conversationId(conversation: unknown): string | undefined {
-  const id = isRecord(conversation) ? conversation.id : conversation;
-  return typeof id === 'string' ? id : undefined;
-}
-
 /** The conversation's own resource. */
 export function conversationResource({ id, createdAt, metadata }: StoredConversation): Fields {
   return { id, object: 'conversation', created_at: Math.floor(createdAt / 1000), metadata };

@@ -15,12 +15,12 @@ import { checkOptions, isFunction, type OptionCheck } from '../ports/options-che
 import type { Presentation } from '../ports/presentation.ts';
 import type { RemoteServers } from '../ports/remote-servers.ts';
 import { boundedStore, type ResponseStore } from '../ports/store.ts';
+import type { TokenCounter } from '../ports/token-counter.ts';
 import type { ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
 import type { WantedHeartbeat } from '../ports/turn-context.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { isRecord } from '../protocol/record.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
-import type { TokenCounter } from '../tokens/count.ts';
 import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
 import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
 

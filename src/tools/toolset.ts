@@ -5,6 +5,7 @@ import type { Offer, OfferedTool, ToolOwner } from '../ports/toolset.ts';
 import type { Item, ListedTool } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
+import { isRecord } from '../protocol/record.ts';
 import { CODE_INTERPRETER, modelSafe, namespacedName, shortened } from '../protocol/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 
@@ -236,3 +237,8 @@ const TOLD: ReadonlySet<string> = new Set([
   'code_interpreter_call',
   'mcp_approval_response',
 ]);
+
+/** The list, or undefined where there is none. */
+export function toolList(tools: unknown): readonly Fields[] | undefined {
+  return Array.isArray(tools) ? tools.filter(isRecord) : undefined;
+}

@@ -4,8 +4,7 @@ import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
 import type { Offer } from '../../ports/toolset.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { gatesOf } from '../../tools/approval-rules.ts';
-import { offerTools, typesOf } from '../../tools/toolset.ts';
-import { toolList } from '../responses/prepare-tools.ts';
+import { offerTools, toolList, typesOf } from '../../tools/toolset.ts';
 import { chatToolNames, withTools } from './inject.ts';
 
 /**

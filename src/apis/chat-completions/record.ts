@@ -11,10 +11,10 @@ import { chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import type { ModelEvent, TurnEnd } from '../../protocol/events.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { endedResource, startedResource } from '../../protocol/response-resource.ts';
 import { step } from '../../turn/machine.ts';
 import { startState } from '../../turn/state.ts';
-import { inputItems, planTools } from '../responses/parse.ts';
-import { endedResource, startedResource } from '../responses/resource.ts';
+import { inputItems } from '../responses/parse.ts';
 import { isMessageList, itemsOf } from './items.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -96,7 +96,7 @@ function storedTurn(end: TurnEnd, { id, created, model }: Fields, call: Call, se
     id: String(id),
     createdAt,
     body: { model: String(model), previous_response_id: previousId ?? null },
-    tools: planTools({ tools: [], choice: undefined }, new Map(), () => {}),
+    tools: { tools: [], choice: 'auto' },
   });
   const input = inputItems(isMessageList(own) ? itemsOf(own) : [], seed);
   const turn = { scope, id: String(id), createdAt: Date.now(), input, ...(previousId ? { previousId } : {}) };

@@ -4,8 +4,8 @@ import { refuseDepth } from '../../protocol/depth.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { expectedInstead, invalid } from '../../protocol/invalid.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { metadataSchema } from '../responses/schema.ts';
-import { checkItems } from '../responses/validate.ts';
+import { metadataSchema } from '../../protocol/request/schema.ts';
+import { checkItems } from '../../protocol/request/validate.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -11,11 +11,11 @@ import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { jsonReply, type Reply } from '../../protocol/reply.ts';
+import { validateCreate } from '../../protocol/request/validate.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
 import { inputItems, modelRequest, planTools } from './parse.ts';
 import { type PreparedConversation, prepareConversation } from './prepare-conversation.ts';
 import type { ResponsesApiSettings } from './settings.ts';
-import { validateCreate } from './validate.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -7,6 +7,7 @@ import { heartbeatOf } from '../../ports/prepare.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { jsonReply, type Reply, streamReply } from '../../protocol/reply.ts';
+import { endedResource } from '../../protocol/response-resource.ts';
 import { mapped, type Pieces } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
@@ -14,7 +15,6 @@ import { errorOf } from '../../turn/observe.ts';
 import { runTurn } from '../../turn/run-turn.ts';
 import { type EncodeOptions, encodeBatch } from './encode.ts';
 import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
-import { endedResource } from './resource.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
 /** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */

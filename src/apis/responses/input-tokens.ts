@@ -3,9 +3,9 @@
 import type { Call } from '../../ports/api-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { jsonReply, type Reply } from '../../protocol/reply.ts';
+import { validateCreate } from '../../protocol/request/validate.ts';
 import { prepareRequest } from './prepare-request.ts';
 import type { ResponsesApiSettings } from './settings.ts';
-import { validateCreate } from './validate.ts';
 
 /** What stands for a model where none is named: every encoding counts a text without knowing who will read it. */
 const NO_MODEL = 'unknown';

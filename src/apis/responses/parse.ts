@@ -7,12 +7,12 @@ import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
+import type { CreateBody } from '../../protocol/request/schema.ts';
+import { withoutSecrets } from '../../protocol/request/tool-secrets.ts';
+import { itemType } from '../../protocol/request/validate.ts';
 import type { ToolForm } from '../../protocol/tool-form.ts';
 import { definitions, namesServing, withoutServed } from '../../tools/toolset.ts';
 import { additionalTools, modelNameOf, readClientTools } from './client-tools.ts';
-import type { CreateBody } from './schema.ts';
-import { withoutSecrets } from './tool-secrets.ts';
-import { itemType } from './validate.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

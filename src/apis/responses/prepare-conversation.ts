@@ -11,9 +11,9 @@ import { ApiError } from '../../protocol/errors.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
+import type { CreateBody } from '../../protocol/request/schema.ts';
 import { inputItems } from './parse.ts';
 import { prepareHistory } from './prepare-history.ts';
-import type { CreateBody } from './schema.ts';
 
 /** What finding it takes. */
 export interface ConversationSettings extends PrepareSettings {

@@ -1,15 +1,17 @@
 /** Puts what a Responses body refers to into it: the turns that it continues, and single items by their id. */
 
-import { conversationId, conversationItems } from '../../history/conversation.ts';
+import { conversationItems } from '../../history/conversation.ts';
 import { type History, loadHistory, resolveReferences } from '../../history/history.ts';
 import type { Call } from '../../ports/api-request.ts';
 import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import type { InjectedTools, TurnContext } from '../../ports/turn-context.ts';
+import { conversationId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { toolList } from '../../tools/toolset.ts';
 import { readClientTools } from './client-tools.ts';
-import { toolList, withTools } from './prepare-tools.ts';
+import { withTools } from './prepare-tools.ts';
 import { onTermsOf } from './server-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -6,6 +6,7 @@ import { noteOf } from '../../ports/prepare.ts';
 import type { Gates, Offer } from '../../ports/toolset.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
+import type { CreateBody } from '../../protocol/request/schema.ts';
 import { CODE_INTERPRETER } from '../../protocol/tool-names.ts';
 import { gatesOf } from '../../tools/approval-rules.ts';
 import { withNamedFiles } from '../../tools/code-files.ts';
@@ -14,7 +15,6 @@ import { additionalTools } from './client-tools.ts';
 import { modelRequest, planTools, type ToolPlan } from './parse.ts';
 import { type PreparedConversation, prepareConversation } from './prepare-conversation.ts';
 import { prepareTools } from './prepare-tools.ts';
-import type { CreateBody } from './schema.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,10 +1,11 @@
 /** Puts the server's own tools into a Responses body. */
+
 import type { Call } from '../../ports/api-request.ts';
 import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
 import type { Offer } from '../../ports/toolset.ts';
 import type { ToolDefinition } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { definitions, listTools, namedTools, typesOf, withoutServed } from '../../tools/toolset.ts';
+import { definitions, listTools, namedTools, toolList, typesOf, withoutServed } from '../../tools/toolset.ts';
 import { additionalTools, readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
 
@@ -43,8 +44,3 @@ function functionTool({ name, description, parameters = EMPTY }: ToolDefinition)
 }
 
 const EMPTY = { type: 'object', properties: {} };
-
-/** The list, or undefined where there is none. */
-export function toolList(tools: unknown): readonly Fields[] | undefined {
-  return Array.isArray(tools) ? tools.filter(isRecord) : undefined;
-}

@@ -15,17 +15,18 @@ import type { LoadedHistory } from '../../ports/turn-context.ts';
 import { itemShower, type ShowItem } from '../../protocol/code-outputs.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
+import { validateCreate } from '../../protocol/request/validate.ts';
+import { endedResource, startedResource } from '../../protocol/response-resource.ts';
+import { toolRounds } from '../../tools/rounds.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
 import { newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
 import type { Lifetime } from '../../turn/lifetime.ts';
 import { observer } from '../../turn/observe.ts';
 import type { Turn } from '../../turn/run-turn.ts';
-import type { TurnPlan } from '../../turn/state.ts';
+import type { TurnPlan, WaitingCall } from '../../turn/state.ts';
 import { type PreparedRequest, prepareRequest } from './prepare-request.ts';
-import { endedResource, startedResource } from './resource.ts';
 import type { ResponsesApiSettings } from './settings.ts';
-import { validateCreate } from './validate.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -68,6 +69,7 @@ export async function prepareTurn(
   const stored = { scope, id, ...continued, createdAt, input };
   const background = body.background === true;
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true, background };
+  const roundLimits = { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) };
   const turn: Turn = {
     plan: planOf(prepared, workspace?.container, settings),
     // Strict Open Responses knows no item for them.
@@ -82,8 +84,7 @@ export async function prepareTurn(
       { request, items: prepared.window.items, scope, call: asking, note },
       settings,
     ),
-    limits: { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) },
-    runCall: toolRunner({ offer, workspace }, call, settings, signal),
+    beginRounds: () => toolRounds<WaitingCall>(roundLimits, toolRunner({ offer, workspace }, call, settings, signal)),
     beatMs: body.stream ? heartbeat.intervalMs : undefined,
     beatComments: heartbeat.style === 'comment',
     now,

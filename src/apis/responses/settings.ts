@@ -3,8 +3,8 @@ import type { CompactionSettings } from '../../compaction/settings.ts';
 import type { KeepSettings } from '../../ports/keep.ts';
 import type { PrepareSettings } from '../../ports/prepare.ts';
 import type { Presentation } from '../../ports/presentation.ts';
+import type { TokenCounter } from '../../ports/token-counter.ts';
 import type { Upstream } from '../../ports/upstream.ts';
-import type { TokenCounter } from '../../tokens/count.ts';
 
 /** The settings of one request to the Responses API. */
 export interface ResponsesApiSettings extends Presentation, PrepareSettings, KeepSettings {

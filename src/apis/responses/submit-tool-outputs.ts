@@ -13,8 +13,8 @@ import { invalid } from '../../protocol/invalid.ts';
 import { openCalls } from '../../protocol/open-calls.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { Reply } from '../../protocol/reply.ts';
+import { startedResource } from '../../protocol/response-resource.ts';
 import { createResponse } from './create.ts';
-import { startedResource } from './resource.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
 const bodySchema = z.looseObject({
@@ -89,8 +89,7 @@ function inherited(resource: Fields): Fields {
 
 /** What a response says where its request said nothing: that is no setting, and not every model server takes it. */
 function nothingSaid(): Fields {
-  const plan = { forms: new Map(), offered: [], toolChoice: undefined, allowed: undefined };
-  return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto', ...plan } });
+  return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto' } });
 }
 
 /** The call that was asked for is made: forced again, the model would never come to answer. */

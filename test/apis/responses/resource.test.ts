@@ -1,8 +1,8 @@
 /** The response resource, before and after its turn. */
 import { planTools } from '../../../src/apis/responses/parse.ts';
-import { endedResource, startedResource } from '../../../src/apis/responses/resource.ts';
-import type { CreateBody } from '../../../src/apis/responses/schema.ts';
 import type { TurnEnd } from '../../../src/protocol/events.ts';
+import type { CreateBody } from '../../../src/protocol/request/schema.ts';
+import { endedResource, startedResource } from '../../../src/protocol/response-resource.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

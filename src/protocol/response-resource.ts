@@ -1,11 +1,10 @@
 /** The response resource: all of its keys, always, with the values that the request gave or that OpenAI fills in. */
 
-import { conversationId } from '../../history/conversation.ts';
-import type { ShowItem } from '../../protocol/code-outputs.ts';
-import type { TurnEnd } from '../../protocol/events.ts';
-import type { ToolPlan } from './parse.ts';
-import type { CreateBody } from './schema.ts';
-import { withoutSecrets } from './tool-secrets.ts';
+import type { ShowItem } from './code-outputs.ts';
+import type { TurnEnd } from './events.ts';
+import { conversationId } from './ids.ts';
+import type { CreateBody } from './request/schema.ts';
+import { withoutSecrets } from './request/tool-secrets.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -15,7 +14,8 @@ export interface ResourceStart {
   /** Unix seconds. */
   readonly createdAt: number;
   readonly body: CreateBody;
-  readonly tools: ToolPlan;
+  /** The client's tools and its choice, as they are echoed. */
+  readonly tools: { readonly tools: readonly Fields[]; readonly choice: unknown };
 }
 
 /** The resource as it stands in `response.created`: everything but how the turn will end. */

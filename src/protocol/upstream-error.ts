@@ -1,6 +1,6 @@
 /** A model server's errors, whatever their shape, as errors that the client may see. */
-import { ApiError } from '../../protocol/errors.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { ApiError } from './errors.ts';
+import { isRecord } from './record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,9 @@
 /** Checks the body of `POST /responses`: what passes is safe to read by the rest. */
 
-import { refuseDepth } from '../../protocol/depth.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import { expectedInstead, invalid, pathText } from '../../protocol/invalid.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { refuseDepth } from '../depth.ts';
+import { ApiError } from '../errors.ts';
+import { expectedInstead, invalid, pathText } from '../invalid.ts';
+import { isRecord } from '../record.ts';
 import { type CreateBody, createSchema, itemSchemas, partFields, partSchemas, toolSchemas } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
