@@ -9,7 +9,7 @@ import { toApiError } from '../protocol/errors.ts';
 import type { TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import type { Reply } from '../protocol/reply.ts';
-import { endedResource } from '../protocol/response-resource.ts';
+import { endedResource } from '../protocol/responses/resource.ts';
 import type { CoreSettings } from '../server/options.ts';
 import { DONE_FRAME } from '../streams/sse-frames.ts';
 import { runTurn } from '../turn/run-turn.ts';

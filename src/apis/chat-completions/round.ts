@@ -2,7 +2,8 @@
 
 import type { Limits } from '../../ports/limits.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
-import { type ChunkMemo, chunkMemo, type Said } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import { type ChunkMemo, chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import type { Said } from '../../protocol/chat-completions/said.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { GrownText } from '../../protocol/grown-text.ts';

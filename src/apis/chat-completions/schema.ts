@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { refuseDepth } from '../../protocol/depth.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { invalid } from '../../protocol/invalid.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { invalid } from '../../protocol/responses/invalid.ts';
 
 const chatSchema = z.looseObject({
   model: z.string().min(1),

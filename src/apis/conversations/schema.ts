@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { refuseDepth } from '../../protocol/depth.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { expectedInstead, invalid } from '../../protocol/invalid.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { metadataSchema } from '../../protocol/request/schema.ts';
-import { checkItems } from '../../protocol/request/validate.ts';
+import { expectedInstead, invalid } from '../../protocol/responses/invalid.ts';
+import { metadataSchema } from '../../protocol/responses/schema.ts';
+import { checkItems } from '../../protocol/responses/validate.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -11,7 +11,7 @@ import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { jsonReply, type Reply } from '../../protocol/reply.ts';
-import { validateCreate } from '../../protocol/request/validate.ts';
+import { validateCreate } from '../../protocol/responses/validate.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
 import { inputItems, modelRequest, planTools } from './parse.ts';
 import { type PreparedConversation, prepareConversation } from './prepare-conversation.ts';

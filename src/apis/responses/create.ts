@@ -7,7 +7,7 @@ import { heartbeatOf } from '../../ports/prepare.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { jsonReply, type Reply, streamReply } from '../../protocol/reply.ts';
-import { endedResource } from '../../protocol/response-resource.ts';
+import { endedResource } from '../../protocol/responses/resource.ts';
 import { mapped, type Pieces } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { beginTurn } from '../../turn/lifetime.ts';

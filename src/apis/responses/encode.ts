@@ -2,7 +2,7 @@
 import type { ShowItem } from '../../protocol/code-outputs.ts';
 import type { CallType, TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import type { PartType } from '../../protocol/items.ts';
-import { endedResource } from '../../protocol/response-resource.ts';
+import { endedResource } from '../../protocol/responses/resource.ts';
 import { unreachable } from '../../protocol/unreachable.ts';
 import { DONE_FRAME, frame, HEARTBEAT_FRAME } from '../../streams/sse-frames.ts';
 import { itemJson, jsonWith, listJson, partJson } from './item-json.ts';

@@ -3,7 +3,7 @@
 import type { Call } from '../../ports/api-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { jsonReply, type Reply } from '../../protocol/reply.ts';
-import { validateCreate } from '../../protocol/request/validate.ts';
+import { validateCreate } from '../../protocol/responses/validate.ts';
 import { prepareRequest } from './prepare-request.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 

@@ -11,7 +11,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
-import type { CreateBody } from '../../protocol/request/schema.ts';
+import type { CreateBody } from '../../protocol/responses/schema.ts';
 import { inputItems } from './parse.ts';
 import { prepareHistory } from './prepare-history.ts';
 

@@ -6,7 +6,7 @@ import { noteOf } from '../../ports/prepare.ts';
 import type { Gates, Offer } from '../../ports/toolset.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import type { CreateBody } from '../../protocol/request/schema.ts';
+import type { CreateBody } from '../../protocol/responses/schema.ts';
 import { CODE_INTERPRETER } from '../../protocol/tool-names.ts';
 import { gatesOf } from '../../tools/approval-rules.ts';
 import { withNamedFiles } from '../../tools/code-files.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { RemoteServer } from '../../ports/remote-servers.ts';
 import type { ProvidedTool } from '../../ports/tool-provider.ts';
 import { ApiError, type ErrorCode } from '../../protocol/errors.ts';
-import { invalid } from '../../protocol/invalid.ts';
+import { invalid } from '../../protocol/responses/invalid.ts';
 import type { CoreSettings } from '../../server/options.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -9,11 +9,11 @@ import type { Fields } from '../../ports/dialect.ts';
 import { fromStore, type StoredResponse } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isResponseId } from '../../protocol/ids.ts';
-import { invalid } from '../../protocol/invalid.ts';
 import { openCalls } from '../../protocol/open-calls.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { Reply } from '../../protocol/reply.ts';
-import { startedResource } from '../../protocol/response-resource.ts';
+import { invalid } from '../../protocol/responses/invalid.ts';
+import { startedResource } from '../../protocol/responses/resource.ts';
 import { createResponse } from './create.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 

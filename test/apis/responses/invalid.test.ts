@@ -1,7 +1,7 @@
 /** What is wrong with a request, in OpenAI's words. */
 import fc from 'fast-check';
 import { ApiError } from '../../../src/protocol/errors.ts';
-import { validateCreate } from '../../../src/protocol/request/validate.ts';
+import { validateCreate } from '../../../src/protocol/responses/validate.ts';
 
 function refusal(body: unknown): unknown {
   try {

@@ -1,6 +1,6 @@
 /** Says in OpenAI's words what is wrong with a field. */
 import type { z } from 'zod';
-import { ApiError, type ErrorCode } from './errors.ts';
+import { ApiError, type ErrorCode } from '../errors.ts';
 
 type Issue = z.core.$ZodIssue;
 

@@ -1,10 +1,10 @@
 /** The response resource: all of its keys, always, with the values that the request gave or that OpenAI fills in. */
 
-import type { ShowItem } from './code-outputs.ts';
-import type { TurnEnd } from './events.ts';
-import { conversationId } from './ids.ts';
-import type { CreateBody } from './request/schema.ts';
-import { withoutSecrets } from './request/tool-secrets.ts';
+import type { ShowItem } from '../code-outputs.ts';
+import type { TurnEnd } from '../events.ts';
+import { conversationId } from '../ids.ts';
+import type { CreateBody } from './schema.ts';
+import { withoutSecrets } from './tool-secrets.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -2,8 +2,8 @@
 
 import { refuseDepth } from '../depth.ts';
 import { ApiError } from '../errors.ts';
-import { expectedInstead, invalid, pathText } from '../invalid.ts';
 import { isRecord } from '../record.ts';
+import { expectedInstead, invalid, pathText } from './invalid.ts';
 import { type CreateBody, createSchema, itemSchemas, partFields, partSchemas, toolSchemas } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
