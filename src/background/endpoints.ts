@@ -1,6 +1,6 @@
 /** `background: true`, and what a client can do with such a response: wait for it, watch it and cancel it. */
 
-import { encodingOf } from '../apis/responses/create.ts';
+import { encoding } from '../apis/responses/create.ts';
 import { prepareTurn } from '../apis/responses/prepare-turn.ts';
 import type { Activity } from '../ports/activity.ts';
 import type { Call } from '../ports/api-request.ts';
@@ -8,7 +8,7 @@ import { tell } from '../ports/hooks.ts';
 import { fromStore, isRunning, type ResponseStore, type StoredResponse } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
-import { jsonReply, type Reply, streamReply } from '../protocol/reply.ts';
+import { type JsonReply, jsonReply, type Reply, streamReply } from '../protocol/reply.ts';
 import type { CoreSettings } from '../server/options.ts';
 import { beginTurn } from '../turn/lifetime.ts';
 import { cancelled, type Run, startRun } from './run.ts';
@@ -31,7 +31,7 @@ export async function createInBackground(
   settings: CoreSettings,
   turns: Activity,
   runs: Runs,
-): Promise<Reply> {
+): Promise<Reply | JsonReply> {
   const stopping = new AbortController();
   const { signal } = stopping;
   const own: Call = { ...call, signal, abort: (reason) => stopping.abort(reason), disconnect: undefined };
@@ -39,7 +39,7 @@ export async function createInBackground(
   try {
     const prepared = await prepareTurn(own, settings, life);
     tell(settings.hooks, 'onRequest', prepared.info);
-    const run = await startRun({ prepared, encoding: encodingOf(prepared, call, settings), stopping }, settings);
+    const run = await startRun({ prepared, encoding: encoding(prepared, call, settings), stopping }, settings);
     runs.add(run);
     return run.recording ? replayOf(run, -1) : jsonReply({ ...prepared.started, status: 'queued' });
   } catch (error) {
@@ -61,10 +61,10 @@ export function replay({ query }: Call, stored: StoredResponse, run: Run | undef
   return replayOf(run, startingAfter(query.starting_after));
 }
 
-function replayOf({ recording, ownedTools }: Run, after: number): Reply {
+function replayOf({ recording }: Run, after: number): Reply {
   const events = recording?.after(after);
   if (!events) throw notStreamed('The events behind `starting_after` are no longer kept.');
-  return { ownedTools, ...streamReply(events) };
+  return streamReply(events);
 }
 
 function startingAfter(value: unknown): number {

@@ -1,6 +1,7 @@
 /** One response that is made while nobody waits for it. */
 
-import { type EncodeOptions, encodeBatch } from '../apis/responses/encode.ts';
+import { encodeBatch } from '../apis/responses/encoding/fast-path.ts';
+import type { EncodeOptions } from '../apis/responses/encoding/wire-events.ts';
 import type { PreparedTurn } from '../apis/responses/prepare-turn.ts';
 import { keepTurn, keptTurn } from '../history/keep-turn.ts';
 import { tell } from '../ports/hooks.ts';
@@ -8,7 +9,6 @@ import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../
 import { toApiError } from '../protocol/errors.ts';
 import type { TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
-import type { Reply } from '../protocol/reply.ts';
 import { endedResource } from '../protocol/responses/resource.ts';
 import type { CoreSettings } from '../server/options.ts';
 import { DONE_FRAME } from '../streams/sse-frames.ts';
@@ -25,7 +25,7 @@ export interface Run {
   readonly recording: Recording | undefined;
   /** What is whole of its output. */
   readonly output: readonly OutputItem[];
-  readonly ownedTools: NonNullable<Reply['ownedTools']>;
+  readonly ownedTools: { has(name: string): boolean };
   /** Ends it without a word; resolves as `done`. */
   stop(): Promise<void>;
   /** Resolves when nothing is kept or told any more. */
@@ -50,7 +50,7 @@ class BackgroundRun implements Run {
   readonly key: ResponseKey;
   readonly recording: Recording | undefined;
   readonly output: OutputItem[] = [];
-  readonly ownedTools: NonNullable<Reply['ownedTools']>;
+  readonly ownedTools: { has(name: string): boolean };
   readonly done: Promise<void>;
   private readonly parts: RunParts;
   private readonly settings: CoreSettings;

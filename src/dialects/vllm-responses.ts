@@ -1,36 +1,37 @@
 /** The dialect of vllm-responses: raw reasoning under its own names, flat errors in mid-stream, and no lists of MCP tools. */
 
-import type { Dialect, Fields, Frame } from '../ports/dialect.ts';
+import type { Dialect, Fields } from '../ports/dialect.ts';
 import type { ErrorBody } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
+import type { WireEvent } from '../protocol/wire-event.ts';
 
 /** Clients of that server find in it what they know. */
 export const vllmResponses: Dialect = {
   name: 'vllm-responses',
-  shown: { reasoning: 'spec', listsTools: false },
+  presentation: { reasoning: 'spec', listsTools: false },
   rewriter: vllmRewriter,
   errorBody,
 };
 
-function vllmRewriter(): (frame: Frame) => readonly Frame[] {
-  let waiting: Frame | undefined;
-  return (frame) => {
-    if (frame.type === 'response.mcp_call.completed') {
-      // Its output is known with the next frame.
-      waiting = frame;
+function vllmRewriter(): (event: WireEvent) => readonly WireEvent[] {
+  let waiting: WireEvent | undefined;
+  return (event) => {
+    if (event.type === 'response.mcp_call.completed') {
+      // Its output is known with the next event.
+      waiting = event;
       return [];
     }
-    const before = waiting ? [withOutput(waiting, frame.item)] : [];
+    const before = waiting ? [withOutput(waiting, event.item)] : [];
     waiting = undefined;
-    return [...before, frame.type === 'error' ? flat(frame) : frame];
+    return [...before, event.type === 'error' ? flat(event) : event];
   };
 }
 
-function withOutput(completed: Frame, item: unknown): Frame {
+function withOutput(completed: WireEvent, item: unknown): WireEvent {
   return isRecord(item) && item.id === completed.item_id ? { ...completed, output: item.output } : completed;
 }
 
-function flat({ error, ...fields }: Frame): Frame {
+function flat({ error, ...fields }: WireEvent): WireEvent {
   return fields;
 }
 

@@ -9,7 +9,6 @@ import {
 } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { Item } from '../protocol/items.ts';
-import { isRecord } from '../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

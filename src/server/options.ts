@@ -3,11 +3,9 @@
 import { inspect } from 'node:util';
 import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../compaction/settings.ts';
 import { DIALECTS, openai } from '../dialects/dialects.ts';
-import { inDialect } from '../dialects/speak.ts';
 import type { Call } from '../ports/api-request.ts';
 import type { ApprovalPolicy } from '../ports/approval-policy.ts';
 import type { Dialect, DialectName } from '../ports/dialect.ts';
-import type { EndpointSettings } from '../ports/endpoint.ts';
 import type { Hooks } from '../ports/hooks.ts';
 import { fromHost } from '../ports/host-error.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
@@ -87,8 +85,6 @@ export interface CoreSettings extends Presentation {
   readonly compaction: CompactionSettings;
   readonly countTokens: TokenCounter;
   readonly hooks: Hooks;
-  /** The reply in the dialect of the client. */
-  readonly spell: EndpointSettings['spell'];
   /** The dialect of a request, and how responses are shown in it. */
   readonly dialectOf: (request: unknown) => Dialect;
   readonly shownIn: (dialect: Dialect) => Presentation;
@@ -174,7 +170,7 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
   const usual = heartbeatSettings(owner, {});
   const settledLimits = { ...DEFAULT_LIMITS, ...given(limits) };
   const dialectOf = dialectsOf(owner, options.dialect);
-  const shownIn = ({ shown = {} }: Dialect): Presentation => ({
+  const shownIn = ({ presentation: shown = {} }: Dialect): Presentation => ({
     mcpItems: options.mcpItems ?? shown.mcpItems ?? 'mcp_call',
     reasoning: options.reasoning ?? shown.reasoning ?? 'summary',
     heartbeat: beat ?? shown.heartbeat ?? usual,
@@ -195,7 +191,6 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
     hooks,
     dialectOf,
     shownIn,
-    spell: (reply, request) => inDialect(reply, dialectOf(request)),
   };
 }
 
@@ -217,7 +212,7 @@ function dialectsOf(owner: string, dialect: CoreOptions['dialect'] = 'openai'): 
 export function settingsFor(settings: CoreSettings, { request }: Pick<Call, 'request'>): CoreSettings {
   const { dialectOf, shownIn } = settings;
   const dialect = dialectOf(request);
-  return dialect.shown ? { ...settings, ...shownIn(dialect) } : settings;
+  return dialect.presentation ? { ...settings, ...shownIn(dialect) } : settings;
 }
 
 /** The heartbeat with its defaults; throws a `TypeError` for a bad option. */

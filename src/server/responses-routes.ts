@@ -9,9 +9,9 @@ import { dropPending } from '../approvals/pending-call.ts';
 import { cancel, createInBackground, replay, settled, wantsBackground } from '../background/endpoints.ts';
 import { newRuns } from '../background/runs.ts';
 import { wholeResource } from '../history/keep-turn.ts';
-import { type Activity, activity } from '../ports/activity.ts';
+import { activity } from '../ports/activity.ts';
 import type { Call } from '../ports/api-request.ts';
-import { answered, type Endpoint, modelsEndpoint } from '../ports/endpoint.ts';
+import { answered, type Handler, modelsEndpoint } from '../ports/endpoint.ts';
 import type { ApiRoutes, Route } from '../ports/routes.ts';
 import { fromStore, type StoredResponse } from '../ports/store.ts';
 import { queryShower } from '../protocol/code-outputs.ts';
@@ -63,11 +63,11 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
   }
 
   async function submit(call: Call) {
-    if (settings.dialectOf(call.request).name !== 'tokligence') throw noSubmission();
+    if (!settings.dialectOf(call.request).submitsToolOutputs) throw noSubmission();
     return submitToolOutputs(call, settingsFor(settings, call), turns);
   }
 
-  const on = (endpoint: Endpoint) => answered(endpoint, settings);
+  const on = (handler: Handler) => answered(handler, settings);
   const inputItems = on(async (call) => jsonReply(page((await stored(call)).input, call.query)));
   const routes: readonly Route[] = [
     { method: 'POST', path: '/responses', endpoint: on(create) },

@@ -1,8 +1,16 @@
 /** The framing of events that this server sends. */
 
+/** The JSON of an event: the type first, then the number, as everywhere. */
+export function numberedJson<Event extends { readonly type: string }>(
+  { type, ...fields }: Event,
+  sequence: number,
+): string {
+  return JSON.stringify({ type, sequence_number: sequence, ...fields });
+}
+
 /** One whole frame, LF only: some clients lose an event whose frame is split or framed otherwise. */
-export function frame<Event extends { readonly type: string }>(event: Event): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+export function numberedFrame<Event extends { readonly type: string }>(event: Event, sequence: number): string {
+  return `event: ${event.type}\ndata: ${numberedJson(event, sequence)}\n\n`;
 }
 
 /** The last frame of every stream. */

@@ -3,7 +3,6 @@
 import type { Call } from '../ports/api-request.ts';
 import type { ApprovalPolicy } from '../ports/approval-policy.ts';
 import { fromHost } from '../ports/host-error.ts';
-import type { ProvidedTool, ToolCall } from '../ports/tool-provider.ts';
 import type { Gates, Offer } from '../ports/toolset.ts';
 
 const NO_GATES: Gates = new Map();

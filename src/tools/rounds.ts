@@ -1,6 +1,5 @@
 /** The rounds of tools in one turn: calls run side by side, results in the order of the calls, and the limits of it all. */
 
-import type { Limits } from '../ports/limits.ts';
 import type { RoundCall, RoundLimits, ToolRounds } from '../ports/tool-rounds.ts';
 import type { CallOutcome } from '../protocol/events.ts';
 import type { ToolOutput } from '../protocol/items.ts';

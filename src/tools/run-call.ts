@@ -5,7 +5,6 @@ import type { Limits } from '../ports/limits.ts';
 import type { ToolCall, ToolResult } from '../ports/tool-provider.ts';
 import type { OfferedTool } from '../ports/toolset.ts';
 import type { CallOutcome } from '../protocol/events.ts';
-import type { CodeOutput, ToolOutput } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 

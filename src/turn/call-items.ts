@@ -1,6 +1,6 @@
 /** The items that calls are shown as, from their beginning to their result. */
 
-import type { CallOutcome, CallType, TurnInput } from '../protocol/events.ts';
+import type { CallOutcome, CallType } from '../protocol/events.ts';
 import type {
   CodeInterpreterCallItem,
   CodeOutput,

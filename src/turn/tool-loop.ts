@@ -2,7 +2,7 @@
 
 import type { ToolRounds } from '../ports/tool-rounds.ts';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
-import type { ApprovedCall, CallOutcome, TurnInput } from '../protocol/events.ts';
+import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
 import type { Item, ListedTool, OutputItem, ToolOutput } from '../protocol/items.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
 import { mapped, only } from '../streams/pull-stream.ts';

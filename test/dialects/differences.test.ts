@@ -12,8 +12,6 @@ const OWN: readonly (readonly [what: string, dialect: DialectName, pattern: RegE
   ['A-04, a snapshot with items in it', 'open-responses-server', /"type":"response\.in_progress".*"output":\[\{/],
   ['A-07, an id beside item_id', 'open-responses-server', /function_call_arguments\.done".*"id":/],
   ['A-08, a result told as text', 'open-responses-server', /output_text\.delta".*"item_id":"fco_/],
-  ['M-13, events without a line of their name', 'open-responses-server', /(?:^|\n)(?!event: ).*\ndata: \{/],
-  ['M-12, events without a number', 'open-responses-server', /data: \{"type":"[^"]+","(?!sequence_number)/],
   ['M-07, raw reasoning by its name', 'vllm-responses', /response\.reasoning\.(delta|done)/],
   ['B-11, the output of a completed call', 'vllm-responses', /mcp_call\.completed","seq.*"output":/],
   ['M-09, a flat error', 'vllm-responses', /"type":"error",(?!.*"error":\{)/],
@@ -62,7 +60,7 @@ function typesIn(dialect: DialectName): ReadonlySet<string> {
   return new Set(eventsOf(allGolden(dialect)).map(({ type }) => type));
 }
 
-describe.each(others('open-responses-server'))('the dialect %s', (dialect) => {
+describe.each(NAMES)('the dialect %s', (dialect) => {
   it('[M-12, M-13, C-05, C-06] numbers the events of each stream from 0 without gaps, under a line of their name', () => {
     const wrong = streamsOf(dialect).filter((stream) => {
       const numbers = eventsOf(stream).map(({ sequence_number: number }) => number);

@@ -115,7 +115,9 @@ describe('src', () => {
   });
 
   it('[X-03] reaches no framework below the hosts, not even through others', () => {
-    const below = sourceFiles.filter((file) => (RANKS[roomOf(file)] ?? SERVER) <= SERVER && !isEntry(file) && roomOf(file) !== 'testing');
+    const below = sourceFiles.filter(
+      (file) => (RANKS[roomOf(file)] ?? SERVER) <= SERVER && !isEntry(file) && roomOf(file) !== 'testing',
+    );
     const wrong = below.flatMap((file) =>
       [...reachOf(file)].filter((path) => FRAMEWORKS.test(path)).map((path) => `${file} → ${path}`),
     );

@@ -17,13 +17,13 @@ import { ApiError } from '../../protocol/errors.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { page } from '../../protocol/list.ts';
-import { jsonReply, type Reply } from '../../protocol/reply.ts';
+import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { inputItems } from '../responses/parse.ts';
 import { type ConversationBody, needed, validateConversation } from './schema.ts';
 
 /** The routes over these settings. */
 export function conversationRoutes(settings: EndpointSettings & { readonly store: ResponseStore }): readonly Route[] {
-  const on = (handler: (call: Call, store: ResponseStore) => Promise<Reply>): Endpoint =>
+  const on = (handler: (call: Call, store: ResponseStore) => Promise<JsonReply>): Endpoint =>
     answered((call) => handler(call, settings.store), settings);
   return [
     { method: 'POST', path: '/conversations', endpoint: on(create) },
@@ -37,7 +37,7 @@ export function conversationRoutes(settings: EndpointSettings & { readonly store
   ];
 }
 
-async function create({ body, scope }: Call, store: ResponseStore): Promise<Reply> {
+async function create({ body, scope }: Call, store: ResponseStore): Promise<JsonReply> {
   const conversations = conversationsOf(store);
   const checked = validateConversation(body);
   const items = wholeItems(checked, []);
@@ -47,42 +47,42 @@ async function create({ body, scope }: Call, store: ResponseStore): Promise<Repl
   return jsonReply(conversationResource(conversation));
 }
 
-async function retrieve(call: Call, store: ResponseStore): Promise<Reply> {
+async function retrieve(call: Call, store: ResponseStore): Promise<JsonReply> {
   return jsonReply(conversationResource(await findConversation(store, keyOf(call))));
 }
 
-async function update(call: Call, store: ResponseStore): Promise<Reply> {
+async function update(call: Call, store: ResponseStore): Promise<JsonReply> {
   const { metadata } = needed(call.body, 'metadata');
   const changed = { ...(await findConversation(store, keyOf(call))), metadata };
   await fromStore(() => conversationsOf(store).put(changed));
   return jsonReply(conversationResource(changed));
 }
 
-async function remove(call: Call, store: ResponseStore): Promise<Reply> {
+async function remove(call: Call, store: ResponseStore): Promise<JsonReply> {
   const key = keyOf(call);
   if (!(await fromStore(() => conversationsOf(store).delete(key)))) throw conversationNotFound(key.id);
   return jsonReply({ id: key.id, object: 'conversation.deleted', deleted: true });
 }
 
-async function addItems(call: Call, store: ResponseStore): Promise<Reply> {
+async function addItems(call: Call, store: ResponseStore): Promise<JsonReply> {
   const key = keyOf(call);
   const items = wholeItems(needed(call.body, 'items'), await conversationItems(store, key));
   await appendItems(store, key, items);
   return jsonReply(page(items, { order: 'asc' }, queryShower(call.query)));
 }
 
-async function listItems(call: Call, store: ResponseStore): Promise<Reply> {
+async function listItems(call: Call, store: ResponseStore): Promise<JsonReply> {
   return jsonReply(page(await conversationItems(store, keyOf(call)), call.query));
 }
 
-async function retrieveItem(call: Call, store: ResponseStore): Promise<Reply> {
+async function retrieveItem(call: Call, store: ResponseStore): Promise<JsonReply> {
   const id = itemIdOf(call);
   const found = (await conversationItems(store, keyOf(call))).find((item) => item.id === id);
   if (!found) throw itemNotFound(id);
   return jsonReply(queryShower(call.query)(found));
 }
 
-async function removeItem(call: Call, store: ResponseStore): Promise<Reply> {
+async function removeItem(call: Call, store: ResponseStore): Promise<JsonReply> {
   const key = keyOf(call);
   const conversation = await findConversation(store, key);
   const id = itemIdOf(call);

@@ -10,7 +10,7 @@ import { noteOf } from '../../ports/prepare.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { jsonReply, type Reply } from '../../protocol/reply.ts';
+import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { validateCreate } from '../../protocol/responses/validate.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
 import { inputItems, modelRequest, planTools } from './parse.ts';
@@ -23,7 +23,11 @@ type Fields = Readonly<Record<string, unknown>>;
 const FIELDS = ['model', 'input', 'previous_response_id', 'instructions', 'prompt_cache_key', 'service_tier'];
 
 /** Answers one request: one call of the model, whose answer is waited for. Throws `ApiError`. */
-export async function compactConversation(call: Call, settings: ResponsesApiSettings, turns: Activity): Promise<Reply> {
+export async function compactConversation(
+  call: Call,
+  settings: ResponsesApiSettings,
+  turns: Activity,
+): Promise<JsonReply> {
   const { signal, leave } = beginTurn(call, settings.limits.durationMs, turns);
   try {
     return jsonReply(await compaction({ ...call, body: askedIn(call.body), signal }, settings));

@@ -2,7 +2,7 @@
 
 import type { Call } from '../../ports/api-request.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { jsonReply, type Reply } from '../../protocol/reply.ts';
+import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { validateCreate } from '../../protocol/responses/validate.ts';
 import { prepareRequest } from './prepare-request.ts';
 import type { ResponsesApiSettings } from './settings.ts';
@@ -11,7 +11,7 @@ import type { ResponsesApiSettings } from './settings.ts';
 const NO_MODEL = 'unknown';
 
 /** Counts what the model would be told, history and tools included. Throws `ApiError` as `POST /responses` does. */
-export async function countInputTokens(call: Call, settings: ResponsesApiSettings): Promise<Reply> {
+export async function countInputTokens(call: Call, settings: ResponsesApiSettings): Promise<JsonReply> {
   const body = wholeBody(call.body);
   const { request } = await prepareRequest({ ...call, body }, validateCreate(body), settings);
   return jsonReply({ object: 'response.input_tokens', input_tokens: await settings.countTokens(request) });

@@ -11,7 +11,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { isResponseId } from '../../protocol/ids.ts';
 import { openCalls } from '../../protocol/open-calls.ts';
 import { isRecord } from '../../protocol/record.ts';
-import type { Reply } from '../../protocol/reply.ts';
+import type { JsonReply, Reply } from '../../protocol/reply.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 import { startedResource } from '../../protocol/responses/resource.ts';
 import { createResponse } from './create.ts';
@@ -27,7 +27,11 @@ const bodySchema = z.looseObject({
 type Output = z.infer<typeof bodySchema>['tool_outputs'][number];
 
 /** Answers with the next response. Throws `ApiError` as `createResponse` does. */
-export async function submitToolOutputs(call: Call, settings: ResponsesApiSettings, turns: Activity): Promise<Reply> {
+export async function submitToolOutputs(
+  call: Call,
+  settings: ResponsesApiSettings,
+  turns: Activity,
+): Promise<Reply | JsonReply> {
   return createResponse(await continued(call, settings), settings, turns);
 }
 

@@ -1,7 +1,7 @@
 /** The JSON of items and of what is in them, each written once: the end of an answer tells all of it three or four times. */
 import { randomUUID } from 'node:crypto';
-import type { Item, Part } from '../../protocol/items.ts';
-import { logProbsText } from '../../protocol/log-probs.ts';
+import type { Item, Part } from '../../../protocol/items.ts';
+import { logProbsText } from '../../../protocol/log-probs.ts';
 
 /** By what was written, for as long as that is there. Nothing that is told is changed later. */
 const texts = new WeakMap<object, string>();

@@ -1,11 +1,12 @@
 /** The frames of turn events. */
 import fc from 'fast-check';
-import { type EncodeOptions, encodeBatch } from '../../../src/apis/responses/encode.ts';
-import type { ErrorBody } from '../../../src/protocol/errors.ts';
-import type { TurnEvent } from '../../../src/protocol/events.ts';
-import { NO_USAGE } from '../../../src/protocol/events.ts';
-import type { LogProb } from '../../../src/protocol/items.ts';
-import { logProbsText } from '../../../src/protocol/log-probs.ts';
+import { encodeBatch } from '../../../../src/apis/responses/encoding/fast-path.ts';
+import type { EncodeOptions } from '../../../../src/apis/responses/encoding/wire-events.ts';
+import type { ErrorBody } from '../../../../src/protocol/errors.ts';
+import type { TurnEvent } from '../../../../src/protocol/events.ts';
+import { NO_USAGE } from '../../../../src/protocol/events.ts';
+import type { LogProb } from '../../../../src/protocol/items.ts';
+import { logProbsText } from '../../../../src/protocol/log-probs.ts';
 
 const OPTIONS: EncodeOptions = {
   show: (item) => item,
