@@ -1,6 +1,5 @@
 /** Which dialect answers, what the host's own options change of it, and what each does in a silence. */
 import { jest } from '@jest/globals';
-import { DIALECTS } from '../../src/dialects/dialects.ts';
 import {
   chatCompletionsRouter,
   chatCompletionsUpstream,

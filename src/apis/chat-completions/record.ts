@@ -11,10 +11,10 @@ import { chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import type { ModelEvent, TurnEnd } from '../../protocol/events.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { inputItems } from '../../protocol/responses/input-items.ts';
 import { endedResource, startedResource } from '../../protocol/responses/resource.ts';
 import { step } from '../../turn/machine.ts';
 import { startState } from '../../turn/state.ts';
-import { inputItems } from '../responses/parse.ts';
 import { isMessageList, itemsOf } from './items.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -18,7 +18,7 @@ import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { page } from '../../protocol/list.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
-import { inputItems } from '../responses/parse.ts';
+import { inputItems } from '../../protocol/responses/input-items.ts';
 import { type ConversationBody, needed, validateConversation } from './schema.ts';
 
 /** The routes over these settings. */

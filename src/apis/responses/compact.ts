@@ -11,11 +11,13 @@ import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
-import { validateCreate } from '../../protocol/responses/validate.ts';
+import { inputItems } from '../../protocol/responses/input-items.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
-import { inputItems, modelRequest, planTools } from './parse.ts';
-import { type PreparedConversation, prepareConversation } from './prepare-conversation.ts';
+import { prepareConversation } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
+import { planTools } from './steps/plan-tools.ts';
+import type { RequestInWindow } from './steps/request.ts';
+import { modelRequest } from './steps/to-model-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -41,7 +43,7 @@ function askedIn(body: unknown): unknown {
 }
 
 async function compaction(call: Call, settings: ResponsesApiSettings): Promise<Fields> {
-  const prepared = await prepareConversation(call, validateCreate(call.body), settings);
+  const prepared = await prepareConversation(call, settings);
   const createdAt = Date.now();
   const info = infoOf(call, prepared);
   tell(settings.hooks, 'onRequest', info);
@@ -63,12 +65,12 @@ async function compaction(call: Call, settings: ResponsesApiSettings): Promise<F
   };
 }
 
-function infoOf({ requestId, scope }: Call, { seed, body }: PreparedConversation): RequestInfo {
+function infoOf({ requestId, scope }: Call, { seed, body }: RequestInWindow): RequestInfo {
   return { requestId, responseId: responseId(seed), scope, model: body.model, stream: false, background: false };
 }
 
 function summary(
-  { body, window }: PreparedConversation,
+  { body, window }: RequestInWindow,
   retained: number,
   call: Call,
   settings: ResponsesApiSettings,
@@ -80,7 +82,7 @@ function summary(
 }
 
 /** What the user said, as it was said: the summary is the model's, and may have missed something. */
-function retainedIn({ window: { items, summary: earlier }, seed }: PreparedConversation): readonly Item[] {
+function retainedIn({ window: { items, summary: earlier }, seed }: RequestInWindow): readonly Item[] {
   const said = items.slice(0, pendingFrom(items)).filter((item) => isUsers(item) && item !== earlier);
   return inputItems(said, seed).map(withDetails);
 }

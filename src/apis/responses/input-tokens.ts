@@ -3,8 +3,7 @@
 import type { Call } from '../../ports/api-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
-import { validateCreate } from '../../protocol/responses/validate.ts';
-import { prepareRequest } from './prepare-request.ts';
+import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
 /** What stands for a model where none is named: every encoding counts a text without knowing who will read it. */
@@ -13,7 +12,7 @@ const NO_MODEL = 'unknown';
 /** Counts what the model would be told, history and tools included. Throws `ApiError` as `POST /responses` does. */
 export async function countInputTokens(call: Call, settings: ResponsesApiSettings): Promise<JsonReply> {
   const body = wholeBody(call.body);
-  const { request } = await prepareRequest({ ...call, body }, validateCreate(body), settings);
+  const { request } = await prepareRequest({ ...call, body }, settings);
   return jsonReply({ object: 'response.input_tokens', input_tokens: await settings.countTokens(request) });
 }
 

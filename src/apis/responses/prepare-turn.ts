@@ -16,7 +16,6 @@ import { itemShower, type ShowItem } from '../../protocol/code-outputs.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
 import { endedResource, startedResource } from '../../protocol/responses/resource.ts';
-import { validateCreate } from '../../protocol/responses/validate.ts';
 import { toolRounds } from '../../tools/rounds.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
 import { newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
@@ -25,8 +24,9 @@ import type { Lifetime } from '../../turn/lifetime.ts';
 import { observer } from '../../turn/observe.ts';
 import type { Turn } from '../../turn/run-turn.ts';
 import type { TurnPlan, WaitingCall } from '../../turn/state.ts';
-import { type PreparedRequest, prepareRequest } from './prepare-request.ts';
+import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
+import type { PreparedRequest } from './steps/request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -55,8 +55,7 @@ export async function prepareTurn(
   const heartbeat = heartbeatOf(given, settings);
   const { scope, requestId } = given;
   const note = noteOf(given, settings);
-  const checked = validateCreate(given.body);
-  const prepared = await prepareRequest({ ...given, signal }, checked, settings);
+  const prepared = await prepareRequest({ ...given, signal }, settings);
   const { call, body, history, seed, input, conversation, offer, brought, tools, request, answers } = prepared;
   const { previous } = history;
   const id = responseId(seed);

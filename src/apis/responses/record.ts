@@ -8,7 +8,7 @@ import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { jsonIn } from '../../protocol/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { inputItems } from './parse.ts';
+import { inputItems } from '../../protocol/responses/input-items.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,12 +1,13 @@
 /** Puts the server's own tools into a Responses body. */
 
-import type { Call } from '../../ports/api-request.ts';
-import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
-import type { Offer } from '../../ports/toolset.ts';
-import type { ToolDefinition } from '../../protocol/model-request.ts';
-import { isRecord } from '../../protocol/record.ts';
-import { definitions, listTools, namedTools, toolList, typesOf, withoutServed } from '../../tools/toolset.ts';
-import { additionalTools, readClientTools } from './client-tools.ts';
+import type { Call } from '../../../ports/api-request.ts';
+import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
+import type { Offer } from '../../../ports/toolset.ts';
+import type { ToolDefinition } from '../../../protocol/model-request.ts';
+import { isRecord } from '../../../protocol/record.ts';
+import { additionalTools } from '../../../protocol/responses/input-items.ts';
+import { definitions, listTools, namedTools, toolList, typesOf, withoutServed } from '../../../tools/toolset.ts';
+import { readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -15,7 +16,7 @@ type Fields = Readonly<Record<string, unknown>>;
  * Adds the tools behind the client's own, with those of the servers that the request names; a client's tool of the same
  * name wins. Throws `ApiError` for a server that cannot be had.
  */
-export async function prepareTools(call: Call, settings: PrepareSettings): Promise<Call> {
+export async function injectServerTools(call: Call, settings: PrepareSettings): Promise<Call> {
   const { body, context = {}, signal } = call;
   if (context.tools || !isRecord(body)) return call;
   const client = toolList(body.tools);

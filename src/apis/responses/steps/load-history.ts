@@ -1,17 +1,17 @@
 /** Puts what a Responses body refers to into it: the turns that it continues, and single items by their id. */
 
-import { conversationItems } from '../../history/conversation.ts';
-import { type History, loadHistory, resolveReferences } from '../../history/history.ts';
-import type { Call } from '../../ports/api-request.ts';
-import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
-import type { StoredResponse } from '../../ports/store.ts';
-import type { InjectedTools, TurnContext } from '../../ports/turn-context.ts';
-import { conversationId } from '../../protocol/ids.ts';
-import type { Item } from '../../protocol/items.ts';
-import { isRecord } from '../../protocol/record.ts';
-import { toolList } from '../../tools/toolset.ts';
+import { conversationItems } from '../../../history/conversation.ts';
+import { type History, loadHistory, resolveReferences } from '../../../history/history.ts';
+import type { Call } from '../../../ports/api-request.ts';
+import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
+import type { StoredResponse } from '../../../ports/store.ts';
+import type { InjectedTools, TurnContext } from '../../../ports/turn-context.ts';
+import { conversationId } from '../../../protocol/ids.ts';
+import type { Item } from '../../../protocol/items.ts';
+import { isRecord } from '../../../protocol/record.ts';
+import { toolList } from '../../../tools/toolset.ts';
 import { readClientTools } from './client-tools.ts';
-import { withTools } from './prepare-tools.ts';
+import { withTools } from './inject-tools.ts';
 import { onTermsOf } from './server-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ type Fields = Readonly<Record<string, unknown>>;
  * Puts the earlier items in front of the input, and takes over the tools of the response that is continued where the
  * request says nothing of tools. Throws as `loadHistory` does.
  */
-export async function prepareHistory(call: Call, settings: PrepareSettings): Promise<Call> {
+export async function loadRequestHistory(call: Call, settings: PrepareSettings): Promise<Call> {
   const { body, context = {}, scope } = call;
   if (context.history || !isRecord(body)) return call;
   const { store, limits } = settings;

@@ -1,10 +1,10 @@
 /** Reads the tools of type `mcp` in a request: servers by their URL, or by the label of one that the host has. */
 import { z } from 'zod';
-import type { RemoteServer } from '../../ports/remote-servers.ts';
-import type { ProvidedTool } from '../../ports/tool-provider.ts';
-import { ApiError, type ErrorCode } from '../../protocol/errors.ts';
-import { invalid } from '../../protocol/responses/invalid.ts';
-import type { CoreSettings } from '../../server/options.ts';
+import type { RemoteServer } from '../../../ports/remote-servers.ts';
+import type { ProvidedTool } from '../../../ports/tool-provider.ts';
+import { ApiError, type ErrorCode } from '../../../protocol/errors.ts';
+import { invalid } from '../../../protocol/responses/invalid.ts';
+import type { CoreSettings } from '../../../server/options.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

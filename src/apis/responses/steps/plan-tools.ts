@@ -1,55 +1,15 @@
-/** Reads a checked body of `POST /responses` as items and as a request to a model. */
+/** Settles which tools the model is offered, and what it may do with them. */
 
-import type { Offer } from '../../ports/toolset.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import { inputItemId } from '../../protocol/ids.ts';
-import type { Item } from '../../protocol/items.ts';
-import type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from '../../protocol/model-request.ts';
-import type { Note } from '../../protocol/note.ts';
-import { isRecord } from '../../protocol/record.ts';
-import type { CreateBody } from '../../protocol/responses/schema.ts';
-import { withoutSecrets } from '../../protocol/responses/tool-secrets.ts';
-import { itemType } from '../../protocol/responses/validate.ts';
-import type { ToolForm } from '../../protocol/tool-form.ts';
-import { definitions, namesServing, withoutServed } from '../../tools/toolset.ts';
-import { additionalTools, modelNameOf, readClientTools } from './client-tools.ts';
+import type { Offer } from '../../../ports/toolset.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request.ts';
+import type { Note } from '../../../protocol/note.ts';
+import { isRecord } from '../../../protocol/record.ts';
+import type { ToolForm } from '../../../protocol/tool-form.ts';
+import { definitions, namesServing, withoutServed } from '../../../tools/toolset.ts';
+import { modelNameOf, readClientTools } from './client-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-const ID_PREFIX: Readonly<Record<string, string>> = {
-  message: 'msg',
-  function_call: 'fc',
-  function_call_output: 'fco',
-  custom_tool_call: 'ctc',
-  custom_tool_call_output: 'ctco',
-  reasoning: 'rs',
-};
-
-/** The request's own items, each with an id, a type and, where it is a message, a list of parts. */
-export function inputItems(input: unknown, seed: string): readonly Item[] {
-  if (input === undefined || input === null) return [];
-  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input as readonly Fields[]);
-  return items.map((item, index) => wholeItem(item, seed, index));
-}
-
-function wholeItem(fields: Fields, seed: string, index: number): Item {
-  const type = itemType(fields);
-  const prefix = (Object.hasOwn(ID_PREFIX, type) && ID_PREFIX[type]) || 'item';
-  const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(prefix, seed, index);
-  const item: Item = Object.assign({}, fields, { type, id });
-  const status = item.status ?? 'completed';
-  if (type === 'message') return Object.assign({}, item, { status, content: partsOf(item) });
-  if (type === 'additional_tools' && Array.isArray(item.tools))
-    return { ...item, tools: additionalTools([item]).map(withoutSecrets) };
-  return type.endsWith('_output') ? Object.assign({}, item, { status }) : item;
-}
-
-function partsOf({ role, content }: Item): unknown {
-  if (typeof content !== 'string') return content ?? [];
-  return role === 'assistant'
-    ? [{ type: 'output_text', text: content, annotations: [], logprobs: [] }]
-    : [{ type: 'input_text', text: content }];
-}
 
 /** Which tools the model is offered and what it may do with them. */
 export interface ToolPlan {
@@ -162,48 +122,4 @@ function modelNameIn(tool: Fields): string | undefined {
 
 function choiceError(message: string): ApiError {
   return new ApiError('invalid_value', message, { param: 'tool_choice' });
-}
-
-const LOGPROBS = 'message.output_text.logprobs';
-
-/** The request to the model: the conversation so far, and every setting that a model server may know. */
-export function modelRequest(body: CreateBody, items: readonly Item[], plan: ToolPlan): ModelRequest {
-  const settings = {
-    instructions: body.instructions,
-    toolChoice: plan.toolChoice,
-    parallelToolCalls: body.parallel_tool_calls,
-    textFormat: textFormat(body.text?.format),
-    verbosity: body.text?.verbosity,
-    reasoningEffort: body.reasoning?.effort,
-    maxOutputTokens: body.max_output_tokens,
-    temperature: body.temperature,
-    topP: body.top_p,
-    presencePenalty: body.presence_penalty,
-    frequencyPenalty: body.frequency_penalty,
-    topLogprobs: body.top_logprobs || (body.include?.includes(LOGPROBS) ? 0 : undefined),
-    metadata: body.metadata,
-    serviceTier: body.service_tier,
-    safetyIdentifier: body.safety_identifier,
-    promptCacheKey: body.prompt_cache_key,
-    user: body.user,
-  };
-  const request: Record<string, unknown> = { model: body.model, items, tools: plan.offered };
-  for (const [name, value] of Object.entries(settings))
-    if (value !== undefined && value !== null) request[name] = value;
-  // The cast: null means omitted, and what is left are values of the right types.
-  return request as unknown as ModelRequest;
-}
-
-type Format = NonNullable<NonNullable<CreateBody['text']>['format']>;
-
-function textFormat(format: Format | null | undefined): TextFormat | undefined {
-  if (format?.type !== 'json_schema') return format?.type === 'json_object' ? { type: 'json_object' } : undefined;
-  const { type, name, description, schema, strict } = format;
-  return {
-    type,
-    name,
-    ...(description ? { description } : {}),
-    ...(schema ? { schema } : {}),
-    ...(typeof strict === 'boolean' ? { strict } : {}),
-  };
 }

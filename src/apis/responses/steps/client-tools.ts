@@ -1,9 +1,9 @@
 /** The tools that the client runs, whatever their form, as functions that any model can call. */
 
-import type { ToolDefinition } from '../../protocol/model-request.ts';
-import { isRecord } from '../../protocol/record.ts';
-import type { ToolForm } from '../../protocol/tool-form.ts';
-import { modelSafe, namespacedName } from '../../protocol/tool-names.ts';
+import type { ToolDefinition } from '../../../protocol/model-request.ts';
+import { isRecord } from '../../../protocol/record.ts';
+import type { ToolForm } from '../../../protocol/tool-form.ts';
+import { modelSafe, namespacedName } from '../../../protocol/tool-names.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -37,15 +37,6 @@ export function readClientTools(tools: readonly Fields[]): ClientTools {
     else known.set(name, tool);
   }
   return { known, unknown, repeated };
-}
-
-/** The tools that agents send as items of the input; a list that was not checked may hold anything. */
-export function additionalTools(items: readonly unknown[]): readonly Fields[] {
-  return items.filter(isToolList).flatMap(({ tools }) => tools.filter(isRecord));
-}
-
-function isToolList(item: unknown): item is { readonly tools: readonly unknown[] } {
-  return isRecord(item) && item.type === 'additional_tools' && Array.isArray(item.tools);
 }
 
 function unpacked(tool: Fields): readonly Fields[] {

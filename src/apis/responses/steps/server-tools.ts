@@ -1,9 +1,9 @@
 /** The tools of the servers that a request names, and its terms for those that the host has. */
-import type { Call } from '../../ports/api-request.ts';
-import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
-import type { Offer, OfferedTool } from '../../ports/toolset.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import { listTools } from '../../tools/toolset.ts';
+import type { Call } from '../../../ports/api-request.ts';
+import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
+import type { Offer, OfferedTool } from '../../../ports/toolset.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { listTools } from '../../../tools/toolset.ts';
 import { type ServerEntry, serverEntries } from './server-entries.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

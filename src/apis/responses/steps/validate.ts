@@ -1,0 +1,9 @@
+/** The first step: the body is checked. */
+import type { Call } from '../../../ports/api-request.ts';
+import { validateCreate } from '../../../protocol/responses/validate.ts';
+import type { CheckedRequest } from './request.ts';
+
+/** Throws `ApiError` naming the field at fault. */
+export function validate(call: Call): CheckedRequest {
+  return { call, body: validateCreate(call.body) };
+}
