@@ -69,6 +69,8 @@ export async function prepareTurn(
   const background = body.background === true;
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true, background };
   const roundLimits = { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) };
+  // Made here: a function that makes it would hold the call, and with it the whole history.
+  const runCall = toolRunner({ offer, workspace }, call, settings, signal);
   const turn: Turn = {
     plan: planOf(prepared, workspace?.container, settings),
     // Strict Open Responses knows no item for them.
@@ -83,7 +85,7 @@ export async function prepareTurn(
       { request, items: prepared.window.items, scope, call: asking, note },
       settings,
     ),
-    beginRounds: () => toolRounds<WaitingCall>(roundLimits, toolRunner({ offer, workspace }, call, settings, signal)),
+    beginRounds: () => toolRounds<WaitingCall>(roundLimits, runCall),
     beatMs: body.stream ? heartbeat.intervalMs : undefined,
     beatComments: heartbeat.style === 'comment',
     now,
