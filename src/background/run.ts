@@ -9,12 +9,26 @@ import { toApiError } from '../protocol/errors.ts';
 import type { TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import type { Reply } from '../protocol/reply.ts';
+import { responseError } from '../protocol/responses/response-error.ts';
 import type { CoreSettings } from '../server/options.ts';
 import { DONE_FRAME } from '../streams/sse-frames.ts';
-import { keepTurn, keptTurn } from '../turn/keep.ts';
+import { keepEnd, keptTurn, TurnOverruled, untilEnded, untilForgotten } from '../turn/keep.ts';
 import { runTurn } from '../turn/run-turn.ts';
+import { NO_USAGE } from '../turn/state.ts';
 import { type RecordedFrame, Recording } from './recording.ts';
 
+/** Characters above which a frame that repeats what was told is not kept as text. */
+const LONG = 4096;
+const REPEATING: ReadonlySet<TurnEvent['type']> = new Set([
+  'turn-start',
+  'turn-queued',
+  'turn-progress',
+  'text-end',
+  'arguments-end',
+  'part-end',
+  'item-end',
+  'turn-end',
+]);
 /** How often it is looked whether somebody, perhaps on another node, has cancelled or deleted the response. */
 const CHECK_MS = 5000;
 
@@ -42,7 +56,8 @@ export interface RunParts {
 /** Keeps the response as one in progress, and starts it. Throws `store_error`, since nobody could ask for it then. */
 export async function startRun(parts: RunParts, settings: CoreSettings): Promise<Run> {
   const { stored, started } = parts.prepared;
-  await fromStore(() => settings.store.put(keptTurn(stored, started)));
+  const kept = untilEnded(keptTurn(stored, started), settings.limits.durationMs);
+  await fromStore(() => settings.store.put(kept));
   return new BackgroundRun(parts, settings);
 }
 
@@ -78,7 +93,8 @@ class BackgroundRun implements Run {
     try {
       await this.listen();
     } catch (error) {
-      if (!this.parts.stopping.signal.aborted) await this.keepFailure(error);
+      // What cannot be told must not end the process.
+      if (!this.parts.stopping.signal.aborted) await this.fail(error).catch(() => {});
     } finally {
       clearInterval(watch);
       this.parts.prepared.turn.leave();
@@ -89,11 +105,15 @@ class BackgroundRun implements Run {
   private async listen(): Promise<void> {
     const { turn } = this.parts.prepared;
     const keep: typeof turn.keep = async (end) => {
+      // Before anything is kept, since it costs less than to take it back.
       await this.stopIfUnwanted();
       this.parts.stopping.signal.throwIfAborted();
-      await turn.keep(end);
+      await this.unlessOverruled(turn.keep(end));
     };
-    for await (const batch of runTurn({ ...turn, keep })) await this.take(batch);
+    for await (const batch of runTurn({ ...turn, keep })) {
+      await this.take(batch);
+      await this.recording?.readersBehind(this.parts.stopping.signal);
+    }
   }
 
   private async take(batch: readonly TurnEvent[]): Promise<void> {
@@ -101,7 +121,7 @@ class BackgroundRun implements Run {
       if (event.type === 'item-end') this.output[event.index] = event.item;
       // Elsewhere a response that failed is not kept: there its client was told.
       if (event.type === 'turn-end' && event.status === 'failed')
-        await this.keepEnd(endedResource(this.started, event));
+        await this.unlessOverruled(this.keepEnd(endedResource(this.started, event)));
     }
     this.recording?.add(batch.flatMap((event) => this.framesOf(event)));
   }
@@ -110,37 +130,54 @@ class BackgroundRun implements Run {
   private framesOf(event: TurnEvent): readonly RecordedFrame[] {
     if ('sequence' in event) this.sequence = event.sequence;
     const text = encodeBatch([event], this.parts.encoding);
-    const frame = event.type === 'turn-end' ? text.slice(0, -DONE_FRAME.length) : text;
-    return frame === '' ? [] : [{ sequence: this.sequence, frame }];
+    if (text === '') return [];
+    const end = event.type === 'turn-end' ? -DONE_FRAME.length : undefined;
+    const frame = text.slice(0, end);
+    if (frame.length <= LONG || !REPEATING.has(event.type)) return [{ sequence: this.sequence, frame }];
+    const write = () => encodeBatch([event], this.parts.encoding).slice(0, end);
+    return [{ sequence: this.sequence, frame: { length: frame.length, write } }];
   }
 
   private get started() {
     return this.parts.prepared.started;
   }
 
-  private async keepFailure(error: unknown): Promise<void> {
+  /** The stream has an end like any other, though the turn has not. */
+  private async fail(error: unknown): Promise<void> {
     const shown = toApiError(error);
-    const { code, message } = shown;
     tell(this.settings.hooks, 'onError', shown, this.parts.prepared.info);
-    await this.keepEnd({ ...this.started, status: 'failed', error: { code, message } });
+    const output = this.output.filter(Boolean);
+    const failed = { status: 'failed', usage: NO_USAGE, completedAt: null, reason: null, error: shown.body } as const;
+    await this.take([{ type: 'error', sequence: this.sequence + 1, error: shown.body }]);
+    await this.take([{ type: 'turn-end', sequence: this.sequence + 1, output, ...failed }]);
   }
 
-  private async keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {
+  private keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {
     const { stored, info } = this.parts.prepared;
-    if (!(await this.isWanted())) return;
-    await keepTurn(stored, ended, { ...this.settings, onStoreError: 'continue' }, info.requestId);
+    return keepEnd(stored, ended, { ...this.settings, onStoreError: 'continue' }, info.requestId);
+  }
+
+  /** Somebody else has ended it in the meantime, so it ends here without a word. */
+  private async unlessOverruled(keeping: Promise<void>): Promise<void> {
+    try {
+      await keeping;
+    } catch (error) {
+      if (error instanceof TurnOverruled) void this.stop();
+      throw error;
+    }
   }
 
   private async stopIfUnwanted(): Promise<void> {
     if (!(await this.isWanted())) void this.stop();
   }
 
-  /** A store that fails says nothing of it. */
+  /** A store that fails says nothing of it, and is told of. */
   private async isWanted(): Promise<boolean> {
     try {
-      const kept = await this.settings.store.get(this.key);
+      const kept = await fromStore(() => this.settings.store.get(this.key));
       return kept !== undefined && isRunning(kept);
-    } catch {
+    } catch (error) {
+      tell(this.settings.hooks, 'onError', toApiError(error), this.parts.prepared.info);
       return true;
     }
   }
@@ -148,5 +185,5 @@ class BackgroundRun implements Run {
 
 /** The response as cancelled, with what was whole of it. */
 export function cancelled(stored: StoredResponse, output: StoredResponse['output']): StoredResponse {
-  return { ...stored, output, resource: { ...stored.resource, status: 'cancelled' } };
+  return untilForgotten({ ...stored, output, resource: { ...stored.resource, status: 'cancelled' } });
 }

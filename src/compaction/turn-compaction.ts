@@ -24,7 +24,7 @@ export async function* withCompaction(
 ): AsyncGenerator<Inputs, void> {
   if (!only) yield* sources;
   const state = current();
-  if (!isCutOff(state) && !state.stopped) yield compact(state.output);
+  if (!isCutOff(state) && !state.stopped) yield compact(state.output.from(0));
 }
 
 /** Where compaction comes from: an item that asks for it, or a threshold in tokens. */
@@ -61,7 +61,7 @@ export function turnCompaction(
 
   async function* compactedIfLong(output: readonly Item[]): AsyncGenerator<readonly TurnInput[]> {
     try {
-      if ((await settings.countTokens(request)) <= (threshold ?? 0)) return;
+      if ((await settings.countTokens(request, call.signal)) <= (threshold ?? 0)) return;
       yield* compacted(output);
     } catch (error) {
       call.signal.throwIfAborted();

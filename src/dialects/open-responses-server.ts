@@ -11,17 +11,27 @@ export const openResponsesServer: Dialect = {
   resource,
 };
 
+/** Characters of items in all snapshots of a stream: each repeats the whole output, which a hostile model can make long and many. */
+const SNAPSHOT_ROOM = 4 * 1024 * 1024;
+
 function rewriter(about: About): (frame: Frame) => readonly Frame[] {
   let response: Fields = {};
+  let room = SNAPSHOT_ROOM;
+  let size = 0;
   const output: Fields[] = [];
+  const snapshot = (): readonly Frame[] => {
+    room -= size;
+    return room < 0 ? [] : [{ type: 'response.in_progress', response: { ...response, output: [...output] } }];
+  };
   return (frame) => {
     switch (frame.type) {
       case 'response.created':
         response = fieldsOf(frame.response);
         return [frame];
       case 'response.output_item.added':
-        return added(place(frame, output, about), { ...response, output: [...output] });
+        return added(place(frame, output, about), snapshot);
       case 'response.output_item.done':
+        size += lengthOf(frame.item);
         return withResult(place(frame, output, about));
       case 'response.function_call_arguments.done':
         return [{ ...frame, id: frame.item_id }];
@@ -49,6 +59,10 @@ function fieldsOf(value: unknown): Fields {
   return isRecord(value) ? value : {};
 }
 
+function lengthOf(item: unknown): number {
+  return JSON.stringify(item).length;
+}
+
 /** A call of the client's that was not cut off is `ready`; a result is a JSON list of its texts. */
 function spelled(item: Fields, isOwned: About['isOwned']): Fields {
   const { type, status, name, output } = item;
@@ -63,15 +77,18 @@ function textList(output: unknown): string {
 }
 
 /** What our own ids of calls look like: the model server gave none, as with the legacy `function_call`. */
-const OWN_CALL_ID = /^call_[0-9a-f]{32}[0-9a-f]{3,}$/;
+const OWN_CALL_ID = /^call_[0-9a-f]{35,45}$/;
 
-function added(frame: Frame & { readonly item: Fields }, response: Fields): readonly Frame[] {
+function added(frame: Frame & { readonly item: Fields }, snapshot: () => readonly Frame[]): readonly Frame[] {
   const { item, output_index } = frame;
   if (item.type !== 'function_call') return [frame];
-  const snapshot = { type: 'response.in_progress', response };
-  if (!OWN_CALL_ID.test(String(item.call_id))) return [frame, snapshot];
+  if (!OWN_CALL_ID.test(String(item.call_id))) return [frame, ...snapshot()];
   const call = { id: item.call_id, name: item.name, arguments: '' };
-  return [frame, { type: 'response.tool_calls.created', item_id: item.id, output_index, tool_call: call }, snapshot];
+  return [
+    frame,
+    { type: 'response.tool_calls.created', item_id: item.id, output_index, tool_call: call },
+    ...snapshot(),
+  ];
 }
 
 function withResult(frame: Frame & { readonly item: Fields }): readonly Frame[] {

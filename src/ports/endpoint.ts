@@ -1,5 +1,5 @@
 /** What all endpoints have in common: errors in the envelope, hooks told, the request's id on every answer. */
-import { inspect } from 'node:util';
+
 import { inDialect } from '../dialects/speak.ts';
 import { type ApiError, toApiError } from '../protocol/errors.ts';
 import { errorReply, jsonReply, type Reply } from '../protocol/reply.ts';
@@ -26,7 +26,6 @@ export function answered(endpoint: Endpoint, settings: CoreSettings): Endpoint {
 /** Answers an error and tells the host of it. */
 export function errorReplyTo(error: unknown, call: Call, { hooks }: Pick<CoreSettings, 'hooks'>): Reply {
   const shown = toApiError(error);
-  if (shown !== error && !hooks.onError) process.emitWarning(inspect(error));
   tell(hooks, 'onError', shown, { requestId: call.requestId });
   return withRequestId(errorReply(shown), call);
 }

@@ -10,6 +10,7 @@ import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../ports/options-check.ts';
 import type { RemoteServers } from '../ports/remote-servers.ts';
 import { boundedStore, type ResponseStore } from '../ports/store.ts';
+import { tenantStore } from '../ports/tenant-store.ts';
 import type { ToolProvider } from '../ports/tool-provider.ts';
 import type { WantedHeartbeat } from '../ports/turn-context.ts';
 import type { Upstream } from '../ports/upstream.ts';
@@ -190,7 +191,7 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
   });
   return {
     ...shownIn(typeof options.dialect === 'string' ? DIALECTS[options.dialect] : openai),
-    store: boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs),
+    store: tenantStore(boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs)),
     toolsOf: toolsOf(options.tools),
     remoteMcp: options.remoteMcp,
     mcpLabels: options.mcpLabels,

@@ -1,5 +1,6 @@
 /** The option `tokens`, checked. */
 import { checkOptions } from '../ports/options-check.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import { type TokenCounter, tokenCounter } from './count.ts';
 import { type TextCounter, tokensOf } from './tokenizer.ts';
 
@@ -12,5 +13,7 @@ export interface TokenOptions {
 /** The counter; throws a `TypeError` for a bad option. */
 export function tokenSettings(owner: string, options: TokenOptions = {}): TokenCounter {
   checkOptions(owner, options, { count: (value) => typeof value === 'function' || 'a function' });
-  return tokenCounter(options.count ?? tokensOf);
+  const { count } = options;
+  if (!count) return tokenCounter((text, _, signal) => tokensOf(text, signal));
+  return tokenCounter((text, model, signal) => untilAborted(signal, () => count(text, model)));
 }

@@ -1,5 +1,6 @@
 /** Everything that happens to a chat completion before the model is asked: check, settle tools, bring back kept results. */
 import type { Call } from '../../ports/api-request.ts';
+import { bringLimits } from '../../ports/brought.ts';
 import { passedHeaders } from '../../ports/endpoint.ts';
 import { noteOf } from '../../ports/prepare.ts';
 import type { Upstream } from '../../ports/upstream.ts';
@@ -22,7 +23,7 @@ export type ChatSettings = CoreSettings & { readonly upstream: Upstream & Requir
 /** Throws `ApiError` for what is wrong with the request; `signal` ends the turn. */
 export async function prepareChat(given: Call, settings: ChatSettings, signal: AbortSignal): Promise<ChatTurn> {
   const { upstream, limits } = settings;
-  const checked = validateChat(given.body);
+  const checked = validateChat(given.body, bringLimits(given, limits));
   const withTools = await prepareChatTools({ ...given, body: checked, signal }, settings);
   const offer = withTools.context?.tools?.offer ?? new Map();
   const call = needsStore(checked, offer) ? await prepareChatHistory(withTools, settings) : withTools;

@@ -4,9 +4,11 @@ import { type Summarised, summaryOf } from '../../compaction/summarise.ts';
 import { isUsers, pendingFrom } from '../../compaction/window.ts';
 import type { Activity } from '../../ports/activity.ts';
 import type { Call } from '../../ports/api-request.ts';
+import { bringLimits } from '../../ports/brought.ts';
 import { passedHeaders } from '../../ports/endpoint.ts';
 import { type RequestInfo, tell } from '../../ports/hooks.ts';
 import { noteOf } from '../../ports/prepare.ts';
+import { needTenant } from '../../ports/scope.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -24,6 +26,7 @@ const FIELDS = ['model', 'input', 'previous_response_id', 'instructions', 'promp
 
 /** Answers one request: one call of the model, whose answer is waited for. Throws `ApiError`. */
 export async function compactConversation(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
+  needTenant(call.scope, 'Compaction', null);
   const { signal, leave } = beginTurn(call, settings.limits.durationMs, turns);
   try {
     return jsonReply(await compaction({ ...call, body: askedIn(call.body), signal }, settings));
@@ -37,7 +40,8 @@ function askedIn(body: unknown): unknown {
 }
 
 async function compaction(call: Call, settings: CoreSettings): Promise<Fields> {
-  const prepared = await prepareConversation(call, validateCreate(call.body), settings);
+  const checked = validateCreate(call.body, bringLimits(call, settings.limits));
+  const prepared = await prepareConversation(call, checked, settings);
   const createdAt = Date.now();
   const info = infoOf(call, prepared);
   tell(settings.hooks, 'onRequest', info);

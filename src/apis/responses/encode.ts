@@ -227,8 +227,8 @@ function stateFrame(
   return written(`response.${name}`, { sequence_number: sequence, item_id: itemId, output_index: index });
 }
 
-/** Nested for the specification and the wire, flat for OpenAI's types: each client reads the one it knows. */
-function errorFrame({ sequence, error }: Of<'error'>): string {
+/** The event of an error. Nested for the specification and the wire, flat for OpenAI's types: each client reads the one it knows. */
+export function errorFrame({ sequence, error }: Of<'error'>): string {
   const { code, message, param, type } = error;
   return written('error', { sequence_number: sequence, code, message, param, error: { type, code, message, param } });
 }

@@ -2,16 +2,17 @@
 
 import { dropPending } from '../../approvals/pending-call.ts';
 import { cancel, createInBackground, replay, settled, wantsBackground } from '../../background/endpoints.ts';
+import { Followers } from '../../background/followers.ts';
 import { newRuns } from '../../background/runs.ts';
 import { DIALECTS } from '../../dialects/dialects.ts';
-import { type Activity, activity } from '../../ports/activity.ts';
+import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../../ports/activity.ts';
 import type { Call } from '../../ports/api-request.ts';
 import { answered, type Endpoint, modelsEndpoint } from '../../ports/endpoint.ts';
 import type { Route } from '../../ports/routes.ts';
 import { fromStore, type StoredResponse } from '../../ports/store.ts';
 import { queryShower } from '../../protocol/code-outputs.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isResponseId } from '../../protocol/ids.ts';
+import { isResponseId, quotedId } from '../../protocol/ids.ts';
 import { page } from '../../protocol/list.ts';
 import { jsonReply } from '../../protocol/reply.ts';
 import { type CoreSettings, settingsFor } from '../../server/options.ts';
@@ -32,6 +33,8 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
   const { store, limits } = settings;
   const turns = activity(limits.concurrentTurns);
   const runs = newRuns();
+  const followers = new Followers(limits);
+  const background = { turns, runs, followers };
 
   async function stored(call: Call): Promise<StoredResponse> {
     const id = responseIdIn(call);
@@ -54,25 +57,31 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
 
   async function retrieve(call: Call) {
     const response = await stored(call);
-    if (call.query.stream === 'true') return replay(call, response, runs.find(response));
+    if (call.query.stream === 'true') return replay(call, response, background);
     return shown(call, response);
   }
 
   async function cancelled(call: Call) {
     const response = await stored(call);
-    return shown(call, await cancel(response, runs.find(response), store));
+    const now = await cancel(response, runs.find(response), store);
+    if (!now) throw notFound(response.id);
+    return shown(call, now);
   }
 
   async function create(call: Call) {
     const own = settingsFor(settings, call);
-    return wantsBackground(call) ? createInBackground(call, own, turns, runs) : createResponse(call, own, turns);
+    return wantsBackground(call) ? createInBackground(call, own, background) : createResponse(call, own, turns);
   }
   const on = (endpoint: Endpoint) => answered(endpoint, settings);
   const inputItems = on(async (call) => jsonReply(page((await stored(call)).input, call.query)));
   const routes: readonly Route[] = [
     { method: 'POST', path: '/responses', endpoint: on(create) },
     { method: 'POST', path: '/responses/compact', endpoint: on((call) => compactConversation(call, settings, turns)) },
-    { method: 'POST', path: '/responses/input_tokens', endpoint: on((call) => countInputTokens(call, settings)) },
+    {
+      method: 'POST',
+      path: '/responses/input_tokens',
+      endpoint: on((call) => countInputTokens(call, settings, turns)),
+    },
     { method: 'GET', path: '/responses/:id', endpoint: on(retrieve) },
     { method: 'DELETE', path: '/responses/:id', endpoint: on(remove) },
     { method: 'GET', path: '/responses/:id/input_items', endpoint: inputItems },
@@ -81,7 +90,16 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
     ...Object.values(DIALECTS).flatMap((dialect) => dialect.routes?.(settings, turns) ?? []),
     { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
   ];
-  return { routes, drain: turns.drain };
+
+  /** Followers last: a turn that ends is theirs to read. */
+  async function drain(options: DrainOptions = {}): Promise<void> {
+    const began = Date.now();
+    await turns.drain(options);
+    const timeoutMs = Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
+    await followers.drain({ ...options, timeoutMs });
+  }
+
+  return { routes, drain };
 }
 
 function responseIdIn({ params }: Call): string {
@@ -91,7 +109,7 @@ function responseIdIn({ params }: Call): string {
 }
 
 function notFound(id: string): ApiError {
-  return new ApiError('response_not_found', `Response with id '${id}' not found.`, { param: 'response_id' });
+  return new ApiError('response_not_found', `Response with id ${quotedId(id)} not found.`, { param: 'response_id' });
 }
 
 function shown({ query }: Call, response: StoredResponse) {

@@ -3,12 +3,13 @@
 import type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { inputItemId } from '../../protocol/ids.ts';
+import { refuseLong } from '../../protocol/invalid.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, withFields } from '../../protocol/record.ts';
 import { definitions, namesServing, type Offer, withoutServed } from '../../tools/toolset.ts';
 import type { ToolForm } from '../../turn/state.ts';
-import { additionalTools, modelNameOf, readClientTools } from './client-tools.ts';
+import { modelNameOf, readClientTools } from './client-tools.ts';
 import type { CreateBody } from './schema.ts';
 import { withoutSecrets } from './tool-secrets.ts';
 import { itemType } from './validate.ts';
@@ -35,15 +36,21 @@ function wholeItem(fields: Fields, seed: string, index: number): Item {
   const type = itemType(fields);
   const prefix = (Object.hasOwn(ID_PREFIX, type) && ID_PREFIX[type]) || 'item';
   const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(prefix, seed, index);
-  const item: Item = Object.assign({}, fields, { type, id });
-  const status = item.status ?? 'completed';
-  if (type === 'message') return Object.assign({}, item, { status, content: partsOf(item) });
-  if (type === 'additional_tools' && Array.isArray(item.tools))
-    return { ...item, tools: additionalTools([item]).map(withoutSecrets) };
-  return type.endsWith('_output') ? Object.assign({}, item, { status }) : item;
+  const status = fields.status ?? 'completed';
+  // One copy for each item: there may be 100,000.
+  if (type === 'message') return withFields(fields, { type, id, status, content: partsOf(fields) });
+  // The cast: what is left of an item has its type and its id.
+  if (holdsTools(fields, type))
+    return withoutSecrets({ ...fields, type, id, tools: fields.tools.filter(isRecord) }) as Item;
+  return withFields(fields, type.endsWith('_output') ? { type, id, status } : { type, id });
 }
 
-function partsOf({ role, content }: Item): unknown {
+/** Items of several types bring tools; a list of a server's tools was made here, and has no secrets. */
+function holdsTools(fields: Fields, type: string): fields is Fields & { readonly tools: readonly unknown[] } {
+  return Array.isArray(fields.tools) && type !== 'mcp_list_tools';
+}
+
+function partsOf({ role, content }: Fields): unknown {
   if (typeof content !== 'string') return content ?? [];
   return role === 'assistant'
     ? [{ type: 'output_text', text: content, annotations: [], logprobs: [] }]
@@ -123,11 +130,16 @@ function namedChoice(choice: Fields, offered: readonly ToolDefinition[]): ToolCh
   throw choiceError(`Tool choice '${typeof name === 'string' ? name : 'function'}' not found in 'tools' parameter.`);
 }
 
+/** Each may stand for all tools of a server. */
+const MOST_ALLOWED = 4096;
+
 /** All tools stay in the prompt; one required tool is the same as naming it, which every server understands. */
 function allowedTools({ tools, mode }: Fields, offered: readonly ToolDefinition[], offer: Offer): Settled {
   if (!Array.isArray(tools)) throw choiceError("Missing required parameter: 'tool_choice.tools'.");
+  refuseLong('tool_choice.tools', tools.length, MOST_ALLOWED);
   const names = tools.filter(isRecord).flatMap((tool) => namesOf(tool, offer));
-  const callable = names.filter((name) => offered.some((tool) => tool.name === name));
+  const known = new Set(offered.map(({ name }) => name));
+  const callable = names.filter((name) => known.has(name));
   if (mode === 'required' && callable.length === 0) throw choiceError("No tool of 'tool_choice.tools' is in 'tools'.");
   const only = callable.length === 1 && mode === 'required' ? { name: callable[0] as string } : undefined;
   return { toolChoice: only ?? (mode === 'required' ? 'required' : 'auto'), allowed: new Set(names) };

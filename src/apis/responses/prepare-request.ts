@@ -2,6 +2,7 @@
 import { type Answers, readAnswers } from '../../approvals/read-answers.ts';
 import type { Call } from '../../ports/api-request.ts';
 import { noteOf } from '../../ports/prepare.ts';
+import { needTenant } from '../../ports/scope.ts';
 import type { ModelRequest } from '../../ports/upstream.ts';
 import type { Item } from '../../protocol/items.ts';
 import { CODE_INTERPRETER } from '../../protocol/tool-names.ts';
@@ -47,6 +48,7 @@ export async function prepareRequest(
   const tools = planTools({ tools: client ?? [], additional, choice }, offer, noteOf(given, settings));
   const brought = [...(client ?? []), ...additional];
   const gates = gatesOf(offer, call, settings.approval);
+  if (gates.size > 0) needTenant(call.scope, 'A tool that waits for approval', 'tools');
   const answers = await readAnswers({ call, input, conversation, offer, gates }, settings);
   const runsCode = namesServing(offer, CODE_INTERPRETER).length > 0;
   const named = runsCode ? withNamedFiles(window.items, conversation) : window.items;
