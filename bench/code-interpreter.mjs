@@ -1,8 +1,9 @@
-/** How long containers take: from nothing, kept ready, and for one run. `node bench/code-interpreter.mjs [--rounds 5]`, over the build. */
+/** How long containers take: from nothing, kept ready, and for one run. `node bench/code-interpreter.mjs [--rounds 5] [--isolation process-only]`, over the build. */
 import { parseArgs } from 'node:util';
 import { pyodideRuntime } from '../dist/code-interpreter/index.js';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } });
+const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, isolation: { type: 'string' } } });
+const { isolation } = values;
 const ROUNDS = Number(values.rounds);
 const RUNS = 200;
 const NEVER = new AbortController().signal;
@@ -19,7 +20,7 @@ async function timed(work) {
 
 /** From the call to the first answer, in a container that nobody has kept ready. */
 async function cold() {
-  const runtime = pyodideRuntime({ warm: 0 });
+  const runtime = pyodideRuntime({ warm: 0, isolation });
   const time = await timed(async () => (await runtime.create(NEVER)).run('1 + 1', NEVER));
   await runtime.close();
   return time;
@@ -27,7 +28,7 @@ async function cold() {
 
 /** One run in a container that is there. */
 async function warm() {
-  const runtime = pyodideRuntime({ warm: 1, maxContainers: 1 });
+  const runtime = pyodideRuntime({ warm: 1, maxContainers: 1, isolation });
   const ready = await runtime.create(NEVER);
   const runs = [];
   for (let run = 0; run < RUNS; run += 1) runs.push(await timed(() => ready.run('1 + 1', NEVER)));

@@ -23,13 +23,16 @@ export type { DialectName } from './ports/dialect.ts';
 export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './ports/hooks.ts';
 export type { Limits } from './ports/limits.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
-export type {
-  ConversationStore,
-  MaybePromise,
-  ResponseKey,
-  ResponseStore,
-  StoredConversation,
-  StoredResponse,
+export {
+  type ConversationStore,
+  type ItemPage,
+  type ItemPageQuery,
+  type MaybePromise,
+  type ResponseKey,
+  type ResponseStore,
+  type StoredConversation,
+  type StoredResponse,
+  TooManyBytes,
 } from './ports/store.ts';
 export type { ProvidedTool, ToolCall, ToolProvider, ToolResult, ToolsOf } from './ports/tool-provider.ts';
 export type { Upstream, UpstreamCall } from './ports/upstream.ts';

@@ -7,7 +7,7 @@ import type { Context, Middleware } from 'koa';
 export interface KoaAdapterOptions {
   /** What stands in front of the API's paths, such as `/v1`. Default: nothing. */
   readonly basePath?: string;
-  /** Default: a digest of the `Authorization` header. */
+  /** Default: a digest of the request's API key. */
   readonly scope?: (ctx: Context) => string;
 }
 

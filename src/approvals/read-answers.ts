@@ -7,6 +7,7 @@ import type { ResponseStore } from '../ports/store.ts';
 import { findOffered } from '../ports/toolset.ts';
 import { ApiError, type ErrorCode } from '../protocol/errors.ts';
 import type { ApprovedCall } from '../protocol/events.ts';
+import { quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import { jsonIn } from '../protocol/json-text.ts';
 import { isRecord } from '../protocol/record.ts';
@@ -67,7 +68,7 @@ function refuseRepeated(answers: readonly Answer[]): void {
   const ids = answers.map(({ approval_request_id: id }) => id);
   const repeated = ids.find((id, index) => ids.indexOf(id) < index);
   if (repeated === undefined) return;
-  throw new ApiError('invalid_value', `The input answers the approval request '${repeated}' twice.`, {
+  throw new ApiError('invalid_value', `The input answers the approval request ${quotedId(repeated)} twice.`, {
     param: 'input',
   });
 }
@@ -91,7 +92,7 @@ function approvedCall(
 ): ApprovedCall & Decided {
   const refused = (code: ErrorCode, why: string): ApiError => {
     tellApproval({ id, request: pending?.request }, 'refused', asked, settings);
-    return new ApiError(code, `The approval of '${id}' does not count: ${why}.`, { param: 'input' });
+    return new ApiError(code, `The approval of ${quotedId(id)} does not count: ${why}.`, { param: 'input' });
   };
   if (!pending) throw refused('approval_not_found', 'no call waits for it, or it was answered before');
   const { request, url } = pending;

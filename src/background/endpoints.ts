@@ -1,21 +1,28 @@
 /** `background: true`, and what a client can do with such a response: wait for it, watch it and cancel it. */
 
-import { encoding } from '../apis/responses/create.ts';
-import { prepareTurn } from '../apis/responses/prepare-turn.ts';
+import { endRunning } from '../history/keep-turn.ts';
 import type { Activity } from '../ports/activity.ts';
 import type { Call } from '../ports/api-request.ts';
 import { tell } from '../ports/hooks.ts';
-import { fromStore, isRunning, type ResponseStore, type StoredResponse } from '../ports/store.ts';
+import { isRunning, type ResponseStore, type StoredResponse } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply } from '../protocol/reply.ts';
-import type { CoreSettings } from '../server/options.ts';
-import { beginTurn } from '../turn/lifetime.ts';
-import { cancelled, type Run, startRun } from './run.ts';
+import { responseError } from '../protocol/responses/response-error.ts';
+import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
+import type { Followers } from './followers.ts';
+import { type BackgroundTurn, cancelled, type Run, type RunSettings, startRun } from './run.ts';
 import type { Runs } from './runs.ts';
 
 /** What a node that died leaves is over by then, in milliseconds after its time was up. */
 const GRACE_MS = 60_000;
+
+/** What a router knows of its responses in the background, and of those who wait for them. */
+export interface BackgroundParts {
+  readonly turns: Activity;
+  readonly runs: Runs;
+  readonly followers: Followers;
+}
 
 /** Whether the request wants its response made in the background. */
 export function wantsBackground({ body }: Call): boolean {
@@ -28,41 +35,57 @@ export function wantsBackground({ body }: Call): boolean {
  */
 export async function createInBackground(
   call: Call,
-  settings: CoreSettings,
-  turns: Activity,
-  runs: Runs,
+  settings: RunSettings,
+  { turns, runs, followers }: BackgroundParts,
+  prepare: (request: Call, life: Lifetime) => Promise<BackgroundTurn>,
 ): Promise<Reply | JsonReply> {
   const stopping = new AbortController();
   const { signal } = stopping;
   const own: Call = { ...call, signal, abort: (reason) => stopping.abort(reason), disconnect: undefined };
-  const life = beginTurn(own, settings.limits.durationMs, turns);
+  // First of all: once it is made, nothing may be refused.
+  const following = wantsStream(call) ? followers.begin(call) : undefined;
+  let life: Lifetime | undefined;
   try {
-    const prepared = await prepareTurn(own, settings, life);
+    life = beginTurn(own, settings.limits.durationMs, turns);
+    const prepared = await prepare(own, life);
     tell(settings.hooks, 'onRequest', prepared.info);
-    const run = await startRun({ prepared, encoding: encoding(prepared, call, settings), stopping }, settings);
+    const run = await startRun({ prepared, stopping }, settings);
     runs.add(run);
-    return run.recording ? replayOf(run, -1) : jsonReply({ ...prepared.started, status: 'queued' });
+    return following ? replayOf(run, -1, call, following) : jsonReply({ ...prepared.started, status: 'queued' });
   } catch (error) {
-    life.leave();
+    life?.leave();
+    following?.leave();
     throw error;
   }
 }
 
-/** The events behind the number that the query names. Throws `ApiError` where they are not kept here. */
-export function replay({ query }: Call, stored: StoredResponse, run: Run | undefined): Reply {
+function wantsStream({ body }: Call): boolean {
+  return isRecord(body) && body.stream === true;
+}
+
+/** The events behind the number that the query names. Throws `ApiError` where they are not kept here, or too many ask. */
+export function replay(call: Call, stored: StoredResponse, { runs, followers }: BackgroundParts): Reply {
   if (stored.resource.background !== true) {
     throw notStreamed('Only responses that are made in the background can be streamed again.');
   }
+  const run = runs.find(stored);
   if (!run?.recording) {
     throw notStreamed(
       'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.',
     );
   }
-  return replayOf(run, startingAfter(query.starting_after));
+  const after = startingAfter(call.query.starting_after);
+  const following = followers.begin(call, stored.id);
+  try {
+    return replayOf(run, after, call, following);
+  } catch (error) {
+    following.leave();
+    throw error;
+  }
 }
 
-function replayOf({ recording }: Run, after: number): Reply {
-  const events = recording?.after(after);
+function replayOf({ recording, readerFor }: Run, after: number, reader: Call, following: Lifetime): Reply {
+  const events = recording?.after(after, readerFor(reader), following);
   if (!events) throw notStreamed('The events behind `starting_after` are no longer kept.');
   return streamReply(events);
 }
@@ -79,29 +102,25 @@ function notStreamed(message: string): ApiError {
 }
 
 /**
- * The response, which is cancelled where it has not ended, on whichever node it is made. Throws `ApiError` for one that
- * is not made in the background.
+ * The response, which is cancelled where it has not ended, on whichever node it is made; undefined where it was deleted
+ * meanwhile. Throws `ApiError` for one that is not made in the background.
  */
 export async function cancel(
   stored: StoredResponse,
   run: Run | undefined,
   store: ResponseStore,
-): Promise<StoredResponse> {
+): Promise<StoredResponse | undefined> {
   if (stored.resource.background !== true) {
     throw new ApiError('invalid_value', 'Cannot cancel a synchronous response.', { param: 'response_id' });
   }
   await run?.stop();
-  // It may have ended, now or long ago, or have been deleted.
-  const now = await fromStore(() => store.get(stored));
-  if (!now || !isRunning(now)) return now ?? stored;
-  const ended = cancelled(now, (run?.output ?? []).filter(Boolean));
-  await fromStore(() => store.put(ended));
-  return ended;
+  const whole = (run?.output ?? []).filter(Boolean);
+  return (await endRunning(store, stored, (running) => cancelled(running, whole))).now;
 }
 
 /** The response as it is shown: one whose node is gone has failed, since it cannot take longer than this. */
 export function settled(stored: StoredResponse, durationMs: number): StoredResponse {
   if (!isRunning(stored) || Date.now() < stored.createdAt + durationMs + GRACE_MS) return stored;
-  const error = { code: 'server_error', message: 'The server that made this response is gone.' };
+  const error = responseError({ code: 'server_error', message: 'The server that made this response is gone.' });
   return { ...stored, resource: { ...stored.resource, status: 'failed', error } };
 }

@@ -1,34 +1,58 @@
 /** What a response in the background has told: kept for a while, so that clients may leave and come back for the rest. */
 import { AsyncResource } from 'node:async_hooks';
-import { ApiError } from '../protocol/errors.ts';
+import { ApiError, type ErrorBody } from '../protocol/errors.ts';
 import { handOver, Layer, NOBODY, type Sink } from '../streams/pull-stream.ts';
+import type { Lifetime } from '../turn/lifetime.ts';
 
 /** Characters of frames that one response keeps; of a longer one the oldest are gone. */
 const MOST_CHARACTERS = 8 * 1024 * 1024;
+/** Characters after which a reader is handed what it has: more would lie in memory for each reader that does not read. */
+const PIECE = 64 * 1024;
+/** How long the model waits for a reader that has stopped reading, and for all readers of a response together, in milliseconds. */
+const PATIENCE_MS = 5000;
+const MOST_WAITING_MS = 60_000;
 
-/** The frame of one event; a comment has the number of the event before it. */
-export interface RecordedFrame {
+/** One event; what is no event, such as a heartbeat, has the number of the event before it. */
+export interface RecordedEvent<Event> {
   readonly sequence: number;
-  readonly frame: string;
+  readonly event: Event;
+  /** Characters that it holds. */
+  readonly size: number;
+  /** Whether it repeats what the response holds anyway, so that keeping it costs little. */
+  readonly isRepeated: boolean;
 }
 
-/** What follows a frame. */
-interface Next {
-  readonly frames: readonly RecordedFrame[];
-  /** Of the frame behind those. */
-  readonly index: number;
-  readonly isOver: boolean;
+/** How one reader sees the events. */
+export interface EventReader<Event> {
+  /** Whether it must be given every event, from the first on. */
+  readonly readsAll: boolean;
+  /** What stands behind the number `after` of what the event becomes; empty where that is nothing. */
+  read(event: Event, after: number): string;
+  /** What ends the stream, where it has not been read. */
+  end(): string;
+  /** What says that the stream ends here, and why; `sequence` is the number of that. */
+  fail(sequence: number, error: ErrorBody): string;
 }
 
-/** Frames in the order of their sequence numbers, read by anybody from any of them on. */
-export class Recording {
+/** An event as it is kept; `start` is how many characters were kept before it, since the first. */
+interface KeptEvent<Event> extends RecordedEvent<Event> {
+  readonly start: number;
+}
+
+/** Events in the order of their sequence numbers, read by anybody from any of them on. */
+export class Recording<Event> {
   private readonly mostCharacters: number;
-  private frames: RecordedFrame[] = [];
-  /** How many frames are gone that stood before these. */
+  private events: KeptEvent<Event>[] = [];
+  /** How many events are gone that stood before these. */
   private gone = 0;
-  private characters = 0;
+  /** Characters of all events that were ever kept, but for those that repeat others. */
+  private told = 0;
+  private repeated = 0;
   private isOver = false;
-  private readonly waiting = new Set<Replay>();
+  private readonly waiting = new Set<Replay<Event>>();
+  private readonly readers = new Set<Replay<Event>>();
+  private patience = MOST_WAITING_MS;
+  private catchUp = () => {};
 
   constructor(mostCharacters = MOST_CHARACTERS) {
     this.mostCharacters = mostCharacters;
@@ -36,57 +60,128 @@ export class Recording {
 
   /** Characters of all frames that are kept. */
   get size(): number {
-    return this.characters;
+    return this.told - this.startOf(this.gone) + this.repeated;
   }
 
-  /** Adds what was told, and tells those who wait for it. */
-  add(frames: readonly RecordedFrame[]): void {
-    for (const each of frames) {
-      this.frames.push(each);
-      this.characters += each.frame.length;
+  /** Adds events, and wakes those who wait for them. */
+  add(events: readonly RecordedEvent<Event>[]): void {
+    for (const each of events) {
+      this.events.push({ ...each, start: this.told });
+      if (each.isRepeated) this.repeated += each.size;
+      else this.told += each.size;
     }
-    if (this.characters > this.mostCharacters) this.forget();
+    // What came last stays, however long it is: those who have read all before must be able to read it.
+    if (this.told - this.startOf(this.gone) > this.mostCharacters) this.forget(this.events.length - events.length);
     this.wake();
   }
 
-  /** Nothing follows but this, whatever a client has seen already. */
-  end(frame: string): void {
+  /** Nothing follows. */
+  end(): void {
     this.isOver = true;
-    this.add([{ sequence: Number.POSITIVE_INFINITY, frame }]);
+    this.wake();
   }
 
-  /** The frames behind the event of this number, those that are yet to come included; undefined where some are gone. */
-  after(sequence: number): Layer<string> | undefined {
-    const isWhole = this.gone === 0 || (this.frames[0] as RecordedFrame).sequence <= sequence + 1;
-    return isWhole ? new Replay(this, this.gone, sequence) : undefined;
+  /**
+   * What stands behind the event of this number, with what is yet to come; undefined where some of it is gone. `life` ends
+   * the reading, which ends it when it is over.
+   */
+  after(sequence: number, reader: EventReader<Event>, life?: Lifetime): Layer<string> | undefined {
+    const [first] = this.events;
+    if (this.gone > 0 && (reader.readsAll || (first && first.sequence > sequence + 1))) return undefined;
+    const from = reader.readsAll ? 0 : this.firstAfter(sequence);
+    const replay = new Replay(this, this.gone + from, { after: sequence, reader, life });
+    this.readers.add(replay);
+    return replay;
   }
 
-  /** How it goes on from the frame of this index; undefined where it is gone. */
-  from(index: number): Next | undefined {
-    if (index < this.gone) return undefined;
-    const frames = this.frames.slice(index - this.gone);
-    return { frames, index: index + frames.length, isOver: this.isOver };
+  /** The event of this index; undefined where it is gone, or not there yet. */
+  at(index: number): RecordedEvent<Event> | undefined {
+    return this.events[index - this.gone];
+  }
+
+  /** Whether the event of this index was there, and is no longer. */
+  isGone(index: number): boolean {
+    return index < this.gone;
+  }
+
+  /** Whether there is nothing behind the event of this index, and never will be. */
+  isWhole(index: number): boolean {
+    return this.isOver && index === this.gone + this.events.length;
   }
 
   /** Has the replay `goOn` when there is more. */
-  await(replay: Replay): void {
+  await(replay: Replay<Event>): void {
     this.waiting.add(replay);
   }
 
-  leave(replay: Replay): void {
+  leave(replay: Replay<Event>): void {
     this.waiting.delete(replay);
+    this.readers.delete(replay);
+    this.catchUp();
   }
 
-  /** Lets a quarter go at once, since each time moves all that stay. */
-  private forget(): void {
-    let left = this.characters - this.mostCharacters * 0.75;
-    let count = 0;
-    for (; left > 0 && count < this.frames.length - 1; count += 1) {
-      const { length } = (this.frames[count] as RecordedFrame).frame;
-      left -= length;
-      this.characters -= length;
+  /**
+   * Resolves when no reader is so far behind that it would soon lose what it has not read: one that reads more slowly
+   * than the model writes. Undefined where none is. One that has stopped reading is waited for no longer.
+   */
+  readersBehind(signal: AbortSignal): Promise<void> | undefined {
+    if (this.patience <= 0 || signal.aborted || !this.isSomeoneBehind()) return undefined;
+    const began = performance.now();
+    return new Promise((resolve) => {
+      const goOn = () => {
+        clearInterval(timer);
+        signal.removeEventListener('abort', goOn);
+        this.catchUp = () => {};
+        this.patience -= performance.now() - began;
+        resolve();
+      };
+      this.catchUp = () => this.isSomeoneBehind() || goOn();
+      const isLate = () => performance.now() - began > this.patience;
+      const timer = setInterval(() => (isLate() ? goOn() : this.catchUp()), PATIENCE_MS / 5).unref();
+      signal.addEventListener('abort', goOn, { once: true });
+    });
+  }
+
+  /** A reader has come so far. */
+  progressed(): void {
+    this.catchUp();
+  }
+
+  private isSomeoneBehind(): boolean {
+    const since = performance.now() - PATIENCE_MS;
+    const far = this.told - this.mostCharacters / 2;
+    if (this.startOf(this.gone) >= far) return false;
+    for (const { index, askedAt } of this.readers) if (askedAt > since && this.startOf(index) < far) return true;
+    return false;
+  }
+
+  /** How many characters were kept before the frame of this index; of one that is gone, before the first that is not. */
+  private startOf(index: number): number {
+    return this.events[Math.max(index - this.gone, 0)]?.start ?? this.told;
+  }
+
+  private firstAfter(sequence: number): number {
+    let low = 0;
+    let high = this.events.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      // The cast: the middle is below the length.
+      if ((this.events[middle] as KeptEvent<Event>).sequence > sequence) high = middle;
+      else low = middle + 1;
     }
-    this.frames.splice(0, count);
+    return low;
+  }
+
+  /** Lets a quarter go at once, since each time moves all that stay; at most this many frames. */
+  private forget(most: number): void {
+    const enough = this.told - this.mostCharacters * 0.75;
+    let count = 0;
+    for (const { start, size, isRepeated } of this.events) {
+      if (count === most || start >= enough) break;
+      if (isRepeated) this.repeated -= size;
+      count += 1;
+    }
+    this.events.splice(0, count);
     this.gone += count;
   }
 
@@ -97,47 +192,108 @@ export class Recording {
   }
 }
 
-/** One reading of a recording. It goes on in its own client's async context, not in that of the response. */
-class Replay extends Layer<string> {
-  private readonly recording: Recording;
+/**
+ * One reading of a recording, as fast as it is asked. It goes on in its own client's async context, not in that of the
+ * response, and ends in time though nobody asks: its lifetime then cuts the client off.
+ */
+class Replay<Event> extends Layer<string> {
+  /** Of the event that comes next. */
+  index: number;
+  askedAt = performance.now();
+  private readonly recording: Recording<Event>;
   private readonly context = new AsyncResource('RECORDED_EVENTS');
-  private readonly after: number;
-  private index: number;
+  private readonly reading: Reading<Event>;
+  /** Of the last event that was handed on. */
+  private sequence: number;
   private sink: Sink<string> = NOBODY;
+  private isAsked = false;
+  private isOver = false;
 
-  constructor(recording: Recording, index: number, after: number) {
+  constructor(recording: Recording<Event>, index: number, reading: Reading<Event>) {
     super();
     this.recording = recording;
     this.index = index;
-    this.after = after;
+    this.sequence = reading.after;
+    this.reading = reading;
+    reading.life?.signal.addEventListener('abort', this.goOn, { once: true });
   }
 
   ask(sink: Sink<string>): void {
     this.sink = sink;
+    this.isAsked = true;
+    this.askedAt = performance.now();
     this.tell();
   }
 
   close(): void {
+    const { life } = this.reading;
+    this.isOver = true;
+    this.isAsked = false;
     this.recording.leave(this);
+    life?.signal.removeEventListener('abort', this.goOn);
+    life?.leave();
   }
 
-  goOn(): void {
-    this.context.runInAsyncScope(this.tell, this);
-  }
+  readonly goOn = (): void => {
+    if (this.isAsked) this.context.runInAsyncScope(this.tell, this);
+  };
 
   private tell(): void {
-    const { recording, sink } = this;
-    const next = recording.from(this.index);
-    if (!next) return sink.failed(tooSlow());
-    this.index = next.index;
-    const unseen = next.frames.filter(({ sequence }) => sequence > this.after);
-    // What a client's side throws is not the response's to fail of.
-    if (unseen.length > 0) return handOver(sink, unseen.map(({ frame }) => frame).join(''));
-    if (next.isOver) this.finish(sink);
+    const { recording, reading } = this;
+    if (this.isOver) return this.finishAsked();
+    if (reading.life?.signal.aborted) return this.cutShort(reading.life.signal.reason);
+    if (recording.isGone(this.index)) return this.cutShort(tooSlow());
+    const text = this.read();
+    if (text !== '') this.handOn(text);
+    else if (this.isOver) this.finishAsked();
     else recording.await(this);
+  }
+
+  /** What can be read now, and the end where that is all; empty where there is nothing yet. */
+  private read(): string {
+    const { recording, reading } = this;
+    let text = '';
+    for (let next = recording.at(this.index); next && text.length < PIECE; next = recording.at(this.index)) {
+      text += reading.reader.read(next.event, reading.after);
+      this.sequence = next.sequence;
+      this.index += 1;
+    }
+    if (!recording.isWhole(this.index)) return text;
+    this.isOver = true;
+    return text + reading.reader.end();
+  }
+
+  /** Says why it ends here; a client that has left has nobody to say it to. */
+  private cutShort(reason: unknown): void {
+    this.isOver = true;
+    if (!(reason instanceof ApiError)) return this.finishAsked();
+    this.handOn(this.reading.reader.fail(this.sequence + 1, reason.body));
+  }
+
+  /** What a client's side throws is not the response's to fail of. */
+  private handOn(text: string): void {
+    if (text === '') return this.finishAsked();
+    this.isAsked = false;
+    this.recording.progressed();
+    handOver(this.sink, text);
+  }
+
+  private finishAsked(): void {
+    this.isAsked = false;
+    this.finish(this.sink);
   }
 }
 
+/** What one reader reads, and how long it may. */
+interface Reading<Event> {
+  readonly after: number;
+  readonly reader: EventReader<Event>;
+  readonly life: Lifetime | undefined;
+}
+
 function tooSlow(): ApiError {
-  return new ApiError('server_error', 'The events that follow were read too late to be kept.');
+  return new ApiError(
+    'reader_too_slow',
+    'The events that follow were read too slowly to be kept. The response itself can be retrieved.',
+  );
 }

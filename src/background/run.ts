@@ -1,20 +1,32 @@
 /** One response that is made while nobody waits for it. */
 
-import { encodeBatch } from '../apis/responses/encoding/fast-path.ts';
-import type { EncodeOptions } from '../apis/responses/encoding/wire-events.ts';
-import type { PreparedTurn } from '../apis/responses/prepare-turn.ts';
-import { keepTurn, keptTurn } from '../history/keep-turn.ts';
-import { tell } from '../ports/hooks.ts';
+import { keepEnd, keptTurn, TurnOverruled, untilEnded, untilForgotten } from '../history/keep-turn.ts';
+import type { Call } from '../ports/api-request.ts';
+import { type RequestInfo, tell } from '../ports/hooks.ts';
+import type { KeepSettings } from '../ports/keep.ts';
+import type { Limits } from '../ports/limits.ts';
 import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../ports/store.ts';
 import { toApiError } from '../protocol/errors.ts';
 import type { TurnEvent } from '../protocol/events.ts';
+import { NO_USAGE } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import { endedResource } from '../protocol/responses/resource.ts';
-import type { CoreSettings } from '../server/options.ts';
-import { DONE_FRAME } from '../streams/sse-frames.ts';
-import { runTurn } from '../turn/run-turn.ts';
-import { type RecordedFrame, Recording } from './recording.ts';
+import { runTurn, type Turn } from '../turn/run-turn.ts';
+import { type EventReader, type RecordedEvent, Recording } from './recording.ts';
 
+/** What an event takes besides its text. */
+const EVENT_SIZE = 200;
+/** What these hold, the response holds anyway. */
+const REPEATING: ReadonlySet<TurnEvent['type']> = new Set([
+  'turn-start',
+  'turn-queued',
+  'turn-progress',
+  'text-end',
+  'arguments-end',
+  'part-end',
+  'item-end',
+  'turn-end',
+]);
 /** How often it is looked whether somebody, perhaps on another node, has cancelled or deleted the response. */
 const CHECK_MS = 5000;
 
@@ -22,46 +34,64 @@ const CHECK_MS = 5000;
 export interface Run {
   readonly key: ResponseKey;
   /** Undefined where the client wanted no stream. */
-  readonly recording: Recording | undefined;
+  readonly recording: Recording<TurnEvent> | undefined;
   /** What is whole of its output. */
   readonly output: readonly OutputItem[];
-  readonly ownedTools: { has(name: string): boolean };
+  /** Makes a reader of its events for the one who asks. */
+  readonly readerFor: BackgroundTurn['readerFor'];
   /** Ends it without a word; resolves as `done`. */
   stop(): Promise<void>;
   /** Resolves when nothing is kept or told any more. */
   readonly done: Promise<void>;
 }
 
-/** What a run is made of: the turn, how it is spelled where it is streamed, and what aborts it. */
+/** A turn that is ready to run. */
+export interface BackgroundTurn {
+  readonly info: RequestInfo;
+  /** The resource as in `response.created`. */
+  readonly started: Readonly<Record<string, unknown>>;
+  readonly turn: Turn;
+  /** The turn as it is kept, but for how it ends. */
+  readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
+  /** Makes a reader of its events for the one who asks; it holds nothing of the request. */
+  readonly readerFor: (request: Call) => EventReader<TurnEvent>;
+}
+
+/** What a run needs of the host's options. */
+export interface RunSettings extends KeepSettings {
+  readonly limits: Limits;
+}
+
+/** What a run is made of: the turn, and what aborts it. */
 export interface RunParts {
-  readonly prepared: PreparedTurn;
-  readonly encoding: EncodeOptions;
+  readonly prepared: BackgroundTurn;
   readonly stopping: AbortController;
 }
 
 /** Keeps the response as one in progress, and starts it. Throws `store_error`, since nobody could ask for it then. */
-export async function startRun(parts: RunParts, settings: CoreSettings): Promise<Run> {
+export async function startRun(parts: RunParts, settings: RunSettings): Promise<Run> {
   const { stored, started } = parts.prepared;
-  await fromStore(() => settings.store.put(keptTurn(stored, started)));
+  const kept = untilEnded(keptTurn(stored, started), settings.limits.durationMs);
+  await fromStore(() => settings.store.put(kept));
   return new BackgroundRun(parts, settings);
 }
 
 class BackgroundRun implements Run {
   readonly key: ResponseKey;
-  readonly recording: Recording | undefined;
+  readonly recording: Recording<TurnEvent> | undefined;
   readonly output: OutputItem[] = [];
-  readonly ownedTools: { has(name: string): boolean };
+  readonly readerFor: BackgroundTurn['readerFor'];
   readonly done: Promise<void>;
   private readonly parts: RunParts;
-  private readonly settings: CoreSettings;
+  private readonly settings: RunSettings;
   /** Of the last event that was told. */
   private sequence = -1;
 
-  constructor(parts: RunParts, settings: CoreSettings) {
+  constructor(parts: RunParts, settings: RunSettings) {
     const { scope, id } = parts.prepared.stored;
     this.key = { scope, id };
-    this.recording = parts.prepared.info.stream ? new Recording() : undefined;
-    this.ownedTools = parts.prepared.turn.plan.owners;
+    this.recording = parts.prepared.info.stream ? new Recording<TurnEvent>() : undefined;
+    this.readerFor = parts.prepared.readerFor;
     this.parts = parts;
     this.settings = settings;
     this.done = this.run();
@@ -78,22 +108,27 @@ class BackgroundRun implements Run {
     try {
       await this.listen();
     } catch (error) {
-      if (!this.parts.stopping.signal.aborted) await this.keepFailure(error);
+      // What cannot be told must not end the process.
+      if (!this.parts.stopping.signal.aborted) await this.fail(error).catch(() => {});
     } finally {
       clearInterval(watch);
       this.parts.prepared.turn.leave();
-      this.recording?.end(DONE_FRAME);
+      this.recording?.end();
     }
   }
 
   private async listen(): Promise<void> {
     const { turn } = this.parts.prepared;
     const keep: typeof turn.keep = async (end) => {
+      // Before anything is kept, since it costs less than to take it back.
       await this.stopIfUnwanted();
       this.parts.stopping.signal.throwIfAborted();
-      await turn.keep(end);
+      await this.unlessOverruled(turn.keep(end));
     };
-    for await (const batch of runTurn({ ...turn, keep })) await this.take(batch);
+    for await (const batch of runTurn({ ...turn, keep })) {
+      await this.take(batch);
+      await this.recording?.readersBehind(this.parts.stopping.signal);
+    }
   }
 
   private async take(batch: readonly TurnEvent[]): Promise<void> {
@@ -101,46 +136,56 @@ class BackgroundRun implements Run {
       if (event.type === 'item-end') this.output[event.index] = event.item;
       // Elsewhere a response that failed is not kept: there its client was told.
       if (event.type === 'turn-end' && event.status === 'failed')
-        await this.keepEnd(endedResource(this.started, event));
+        await this.unlessOverruled(this.keepEnd(endedResource(this.started, event)));
     }
-    this.recording?.add(batch.flatMap((event) => this.framesOf(event)));
+    this.recording?.add(batch.map((event) => this.recorded(event)));
   }
 
-  /** One by one, so that any of them can be the first that a client has not seen. */
-  private framesOf(event: TurnEvent): readonly RecordedFrame[] {
+  private recorded(event: TurnEvent): RecordedEvent<TurnEvent> {
     if ('sequence' in event) this.sequence = event.sequence;
-    const text = encodeBatch([event], this.parts.encoding);
-    const frame = event.type === 'turn-end' ? text.slice(0, -DONE_FRAME.length) : text;
-    return frame === '' ? [] : [{ sequence: this.sequence, frame }];
+    return { sequence: this.sequence, event, size: sizeOf(event), isRepeated: REPEATING.has(event.type) };
   }
 
   private get started() {
     return this.parts.prepared.started;
   }
 
-  private async keepFailure(error: unknown): Promise<void> {
+  /** The stream has an end like any other, though the turn has not. */
+  private async fail(error: unknown): Promise<void> {
     const shown = toApiError(error);
-    const { code, message } = shown;
     tell(this.settings.hooks, 'onError', shown, this.parts.prepared.info);
-    await this.keepEnd({ ...this.started, status: 'failed', error: { code, message } });
+    const output = this.output.filter(Boolean);
+    const failed = { status: 'failed', usage: NO_USAGE, completedAt: null, reason: null, error: shown.body } as const;
+    await this.take([{ type: 'error', sequence: this.sequence + 1, error: shown.body }]);
+    await this.take([{ type: 'turn-end', sequence: this.sequence + 1, output, ...failed }]);
   }
 
-  private async keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {
+  private keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {
     const { stored, info } = this.parts.prepared;
-    if (!(await this.isWanted())) return;
-    await keepTurn(stored, ended, { ...this.settings, onStoreError: 'continue' }, info.requestId);
+    return keepEnd(stored, ended, { ...this.settings, onStoreError: 'continue' }, info.requestId);
+  }
+
+  /** Somebody else has ended it in the meantime, so it ends here without a word. */
+  private async unlessOverruled(keeping: Promise<void>): Promise<void> {
+    try {
+      await keeping;
+    } catch (error) {
+      if (error instanceof TurnOverruled) void this.stop();
+      throw error;
+    }
   }
 
   private async stopIfUnwanted(): Promise<void> {
     if (!(await this.isWanted())) void this.stop();
   }
 
-  /** A store that fails says nothing of it. */
+  /** A store that fails says nothing of it, and is told of. */
   private async isWanted(): Promise<boolean> {
     try {
-      const kept = await this.settings.store.get(this.key);
+      const kept = await fromStore(() => this.settings.store.get(this.key));
       return kept !== undefined && isRunning(kept);
-    } catch {
+    } catch (error) {
+      tell(this.settings.hooks, 'onError', toApiError(error), this.parts.prepared.info);
       return true;
     }
   }
@@ -148,5 +193,10 @@ class BackgroundRun implements Run {
 
 /** The response as cancelled, with what was whole of it. */
 export function cancelled(stored: StoredResponse, output: StoredResponse['output']): StoredResponse {
-  return { ...stored, output, resource: { ...stored.resource, status: 'cancelled' } };
+  return untilForgotten({ ...stored, output, resource: { ...stored.resource, status: 'cancelled' } });
+}
+
+function sizeOf(event: TurnEvent): number {
+  const text = 'text' in event ? event.text.length : 0;
+  return EVENT_SIZE + text + ('logprobs' in event ? event.logprobs.length : 0);
 }

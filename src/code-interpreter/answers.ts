@@ -1,34 +1,89 @@
-/** Reads the answers of a process that is not believed: frames of JSON, one a line. */
+/** Reads the answers of a process that is not believed: every frame is counted before it is kept. */
 import type { Readable } from 'node:stream';
-import { jsonIn } from '../protocol/json-text.ts';
-import { isRecord } from '../protocol/record.ts';
-import { lineReader } from './lines.ts';
+import { type Frame, frameReader, HEADER_BYTES } from './frames.ts';
+import type { Kind } from './kinds.ts';
 
-/** A frame as it came. */
-export type Frame = Readonly<Record<string, unknown>>;
-
-/** Where to wait for a frame. */
-export interface Answers {
-  /** The next frame that fits; others that come before it are dropped. One caller at a time. */
-  next(fits: (frame: Frame) => boolean): Promise<Frame>;
+/** A file of an answer. */
+export interface AnswerFile {
+  readonly name: string;
+  readonly data: Buffer;
 }
 
-/** Nothing is read after a frame of more than `maxBytes`. */
-export function answersOf(stream: Readable, maxBytes: number, tooLong: () => void): Answers {
-  let take: (frame: Frame) => void = () => {};
+/** A whole answer: its texts by their kind, where they came, and its files. */
+export interface Answer {
+  readonly texts: Readonly<Partial<Record<Kind, string>>>;
+  readonly files: readonly AnswerFile[];
+}
 
-  function line(text: string): void {
-    const frame = jsonIn(text);
-    if (isRecord(frame)) take(frame);
+/** What one answer may take. */
+export interface AnswerLimits {
+  /** Of everything. */
+  readonly bytes: number;
+  /** Of its texts together. */
+  readonly textBytes: number;
+  readonly files: number;
+}
+
+/** Where to wait for an answer. */
+export interface Answers {
+  /** The answer to this question; what comes for others is dropped, and counts. One caller at a time. */
+  next(id: number): Promise<Answer>;
+}
+
+/** What a frame takes beside its bytes: many empty ones are much as well. */
+const FRAME_COST = HEADER_BYTES + 64;
+
+/** Nothing is read after an answer that goes over a limit, or after what is no frame. */
+export function answersOf(stream: Readable, limits: AnswerLimits, tooMuch: () => void): Answers {
+  let current = gathered();
+  let asked: { readonly id: number; readonly resolve: (answer: Answer) => void } | undefined;
+  let used = { bytes: 0, textBytes: 0, files: 0 };
+  let ended = false;
+
+  function end(): void {
+    ended = true;
+    current = gathered();
+    tooMuch();
   }
 
-  stream.on('data', lineReader(maxBytes, { line, tooLong }));
+  function frame({ kind, id, data }: Frame): void {
+    used.bytes += data.length + FRAME_COST;
+    if (kind === 'name') used.files += 1;
+    else if (kind !== 'data') used.textBytes += data.length;
+    if (used.bytes > limits.bytes || used.textBytes > limits.textBytes || used.files > limits.files) return end();
+    if (id !== asked?.id) return;
+    if (kind !== 'done') return current.add(kind, data);
+    const { resolve } = asked;
+    asked = undefined;
+    resolve(current.answer());
+    current = gathered();
+  }
+
+  const read = frameReader({ frame: (one) => ended || frame(one), broken: end });
+  stream.on('data', (chunk) => ended || read(chunk));
   return {
-    next: (fits) =>
+    next: (id) =>
       new Promise((resolve) => {
-        take = (frame) => {
-          if (fits(frame)) resolve(frame);
-        };
+        asked = { id, resolve };
+        current = gathered();
+        used = { bytes: 0, textBytes: 0, files: 0 };
       }),
+  };
+}
+
+/** Puts the frames of one answer together. */
+function gathered() {
+  const texts = new Map<Kind, Buffer[]>();
+  const files: { readonly name: Buffer; readonly data: Buffer[] }[] = [];
+  return {
+    add(kind: Kind, data: Buffer): void {
+      if (kind === 'name') files.push({ name: data, data: [] });
+      else if (kind === 'data') files.at(-1)?.data.push(data);
+      else if (!texts.get(kind)?.push(data)) texts.set(kind, [data]);
+    },
+    answer: (): Answer => ({
+      texts: Object.fromEntries([...texts].map(([kind, parts]) => [kind, Buffer.concat(parts).toString('utf8')])),
+      files: files.map(({ name, data }) => ({ name: name.toString('utf8'), data: Buffer.concat(data) })),
+    }),
   };
 }

@@ -36,7 +36,7 @@ const TOOL: ProvidedTool = {
 
 /**
  * A provider for the option `tools`: it is offered to the model in requests whose `tools` hold `code_interpreter`.
- * Throws a `TypeError` for a bad option, and without a `runtime` where `pyodide` is not installed.
+ * Throws a `TypeError` for a bad option, and without a `runtime` where `pyodideRuntime()` does: without `pyodide` or, on Linux, `bwrap`, and on other systems.
  */
 export function codeInterpreter(options: CodeInterpreterOptions = {}): ToolProvider {
   const limits = checkedLimits(options);

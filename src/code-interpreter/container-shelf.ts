@@ -1,6 +1,7 @@
 /** The places of containers that are kept: who has one, who must go, and who must wait. */
 
 import type { CodeContainer } from '../ports/code-runtime.ts';
+import { shareOf } from '../ports/scope.ts';
 import { bell } from './bell.ts';
 import type { ContainerKey } from './containers.ts';
 import { turns } from './turns.ts';
@@ -56,7 +57,8 @@ export function containerShelf({ idleMs, max, maxPerScope }: ShelfLimits): Shelf
   }
 
   function hasRoom(scope: string): boolean {
-    const own = [...places.values()].filter((place) => place.scope === scope);
+    const share = shareOf(scope);
+    const own = [...places.values()].filter((place) => shareOf(place.scope) === share);
     return hasRoomAmong(own, maxPerScope) && hasRoomAmong([...places.values()], max);
   }
 

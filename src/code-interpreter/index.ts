@@ -1,4 +1,4 @@
-/** The code interpreter: a tool that runs the Python that models write; the Pyodide runtime needs the package `pyodide`. */
+/** The code interpreter: a tool that runs the Python that models write; the Pyodide runtime needs the package `pyodide`, the other Docker or Podman. */
 
 export {
   type CodeContainer,
@@ -9,6 +9,8 @@ export {
   type LostReason,
 } from '../ports/code-runtime.ts';
 export { type CodeInterpreterOptions, codeInterpreter } from './code-interpreter.ts';
+export { containerRuntime } from './container-runtime.ts';
+export type { ContainerLimits, ContainerRuntimeOptions } from './container-settings.ts';
 export {
   type CodeContainers,
   type ContainerKey,
@@ -16,5 +18,6 @@ export {
   type ContainersRun,
   containers,
 } from './containers.ts';
+export type { IsolationName } from './isolation.ts';
 export { pyodideRuntime } from './pyodide-runtime.ts';
 export type { PyodideLimits, PyodideRuntimeOptions } from './pyodide-settings.ts';

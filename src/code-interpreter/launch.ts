@@ -1,42 +1,26 @@
-/** How the process of a container is started: Node's own flags, and what the system can add around them. */
-import { execFile } from 'node:child_process';
+/** How the process of a container is started: Node's own flags, and what stands around it. */
 import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { type Bind, type Bubblewrap, bubblewrap, NODE } from './bubblewrap.ts';
 import type { ChildLimits } from './child/door.ts';
+import { inheritedDescriptors } from './inherited-descriptors.ts';
+import type { Isolation } from './isolation.ts';
+import { strongestWrapper, type Wrapper } from './process-only.ts';
 import type { PyodideLimits } from './pyodide-settings.ts';
+import type { Command } from './start-child.ts';
 
 /** A command line, and what it achieves. */
-export interface Launch {
-  readonly command: string;
-  readonly args: readonly string[];
+export interface Launch extends Command {
   /** Whether the process dies with this one even while it is stopped. */
   readonly diesWithHost: boolean;
   /** Whether it has no network but its own, empty one. */
   readonly ownNetwork: boolean;
+  /** Called when the process has ended, to remove what it has left elsewhere. */
+  readonly cleanUp?: (() => Promise<void>) | undefined;
 }
 
-type Wrapper = Pick<Launch, 'diesWithHost' | 'ownNetwork'> & { readonly words: readonly string[] };
-
-const OWN_NETWORK = ['unshare', '--user', '--map-root-user', '--net', '--'];
-const DIES = ['setpriv', '--pdeathsig', 'KILL', '--no-new-privs'];
-const POWERLESS = ['--inh-caps=-all', '--bounding-set=-all'];
-
-/** Programs of util-linux that end in the program that they are given; the strongest first. Containers often refuse `unshare`. */
-const WRAPPERS: readonly Wrapper[] = [
-  { words: [...OWN_NETWORK, ...DIES, ...POWERLESS, '--'], ownNetwork: true, diesWithHost: true },
-  { words: [...OWN_NETWORK, ...DIES, '--'], ownNetwork: true, diesWithHost: true },
-  { words: OWN_NETWORK, ownNetwork: true, diesWithHost: false },
-  { words: [...DIES, ...POWERLESS, '--'], ownNetwork: false, diesWithHost: true },
-  { words: [...DIES, '--'], ownNetwork: false, diesWithHost: true },
-];
-
-const NOTHING: Wrapper = { words: [], ownNetwork: false, diesWithHost: false };
 const SHELL = '/bin/sh';
-/** Long, so that a busy machine is not taken for one that refuses. */
-const PROBE_MS = 60_000;
-const run = promisify(execFile);
 
 /** Where Pyodide is installed. Throws where it is not. */
 export function pyodideFolder(resolve: (name: string) => string = createRequire(import.meta.url).resolve): string {
@@ -47,26 +31,39 @@ export function pyodideFolder(resolve: (name: string) => string = createRequire(
   }
 }
 
-let probing: Promise<Wrapper> | undefined;
-
-/** The command line of a container's process; what the system allows is tried once. */
-export async function launchOf(folder: string, limits: PyodideLimits): Promise<Launch> {
-  probing ??= strongest(WRAPPERS);
-  const { words, ...achieved } = await probing;
-  const node = [process.execPath, ...nodeArgs(folder, limits)];
-  if (process.platform === 'win32') return { ...achieved, command: process.execPath, args: node.slice(1) };
-  return { ...achieved, command: SHELL, args: ['-c', `${ulimits(limits)} exec "$@"`, 'sh', ...words, ...node] };
+/** The command line of a container's process. Rejects where the isolation does not work on this system. */
+export async function launchOf(folder: string, limits: PyodideLimits, isolation: Isolation): Promise<Launch> {
+  const launch = isolation.name === 'process-only' ? processOnly(folder, limits) : sandboxed(folder, limits, isolation);
+  return { ...(await launch), inherited: await inheritedDescriptors() };
 }
 
-async function strongest([first, ...rest]: readonly Wrapper[]): Promise<Wrapper> {
-  if (!first || process.platform === 'win32') return NOTHING;
-  try {
-    // By way of the same shell, which knows where programs are though the environment is empty.
-    await run(SHELL, ['-c', 'exec "$@"', 'sh', ...first.words, 'true'], { env: {}, cwd: '/', timeout: PROBE_MS });
-    return first;
-  } catch {
-    return strongest(rest);
-  }
+type Sandbox = Exclude<Isolation, { readonly name: 'process-only' }>;
+
+async function sandboxed(folder: string, limits: PyodideLimits, { program, arch }: Sandbox): Promise<Launch> {
+  const { words, filter } = await tried(program, () => bubblewrap(program, arch));
+  const command = [...words(bindsOf(folder)), NODE, ...nodeArgs(PLACES, limits)];
+  return { ...inShell(command, limits), filter, diesWithHost: true, ownNetwork: true };
+}
+
+async function processOnly(folder: string, limits: PyodideLimits): Promise<Launch> {
+  wrapping ??= strongestWrapper();
+  const { words, ...achieved } = await wrapping;
+  const args = nodeArgs({ pyodide: folder, child: CHILD_FOLDER }, limits);
+  if (process.platform === 'win32') return { ...achieved, command: process.execPath, args };
+  return { ...achieved, ...inShell([...words, process.execPath, ...args], limits) };
+}
+
+let wrapping: Promise<Wrapper> | undefined;
+const sandboxes = new Map<string, Promise<Bubblewrap>>();
+
+/** What the system allows is tried once; what it has refused is tried again, since that may change. */
+function tried(program: string, tries: () => Promise<Bubblewrap>): Promise<Bubblewrap> {
+  const known = sandboxes.get(program);
+  if (known) return known;
+  const trying = tries();
+  sandboxes.set(program, trying);
+  trying.catch(() => sandboxes.delete(program));
+  return trying;
 }
 
 const MIB = 1024 * 1024;
@@ -77,26 +74,46 @@ const SLACK_MB = 512;
 /** The end of what escaped every other limit. */
 const CPU_SECONDS = 3600;
 
-/** No core files, no files on disk at all, few descriptors, so much data, so much processor time. */
-function ulimits({ memoryMb }: PyodideLimits): string {
+/** By way of a shell that sets limits: no core files, no files on disk at all, few descriptors, so much data and processor time. */
+function inShell(words: readonly string[], { memoryMb }: PyodideLimits): Command {
   const limits = ['-c 0', '-f 0', '-n 64', `-d ${(memoryMb + SLACK_MB) * 1024}`, `-t ${CPU_SECONDS}`];
-  return limits.map((limit) => `ulimit ${limit} 2>/dev/null;`).join(' ');
+  const script = [...limits.map((limit) => `ulimit ${limit} 2>/dev/null;`), 'exec "$@"'].join(' ');
+  return { command: SHELL, args: ['-c', script, 'sh', ...words] };
 }
 
-function nodeArgs(folder: string, limits: PyodideLimits): readonly string[] {
+/** Where the process finds what it needs; folders end in a separator. */
+interface Places {
+  readonly pyodide: string;
+  /** Of the scripts. */
+  readonly child: string;
+}
+
+/** In the sandbox, which shows no path of the host's. */
+const PLACES: Places = { pyodide: '/pyodide/', child: '/sandbox/code-interpreter/' };
+
+function bindsOf(folder: string): readonly Bind[] {
+  return [
+    // By it Node knows that the scripts are modules.
+    [join(CHILD_FOLDER, '../../package.json'), '/sandbox/package.json'],
+    [CHILD_FOLDER, PLACES.child],
+    [folder, PLACES.pyodide],
+  ];
+}
+
+function nodeArgs({ pyodide, child }: Places, limits: PyodideLimits): readonly string[] {
   const { outputBytes, fileBytes, files, memoryMb } = limits;
   const inside: ChildLimits = { wasmBytes: (memoryMb - BASE_MB) * MIB, outputBytes, fileBytes, files };
   return [
     '--no-warnings',
     permissionFlag(process.allowedNodeEnvironmentFlags),
-    `--allow-fs-read=${folder}`,
-    `--allow-fs-read=${CHILD_FOLDER}`,
+    `--allow-fs-read=${pyodide}`,
+    `--allow-fs-read=${child}`,
     '--disallow-code-generation-from-strings',
     '--no-addons',
     '--experimental-vm-modules',
     `--max-old-space-size=${memoryMb}`,
-    join(CHILD_FOLDER, 'child/main.js'),
-    folder,
+    join(child, 'child/main.js'),
+    pyodide,
     JSON.stringify(inside),
   ];
 }

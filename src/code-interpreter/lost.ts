@@ -1,4 +1,5 @@
 /** Why a container is gone, in words for the model. */
+import { constants } from 'node:os';
 import { ContainerLostError } from '../ports/code-runtime.ts';
 
 export function tooSlow(ms: number): ContainerLostError {
@@ -8,6 +9,10 @@ export function tooSlow(ms: number): ContainerLostError {
 export function tooLarge(bytes: number): ContainerLostError {
   const mib = Math.round(bytes / 1024 / 1024);
   return new ContainerLostError('memory', `The code took more than ${mib} MiB of memory; its container is gone.`);
+}
+
+export function tooManyThreads(threads: number): ContainerLostError {
+  return new ContainerLostError('crash', `The code started more than ${threads} threads; its container is gone.`);
 }
 
 export function tooMuch(): ContainerLostError {
@@ -23,8 +28,13 @@ export function crashed(code: number | null, signal: NodeJS.Signals | null, word
   const cause = words.trim() || undefined;
   if (/out of memory|allocation failed/i.test(words))
     return new ContainerLostError('memory', 'The code took too much memory; its container is gone.', { cause });
-  const how = signal ?? `exit code ${code}`;
+  const how = signal ?? signalOf(code) ?? `exit code ${code}`;
   return new ContainerLostError('crash', `The code crashed its container, which is gone (${how}).`, { cause });
+}
+
+/** Programs that wait for others, as shells and bubblewrap, tell a signal so. */
+function signalOf(code: number | null): string | undefined {
+  return Object.entries(constants.signals).find(([, number]) => number + 128 === code)?.[0];
 }
 
 export function brokenDown(): ContainerLostError {

@@ -1,8 +1,8 @@
 /** A container over a process of Pyodide. */
-import { z } from 'zod';
+
 import type { CodeContainer, CodeFile, CodeRun } from '../ports/code-runtime.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
-import type { Frame } from './answers.ts';
+import type { Answer } from './answers.ts';
 import { isFileName } from './file-name.ts';
 import { brokenDown } from './lost.ts';
 import type { PyodideLimits } from './pyodide-settings.ts';
@@ -14,16 +14,16 @@ export function pyodideContainer(process: SandboxProcess, limits: PyodideLimits)
   const inTurn = turns();
   return {
     run(code, signal) {
-      const ran = async () => runIn(process, await process.ask({ type: 'run', code }, limits.runMs, signal));
+      const ran = async () => runIn(process, await process.ask([['code', Buffer.from(code)]], limits.runMs, signal));
       return untilAborted(signal, () => inTurn(ran));
     },
     async put(file) {
       checkFile(file, limits);
       // Its own: listeners of many calls on one signal would be warned of.
       const never = new AbortController().signal;
-      const data = Buffer.from(file.data).toString('base64');
+      const fields = [['name', Buffer.from(file.name)] as const, ['data', Buffer.from(file.data)] as const];
       await inTurn(async () => {
-        const { refused } = await process.ask({ type: 'put', name: file.name, data }, limits.runMs, never);
+        const { refused } = (await process.ask(fields, limits.runMs, never)).texts;
         if (refused !== undefined) throw new Error(`The file '${file.name}' could not be put there: ${refused}`);
       });
     },
@@ -37,27 +37,14 @@ export function pyodideContainer(process: SandboxProcess, limits: PyodideLimits)
   };
 }
 
-const ranFrame = z.object({
-  stdout: z.string(),
-  stderr: z.string(),
-  result: z.string().optional(),
-  error: z.string().optional(),
-  files: z.array(z.object({ name: z.string(), data: z.string() })),
-});
-
-/** What the frame says; one that does not say it comes from a Python that has broken down. */
-function runIn(process: SandboxProcess, frame: Frame): CodeRun {
-  const { success, data } = ranFrame.safeParse(frame);
-  if (!success) {
+/** What the answer says; a process that refuses to run code has a Python that has broken down. */
+function runIn(process: SandboxProcess, { texts, files }: Answer): CodeRun {
+  if (texts.refused !== undefined) {
     process.end();
     throw brokenDown();
   }
-  const { stdout, stderr, result, error, files } = data;
-  return { stdout, stderr, result, error, files: files.filter(({ name }) => isFileName(name)).map(fileIn) };
-}
-
-function fileIn({ name, data }: { readonly name: string; readonly data: string }): CodeFile {
-  return { name, data: Buffer.from(data, 'base64') };
+  const { stdout = '', stderr = '', result, error } = texts;
+  return { stdout, stderr, result, error, files: files.filter(({ name }) => isFileName(name)) };
 }
 
 function checkFile({ name, data }: CodeFile, { fileBytes }: PyodideLimits): void {

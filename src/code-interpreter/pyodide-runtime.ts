@@ -2,6 +2,7 @@
 
 import type { CodeRuntime } from '../ports/code-runtime.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
+import { type Isolation, isolationOf } from './isolation.ts';
 import { launchOf, pyodideFolder } from './launch.ts';
 import { processPool } from './pool.ts';
 import { pyodideContainer } from './pyodide-container.ts';
@@ -13,15 +14,17 @@ const MIB = 1024 * 1024;
 const START_MS = 120_000;
 
 /**
- * Runs Python with its standard library, in the folder `/mnt/data`; needs the package `pyodide`, and throws where it is not
- * installed. The first processes are started at once. What it guards against and what it does not is in docs/security.md.
+ * Runs Python with its standard library, in the folder `/mnt/data`; needs the package `pyodide` and, on Linux, the program
+ * `bwrap`, and throws where they are not installed. Elsewhere `isolation: 'process-only'` must be given. The first processes are
+ * started at once. What it guards against and what it does not is in docs/security.md.
  */
 export function pyodideRuntime(options: PyodideRuntimeOptions = {}): CodeRuntime {
-  const { limits, warm, maxContainers, warn } = pyodideSettings(options);
+  const { limits, warm, maxContainers, isolation: name, warn } = pyodideSettings(options);
   const folder = pyodideFolder();
+  const isolation = isolationOf(name);
   const warnOnce = once(warn);
   const pool = processPool({
-    start: (signal) => started(folder, limits, warnOnce, signal),
+    start: (signal) => started({ folder, limits, isolation, warn: warnOnce }, signal),
     warm: Math.min(warm, maxContainers),
     max: maxContainers,
     onFailure: (error) => warn(`pyodideRuntime: no container could be kept ready: ${error}`),
@@ -34,13 +37,16 @@ export function pyodideRuntime(options: PyodideRuntimeOptions = {}): CodeRuntime
   };
 }
 
-async function started(
-  folder: string,
-  limits: PyodideLimits,
-  warn: (message: string) => void,
-  signal: AbortSignal,
-): Promise<SandboxProcess> {
-  const launch = await launchOf(folder, limits);
+interface Started {
+  readonly folder: string;
+  readonly limits: PyodideLimits;
+  readonly isolation: Isolation;
+  readonly warn: (message: string) => void;
+}
+
+async function started(options: Started, signal: AbortSignal): Promise<SandboxProcess> {
+  const { folder, limits, isolation, warn } = options;
+  const launch = await launchOf(folder, limits, isolation);
   if (!launch.ownNetwork) warn(NO_NETWORK_NAMESPACE);
   signal.throwIfAborted();
   const process = sandboxProcess(launch, processLimits(limits));
@@ -56,10 +62,18 @@ async function started(
 const NO_NETWORK_NAMESPACE =
   'pyodideRuntime: this system gives containers no network namespace of their own (unshare); the other layers stand.';
 
-function processLimits({ memoryMb, outputBytes, fileBytes }: PyodideLimits) {
-  // A frame holds files in base64 and four texts, in which a byte may be written as `\u0000`.
-  return { memoryBytes: memoryMb * MIB, frameBytes: 2 * fileBytes + 24 * outputBytes + MIB, startMs: START_MS };
+/** What the host reads and waits for at most, made of the limits. */
+export function processLimits({ memoryMb, outputBytes, fileBytes, files }: PyodideLimits) {
+  // Results and tracebacks are limited in characters, of up to four bytes.
+  const textBytes = Math.min(12 * outputBytes + MIB, LONGEST_TEXT);
+  const answer = { bytes: fileBytes + files * NAME_BYTES + textBytes + MIB, textBytes, files };
+  return { memoryBytes: memoryMb * MIB, answer, startMs: START_MS };
 }
+
+/** Node has no longer strings than twice that. */
+const LONGEST_TEXT = 256 * MIB;
+/** The longest path, and what a file's frames take. */
+const NAME_BYTES = 8192;
 
 function once(warn: (message: string) => void): (message: string) => void {
   let warned = false;

@@ -1,6 +1,7 @@
 /** The options of `pyodideRuntime`, checked once. */
 import { checkOptions, isFunction, milliseconds, type OptionCheck, positiveInteger } from '../ports/options-check.ts';
 import { warner } from '../ports/warner.ts';
+import { ISOLATIONS, type IsolationName } from './isolation.ts';
 
 /** What one container may take; sizes are bytes where they do not say otherwise. */
 export interface PyodideLimits {
@@ -23,6 +24,11 @@ export interface PyodideRuntimeOptions {
   readonly warm?: number | undefined;
   /** Processes at the same time, ready ones included; further calls wait. Default: 8. */
   readonly maxContainers?: number | undefined;
+  /**
+   * What stands around each process: a sandbox of the system (Linux with the program `bwrap`), or nothing but Node's own walls,
+   * which are not made to hold hostile code. Default: `bubblewrap`; where that is not there, creation throws.
+   */
+  readonly isolation?: IsolationName | undefined;
   /** Told of what the host should know, such as a layer of the sandbox that this machine refuses. Default: a process warning. */
   readonly onWarning?: ((message: string) => void) | undefined;
 }
@@ -32,6 +38,7 @@ export interface PyodideSettings {
   readonly limits: PyodideLimits;
   readonly warm: number;
   readonly maxContainers: number;
+  readonly isolation: IsolationName;
   readonly warn: (message: string) => void;
 }
 
@@ -65,12 +72,14 @@ export function pyodideSettings(options: PyodideRuntimeOptions): PyodideSettings
     limits: (value) => (typeof value === 'object' && value !== null) || 'an object',
     warm: (value) => (Number.isInteger(value) && within(value, 0, 1000)) || 'a whole number from 0 to 1000',
     maxContainers: positiveInteger,
+    isolation: (value) => ISOLATIONS.some((name) => name === value) || "'bubblewrap' or 'process-only'",
     onWarning: isFunction,
   });
-  const { limits = {}, warm = 1, maxContainers = 8, onWarning } = options;
+  const { limits = {}, warm = 1, maxContainers = 8, isolation = 'bubblewrap', onWarning } = options;
   checkOptions('pyodideRuntime: limits', limits, checks);
   const given = Object.entries(limits).filter(([, value]) => value !== undefined);
-  return { limits: { ...PYODIDE_LIMITS, ...Object.fromEntries(given) }, warm, maxContainers, warn: warner(onWarning) };
+  const all = { ...PYODIDE_LIMITS, ...Object.fromEntries(given) };
+  return { limits: all, warm, maxContainers, isolation, warn: warner(onWarning) };
 }
 
 function within(value: unknown, least: number, most: number): boolean {

@@ -32,9 +32,16 @@ function logs(text: string): readonly CodeOutput[] {
 
 function textOf({ stdout, stderr, result, error }: CodeRun): string {
   return [stdout, stderr, error ?? result ?? '']
-    .map((text) => text.replace(/\n+$/, ''))
+    .map(withoutLastBreaks)
     .filter((text) => text !== '')
     .join('\n');
+}
+
+/** Not with `/\n+$/`, which looks again from each of many line breaks that are not the last. */
+function withoutLastBreaks(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '\n') end -= 1;
+  return text.slice(0, end);
 }
 
 /** Its beginning and its end: an error stands last. */

@@ -1,20 +1,25 @@
 /** One process of a sandbox: questions go in, answers come out, and going over any limit ends it. */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { untilAborted } from '../streams/until-aborted.ts';
-import { type Answers, answersOf, type Frame } from './answers.ts';
+import { type Answer, type AnswerLimits, type Answers, answersOf } from './answers.ts';
+import { framesOf } from './frames.ts';
+import type { Kind } from './kinds.ts';
 import type { Launch } from './launch.ts';
-import { closed, crashed, tooLarge, tooMuch, tooSlow } from './lost.ts';
-import { watchMemory } from './memory-watch.ts';
+import { closed, crashed, tooLarge, tooManyThreads, tooMuch, tooSlow } from './lost.ts';
+import { watchProcess } from './process-watch.ts';
+import { type StartedChild, startChild } from './start-child.ts';
 
 /** What a process may take. */
 export interface ProcessLimits {
   readonly memoryBytes: number;
-  /** One answer. */
-  readonly frameBytes: number;
+  readonly answer: AnswerLimits;
   /** Until Python is loaded. */
   readonly startMs: number;
 }
+
+/** A field of a question. */
+export type Field = readonly [kind: Kind, data: Uint8Array];
 
 /** A process that answers one question at a time. Between them it is stopped, so that what was left running there rests. */
 export interface SandboxProcess {
@@ -28,7 +33,7 @@ export interface SandboxProcess {
    * Asks, which no one else may be doing. Rejects with the `ContainerLostError` that ended the process, or the reason of
    * the signal, which ends it as well.
    */
-  ask(question: object, timeoutMs: number, signal: AbortSignal): Promise<Frame>;
+  ask(question: readonly Field[], timeoutMs: number, signal: AbortSignal): Promise<Answer>;
   /** Ends it, whatever it does. */
   end(): void;
 }
@@ -36,18 +41,19 @@ export interface SandboxProcess {
 /** Starts it. */
 export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxProcess {
   const life = new AbortController();
-  const child = startChild(launch);
+  const started = startChild(launch);
+  const { child } = started;
   life.signal.addEventListener('abort', () => {
     hold(child, 'ref');
     child.kill('SIGKILL');
   });
-  const answers = answersOf(child.stdout, limits.frameBytes, () => life.abort(tooMuch()));
-  const gone = goneOf(child, life);
+  const answers = answersOf(child.stdout, limits.answer, () => life.abort(tooMuch()));
+  const gone = goneOf(child, life).then(() => launch.cleanUp?.());
   hold(child, 'unref');
   let questions = 0;
 
   async function guarded<Value>(work: () => Promise<Value>, timeoutMs: number, signal: AbortSignal): Promise<Value> {
-    const unguard = guard({ child, life, timeoutMs, signal, memoryBytes: limits.memoryBytes });
+    const unguard = guard({ started, life, timeoutMs, signal, memoryBytes: limits.memoryBytes });
     try {
       return await untilAborted(life.signal, work);
     } catch (error) {
@@ -56,35 +62,33 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
     } finally {
       unguard();
       // One that cannot be sure to die with this process must stay able to see that its channel is closed.
-      if (launch.diesWithHost) child.kill('SIGSTOP');
+      if (launch.diesWithHost) started.signal('SIGSTOP');
     }
   }
 
   return {
     life: life.signal,
-    ready: guarded(() => readyOf(answers), limits.startMs, new AbortController().signal),
+    ready: guarded(() => readyOf(answers, started), limits.startMs, new AbortController().signal),
     gone,
     async ask(question, timeoutMs, signal) {
       signal.throwIfAborted();
       life.signal.throwIfAborted();
       questions += 1;
       const id = questions;
-      child.kill('SIGCONT');
-      child.stdin.write(`${JSON.stringify({ ...question, id })}\n`);
-      return guarded(() => answers.next((frame) => frame.id === id), timeoutMs, signal);
+      started.signal('SIGCONT');
+      for (const [kind, data] of question) child.stdin.write(framesOf(kind, id, data));
+      child.stdin.write(framesOf('done', id));
+      return guarded(() => answers.next(id), timeoutMs, signal);
     },
     end: () => life.abort(closed()),
   };
 }
 
-function startChild({ command, args }: Launch): ChildProcessWithoutNullStreams {
-  // In a group of its own: Ctrl-C in the host's terminal is for the host to answer, which may let runs end first.
-  const detached = process.platform !== 'win32';
-  return spawn(command, args, { env: {}, cwd: '/', stdio: 'pipe', detached, windowsHide: true });
-}
+/** Node takes a dozen. */
+const MOST_THREADS = 64;
 
 interface Guarded {
-  readonly child: ChildProcessWithoutNullStreams;
+  readonly started: StartedChild;
   readonly life: AbortController;
   readonly timeoutMs: number;
   readonly memoryBytes: number;
@@ -92,9 +96,11 @@ interface Guarded {
 }
 
 /** Ends the process at the first limit that it goes over; answers how to stand down. */
-function guard({ child, life, timeoutMs, memoryBytes, signal }: Guarded): () => void {
+function guard({ started, life, timeoutMs, memoryBytes, signal }: Guarded): () => void {
   const timer = setTimeout(() => life.abort(tooSlow(timeoutMs)), timeoutMs);
-  const unwatch = watchMemory(child.pid ?? 0, memoryBytes, () => life.abort(tooLarge(memoryBytes)));
+  const unwatch = watchProcess(started.codePid, { memoryBytes, threads: MOST_THREADS }, (what) =>
+    life.abort(what === 'memory' ? tooLarge(memoryBytes) : tooManyThreads(MOST_THREADS)),
+  );
   const leave = () => life.abort(closed());
   signal.addEventListener('abort', leave, { once: true });
   return () => {
@@ -104,9 +110,11 @@ function guard({ child, life, timeoutMs, memoryBytes, signal }: Guarded): () => 
   };
 }
 
-async function readyOf(answers: Answers): Promise<void> {
-  const { type, message } = await answers.next((frame) => frame.type === 'ready' || frame.type === 'failed');
-  if (type === 'failed') throw new Error(`Python could not be loaded: ${message}`);
+/** The process answers the question 0, which nobody asks, when it can take others. */
+async function readyOf(answers: Answers, { known }: StartedChild): Promise<void> {
+  const { refused } = (await answers.next(0)).texts;
+  if (refused !== undefined) throw new Error(`Python could not be loaded: ${refused}`);
+  await known;
 }
 
 /** Notices the end, and what the process said last on its standard error. */

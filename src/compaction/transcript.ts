@@ -1,7 +1,9 @@
 /** Writes a conversation without tool calls, as a model can be shown it that is offered no tools. */
+
+import { callErrorText } from '../protocol/call-error.ts';
 import { outputText } from '../protocol/code-outputs.ts';
 import type { Item } from '../protocol/items.ts';
-import { isRecord } from '../protocol/record.ts';
+import { isRecord, plainTextOf } from '../protocol/record.ts';
 import { CODE_INTERPRETER } from '../protocol/tool-names.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -26,7 +28,7 @@ function asWords(item: Item): readonly Item[] {
     case 'custom_tool_call_output':
       return [heard(item.output)];
     case 'mcp_call':
-      return [said(callText(item.name, item.arguments)), heard(item.output ?? item.error)];
+      return [said(callText(item.name, item.arguments)), heard(item.output ?? callErrorText(item.error))];
     case 'code_interpreter_call':
       return [said(callText(CODE_INTERPRETER, item.code)), heard(outputText(item.outputs))];
     default:
@@ -53,7 +55,7 @@ function heard(output: unknown): Item {
 }
 
 function isPartList(output: unknown): output is readonly Fields[] {
-  return Array.isArray(output) && output.every((part) => isRecord(part) && String(part.type).startsWith('input_'));
+  return Array.isArray(output) && output.every((part) => isRecord(part) && plainTextOf(part.type).startsWith('input_'));
 }
 
 function textOf(output: unknown): string {

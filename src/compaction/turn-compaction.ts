@@ -50,7 +50,7 @@ export function turnCompaction(
 
   async function* compactedIfLong(output: readonly Item[]): AsyncGenerator<readonly TurnInput[]> {
     try {
-      if ((await settings.countTokens(request)) <= (threshold ?? 0)) return;
+      if ((await settings.countTokens(request, call.signal)) <= (threshold ?? 0)) return;
       yield* compacted(output);
     } catch (error) {
       call.signal.throwIfAborted();

@@ -13,17 +13,27 @@ export const openResponsesServer: Dialect = {
   resource,
 };
 
+/** Characters of items in all snapshots of a stream: each repeats the whole output, which a hostile model can make long and many. */
+const SNAPSHOT_ROOM = 4 * 1024 * 1024;
+
 function rewriter(about: StreamFacts): (event: WireEvent) => readonly WireEvent[] {
   let response: Fields = {};
+  let room = SNAPSHOT_ROOM;
+  let size = 0;
   const output: Fields[] = [];
+  const snapshot = (): readonly WireEvent[] => {
+    room -= size;
+    return room < 0 ? [] : [{ type: 'response.in_progress', response: { ...response, output: [...output] } }];
+  };
   return (event) => {
     switch (event.type) {
       case 'response.created':
         response = fieldsOf(event.response);
         return [event];
       case 'response.output_item.added':
-        return added(place(event, output, about), { ...response, output: [...output] });
+        return added(place(event, output, about), snapshot);
       case 'response.output_item.done':
+        size += lengthOf(event.item);
         return withResult(place(event, output, about));
       case 'response.function_call_arguments.done':
         return [{ ...event, id: event.item_id }];
@@ -51,6 +61,10 @@ function fieldsOf(value: unknown): Fields {
   return isRecord(value) ? value : {};
 }
 
+function lengthOf(item: unknown): number {
+  return JSON.stringify(item).length;
+}
+
 /** A call of the client's that was not cut off is `ready`; a result is a JSON list of its texts. */
 function spelled(item: Fields, isServerTool: StreamFacts['isServerTool']): Fields {
   const { type, status, name, output } = item;
@@ -65,15 +79,21 @@ function textList(output: unknown): string {
 }
 
 /** What our own ids of calls look like: the model server gave none, as with the legacy `function_call`. */
-const OWN_CALL_ID = /^call_[0-9a-f]{32}[0-9a-f]{3,}$/;
+const OWN_CALL_ID = /^call_[0-9a-f]{35,45}$/;
 
-function added(event: WireEvent & { readonly item: Fields }, response: Fields): readonly WireEvent[] {
+function added(
+  event: WireEvent & { readonly item: Fields },
+  snapshot: () => readonly WireEvent[],
+): readonly WireEvent[] {
   const { item, output_index } = event;
   if (item.type !== 'function_call') return [event];
-  const snapshot = { type: 'response.in_progress', response };
-  if (!OWN_CALL_ID.test(String(item.call_id))) return [event, snapshot];
+  if (!OWN_CALL_ID.test(String(item.call_id))) return [event, ...snapshot()];
   const call = { id: item.call_id, name: item.name, arguments: '' };
-  return [event, { type: 'response.tool_calls.created', item_id: item.id, output_index, tool_call: call }, snapshot];
+  return [
+    event,
+    { type: 'response.tool_calls.created', item_id: item.id, output_index, tool_call: call },
+    ...snapshot(),
+  ];
 }
 
 function withResult(event: WireEvent & { readonly item: Fields }): readonly WireEvent[] {

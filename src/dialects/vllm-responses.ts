@@ -1,6 +1,7 @@
 /** The dialect of vllm-responses: raw reasoning under its own names, flat errors in mid-stream, and no lists of MCP tools. */
 
 import type { Dialect, Fields } from '../ports/dialect.ts';
+import { callErrorText } from '../protocol/call-error.ts';
 import type { ErrorBody } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
@@ -10,6 +11,7 @@ export const vllmResponses: Dialect = {
   name: 'vllm-responses',
   presentation: { reasoning: 'spec', listsTools: false },
   rewriter: vllmRewriter,
+  resource,
   errorBody,
 };
 
@@ -23,8 +25,26 @@ function vllmRewriter(): (event: WireEvent) => readonly WireEvent[] {
     }
     const before = waiting ? [withOutput(waiting, event.item)] : [];
     waiting = undefined;
-    return [...before, event.type === 'error' ? flat(event) : event];
+    return [...before, event.type === 'error' ? flat(event) : spelled(event)];
   };
+}
+
+/** The event with its items in this dialect. */
+function spelled(event: WireEvent): WireEvent {
+  const { item, response } = event;
+  if (isRecord(item)) return { ...event, item: spelledItem(item) };
+  return isRecord(response) ? { ...event, response: resource(response) } : event;
+}
+
+function resource(response: Fields): Fields {
+  const { output } = response;
+  if (!Array.isArray(output)) return response;
+  return { ...response, output: output.map((item) => (isRecord(item) ? spelledItem(item) : item)) };
+}
+
+/** The error of a call is a text. */
+function spelledItem(item: Fields): Fields {
+  return item.type === 'mcp_call' && isRecord(item.error) ? { ...item, error: callErrorText(item.error) } : item;
 }
 
 function withOutput(completed: WireEvent, item: unknown): WireEvent {

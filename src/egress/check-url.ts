@@ -8,14 +8,16 @@ import { literalOf, namesHost } from './rules.ts';
 const LONGEST_NAME = 253;
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'https:': '443', 'http:': '80' };
 
-/** Reads and checks a URL, and asks no resolver. Throws `url_refused`. What it returns is what must be requested. */
+/** Reads and checks a URL, and asks no resolver. Throws `url_refused` and `host_refused`. What it returns is what must be requested. */
 export function checkUrl(given: string | URL, settings: EgressSettings): URL {
   const text = String(given);
   // The text is quoted nowhere, and the parser's own error, which holds it, is no cause.
   if (!URL.canParse(text)) throw new EgressError('url_refused', 'a URL', 'it is not an absolute URL');
   const url = new URL(text);
-  const fault = urlFault(url, settings) ?? hostFault(url.hostname, settings);
-  if (fault !== undefined) throw new EgressError('url_refused', targetOf(url), fault);
+  const ofURL = urlFault(url, settings) ?? nameFault(url.hostname);
+  if (ofURL !== undefined) throw new EgressError('url_refused', targetOf(url), ofURL);
+  const ofHost = hostFault(url.hostname, settings);
+  if (ofHost !== undefined) throw new EgressError('host_refused', targetOf(url), ofHost);
   return url;
 }
 
@@ -27,15 +29,19 @@ function urlFault({ protocol, username, password, port }: URL, settings: EgressS
   return isOpen ? undefined : 'its port is not allowed';
 }
 
-function hostFault(hostname: string, settings: EgressSettings): string | undefined {
-  const { allow, deny } = settings;
+/** What is wrong with a name, whatever the policy. */
+function nameFault(hostname: string): string | undefined {
   if (hostname.length > LONGEST_NAME) return 'its name is too long';
   // `a.example.` and `a.example` are one host, but not to a list of names.
-  if (hostname.endsWith('.')) return 'its name must not end in a dot';
+  return hostname.endsWith('.') ? 'its name must not end in a dot' : undefined;
+}
+
+function hostFault(hostname: string, settings: EgressSettings): string | undefined {
+  const { allow, deny } = settings;
   if (namesHost(deny, hostname)) return 'its host is on the deny list';
   const literal = literalOf(hostname);
   if (literal !== undefined) return addressFault(literal, hostname, settings);
   if (allow && (namesHost(allow, hostname) || allow.ranges.length > 0)) return undefined;
-  if (/^(.*\.)?localhost$/.test(hostname)) return 'its name is this machine';
+  if (hostname === 'localhost' || hostname.endsWith('.localhost')) return 'its name is this machine';
   return allow ? 'its host is not on the allow list' : undefined;
 }

@@ -3,6 +3,7 @@
 /** What went wrong: refused before anything was sent, or cut while the answer came. */
 export type EgressErrorCode =
   | 'url_refused'
+  | 'host_refused'
   | 'request_refused'
   | 'address_refused'
   | 'unresolved'
@@ -10,7 +11,11 @@ export type EgressErrorCode =
   | 'answer_too_large'
   | 'answer_too_slow';
 
-/** A request that did not leave, or an answer that was cut. `message` may be shown to a client; `cause` is for logs. */
+/**
+ * A request that did not leave, or an answer that was cut. `message` names the host and no secret; `cause`, for logs, may
+ * hold an address. A stranger who is told `host_refused`, `address_refused` and `unresolved` apart learns which names
+ * there are in the network of this machine: show the same of all three.
+ */
 export class EgressError extends Error {
   override readonly name = 'EgressError';
   readonly code: EgressErrorCode;

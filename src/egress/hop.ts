@@ -27,7 +27,7 @@ const HARMLESS = new Set(['accept', 'accept-language', 'user-agent']);
 const OF_BODY = ['content-type', 'content-encoding', 'content-language', 'content-location'];
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/** The request that the caller asks for. Throws `url_refused` and `request_refused`. */
+/** The request that the caller asks for. Throws `url_refused`, `host_refused` and `request_refused`. */
 export function firstHop(url: string | URL, init: RequestInit, settings: EgressSettings): Hop {
   const checked = checkUrl(url, settings);
   const headers = headersOf(init, checked);
@@ -42,7 +42,7 @@ export function redirectOf({ status, headers }: Response): string | undefined {
   return REDIRECTS.has(status) ? (headers.get('location') ?? undefined) : undefined;
 }
 
-/** The request after a redirect, checked like the first. Throws `url_refused` and `redirect_refused`. */
+/** The request after a redirect, checked like the first. Throws `url_refused`, `host_refused` and `redirect_refused`. */
 export function nextHop(hop: Hop, status: number, location: string, settings: EgressSettings): Hop {
   const url = checkUrl(URL.canParse(location, hop.url.href) ? new URL(location, hop.url) : location, settings);
   const isSameOrigin = url.origin === hop.url.origin;

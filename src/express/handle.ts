@@ -18,7 +18,11 @@ export function run(endpoint: Endpoint, req: Request, res: Response, next: NextF
   const call = callOf(req, res, scope);
   keepContext(res, { handled: true, ...call.context });
   endpoint(call)
-    .then((reply) => respond(res, reply))
-    // Express 4 does not see rejections. Nobody is left to tell where the client has gone.
-    .catch((error) => (hasLeft(call.signal) || res.destroyed ? undefined : next(error)));
+    .then(
+      (reply) => respond(res, reply),
+      // Nobody is left to tell where the client has gone.
+      (error) => (hasLeft(call.signal) || res.destroyed ? undefined : next(error)),
+    )
+    // Express 4 does not see rejections.
+    .catch(next);
 }

@@ -1,18 +1,21 @@
 /** Reads a JSON body, or takes the one that the host has already parsed. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type RequestHandler } from 'express';
 import { ApiError } from '../protocol/errors.ts';
-import { bodyErrors, isJsonType, isUtf8Type, parseBody } from '../server/json-body.ts';
+import { refuseManyValues } from '../protocol/json-shape.ts';
+import { type BodyLimits, bodyErrors, isJsonType, isUtf8Type, parseBody } from '../server/json-body.ts';
 
-/** As `express.json` for bodies up to `limit` bytes; a missing content type counts as JSON. */
-export function readBody(limit: number): RequestHandler {
-  const json = express.json({ limit, strict: false, type: isJson });
+/** As `express.json` for bodies within the limits; a missing content type counts as JSON. */
+export function readBody(limits: BodyLimits): RequestHandler {
+  const limit = limits.bodyBytes;
+  const verify = (_req: IncomingMessage, _res: ServerResponse, bytes: Buffer) => refuse(bytes, limits);
+  const json = express.json({ limit, strict: false, type: isJson, verify });
   return function readBody(req, res, next) {
     if (!isJson(req)) return next(bodyErrors.otherType());
     if (!isPlain(req, limit)) return json(req, res, (error) => next(error && bodyError(error)));
     bytesOf(req)
       .then((bytes) => {
-        req.body = parseBody(bytes);
+        req.body = parseBody(bytes, limits);
       })
       .then(next, next);
   };
@@ -46,7 +49,17 @@ function bytesOf(req: Request): Promise<Buffer> {
   });
 }
 
+/** In an error of another kind: body-parser writes to what it is given. */
+function refuse(bytes: Buffer, limits: BodyLimits): void {
+  try {
+    refuseManyValues(bytes, limits);
+  } catch (cause) {
+    throw new Error('The body was refused.', { cause });
+  }
+}
+
 function bodyError(error: unknown): unknown {
+  if (error instanceof Error && error.cause instanceof ApiError) return error.cause;
   const status = error instanceof Error && 'status' in error ? error.status : undefined;
   if (status === 413) return bodyErrors.tooLarge();
   if (status === 415) return new ApiError('unsupported_media_type', (error as Error).message, { cause: error });

@@ -12,7 +12,7 @@ import { readBody } from './read-body.ts';
 
 /** The shared options, and what only an Express app knows. */
 export interface RouterOptions extends CoreOptions {
-  /** Whose responses a request may see, such as the user's id. Default: a digest of the `Authorization` header. */
+  /** Whose responses a request may see, such as the user's id. Default: a digest of its API key; without one, of a request with a cookie nothing is kept. */
   readonly scope?: Scope | undefined;
 }
 
@@ -33,7 +33,7 @@ export function routerKit(owner: string, options: RouterOptions): RouterKit {
   checkOptions(owner, options, { ...coreChecks, scope: isFunction });
   const { scope, ...core } = options;
   const settings = coreSettings(owner, core);
-  const body = readBody(settings.limits.bodyBytes);
+  const body = readBody(settings.limits);
 
   function serve({ routes, drain }: ApiRoutes): DrainableRouter {
     const router = Router();

@@ -3,12 +3,18 @@
 import {
   type ConversationStore,
   fromStore,
+  type ItemPage,
+  type ItemPageQuery,
   type ResponseKey,
   type ResponseStore,
   type StoredConversation,
+  TooManyBytes,
 } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
+import { isId, quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
+import { pageOf } from '../protocol/list.ts';
+import { loadItems } from './load-chain.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -22,28 +28,101 @@ export function conversationsOf({ conversations, name }: ResponseStore): Convers
 /** The conversation. Throws `conversation_not_found`. */
 export async function findConversation(store: ResponseStore, key: ResponseKey): Promise<StoredConversation> {
   const conversations = conversationsOf(store);
-  const found = await fromStore(() => conversations.get(key));
+  const found = isId(key.id) ? await fromStore(() => conversations.get(key)) : undefined;
   if (!found) throw conversationNotFound(key.id);
   return found;
 }
 
-/** All items of a conversation, oldest first. Throws `conversation_not_found`. */
-export async function conversationItems(store: ResponseStore, key: ResponseKey): Promise<readonly Item[]> {
+/** All items of a conversation, oldest first. Throws `conversation_not_found`, and `conversation_too_long` past `maxBytes`. */
+export async function conversationItems(
+  store: ResponseStore,
+  key: ResponseKey,
+  maxBytes: number,
+): Promise<readonly Item[]> {
   await findConversation(store, key);
   const conversations = conversationsOf(store);
-  return fromStore(() => conversations.items(key));
+  return fromStore(() => loadItems(conversations, key, maxBytes).catch(refuseBytes(maxBytes)));
 }
 
-/** Adds the items all together. Throws `conversation_not_found`, where it was deleted in the meantime. */
-export async function appendItems(store: ResponseStore, key: ResponseKey, items: readonly Item[]): Promise<void> {
+/** A page of the items. Throws `conversation_not_found`, `item_not_found` and, where the store has no pages, as `conversationItems`. */
+export async function conversationPage(
+  store: ResponseStore,
+  key: ResponseKey,
+  query: ItemPageQuery,
+  maxBytes: number,
+): Promise<ItemPage> {
   const conversations = conversationsOf(store);
-  if (items.length > 0 && !(await fromStore(() => conversations.append(key, items))))
-    throw conversationNotFound(key.id);
+  if (!conversations.page) return pageOf(await conversationItems(store, key, maxBytes), query);
+  await findConversation(store, key);
+  return fromStore(() => conversations.page?.(key, query) ?? NO_ITEMS);
+}
+
+const NO_ITEMS: ItemPage = { items: [], hasMore: false };
+
+/** Those of the items that stand in the conversation. Throws `conversation_not_found`. */
+export async function itemsNamed(
+  store: ResponseStore,
+  key: ResponseKey,
+  itemIds: readonly string[],
+  maxBytes: number,
+): Promise<readonly Item[]> {
+  const conversations = conversationsOf(store);
+  if (!conversations.find) {
+    const wanted: ReadonlySet<unknown> = new Set(itemIds);
+    return (await conversationItems(store, key, maxBytes)).filter(({ id }) => wanted.has(id));
+  }
+  await findConversation(store, key);
+  return fromStore(() => conversations.find?.(key, itemIds) ?? []);
+}
+
+/**
+ * Adds the items all together. Throws `conversation_not_found`, where it was deleted in the meantime, and
+ * `conversation_too_long` where it would hold more than `maxBytes`.
+ */
+export async function appendItems(
+  store: ResponseStore,
+  key: ResponseKey,
+  items: readonly Item[],
+  maxBytes: number,
+): Promise<void> {
+  if (items.length === 0) return;
+  const conversations = conversationsOf(store);
+  const added = await fromStore(() => conversations.append(key, items, maxBytes));
+  if (added === 'full') throw conversationTooLong(maxBytes);
+  if (!added) throw conversationNotFound(key.id);
+}
+
+/** Takes items out that were added, as far as they are still there. */
+export async function takeBack(store: ResponseStore, key: ResponseKey, items: readonly Item[]): Promise<void> {
+  const conversations = conversationsOf(store);
+  for (const { id } of items) if (id) await fromStore(() => conversations.removeItem(key, id));
+}
+
+/** Replaces the metadata of a conversation that is there. Throws `conversation_not_found`. */
+export async function updateConversation(store: ResponseStore, conversation: StoredConversation): Promise<void> {
+  const conversations = conversationsOf(store);
+  if (!conversations.update) return fromStore(() => conversations.put(conversation));
+  const updated = await fromStore(() => conversations.update?.(conversation));
+  if (!updated) throw conversationNotFound(conversation.id);
+}
+
+/** Throws what the client is told of too many bytes, and any other error as it is. */
+function refuseBytes(maxBytes: number): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof TooManyBytes ? conversationTooLong(maxBytes) : error;
+  };
+}
+
+function conversationTooLong(maxBytes: number): ApiError {
+  const message = `The conversation is longer than the ${maxBytes} bytes that this server keeps of one.`;
+  return new ApiError('conversation_too_long', message, { param: 'conversation' });
 }
 
 /** OpenAI's words for it. */
 export function conversationNotFound(id: string): ApiError {
-  return new ApiError('conversation_not_found', `Conversation with id '${id}' not found.`, { param: 'conversation' });
+  return new ApiError('conversation_not_found', `Conversation with id ${quotedId(id)} not found.`, {
+    param: 'conversation',
+  });
 }
 
 /** The conversation's own resource. */

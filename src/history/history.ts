@@ -1,17 +1,23 @@
 /** Finds what a request refers to: the turns that it continues, and single items by their id. */
 
+import type { Limits } from '../ports/limits.ts';
 import {
-  chainOf,
   fromStore,
   isRunning,
-  type ResponseKey,
+  isUnstored,
   type ResponseStore,
+  roomOf,
   type StoredResponse,
+  TooManyBytes,
 } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { isResponseId, responseIdOfItem } from '../protocol/ids.ts';
+import { isResponseId, quotedId, responseIdOfItem } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import type { Note } from '../protocol/note.ts';
+import { loadChain } from './load-chain.ts';
+
+/** How much of the past one request may have. */
+export type HistoryLimits = Pick<Limits, 'historyTurns' | 'historyBytes'>;
 
 /** A request's past. */
 export interface History {
@@ -31,16 +37,18 @@ export async function loadHistory(
   store: ResponseStore,
   scope: string,
   previousId: string | null | undefined,
-  limit: number,
+  { historyTurns, historyBytes }: HistoryLimits,
 ): Promise<History> {
   if (!previousId) return NO_HISTORY;
   if (!isResponseId(previousId)) throw notFound(previousId);
   // One more than allowed tells a chain at the limit from one past it.
-  const chain = await fromStore(() => chainOf(store, { scope, id: previousId }, limit + 1));
+  const key = { scope, id: previousId };
+  const load = () => loadChain(store, key, historyTurns + 1, historyBytes);
+  const chain = await fromStore(() => load().catch(refuseBytes(historyBytes)));
   const [previous] = chain;
-  if (!previous || hasFailed(previous)) throw notFound(previousId);
+  if (!previous || isUnstored(previous) || hasFailed(previous)) throw notFound(previousId);
   if (isRunning(previous)) throw inProgress(previousId);
-  if (chain.length > limit) throw tooLong(limit);
+  if (chain.length > historyTurns) throw tooLong(`${historyTurns} responses`);
   return { items: itemsSaid(chain.toReversed()), previous };
 }
 
@@ -60,48 +68,61 @@ function hasFailed({ resource: { status } }: StoredResponse): boolean {
 }
 
 function notFound(id: string): ApiError {
-  const message = `Previous response with id '${id}' not found.`;
+  const message = `Previous response with id ${quotedId(id)} not found.`;
   return new ApiError('previous_response_not_found', message, { param: 'previous_response_id' });
 }
 
 function inProgress(id: string): ApiError {
-  const message = `Previous response with id '${id}' is still in progress.`;
+  const message = `Previous response with id ${quotedId(id)} is still in progress.`;
   return new ApiError('response_in_progress', message, { param: 'previous_response_id' });
 }
 
-function tooLong(limit: number): ApiError {
-  const message = `The conversation is longer than the ${limit} responses that this server continues.`;
-  return new ApiError('history_too_long', message, { param: 'previous_response_id' });
+function tooLong(limit: string, param = 'previous_response_id'): ApiError {
+  const message = `The conversation is longer than the ${limit} that this server continues.`;
+  return new ApiError('history_too_long', message, { param });
+}
+
+/** Throws what the client is told of too many bytes, and any other error as it is. */
+function refuseBytes(maxBytes: number, param?: string): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof TooManyBytes ? tooLong(`${maxBytes} bytes`, param) : error;
+  };
+}
+
+/** Where items are looked for that a request refers to. */
+export interface ReferenceSources {
+  readonly store: ResponseStore;
+  readonly scope: string;
+  /** What the request continues. */
+  readonly history: readonly Item[];
+  /** All that is read and put into the input together, each repetition counted. */
+  readonly maxBytes: number;
+  /** How many stored responses are looked into. */
+  readonly maxResponses: number;
+  readonly note: (note: Note) => void;
 }
 
 /**
  * The input with every `item_reference` replaced by its item, and every hosted call whose result the client lost by the
- * stored one, from the history or the store. References to unknown items are noted and left out.
+ * stored one, from the history or the store. References to unknown items are noted and left out. Throws
+ * `history_too_long` where they lead to more bytes, or more responses, than allowed.
  */
-export async function resolveReferences(
-  store: ResponseStore,
-  scope: string,
-  input: readonly Item[],
-  history: readonly Item[],
-  note: (note: Note) => void,
-): Promise<readonly Item[]> {
-  if (!input.some(needsStored)) return input;
-  const known = new Map(history.map((item) => [item.id, item]));
-  const find = itemFinder(store, scope);
-  const referredTo = async ({ id }: Item): Promise<Item | undefined> => {
-    const earlier = known.get(id);
-    // A copy: the item is said again here, and whoever tells the client's own from the history goes by identity.
-    return earlier ? { ...earlier } : find(String(id));
-  };
+export async function resolveReferences(input: readonly Item[], sources: ReferenceSources): Promise<readonly Item[]> {
+  const wanted = input.filter(needsStored);
+  if (wanted.length === 0) return input;
+  const find = await itemsFor(wanted, sources);
   const resolved: Item[] = [];
   for (const item of input) {
-    const stored = needsStored(item) ? await referredTo(item) : item;
+    const stored = needsStored(item) ? find(item.id) : item;
     if (stored) resolved.push(stored);
     else if (!isReference(item)) resolved.push(item);
-    else
-      note({ code: 'reference_skipped', message: `No item with id '${item.id}' is known; the reference is skipped.` });
+    else sources.note(skipped(item));
   }
   return resolved;
+}
+
+function skipped({ id }: Item): Note {
+  return { code: 'reference_skipped', message: `No item with id ${quotedId(id)} is known; the reference is skipped.` };
 }
 
 function needsStored(item: Item): boolean {
@@ -114,19 +135,54 @@ function isReference({ type }: Item): boolean {
   return type === 'item_reference';
 }
 
-/** Finds items by their ids; each response that holds some is asked for once. */
-function itemFinder(store: ResponseStore, scope: string): (itemId: string) => Promise<Item | undefined> {
-  const found = new Map<string, Promise<ReadonlyMap<unknown, Item>>>();
-  return async (itemId) => {
-    const id = responseIdOfItem(itemId);
-    if (id === undefined) return undefined;
-    const items = found.get(id) ?? itemsOf(store, { scope, id });
-    found.set(id, items);
-    return (await items).get(itemId);
+/** Finds the wanted items. A reference is a few bytes, so what it leads to is counted each time that it is made. */
+async function itemsFor(
+  wanted: readonly Item[],
+  sources: ReferenceSources,
+): Promise<(id: unknown) => Item | undefined> {
+  const earlier = new Map(sources.history.map((item) => [item.id, item]));
+  const elsewhere = wanted.filter(({ id }) => !earlier.has(id));
+  const stored = await storedItems(new Set(elsewhere.map(({ id }) => String(id))), sources);
+  const room = referenceRoom(sources.maxBytes, 'input');
+  return (id) => {
+    const said = earlier.get(id as string);
+    // A copy: the item is said again here, and whoever tells the client's own from the history goes by identity.
+    return room(said ? { ...said } : stored.get(String(id)));
   };
 }
 
-async function itemsOf(store: ResponseStore, key: ResponseKey): Promise<ReadonlyMap<unknown, Item>> {
-  const response = await fromStore(() => store.get(key));
-  return new Map([...(response?.input ?? []), ...(response?.output ?? [])].map((item) => [item.id, item]));
+/** Those of the items that the store has. Each response that holds some is read once, and let go. */
+async function storedItems(ids: ReadonlySet<string>, sources: ReferenceSources): Promise<ReadonlyMap<string, Item>> {
+  const { store, scope } = sources;
+  const found = new Map<string, Item>();
+  const room = referenceRoom(sources.maxBytes, 'input');
+  const responses = new Set([...ids].map(responseIdOfItem));
+  if (responses.size > sources.maxResponses) throw tooScattered(sources.maxResponses);
+  for (const id of responses) {
+    const kept = id === undefined ? undefined : await fromStore(() => store.get({ scope, id }));
+    const response = kept && !isUnstored(kept) ? kept : undefined;
+    const items = room([...(response?.input ?? []), ...(response?.output ?? [])]);
+    for (const item of items) {
+      const itemId = String(item.id);
+      if (ids.has(itemId) && responseIdOfItem(itemId) === id) found.set(itemId, item);
+    }
+  }
+  return found;
+}
+
+function tooScattered(limit: number): ApiError {
+  const message = `The input refers to items of more than the ${limit} responses that this server looks into.`;
+  return new ApiError('history_too_long', message, { param: 'input' });
+}
+
+/** Counts what a request refers to in `param`, and gives it back. Throws `history_too_long` past `maxBytes`. */
+export function referenceRoom(maxBytes: number, param: string): <Value>(value: Value) => Value {
+  const room = roomOf(maxBytes);
+  return (value) => {
+    try {
+      return room.take(value);
+    } catch (error) {
+      return refuseBytes(maxBytes, param)(error);
+    }
+  };
 }

@@ -3,10 +3,12 @@ import type { ServerResponse } from 'node:http';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { keepContext, type NodeRequest, nodeCall } from '../node/node-call.ts';
 import { respond } from '../node/respond.ts';
+import { bringLimits, refuseMany } from '../ports/brought.ts';
 import { errorReplyTo } from '../ports/endpoint.ts';
 import { ownError } from '../ports/host-error.ts';
 import type { Prepare } from '../ports/prepare.ts';
 import { ApiError } from '../protocol/errors.ts';
+import { bodyFields } from '../protocol/json-shape.ts';
 import { type Dialect, dialectOf } from './dialect.ts';
 import type { MiddlewareSettings } from './options.ts';
 
@@ -39,10 +41,12 @@ async function prepared<Req extends NodeRequest>(
   steps: Readonly<Record<Dialect, Prepare>>,
   settings: MiddlewareSettings<Req>,
 ): Promise<void> {
-  const body = await bodyOf(req, settings.limits.bodyBytes);
+  const body = await bodyOf(req, settings.limits);
   const dialect = dialectFor(req, body, settings);
   if (!dialect) return;
   const call = nodeCall(req, res, settings.scope);
+  const limits = bringLimits(call, settings.limits);
+  refuseMany(bodyFields(body, limits), limits);
   const { context, body: next } = await steps[dialect](call, settings);
   if (next !== body) replaceBody(req, next);
   keepContext(res, { ...context, requestId: call.requestId, ...(settings.scope ? { scope: call.scope } : {}) });

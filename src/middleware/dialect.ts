@@ -13,7 +13,8 @@ const BY_PATH: readonly (readonly [RegExp, Dialect | undefined])[] = [
 
 /** By the path where it is OpenAI's, else by the body; undefined for what is neither. */
 export function dialectOf(url: string | undefined, body: unknown): Dialect | undefined {
-  if (!isRecord(body)) return undefined;
+  // Bytes that the host has read and not parsed are left as they are.
+  if (!isRecord(body) || ArrayBuffer.isView(body)) return undefined;
   const path = (url ?? '').split('?', 1)[0] ?? '';
   const known = BY_PATH.find(([pattern]) => pattern.test(path));
   return known ? known[1] : dialectOfBody(body);

@@ -7,6 +7,7 @@ import type { NodeRequest } from '../node/node-call.ts';
 import type { ChatBatch, UpstreamCall } from '../ports/upstream.ts';
 import { jsonIn } from '../protocol/json-text.ts';
 import type { Reply } from '../protocol/reply.ts';
+import { shortened } from '../protocol/scrub.ts';
 import { upstreamError } from '../protocol/upstream-error.ts';
 import { bytesOf, readWhole } from '../streams/bytes.ts';
 import { isDone } from '../streams/sse-frames.ts';
@@ -59,7 +60,7 @@ export function handlerChat(handler: NodeHandler, req: NodeRequest, res: ServerR
   return {
     chat(body, call) {
       replaceBody(req, body);
-      return exchange(client, { path: '', headers: {}, body: '', isLast: isDone }, call);
+      return exchange(client, { path: '', headers: {}, body: '', isLast: isDone, shown: shortened }, call);
     },
     get headers() {
       return headers ?? {};

@@ -10,7 +10,7 @@ import type { Dialect } from './dialect.ts';
 export interface MiddlewareOptions<Req extends NodeRequest = NodeRequest> extends Omit<CoreOptions, 'dialect'> {
   /** The API whose words the requests are in. Default, also for a router's dialect: told by the path, else by the body. */
   readonly dialect?: Dialect | CoreOptions['dialect'];
-  /** Whose responses a request may see, such as the user's id. Default: a digest of the `Authorization` header. */
+  /** Whose responses a request may see, such as the user's id. Default: a digest of its API key; without one, of a request with a cookie nothing is kept. */
   readonly scope?: ScopeOf<Req> | undefined;
 }
 

@@ -7,18 +7,20 @@ import { responseReader } from '../apis/responses/record.ts';
 import { type AnswerHead, isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { type AnswerWatch, holdEnd } from '../node/held-answer.ts';
 import { bodyOf } from '../node/node-body.ts';
-import { contextOf, type NodeRequest, nodeCall, type ScopeOf } from '../node/node-call.ts';
+import { contextOf, type NodeRequest, nodeCall } from '../node/node-call.ts';
 import type { AnswerReader } from '../ports/answer-reader.ts';
+import type { Call } from '../ports/api-request.ts';
 import { tell } from '../ports/hooks.ts';
 import { fromStore } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import { dialectFor, type NodeMiddleware, refuse } from './as-middleware.ts';
+import type { Dialect } from './dialect.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
 /**
  * Keeps each completed or incomplete turn of the handler behind it, streamed or not, under the id of its own answer,
- * before the answer's end goes out. `store: false` in the body, failures and answers that the handler compressed are not kept. A store
+ * before the answer's end goes out, for the tenant that the request came in with. `store: false` in the body, failures and answers that the handler compressed are not kept. A store
  * that fails is told to `hooks.onError` and harms no answer. Throws a `TypeError` for a bad option.
  */
 export function recordTurn<Req extends NodeRequest = NodeRequest>(
@@ -26,9 +28,9 @@ export function recordTurn<Req extends NodeRequest = NodeRequest>(
 ): NodeMiddleware<Req> {
   const settings = middlewareSettings('recordTurn', options);
   return function recordTurnMiddleware(req, res, next) {
-    scopeOfRequest(req, res, settings).then(
-      (scope) => {
-        onHead(res, (head, layer) => watch(head, layer, req, res, { ...settings, scope }));
+    askedOf(req, res, settings).then(
+      (asked) => {
+        if (asked) onHead(res, (head, layer) => watch(head, layer, asked, res, settings));
         next();
       },
       (error) => refuse(error, req, res, next, settings),
@@ -36,47 +38,62 @@ export function recordTurn<Req extends NodeRequest = NodeRequest>(
   };
 }
 
-/** Asked for now, not in the middle of the answer: the host's function may throw. */
-async function scopeOfRequest<Req extends NodeRequest>(
+/** A request that is to be recorded. */
+interface Asked {
+  readonly dialect: Dialect;
+  /** As the client sent it: proxies replace its credentials, its id and its path on their way to the model server. */
+  readonly call: Call;
+  /** What later middlewares have made of the body. */
+  readonly bodyNow: () => unknown;
+}
+
+/** Undefined where nothing is to be kept. The host's function, which may throw, is asked now and not in mid-answer. */
+async function askedOf<Req extends NodeRequest>(
   req: Req,
   res: ServerResponse,
   settings: MiddlewareSettings<Req>,
-): Promise<ScopeOf<Req> | undefined> {
-  const body = await bodyOf(req, settings.limits.bodyBytes);
-  if (!settings.scope || !dialectFor(req, body, settings)) return settings.scope;
-  const { scope } = nodeCall(req, res, settings.scope);
-  return () => scope;
+): Promise<Asked | undefined> {
+  const body = await bodyOf(req, settings.limits);
+  const dialect = dialectFor(req, body, settings);
+  if (!dialect) return undefined;
+  const call = nodeCall(req, res, settings.scope);
+  return isUnstored(body) ? undefined : { dialect, call, bodyNow: () => req.body };
+}
+
+function isUnstored(body: unknown): boolean {
+  return isRecord(body) && body.store === false;
 }
 
 /** By now the body is as the handler has seen it. */
 function watch<Req extends NodeRequest>(
   head: AnswerHead,
   layer: Layer,
-  req: Req,
+  asked: Asked,
   res: ServerResponse,
   settings: MiddlewareSettings<Req>,
 ): void {
   const isJson = head.plain && /[/+]json\b/i.test(head.type);
   const isStream = isEventStream(head);
   if (head.status !== 200 || !(isJson || isStream)) return;
-  const reader = readerFor(req, res, settings);
+  const reader = readerFor(asked, res, settings);
   if (!reader) return;
-  const settle = () => keep(reader, req, res, settings);
+  const settle = () => keep(reader, contextOf(res).requestId ?? asked.call.requestId, settings);
   const { outputBytes, eventBytes } = settings.limits;
   const watching = isJson ? wholeWatch(reader, outputBytes, settle) : eventWatch(reader, eventBytes, settle);
   holdEnd(res, watching, layer);
 }
 
 function readerFor<Req extends NodeRequest>(
-  req: Req,
+  { dialect, call: asked, bodyNow }: Asked,
   res: ServerResponse,
   settings: MiddlewareSettings<Req>,
 ): AnswerReader | undefined {
-  const dialect = dialectFor(req, req.body, settings);
-  if (!dialect || (isRecord(req.body) && req.body.store === false)) return undefined;
+  const body = bodyNow();
+  if (!isRecord(body) || isUnstored(body)) return undefined;
+  const context = contextOf(res);
   // Our Responses router keeps its turns itself.
-  if (dialect === 'responses' && contextOf(res).handled) return undefined;
-  const call = nodeCall(req, res, settings.scope);
+  if (dialect === 'responses' && context.handled) return undefined;
+  const call = { ...asked, body, context };
   return dialect === 'responses' ? responseReader(call) : completionReader(call, settings);
 }
 
@@ -124,8 +141,7 @@ function wholeWatch(reader: AnswerReader, limit: number, settle: AnswerWatch['se
 
 async function keep<Req extends NodeRequest>(
   reader: AnswerReader,
-  req: Req,
-  res: ServerResponse,
+  requestId: string,
   { store, hooks }: MiddlewareSettings<Req>,
 ): Promise<void> {
   try {
@@ -134,7 +150,6 @@ async function keep<Req extends NodeRequest>(
   } catch (error) {
     const shown =
       error instanceof ApiError ? error : new ApiError('server_error', 'The turn could not be read.', { cause: error });
-    const { requestId } = nodeCall(req, res, () => '');
     tell(hooks, 'onError', shown, { requestId });
   }
 }

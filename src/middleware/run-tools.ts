@@ -13,6 +13,7 @@ import { errorReplyTo, withRequestId } from '../ports/endpoint.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { Reply } from '../protocol/reply.ts';
+import { shortened } from '../protocol/scrub.ts';
 import { dialectFor, type NodeMiddleware, refuse } from './as-middleware.ts';
 import { type HandlerChat, handlerChat } from './handler-chat.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
@@ -39,10 +40,11 @@ export function runTools<Req extends NodeRequest = NodeRequest>(options: RunTool
   return function runToolsMiddleware(req, res, next) {
     // The cast: the handler takes what the framework gives it.
     const pass = () => (handler ? handler(req as never, res as never, next) : next());
-    run(req, res, { handler, upstream, settings, turns, pass }).catch((error: unknown) => {
+    const fail = (error: unknown) => refuse(error, req, res, next, settings);
+    run(req, res, { handler, upstream, settings, turns, pass, fail }).catch((error: unknown) => {
       if (res.destroyed) return;
       if (error instanceof HandlerFailed) return next(error.cause);
-      refuse(error, req, res, next, settings);
+      fail(error);
     });
   };
 }
@@ -53,11 +55,12 @@ interface Run<Req extends NodeRequest> {
   readonly settings: MiddlewareSettings<Req>;
   readonly turns: Activity;
   readonly pass: () => unknown;
+  readonly fail: (error: unknown) => void;
 }
 
 async function run<Req extends NodeRequest>(req: Req, res: ServerResponse, given: Run<Req>): Promise<void> {
-  const { handler, settings, pass } = given;
-  const body = await bodyOf(req, settings.limits.bodyBytes);
+  const { handler, settings, pass, fail } = given;
+  const body = await bodyOf(req, settings.limits);
   if (dialectFor(req, body, settings) !== 'chat-completions') return void (await pass());
   const call = await prepareChatTools(nodeCall(req, res, settings.scope), settings);
   if (call.context?.tools?.offer.size === 0) return void (await pass());
@@ -65,7 +68,7 @@ async function run<Req extends NodeRequest>(req: Req, res: ServerResponse, given
   const chat = handler && handlerChat(handler, req, res);
   const reply = await answer(call, given, chat);
   replaceBody(req, call.body);
-  await respond(res, withRequestId({ ...reply, headers: { ...chat?.headers, ...reply.headers } }, call));
+  await respond(res, withRequestId({ ...reply, headers: { ...chat?.headers, ...reply.headers } }, call)).catch(fail);
 }
 
 /** What the handler refuses is answered in its own words. */
@@ -75,7 +78,7 @@ async function answer<Req extends NodeRequest>(
   chat: HandlerChat | undefined,
 ): Promise<Reply> {
   // The cast: one of both can chat, which was checked at the start.
-  const model = (chat ? { name: 'handler', chat: chat.chat } : upstream) as ChatSettings['upstream'];
+  const model = (chat ? { name: 'handler', chat: chat.chat, redact: shortened } : upstream) as ChatSettings['upstream'];
   try {
     return await createChatCompletion(call, { ...settings, upstream: model }, turns);
   } catch (error) {

@@ -29,10 +29,7 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = 
   const hold = () => {
     held = true;
     // What the handler wrote may be what no response takes; that harms this connection alone, as it would unheld.
-    watch
-      .settle()
-      .then(release)
-      .catch((error: Error) => res.destroy(error));
+    new Promise<void>((resolve) => resolve(watch.settle())).then(release).catch((error: Error) => res.destroy(error));
   };
 
   // The casts: the overloads of both are passed on as they come.

@@ -1,18 +1,18 @@
 /** Reads and replaces the body of a Node request as its framework would. */
 import type { ServerResponse } from 'node:http';
 import { headersFrom } from '../ports/api-request.ts';
-import { isJsonType, readJson } from '../server/json-body.ts';
+import { type BodyLimits, isJsonType, readJson } from '../server/json-body.ts';
 import type { NodeRequest } from './node-call.ts';
 
 /**
- * The parsed body; read here, within the limit, where nobody has. Undefined for a request without a JSON body, which is
+ * The parsed body; read here, within the limits, where nobody has. Undefined for a request without a JSON body, which is
  * left as it is. Throws `ApiError`.
  */
-export async function bodyOf(req: NodeRequest, limit: number): Promise<unknown> {
+export async function bodyOf(req: NodeRequest, limits: BodyLimits): Promise<unknown> {
   if (req.body !== undefined || req.method !== 'POST' || !isJsonType(req.headers['content-type'], req.headers.origin))
     return req.body;
   if (req.readableEnded) return undefined;
-  const body = await readJson(req, headersFrom(req.headers), limit);
+  const body = await readJson(req, headersFrom(req.headers), limits);
   replaceBody(req, body);
   // It is decoded now. Proxies that write the body anew ask for its type.
   delete req.headers['content-encoding'];

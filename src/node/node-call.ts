@@ -1,9 +1,9 @@
 /** Makes a core call of a Node request, whatever framework it came through. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Call, headersFrom } from '../ports/api-request.ts';
+import { checkedScope, defaultScope } from '../ports/scope.ts';
 import type { TurnContext } from '../ports/turn-context.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
-import { checkedScope, scopeOf } from '../server/api.ts';
 
 /** A request whose body a parser of the host's may have read. */
 export type NodeRequest = IncomingMessage & { body?: unknown };
@@ -24,7 +24,7 @@ export function nodeCall<Req extends NodeRequest>(req: Req, res: ServerResponse,
     params: {},
     query: {},
     headers,
-    scope: scope ? checkedScope(scope(req)) : (context.scope ?? scopeOf(headers)),
+    scope: scope ? checkedScope(scope(req)) : (context.scope ?? defaultScope(headers)),
     requestId,
     signal: left.signal,
     abort: (reason) => left.abort(reason),
@@ -42,9 +42,12 @@ function leavingOf(res: ServerResponse): AbortController {
   if (known) return known;
   const left = new AbortController();
   leaving.set(res, left);
-  res.once('close', () => {
+  const close = () => {
     if (!res.writableFinished) left.abort(new Error('The client left.'));
-  });
+  };
+  // It may have left while its body was decompressed, or while the host had something to look up.
+  if (res.destroyed) close();
+  else res.once('close', close);
   return left;
 }
 

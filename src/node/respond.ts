@@ -13,16 +13,26 @@ const MOST_BYTES = 3;
 
 /**
  * Sends the reply. A stream goes on only as fast as the client reads. Resolves when all is handed to the socket or the
- * client has left.
+ * client has left. A stream that fails is cut off, so that the client does not wait for the rest; then it rejects.
  */
 export async function respond(res: ServerResponse, { status, headers, body }: Reply): Promise<void> {
-  if (res.headersSent || res.destroyed) return closeUnread(body);
+  if (res.headersSent || res.destroyed) {
+    // Whoever began an answer has handed its end over to this reply, which cannot be told any more.
+    if (!res.writableEnded) res.destroy();
+    return closeUnread(body);
+  }
   if (typeof body === 'string') {
     res.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
     return;
   }
   res.writeHead(status, headers);
-  await written(res, piecesOf(body));
+  try {
+    await written(res, piecesOf(body));
+  } catch (error) {
+    if (res.destroyed) return;
+    res.destroy();
+    throw error;
+  }
   if (!res.destroyed) res.end();
 }
 
@@ -53,8 +63,12 @@ class Writing extends AsyncResource implements Sink<string> {
   }
 
   ask(): void {
-    if (this.isGone) this.body.return().then(this.ended, this.failed);
-    else this.body.ask(this);
+    if (this.isGone) return void this.body.return().then(this.ended, this.failed);
+    try {
+      this.body.ask(this);
+    } catch (error) {
+      this.failed(error);
+    }
   }
 
   came(frames: string): void {

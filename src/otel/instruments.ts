@@ -1,14 +1,8 @@
 /** The tracer and the metrics, by the names of OpenTelemetry's conventions for generative AI. */
-import {
-  type Histogram,
-  type MeterProvider,
-  metrics,
-  type Tracer,
-  type TracerProvider,
-  trace,
-} from '@opentelemetry/api';
+import type { Histogram, MeterProvider, Tracer, TracerProvider } from '@opentelemetry/api';
 import { checkOptions } from '../ports/options-check.ts';
 import { isRecord } from '../protocol/record.ts';
+import { metrics, trace } from './api.ts';
 
 /** Where spans and metrics go; by default to what the host has registered with `@opentelemetry/api`. */
 export interface TelemetryOptions {

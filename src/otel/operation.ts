@@ -1,14 +1,7 @@
 /** One operation as OpenTelemetry sees it: a span, in whose context it runs, and how long it took. */
-import {
-  type Attributes,
-  type Context,
-  context,
-  type Histogram,
-  type Span,
-  SpanStatusCode,
-  trace,
-} from '@opentelemetry/api';
+import type { Attributes, Context, Histogram, Span } from '@opentelemetry/api';
 import { ApiError } from '../protocol/errors.ts';
+import { context, SpanStatusCode, trace } from './api.ts';
 
 /** An operation that goes on. */
 export interface Operation {

@@ -1,6 +1,7 @@
 /** Tools whose calls are spans and metrics of OpenTelemetry. */
-import { context } from '@opentelemetry/api';
+
 import type { ToolProvider } from '../ports/tool-provider.ts';
+import { context } from './api.ts';
 import { checkTelemetry, lazyInstruments, type TelemetryOptions } from './instruments.ts';
 import { beginOperation } from './operation.ts';
 

@@ -1,5 +1,5 @@
 /** A model server whose calls are spans and metrics of OpenTelemetry. */
-import { type Attributes, context, type Histogram, SpanKind } from '@opentelemetry/api';
+import type { Attributes, Histogram } from '@opentelemetry/api';
 import { hasLeft } from '../ports/api-request.ts';
 import type { ChatBatch, Upstream } from '../ports/upstream.ts';
 import { readUsage } from '../protocol/chat-completions/usage.ts';
@@ -7,6 +7,7 @@ import type { ModelEvent, Usage } from '../protocol/events.ts';
 import { jsonIn } from '../protocol/json-text.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
+import { context, SpanKind } from './api.ts';
 import { checkTelemetry, type Instruments, lazyInstruments, type TelemetryOptions } from './instruments.ts';
 import { beginOperation, type Operation } from './operation.ts';
 
@@ -46,7 +47,7 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
             }),
         }
       : {}),
-    ...(redact ? { redact: (error) => redact.call(upstream, error) } : {}),
+    ...(redact ? { redact: (error, call) => redact.call(upstream, error, call) } : {}),
     ...(models ? { models: (call) => models.call(upstream, call) } : {}),
     ...(close ? { close: () => close.call(upstream) } : {}),
   };

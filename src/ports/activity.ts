@@ -5,6 +5,8 @@ import { ApiError } from '../protocol/errors.ts';
 /** How long failed streams have to reach their clients after the deadline, in milliseconds. */
 const GRACE_MS = 1000;
 const IDLE_CHECK_MS = 50;
+/** How long running turns have to finish where the host does not say, in milliseconds. */
+export const DRAIN_MS = 30_000;
 
 /** A running turn. */
 export interface Running {
@@ -50,7 +52,7 @@ export function activity(limit: number): Activity {
     get running() {
       return turns.size;
     },
-    async drain({ timeoutMs = 30_000, server } = {}) {
+    async drain({ timeoutMs = DRAIN_MS, server } = {}) {
       draining = true;
       await untilIdle(Date.now() + timeoutMs, server);
       for (const turn of turns) turn.abort(drainError());

@@ -1,6 +1,5 @@
 /** What all endpoints have in common: errors in the envelope, hooks told, the request's id on every answer. */
 
-import { inspect } from 'node:util';
 import { type ApiError, toApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import { errorReply, type JsonReply, jsonReply, type Reply, written } from '../protocol/reply.ts';
@@ -53,7 +52,6 @@ export function reportError(
   { hooks }: { readonly hooks: Hooks },
 ): ApiError {
   const shown = toApiError(error);
-  if (shown !== error && !hooks.onError) process.emitWarning(inspect(error));
   tell(hooks, 'onError', shown, { requestId });
   return shown;
 }

@@ -1,8 +1,11 @@
 /** The host's own logging and metrics: told what happens, never able to break it. */
+
 import type { ApiError } from '../protocol/errors.ts';
 import type { Usage } from '../protocol/events.ts';
 import type { Note } from '../protocol/note.ts';
 import { isPromise } from '../protocol/record.ts';
+import { warnOfError } from './error-warning.ts';
+import { processWarning } from './warner.ts';
 
 /** One request, before the model is asked. */
 export interface RequestInfo {
@@ -53,24 +56,32 @@ export interface Hooks {
   readonly onToolCall?: ((info: ToolCallInfo) => void) | undefined;
   /** Every step of an approval, for the host's audit. */
   readonly onApproval?: ((info: ApprovalInfo) => void) | undefined;
-  /** Every error a client is answered with, and store failures that `onStoreError: 'continue'` hides from it. */
+  /**
+   * Every error a client is answered with, and store failures that `onStoreError: 'continue'` hides from it. Without it,
+   * those that are the server's are process warnings, at most one a second of each code.
+   */
   readonly onError?: ((error: ApiError, info: { readonly requestId: string }) => void) | undefined;
   /** What was left out of a request without failing it. */
   readonly onNote?: ((note: Note, info: { readonly requestId: string }) => void) | undefined;
 }
 
-/** Calls a hook; its failure is the host's to see, not the client's. */
+/**
+ * Calls a hook; its failure is the host's to see, not the client's. An error of the server's that no hook is there for
+ * is a process warning: nobody else would ever know.
+ */
 export function tell<Name extends keyof Hooks>(
   hooks: Hooks,
   name: Name,
   ...told: Parameters<NonNullable<Hooks[Name]>>
 ): void {
+  // The cast: that is what this hook is told.
+  if (name === 'onError' && !hooks.onError) return warnOfError(...(told as Parameters<NonNullable<Hooks['onError']>>));
   guarded(`hooks.${name}`, () => (hooks[name] as ((...values: readonly unknown[]) => unknown) | undefined)?.(...told));
 }
 
 /** Calls a function of the host's that may break nothing: what it throws, now or later, is a process warning. */
 export function guarded(name: string, run: () => unknown): void {
-  const warn = (error: unknown) => process.emitWarning(`${name} threw: ${error}`, 'ExpressOpenResponsesWarning');
+  const warn = (error: unknown) => processWarning(`${name} threw: ${error}`);
   try {
     const answer = run();
     if (isPromise(answer)) answer.then(undefined, warn);

@@ -4,8 +4,16 @@
 export interface Limits {
   /** The request body. */
   readonly bodyBytes: number;
+  /** Values of the request body, whatever their kind and however deep they stand. */
+  readonly bodyValues: number;
+  /** Items or messages that one request brings. */
+  readonly inputItems: number;
+  /** Tools that one request brings, those in its input and in namespaces included. */
+  readonly tools: number;
   /** Stored responses that one request may continue. */
   readonly historyTurns: number;
+  /** What one request may continue, and what one conversation may hold: the JSON of the items as the store keeps it. */
+  readonly historyBytes: number;
   /** One answer of the store. */
   readonly storeTimeoutMs: number;
   /** From the request to the model server's first byte. */
@@ -16,7 +24,7 @@ export interface Limits {
   readonly durationMs: number;
   /** One event of the model server's stream. */
   readonly eventBytes: number;
-  /** Everything the model writes in one turn. */
+  /** Everything the model writes in one turn; from the 129th on, each item, part, citation or call counts 256 bytes besides. */
   readonly outputBytes: number;
   /** The arguments of one tool call. */
   readonly argumentBytes: number;
@@ -34,13 +42,21 @@ export interface Limits {
   readonly repeatedCalls: number;
   /** Turns that run at the same time; `Infinity` sets no limit. */
   readonly concurrentTurns: number;
+  /** Clients that follow the events of one response in the background at the same time. */
+  readonly followersPerResponse: number;
+  /** Clients of one scope that follow responses in the background at the same time. */
+  readonly followersPerScope: number;
 }
 
 const MIB = 1024 * 1024;
 
 export const DEFAULT_LIMITS: Limits = {
   bodyBytes: 32 * MIB,
+  bodyValues: 2_000_000,
+  inputItems: 100_000,
+  tools: 4096,
   historyTurns: 1000,
+  historyBytes: 32 * MIB,
   storeTimeoutMs: 10_000,
   firstByteTimeoutMs: 120_000,
   idleTimeoutMs: 60_000,
@@ -55,4 +71,15 @@ export const DEFAULT_LIMITS: Limits = {
   toolOutputBytes: MIB,
   repeatedCalls: 3,
   concurrentTurns: Number.POSITIVE_INFINITY,
+  followersPerResponse: 100,
+  followersPerScope: 1000,
 };
+
+/** Items, parts, citations and calls that count nothing but what is written in them, as a usual answer has. */
+const FREE_ITEMS = 128;
+const ITEM_BYTES = 256;
+
+/** What this item, part, citation or call of an answer counts besides, by its number from 1: a model could begin millions of empty ones. */
+export function bytesOfItem(number: number): number {
+  return number > FREE_ITEMS ? ITEM_BYTES : 0;
+}

@@ -3,7 +3,15 @@ import { inspect } from 'node:util';
 import { isRecord } from '../protocol/record.ts';
 
 /** Answers true, or says what the value must be. */
-export type OptionCheck = (value: unknown) => true | string;
+export type OptionCheck = ((value: unknown) => true | string) & {
+  /** Whether the value is quoted to nobody, since it may hold a secret. */
+  readonly isSecret?: true;
+};
+
+/** The same check of what may hold a secret. */
+export function secretly(check: (value: unknown) => true | string): OptionCheck {
+  return Object.assign((value: unknown) => check(value), { isSecret: true } as const);
+}
 
 /** Throws a `TypeError` for an option that is not in `checks` or does not pass; `undefined` counts as omitted. */
 export function checkOptions(owner: string, options: object, checks: Readonly<Record<string, OptionCheck>>): void {
@@ -13,9 +21,13 @@ export function checkOptions(owner: string, options: object, checks: Readonly<Re
     const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
     if (!check) throw new TypeError(`${owner}: unknown option '${name}'; known are ${Object.keys(checks).join(', ')}`);
     const expected = value === undefined || check(value);
-    if (expected !== true)
-      throw new TypeError(`${owner}: ${name} must be ${expected}, got ${inspect(value, { depth: 1 })}`);
+    if (expected !== true) throw new TypeError(`${owner}: ${name} must be ${expected}, got ${quoted(value, check)}`);
   }
+}
+
+function quoted(value: unknown, { isSecret }: OptionCheck): string {
+  const mayHoldOne = typeof value === 'string' || isRecord(value) || Array.isArray(value);
+  return isSecret && mayHoldOne ? 'one that is not, which may be secret' : inspect(value, { depth: 1 });
 }
 
 /** A whole number from 1. */

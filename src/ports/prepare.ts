@@ -35,7 +35,16 @@ export function heartbeatOf(
   return context?.heartbeat ?? heartbeat;
 }
 
+/** Notes of one preparation, at most: a client may send 100,000 items that are each worth one, and hosts write logs. */
+const MOST_NOTES = 64;
+
 /** Tells the host of what was left out of this call. */
 export function noteOf({ requestId }: Pick<Call, 'requestId'>, { hooks }: { readonly hooks: Hooks }) {
-  return (told: Note) => tell(hooks, 'onNote', told, { requestId });
+  let notes = 0;
+  return (told: Note) => {
+    notes += 1;
+    if (notes > MOST_NOTES) return;
+    const last = notes === MOST_NOTES ? { ...told, message: `${told.message} More such notes are left out.` } : told;
+    tell(hooks, 'onNote', last, { requestId });
+  };
 }

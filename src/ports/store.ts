@@ -1,6 +1,7 @@
 /** The port through which finished responses are kept and found again. */
 import { ApiError } from '../protocol/errors.ts';
 import type { Item } from '../protocol/items.ts';
+import { leastBytes } from '../protocol/json-size.ts';
 import { isPromise } from '../protocol/record.ts';
 
 /** A value now or later; memory answers now, a database later. */
@@ -25,6 +26,8 @@ export interface StoredResponse extends ResponseKey {
   readonly output: readonly Item[];
   /** The response resource without its `output`. */
   readonly resource: Readonly<Record<string, unknown>>;
+  /** Counts the changes since the first `put`, a whole number; absent means 0. The writer sets it, the store keeps it. */
+  readonly version?: number;
 }
 
 /**
@@ -37,13 +40,20 @@ export interface ResponseStore {
   get(key: ResponseKey): MaybePromise<StoredResponse | undefined>;
   /** Keeps the response; when it resolves, every reader sees it. */
   put(response: StoredResponse): MaybePromise<void>;
+  /**
+   * Puts the response in the place of the one that is kept, where that has this version; whether it did. Check and put are
+   * one step for every process. What is missing, deleted, expired or another scope's stays so. Without it the core
+   * looks and then puts, and of two nodes that end one response at the same time the later wins, over a delete too.
+   */
+  replace?(response: StoredResponse, version: number): MaybePromise<boolean>;
   /** Whether there was one to delete; of several deletes at the same time one is answered true. */
   delete(key: ResponseKey): MaybePromise<boolean>;
   /**
    * The response and its ancestors, newest first, at most `limit` of them, in one round trip; shorter where an
-   * ancestor is missing. Without it the core walks with `get`.
+   * ancestor is missing. Without it the core walks with `get`. Throws `TooManyBytes` where they take more than `maxBytes`
+   * of JSON as the store keeps it, without reading the rest; no bound where that is absent.
    */
-  chain?(key: ResponseKey, limit: number): MaybePromise<readonly StoredResponse[]>;
+  chain?(key: ResponseKey, limit: number, maxBytes?: number): MaybePromise<readonly StoredResponse[]>;
   /** Conversations; a store without them serves everything but those. */
   readonly conversations?: ConversationStore;
   /** Releases what the store holds. May be called twice. */
@@ -57,22 +67,64 @@ export interface StoredConversation extends ResponseKey {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+/** Which items of a conversation are wanted. */
+export interface ItemPageQuery {
+  /** At most so many items. */
+  readonly limit: number;
+  /** `asc` begins with the oldest. */
+  readonly order: 'asc' | 'desc';
+  /** The id of an item: only what follows it, in this order. */
+  readonly after?: string | undefined;
+  /** The id of an item: only what stands in front of it, in this order. */
+  readonly before?: string | undefined;
+}
+
+/** Some items of a conversation, in the order that was asked for. */
+export interface ItemPage {
+  readonly items: readonly Item[];
+  /** Whether others follow, up to `before`. */
+  readonly hasMore: boolean;
+  /** Which of the two ids stands for no item; then there are no items. */
+  readonly unknown?: 'after' | 'before' | undefined;
+}
+
 /** Where conversations are kept: lists of items that turns are added to. The rules of `ResponseStore` hold. */
 export interface ConversationStore {
   get(key: ResponseKey): MaybePromise<StoredConversation | undefined>;
   /** Makes the conversation, or replaces its metadata and leaves its items as they are. */
   put(conversation: StoredConversation): MaybePromise<void>;
+  /**
+   * Replaces the metadata of a conversation that is there, in one step; whether there was one. Without it the core
+   * looks and then puts, which brings back a conversation that is deleted in that moment.
+   */
+  update?(conversation: StoredConversation): MaybePromise<boolean>;
   /** Deletes the conversation and its items. Whether there was one. */
   delete(key: ResponseKey): MaybePromise<boolean>;
   /**
    * Adds the items behind all others, in this order and with nobody else's between them, however many processes do so
-   * at once. Whether there is such a conversation.
+   * at once. Whether there is such a conversation; `full`, and nothing is added, where its items would take more than
+   * `maxBytes` of JSON as the store keeps it. No bound where that is absent.
    */
-  append(key: ResponseKey, items: readonly Item[]): MaybePromise<boolean>;
-  /** All items, oldest first; none where there is no such conversation. */
-  items(key: ResponseKey): MaybePromise<readonly Item[]>;
+  append(key: ResponseKey, items: readonly Item[], maxBytes?: number): MaybePromise<boolean | 'full'>;
+  /**
+   * All items, oldest first; none where there is no such conversation. Throws `TooManyBytes`, without reading them, where
+   * they take more than `maxBytes` of JSON as the store keeps it.
+   */
+  items(key: ResponseKey, maxBytes?: number): MaybePromise<readonly Item[]>;
+  /** One page of the items, at a cost that grows with the page and not with the conversation. Without it the core reads all. */
+  page?(key: ResponseKey, query: ItemPageQuery): MaybePromise<ItemPage>;
+  /** The items with these ids, in any order, one for each id; at a cost that grows with them alone. Without it the core reads all. */
+  find?(key: ResponseKey, itemIds: readonly string[]): MaybePromise<readonly Item[]>;
   /** Removes the items with this id. Whether there were any. */
   removeItem(key: ResponseKey, itemId: string): MaybePromise<boolean>;
+}
+
+/** What a store throws that was asked for more bytes than it was allowed to read. */
+export class TooManyBytes extends Error {
+  override readonly name = 'TooManyBytes';
+  constructor(maxBytes: number) {
+    super(`More than ${maxBytes} bytes are kept there.`);
+  }
 }
 
 /** One string for scope and id; the length in front keeps ("a", "b:c") and ("a:b", "c") apart. */
@@ -85,32 +137,75 @@ export function isRunning({ resource: { status } }: Pick<StoredResponse, 'resour
   return status === 'in_progress' || status === 'queued';
 }
 
-/** The chain of `key`, newest first, by the store's own query or by walking. */
+/**
+ * Whether it is kept only so that its client can come back for it: made in the background with `store: false`. Nothing
+ * can go on from it.
+ */
+export function isUnstored({ resource }: Pick<StoredResponse, 'resource'>): boolean {
+  return resource.background === true && resource.store === false;
+}
+
+/** How often the response was changed since its first put. */
+export function versionOf({ version = 0 }: Pick<StoredResponse, 'version'>): number {
+  return version;
+}
+
+/** Puts the response in the place of the one of this version; whether that was still there. */
+export async function replaceIn(store: ResponseStore, response: StoredResponse, version: number): Promise<boolean> {
+  if (store.replace) return store.replace(response, version);
+  const kept = await store.get(response);
+  if (!kept || versionOf(kept) !== version) return false;
+  await store.put(response);
+  return true;
+}
+
+/** The chain of `key`, newest first, by the store's own query or by walking. Throws `TooManyBytes`. */
 export async function chainOf(
   store: ResponseStore,
   key: ResponseKey,
   limit: number,
+  maxBytes = Number.POSITIVE_INFINITY,
 ): Promise<readonly StoredResponse[]> {
-  if (store.chain) return store.chain(key, limit);
+  const room = roomOf(maxBytes);
+  if (store.chain) {
+    const found = await store.chain(key, limit, maxBytes);
+    // Again: a store of the host's may not know the bound.
+    for (const stored of found) room.take(stored);
+    return found;
+  }
   const chain: StoredResponse[] = [];
   for (let id: string | undefined = key.id; id !== undefined && chain.length < limit; ) {
     const stored: StoredResponse | undefined = await store.get({ scope: key.scope, id });
-    if (stored) chain.push(stored);
+    if (stored) chain.push(room.take(stored));
     id = stored?.previousId;
   }
   return chain;
 }
 
+/** The room for so many bytes of JSON; `take` throws `TooManyBytes` when it is full. */
+export function roomOf(maxBytes: number): { take<Value>(value: Value): Value } {
+  let left = maxBytes;
+  return {
+    take(value) {
+      if (left === Number.POSITIVE_INFINITY) return value;
+      left -= leastBytes(value, left);
+      if (left < 0) throw new TooManyBytes(maxBytes);
+      return value;
+    },
+  };
+}
+
 /** The store, each of whose answers takes `timeoutMs` at most: a dead database must not hold requests up. */
 export function boundedStore(store: ResponseStore, timeoutMs: number): ResponseStore {
-  const { name, chain, close, conversations } = store;
+  const { name, replace, chain, close, conversations } = store;
   const within = <Value>(answer: MaybePromise<Value>) => bounded(answer, name, timeoutMs);
   return {
     name,
     get: (key) => within(store.get(key)),
     put: (response) => within(store.put(response)),
     delete: (key) => within(store.delete(key)),
-    ...(chain ? { chain: (key, limit) => within(chain.call(store, key, limit)) } : {}),
+    ...(replace ? { replace: (response, version) => within(replace.call(store, response, version)) } : {}),
+    ...(chain ? { chain: (key, limit, maxBytes) => within(chain.call(store, key, limit, maxBytes)) } : {}),
     ...(conversations ? { conversations: boundedConversations(conversations, within) } : {}),
     ...(close ? { close: () => close.call(store) } : {}),
   };
@@ -120,13 +215,17 @@ function boundedConversations(
   store: ConversationStore,
   within: <Value>(answer: MaybePromise<Value>) => MaybePromise<Value>,
 ): ConversationStore {
+  const { update, page, find } = store;
   return {
     get: (key) => within(store.get(key)),
     put: (conversation) => within(store.put(conversation)),
     delete: (key) => within(store.delete(key)),
-    append: (key, items) => within(store.append(key, items)),
-    items: (key) => within(store.items(key)),
+    append: (key, items, maxBytes) => within(store.append(key, items, maxBytes)),
+    items: (key, maxBytes) => within(store.items(key, maxBytes)),
     removeItem: (key, itemId) => within(store.removeItem(key, itemId)),
+    ...(update ? { update: (conversation) => within(update.call(store, conversation)) } : {}),
+    ...(page ? { page: (key, query) => within(page.call(store, key, query)) } : {}),
+    ...(find ? { find: (key, itemIds) => within(find.call(store, key, itemIds)) } : {}),
   };
 }
 

@@ -39,6 +39,8 @@ export interface ToolCall {
   readonly requestId: string;
   /** The host framework's own request, for its auth; undefined where there is none. */
   readonly request: unknown;
+  /** What the answer may hold, in bytes of UTF-8; a larger one is a failed call. Absent, nothing bounds it here. */
+  readonly outputBytes?: number;
   /** Where the request asked for a `code_interpreter`. */
   readonly workspace?: Workspace;
 }

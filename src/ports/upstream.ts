@@ -33,8 +33,8 @@ export interface Upstream {
    * of another kind have none.
    */
   chat?(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
-  /** Takes the upstream's secrets out of an error that was read from such an answer. */
-  redact?(error: unknown): unknown;
+  /** Takes the upstream's secrets out of an error that was read from such an answer, those of this call's headers too. */
+  redact?(error: unknown, call?: UpstreamCall): unknown;
   /** The models on offer, in OpenAI's list shape. */
   models?(call: UpstreamCall): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Closes pooled connections. May be called twice. */

@@ -11,6 +11,16 @@ export function warner(onWarning: (message: string) => void = processWarning): (
   };
 }
 
-function processWarning(message: string): void {
+/** A warning of the process, by the name that all of this package's warnings have. */
+export function processWarning(message: string): void {
   process.emitWarning(message, 'ExpressOpenResponsesWarning');
+}
+
+const given = new Set<string>();
+
+/** The same, once in the life of the process for each subject. */
+export function warnOnce(subject: string, message: string): void {
+  if (given.has(subject)) return;
+  given.add(subject);
+  processWarning(message);
 }

@@ -1,12 +1,16 @@
 /** What runs of code gave, for models and for clients. */
 import type { Item } from './items.ts';
-import { isRecord } from './record.ts';
+import { isRecord, plainTextOf } from './record.ts';
 
 /** The outputs of a `code_interpreter_call` in words, each on lines of its own; the same whenever the model is told them. */
 export function outputText(outputs: unknown): string {
   if (!Array.isArray(outputs)) return '(no output was recorded)';
   if (outputs.length === 0) return '(no output)';
-  return outputs.map((output) => (isRecord(output) ? (output.logs ?? `[${output.type}]`) : '')).join('\n');
+  return outputs.map((output) => (isRecord(output) ? loggedText(output) : '')).join('\n');
+}
+
+function loggedText({ logs, type }: Readonly<Record<string, unknown>>): string {
+  return logs === undefined || logs === null ? `[${plainTextOf(type)}]` : plainTextOf(logs);
 }
 
 const OUTPUTS = 'code_interpreter_call.outputs';

@@ -17,6 +17,7 @@ const CODES = {
   previous_response_not_found: [400, 'invalid_request_error'],
   response_in_progress: [400, 'invalid_request_error'],
   history_too_long: [400, 'invalid_request_error'],
+  conversation_too_long: [400, 'invalid_request_error'],
   item_already_in_conversation: [400, 'invalid_request_error'],
   invalid_encrypted_content: [400, 'invalid_request_error'],
   container_not_found: [400, 'invalid_request_error'],
@@ -24,6 +25,7 @@ const CODES = {
   tool_output_missing: [400, 'invalid_request_error'],
   approval_not_found: [400, 'invalid_request_error'],
   approval_mismatch: [400, 'invalid_request_error'],
+  tenant_unknown: [400, 'invalid_request_error'],
   not_found: [404, 'invalid_request_error'],
   response_not_found: [404, 'invalid_request_error'],
   conversation_not_found: [404, 'invalid_request_error'],
@@ -31,7 +33,9 @@ const CODES = {
   request_too_large: [413, 'invalid_request_error'],
   unsupported_media_type: [415, 'invalid_request_error'],
   request_aborted: [499, 'invalid_request_error'],
+  reader_too_slow: [408, 'invalid_request_error'],
   mcp_server_unavailable: [422, 'invalid_request_error'],
+  http_error: [424, 'external_connector_error'],
   too_many_streams: [429, 'rate_limit_error'],
   too_many_mcp_servers: [429, 'rate_limit_error'],
   server_error: [500, 'server_error'],
@@ -61,6 +65,8 @@ export interface ApiErrorOptions extends ErrorOptions {
   readonly type?: string;
   /** Response headers that go with the error, such as `retry-after`. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Host and port of the model server that it comes from; for the host alone, and no part of any answer. */
+  readonly server?: string | undefined;
 }
 
 /** OpenAI's error envelope, as the `error` key of a JSON body. */
@@ -79,6 +85,8 @@ export class ApiError extends Error {
   readonly type: string;
   readonly param: string | null;
   readonly headers: Readonly<Record<string, string>>;
+  /** Host and port of the model server that it comes from, for the host's log. */
+  readonly server: string | undefined;
 
   constructor(code: ErrorCode | (string & {}), message: string, options: ApiErrorOptions = {}) {
     super(message, options);
@@ -88,6 +96,7 @@ export class ApiError extends Error {
     this.type = options.type ?? type;
     this.param = options.param ?? null;
     this.headers = options.headers ?? {};
+    this.server = options.server;
   }
 
   /** The value of the envelope's `error` key. */

@@ -4,6 +4,7 @@ import type {
   CodeOutput,
   ListedTool,
   LogProb,
+  McpToolCallError,
   OutputItem,
   Part,
   PartType,
@@ -16,7 +17,11 @@ import type {
 /** Tokens of one or more model calls; every field is a whole number and always present. */
 export interface Usage {
   readonly input_tokens: number;
-  readonly input_tokens_details: { readonly cached_tokens: number };
+  readonly input_tokens_details: {
+    readonly cached_tokens: number;
+    /** Zero where the model server does not tell; what an upstream of yours leaves out counts as none. */
+    readonly cache_write_tokens?: number;
+  };
   readonly output_tokens: number;
   readonly output_tokens_details: { readonly reasoning_tokens: number };
   readonly total_tokens: number;
@@ -25,7 +30,7 @@ export interface Usage {
 /** What nothing cost. */
 export const NO_USAGE: Usage = {
   input_tokens: 0,
-  input_tokens_details: { cached_tokens: 0 },
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
   output_tokens: 0,
   output_tokens_details: { reasoning_tokens: 0 },
   total_tokens: 0,
@@ -78,13 +83,17 @@ export type TurnControl =
   | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
   /** The user has approved this call of an earlier turn; `name` is the model's. */
   | ({ readonly type: 'call-approved' } & ApprovedCall)
-  /** `outputs` is what a run of code is shown with; without any it is `output`. */
+  /**
+   * `outputs` is what a run of code is shown with; without any it is `output`. `error` is what a call that failed is shown
+   * with; without one the tool itself has failed, with `output`.
+   */
   | {
       readonly type: 'tool-result';
       readonly index: number;
       readonly output: ToolOutput;
       readonly failed: boolean;
       readonly outputs?: readonly CodeOutput[];
+      readonly error?: McpToolCallError;
     }
   /** The conversation was compacted, at that cost. */
   | { readonly type: 'compacted'; readonly encrypted: string; readonly usage: Usage }
@@ -111,6 +120,8 @@ export interface TurnError extends ErrorBody {
   readonly status?: number;
   /** For the host's eyes only. */
   readonly cause?: unknown;
+  /** As in `ApiError`. */
+  readonly server?: string | undefined;
 }
 
 /** How a turn ended, with everything its final snapshot needs. */

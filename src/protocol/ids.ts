@@ -1,6 +1,5 @@
 /** Ids of responses and items: 128 random bits, and an item's id leads to the response that holds it. */
-
-import { randomFillSync } from 'node:crypto';
+import { hash, randomFillSync } from 'node:crypto';
 import { isRecord } from './record.ts';
 
 const POOL_BYTES = 4096;
@@ -23,9 +22,33 @@ export function responseId(seed: string): string {
   return `resp_${seed}`;
 }
 
-/** Where the calls that the server ran for a chat client are kept, by the client's first call of that answer. */
+/** Longer than any server's ids. A longer one names nothing: neither patterns nor stores see it. */
+const MAX_ID_LENGTH = 512;
+
+/** Whether something may be kept under this id. */
+export function isId(id: string): boolean {
+  return id.length <= MAX_ID_LENGTH;
+}
+
+const PRINTED_ID_LENGTH = 100;
+
+/** The id as a message says it: a client may send one of megabytes, or what is no text at all. */
+export function printedId(id: unknown): string {
+  const text = typeof id === 'string' ? id : typeof id;
+  return text.length > PRINTED_ID_LENGTH ? `${text.slice(0, PRINTED_ID_LENGTH)}…` : text;
+}
+
+/** The same in quotes. */
+export function quotedId(id: unknown): string {
+  return `'${printedId(id)}'`;
+}
+
+/**
+ * Where the calls that the server ran for a chat client are kept, by the client's first call of that answer. Some model
+ * servers write kilobytes into the id of a call: those count by their digest.
+ */
 export function chatRoundId(callId: string): string {
-  return `${CHAT_ROUND}${callId}`;
+  return `${CHAT_ROUND}${isId(callId) ? callId : hash('sha256', callId)}`;
 }
 
 const CHAT_ROUND = 'chat_';
@@ -39,7 +62,7 @@ const PENDING_CALL = 'approval_';
 
 /** Whether a response may be kept under this id, foreign ones included: the store also holds what is no response. */
 export function isResponseId(id: string): boolean {
-  return !id.startsWith(CHAT_ROUND) && !id.startsWith(PENDING_CALL);
+  return isId(id) && !id.startsWith(CHAT_ROUND) && !id.startsWith(PENDING_CALL);
 }
 
 /** The id of an output item: the response's seed, the item's place in `output`, and from the second model call on its round. */
@@ -53,11 +76,16 @@ export function inputItemId(prefix: string, seed: string, index: number): string
   return `${prefix}_${seed}i${index.toString(16).padStart(4, '0')}`;
 }
 
-const OWN_ITEM_ID = /^[a-z]+_([0-9a-f]{32})i?[0-9a-f]{4,}(?:r([0-9a-f]+))?$/;
+const OWN_ITEM_ID = /^[a-z]{1,16}_([0-9a-f]{32})i?[0-9a-f]{4,13}(?:r([0-9a-f]{1,13}))?$/;
+
+/** On millions of digits the pattern would overflow the stack. */
+function partsOfItemId(itemId: string): readonly (string | undefined)[] | null {
+  return isId(itemId) ? OWN_ITEM_ID.exec(itemId) : null;
+}
 
 /** The response that holds the item, or undefined where the id is not one of ours. */
 export function responseIdOfItem(itemId: string): string | undefined {
-  const seed = OWN_ITEM_ID.exec(itemId)?.[1];
+  const seed = partsOfItemId(itemId)?.[1];
   return seed === undefined ? undefined : responseId(seed);
 }
 
@@ -81,7 +109,7 @@ export function callIdOf(seed: string, index: number): string {
 
 /** Names the model call that wrote the item, the same for all items of that call; undefined where the id is not ours. */
 export function modelCallOfItem(itemId: string): string | undefined {
-  const [, seed, round = '0'] = OWN_ITEM_ID.exec(itemId) ?? [];
+  const [, seed, round = '0'] = partsOfItemId(itemId) ?? [];
   return seed === undefined ? undefined : `${seed}.${round}`;
 }
 

@@ -99,6 +99,14 @@ export type FunctionCallOutputItem = {
 /** Text, or `input_text`, `input_image` and `input_file` parts. */
 export type ToolOutput = string | readonly Readonly<Record<string, unknown>>[];
 
+/**
+ * Why a call failed, as OpenAI has it: it did not come to a result (`code` is one of JSON-RPC), the server answered with an
+ * HTTP status (`code`), or the tool itself failed, with the blocks of its result.
+ */
+export type McpToolCallError =
+  | { readonly type: 'mcp_protocol_error' | 'http_error'; readonly code: number; readonly message: string }
+  | { readonly type: 'mcp_tool_execution_error'; readonly content: unknown };
+
 /** A call of a tool that the server runs, with its result. */
 export type McpCallItem = {
   readonly id: string;
@@ -107,7 +115,7 @@ export type McpCallItem = {
   /** The request that the user approved it by; null where none was needed. */
   readonly approval_request_id: string | null;
   readonly arguments: string;
-  readonly error: string | null;
+  readonly error: McpToolCallError | null;
   readonly name: string;
   readonly output: string | null;
   readonly server_label: string;

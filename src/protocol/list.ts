@@ -1,7 +1,11 @@
 /** OpenAI's paged lists: `limit`, `order`, `after`, `before`. */
+
+import type { ItemPage, ItemPageQuery } from '../ports/store.ts';
 import { queryShower } from './code-outputs.ts';
 import { ApiError } from './errors.ts';
+import { quotedId } from './ids.ts';
 import type { Item } from './items.ts';
+import { wholeItem } from './whole-item.ts';
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
@@ -10,18 +14,44 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** One page of the items, which come oldest first, as the client is shown them; the newest come first unless `order` is `asc`. */
 export function page(items: readonly Item[], query: Fields, show = queryShower(query)): Fields {
-  const limit = limitOf(query.limit);
-  const ordered = orderOf(query.order) === 'asc' ? items : items.toReversed();
-  const from = query.after === undefined ? 0 : indexOf(ordered, query.after, 'after') + 1;
-  const to = query.before === undefined ? ordered.length : indexOf(ordered, query.before, 'before');
-  const data = ordered.slice(from, Math.min(to, from + limit)).map(show);
+  return listOf(pageOf(items, pageQuery(query)), query, show);
+}
+
+/** What the query asks for. Throws `invalid_value`. */
+export function pageQuery({ limit, order, after, before }: Fields): ItemPageQuery {
+  return { limit: limitOf(limit), order: orderOf(order), after: idOf(after), before: idOf(before) };
+}
+
+/** The page of these items, which come oldest first. */
+export function pageOf(items: readonly Item[], { limit, order, after, before }: ItemPageQuery): ItemPage {
+  const ordered = order === 'asc' ? items : items.toReversed();
+  const placeOf = (id: string) => ordered.findIndex((item) => item.id === id);
+  const last = after === undefined ? -1 : placeOf(after);
+  const to = before === undefined ? ordered.length : placeOf(before);
+  if (after !== undefined && last < 0) return { items: [], hasMore: false, unknown: 'after' };
+  if (to < 0) return { items: [], hasMore: false, unknown: 'before' };
+  const found = ordered.slice(last + 1, Math.min(to, last + 1 + limit));
+  return { items: found, hasMore: last + 1 + found.length < to };
+}
+
+/** OpenAI's list of the page, as the client is shown it. Throws `item_not_found` where the query names an unknown item. */
+export function listOf({ items, hasMore, unknown }: ItemPage, query: Fields, show = queryShower(query)): Fields {
+  if (unknown) {
+    const message = `No item found with id ${quotedId(query[unknown])}.`;
+    throw new ApiError('item_not_found', message, { param: unknown });
+  }
+  const data = items.map((item) => wholeItem(show(item)));
   return {
     object: 'list',
     data,
     first_id: data[0]?.id ?? null,
     last_id: data.at(-1)?.id ?? null,
-    has_more: from + data.length < to,
+    has_more: hasMore,
   };
+}
+
+function idOf(value: unknown): string | undefined {
+  return value === undefined ? undefined : String(value);
 }
 
 function limitOf(value: unknown): number {
@@ -37,10 +67,4 @@ function orderOf(value: unknown): 'asc' | 'desc' {
   if (value === undefined || value === 'desc') return 'desc';
   if (value === 'asc') return 'asc';
   throw new ApiError('invalid_value', "Invalid 'order': supported values are: 'asc', 'desc'.", { param: 'order' });
-}
-
-function indexOf(items: readonly Item[], id: unknown, param: string): number {
-  const index = items.findIndex((item) => item.id === id);
-  if (index >= 0) return index;
-  throw new ApiError('item_not_found', `No item found with id '${String(id)}'.`, { param });
 }

@@ -3,6 +3,7 @@
 /** One thing that was left out. */
 export interface Note {
   readonly code:
+    | 'unknown_field'
     | 'tool_dropped'
     | 'item_skipped'
     | 'reference_skipped'

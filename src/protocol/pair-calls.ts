@@ -1,5 +1,6 @@
 /** Which output answers which tool call: the one place that knows a conversation's calls and outputs fit together. */
 import { ApiError } from './errors.ts';
+import { printedId } from './ids.ts';
 import type { Item } from './items.ts';
 
 const OUTPUT_TYPE: ReadonlyMap<string, string> = new Map([
@@ -70,10 +71,12 @@ function argumentsOf(output: Item): string {
 }
 
 function outputMissing({ call_id: id }: Item): ApiError {
-  return new ApiError('tool_output_missing', `No tool output found for function call ${id}.`, { param: 'input' });
+  return new ApiError('tool_output_missing', `No tool output found for function call ${printedId(id)}.`, {
+    param: 'input',
+  });
 }
 
 function callNotFound({ call_id: id }: Item): ApiError {
-  const message = `No tool call found for function call output with call_id ${id}.`;
+  const message = `No tool call found for function call output with call_id ${printedId(id)}.`;
   return new ApiError('tool_call_not_found', message, { param: 'input' });
 }

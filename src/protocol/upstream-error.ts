@@ -1,10 +1,12 @@
 /** A model server's errors, whatever their shape, as errors that the client may see. */
+import { CONTEXT_OVERFLOW, isContextOverflow } from './context-overflow.ts';
 import { ApiError } from './errors.ts';
 import { isRecord } from './record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const MESSAGE_CHARACTERS = 4096;
+/** Of a message that may be about the conversation's length, which some servers quote in it. */
+const LONGEST_READ = 64 * 1024;
 
 /** The error that an answer with a good status, or a chunk of a stream, carries in its body. */
 export function errorInBody(body: Fields): ApiError | undefined {
@@ -15,17 +17,44 @@ export function errorInBody(body: Fields): ApiError | undefined {
 
 /**
  * The answer of a model server that refused: its status, its message and its code in OpenAI's envelope.
+ * The message is as long as the server made it, until the upstream has taken its secrets out.
  * `body` is the parsed answer, or undefined where it was not JSON, since an HTML page tells the client nothing.
  */
-export function upstreamError(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): ApiError {
+export function upstreamError(
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+  cause?: Error,
+): ApiError {
   const known = knownStatus(status);
   const details = detailsOf(body);
+  if (saysOverflow(details, known)) return overflow(details, known, headers);
   return new ApiError(codeOf(details, known), messageOf(details, known), {
     status: known,
     type: typeOf(details, known),
     param: typeof details.param === 'string' ? details.param : null,
     headers,
+    ...(cause ? { cause } : {}),
   });
+}
+
+/** A client that is told so in OpenAI's words can make the conversation shorter. */
+function overflow(details: Fields, status: number, headers: Readonly<Record<string, string>>): ApiError {
+  const param = typeof details.param === 'string' ? details.param : null;
+  const refused = { status: 400, type: 'invalid_request_error', param, headers };
+  return new ApiError(CONTEXT_OVERFLOW, messageOf(details, status), refused);
+}
+
+/** These are of keys, accounts, addresses and rates, whatever they say. */
+const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429]);
+
+function saysOverflow(details: Fields, status: number): boolean {
+  if (OTHER_STATUSES.has(status)) return false;
+  const { type, code, metadata } = details;
+  // OpenRouter tells what the server behind it said.
+  const behind = isRecord(metadata) && typeof metadata.raw === 'string' ? metadata.raw : '';
+  const said = [...messagesOf(details), behind].filter(isText).join('\n');
+  return isContextOverflow(type, code, said.slice(0, LONGEST_READ));
 }
 
 /** 529 is one server's own number for being overloaded; clients know 503. */
@@ -34,8 +63,9 @@ function knownStatus(status: number): number {
   return isErrorStatus(status) ? status : 502;
 }
 
-/** Servers nest the details under `error`, write a bare string there, or write them at the top. */
-function detailsOf(body: unknown): Fields {
+/** Servers nest the details under `error`, write a bare string there, or write them at the top; Gemini puts all into a list. */
+function detailsOf(answer: unknown): Fields {
+  const body = Array.isArray(answer) ? answer[0] : answer;
   if (!isRecord(body)) return {};
   if (isRecord(body.error)) return body.error;
   if (typeof body.error === 'string') return { message: body.error };
@@ -43,13 +73,16 @@ function detailsOf(body: unknown): Fields {
 }
 
 function messageOf(details: Fields, status: number): string {
-  const said = [details.message, details.detail, ...listed(details.detail), ...listed(details.errors)].find(isText);
-  if (typeof said !== 'string' || /<html|<!doctype/i.test(said))
-    return `The model server answered with status ${status}.`;
-  return said.slice(0, MESSAGE_CHARACTERS);
+  const said = messagesOf(details).find(isText);
+  if (said === undefined || /<html|<!doctype/i.test(said)) return `The model server answered with status ${status}.`;
+  return said;
 }
 
-function isText(value: unknown): boolean {
+function messagesOf({ message, detail, errors }: Fields): readonly unknown[] {
+  return [message, detail, ...listed(detail), ...listed(errors)];
+}
+
+function isText(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '';
 }
 

@@ -1,6 +1,5 @@
 /** Both APIs as one function from a request to a reply, for frameworks that we bring no router for. */
-import { hash } from 'node:crypto';
-import { inspect } from 'node:util';
+
 import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
 import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
 import type { DrainOptions } from '../ports/activity.ts';
@@ -8,10 +7,11 @@ import { type Call, headersFrom, type NodeHeaders } from '../ports/api-request.t
 import { refusal } from '../ports/endpoint.ts';
 import { checkOptions } from '../ports/options-check.ts';
 import { type ApiRoutes, matchPath, type Route } from '../ports/routes.ts';
+import { checkedScope, defaultScope } from '../ports/scope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';
-import { bodyErrors, isJsonType, readJson } from './json-body.ts';
+import { type BodyLimits, bodyErrors, isJsonType, readJson } from './json-body.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';
 import { responsesRoutes } from './responses-routes.ts';
 
@@ -28,7 +28,7 @@ export interface ApiRequest {
   readonly bytes?: AsyncIterable<Uint8Array> | null | undefined;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
-  /** Whose responses the request may see. Default: a digest of the `Authorization` header. */
+  /** Whose responses the request may see. Default: a digest of the API key that the request has. */
   readonly scope?: string | undefined;
   /** The framework's own request, for the option `tools`. */
   readonly request?: unknown;
@@ -92,11 +92,11 @@ function chatApi(settings: CoreSettings & ChatSettings): Api {
 }
 
 function apiOf(settings: CoreSettings, { routes, drain }: ApiRoutes): Api {
-  const { bodyBytes } = settings.limits;
+  const { limits } = settings;
 
   async function answer({ endpoint }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
     const call = callOf(request);
-    const read = await readRest(request, call.headers, params, bodyBytes).catch(toApiError);
+    const read = await readRest(request, call.headers, params, limits).catch(toApiError);
     if (read instanceof ApiError) return refusal(read, settings)(call);
     return endpoint({ ...call, params: read.params, body: read.body });
   }
@@ -122,7 +122,7 @@ type RawParams = Readonly<Record<string, string>>;
 function callOf({ query = {}, scope, signal, request, disconnect, ...asked }: ApiRequest): Call {
   const headers = isHeaders(asked.headers) ? asked.headers : headersFrom(asked.headers);
   const requestId = requestIdFrom(headers.get('x-request-id'));
-  const whose = { scope: scope ?? scopeOf(headers), requestId };
+  const whose = { scope: scope === undefined ? defaultScope(headers) : checkedScope(scope), requestId };
   return { body: undefined, params: {}, query, headers, signal, request, context: undefined, disconnect, ...whose };
 }
 
@@ -132,12 +132,12 @@ function isHeaders(headers: ApiRequest['headers']): headers is Headers {
 }
 
 /** What the path names, and the body where there is one. Throws `ApiError`. */
-async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, limit: number) {
+async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, limits: BodyLimits) {
   const params = Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decoded(value)]));
   if (request.method !== 'POST') return { params, body: undefined };
   const { body, bytes } = request;
   if (!isJsonType(headers.get('content-type'), headers.get('origin'))) throw bodyErrors.otherType();
-  return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limit) : body };
+  return { params, body: body === undefined && bytes ? await readJson(bytes, headers, limits) : body };
 }
 
 function decoded(part: string): string {
@@ -146,16 +146,4 @@ function decoded(part: string): string {
   } catch (cause) {
     throw new ApiError('invalid_value', 'The path is not valid.', { cause });
   }
-}
-
-/** A digest of the `Authorization` header; `anonymous` without one. */
-export function scopeOf(headers: Pick<Headers, 'get'>): string {
-  const authorization = headers.get('authorization');
-  return authorization ? hash('sha256', authorization, 'base64url') : 'anonymous';
-}
-
-/** A host that knows no user must say so: with one scope for all who have none, each would see the others' responses. */
-export function checkedScope(scope: unknown): string {
-  if (typeof scope === 'string') return scope;
-  throw new TypeError(`scope: must return a string, got ${inspect(scope, { depth: 1 })}`);
 }

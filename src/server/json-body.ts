@@ -2,7 +2,9 @@
 import { constants } from 'node:buffer';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
+import type { Limits } from '../ports/limits.ts';
 import { ApiError } from '../protocol/errors.ts';
+import { refuseManyValues } from '../protocol/json-shape.ts';
 
 /** What is wrong with a body, in the words that every host uses. */
 export const bodyErrors = {
@@ -21,13 +23,21 @@ export function isJsonType(type: string | null | undefined, origin: string | nul
   return type ? /^[\w.-]+\/([\w.-]+\+)?json\b/i.test(type) : !origin;
 }
 
+/** What bounds a body before it is parsed. */
+export type BodyLimits = Pick<Limits, 'bodyBytes' | 'bodyValues'>;
+
 /** The parsed body, which is JSON by its type; an empty one is `{}`. Throws `ApiError`. */
-export async function readJson(bytes: AsyncIterable<Uint8Array>, headers: Headers, limit: number): Promise<unknown> {
+export async function readJson(
+  bytes: AsyncIterable<Uint8Array>,
+  headers: Headers,
+  limits: BodyLimits,
+): Promise<unknown> {
+  const limit = limits.bodyBytes;
   const inflate = inflateFor(headers.get('content-encoding') ?? 'identity');
   refuseOtherCharsets(headers.get('content-type') ?? '');
   // Nothing has been read yet, so that the host can drop the body.
   if (Number(headers.get('content-length')) > limit) throw bodyErrors.tooLarge();
-  return parseBody(await inflated(inflate, await readBytes(bytes, limit), limit));
+  return parseBody(await inflated(inflate, await readBytes(bytes, limit), limit), limits);
 }
 
 type Inflate = (bytes: Uint8Array, options: { readonly maxOutputLength: number }) => Promise<Uint8Array>;
@@ -87,9 +97,10 @@ async function readBytes(bytes: AsyncIterable<Uint8Array>, limit: number): Promi
 
 const utf8 = new TextDecoder();
 
-/** The body of these bytes; an empty one is `{}`. Throws `invalid_json`. */
-export function parseBody(bytes: Uint8Array): unknown {
+/** The body of these bytes; an empty one is `{}`. Throws `invalid_json`, and `request_too_large` for too many values. */
+export function parseBody(bytes: Uint8Array, limits: BodyLimits): unknown {
   if (bytes.byteLength === 0) return {};
+  refuseManyValues(bytes, limits);
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch (cause) {

@@ -13,6 +13,7 @@ import { checkOptions, isFunction, type OptionCheck } from '../ports/options-che
 import type { Presentation } from '../ports/presentation.ts';
 import type { RemoteServers } from '../ports/remote-servers.ts';
 import { boundedStore, type ResponseStore } from '../ports/store.ts';
+import { tenantStore } from '../ports/tenant-store.ts';
 import type { TokenCounter } from '../ports/token-counter.ts';
 import type { ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
 import type { WantedHeartbeat } from '../ports/turn-context.ts';
@@ -179,7 +180,7 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
   });
   return {
     ...shownIn(typeof options.dialect === 'string' ? DIALECTS[options.dialect] : openai),
-    store: boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs),
+    store: tenantStore(boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs)),
     toolsOf: toolsOf(options.tools),
     remoteMcp: options.remoteMcp,
     mcpLabels: options.mcpLabels,

@@ -2,21 +2,22 @@
 
 import { conversationRoutes } from '../apis/conversations/endpoints.ts';
 import { compactConversation } from '../apis/responses/compact.ts';
-import { createResponse } from '../apis/responses/create.ts';
+import { createResponse, prepareForBackground } from '../apis/responses/create.ts';
 import { countInputTokens } from '../apis/responses/input-tokens.ts';
 import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
 import { dropPending } from '../approvals/pending-call.ts';
 import { cancel, createInBackground, replay, settled, wantsBackground } from '../background/endpoints.ts';
+import { Followers } from '../background/followers.ts';
 import { newRuns } from '../background/runs.ts';
 import { wholeResource } from '../history/keep-turn.ts';
-import { activity } from '../ports/activity.ts';
+import { activity, DRAIN_MS, type DrainOptions } from '../ports/activity.ts';
 import type { Call } from '../ports/api-request.ts';
 import { answered, type Handler, modelsEndpoint } from '../ports/endpoint.ts';
 import type { ApiRoutes, Route } from '../ports/routes.ts';
 import { fromStore, type StoredResponse } from '../ports/store.ts';
 import { queryShower } from '../protocol/code-outputs.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { isResponseId } from '../protocol/ids.ts';
+import { isResponseId, quotedId } from '../protocol/ids.ts';
 import { page } from '../protocol/list.ts';
 import { jsonReply } from '../protocol/reply.ts';
 import { type CoreSettings, settingsFor } from './options.ts';
@@ -26,6 +27,8 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
   const { store, limits } = settings;
   const turns = activity(limits.concurrentTurns);
   const runs = newRuns();
+  const followers = new Followers(limits);
+  const background = { turns, runs, followers };
 
   async function stored(call: Call): Promise<StoredResponse> {
     const id = responseIdIn(call);
@@ -48,18 +51,21 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
 
   async function retrieve(call: Call) {
     const response = await stored(call);
-    if (call.query.stream === 'true') return replay(call, response, runs.find(response));
+    if (call.query.stream === 'true') return replay(call, response, background);
     return shown(call, response);
   }
 
   async function cancelled(call: Call) {
     const response = await stored(call);
-    return shown(call, await cancel(response, runs.find(response), store));
+    const now = await cancel(response, runs.find(response), store);
+    if (!now) throw notFound(response.id);
+    return shown(call, now);
   }
 
   async function create(call: Call) {
     const own = settingsFor(settings, call);
-    return wantsBackground(call) ? createInBackground(call, own, turns, runs) : createResponse(call, own, turns);
+    if (!wantsBackground(call)) return createResponse(call, own, turns);
+    return createInBackground(call, own, background, (request, life) => prepareForBackground(request, own, life));
   }
 
   async function submit(call: Call) {
@@ -72,7 +78,11 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
   const routes: readonly Route[] = [
     { method: 'POST', path: '/responses', endpoint: on(create) },
     { method: 'POST', path: '/responses/compact', endpoint: on((call) => compactConversation(call, settings, turns)) },
-    { method: 'POST', path: '/responses/input_tokens', endpoint: on((call) => countInputTokens(call, settings)) },
+    {
+      method: 'POST',
+      path: '/responses/input_tokens',
+      endpoint: on((call) => countInputTokens(call, settings, turns)),
+    },
     { method: 'GET', path: '/responses/:id', endpoint: on(retrieve) },
     { method: 'DELETE', path: '/responses/:id', endpoint: on(remove) },
     { method: 'GET', path: '/responses/:id/input_items', endpoint: inputItems },
@@ -81,7 +91,16 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
     { method: 'POST', path: '/responses/:id/submit_tool_outputs', endpoint: on(submit) },
     { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
   ];
-  return { routes, drain: turns.drain };
+
+  /** Followers last: a turn that ends is theirs to read. */
+  async function drain(options: DrainOptions = {}): Promise<void> {
+    const began = Date.now();
+    await turns.drain(options);
+    const timeoutMs = Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
+    await followers.drain({ ...options, timeoutMs });
+  }
+
+  return { routes, drain };
 }
 
 function noSubmission(): ApiError {
@@ -95,7 +114,7 @@ function responseIdIn({ params }: Call): string {
 }
 
 function notFound(id: string): ApiError {
-  return new ApiError('response_not_found', `Response with id '${id}' not found.`, { param: 'response_id' });
+  return new ApiError('response_not_found', `Response with id ${quotedId(id)} not found.`, { param: 'response_id' });
 }
 
 function shown({ query }: Call, response: StoredResponse) {

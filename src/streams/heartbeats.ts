@@ -47,7 +47,8 @@ class Beating<Piece> extends Layer<Piece | Beat> implements Sink<Piece> {
     }
     this.beat = 1;
     this.timer.refresh();
-    sink.came(piece);
+    // A throw would come back as a failure of the source, for which nobody waits any more.
+    handOver(sink, piece);
   }
 
   ended(): void {

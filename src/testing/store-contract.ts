@@ -1,10 +1,13 @@
 /** What every response store must do, as a suite for any test runner that has an `it`. */
 import type { ResponseStore } from '../ports/store.ts';
+import { chainBoundCases, conversationBoundCases } from './store-bound-cases.ts';
 import type { StoreCase, StoreContractClock } from './store-case.ts';
 import { chainCases } from './store-chain-cases.ts';
 import { conversationCases } from './store-conversation-cases.ts';
 import { expiryCases } from './store-expiry-cases.ts';
 import { keepingCases } from './store-keeping-cases.ts';
+import { pageCases } from './store-page-cases.ts';
+import { replaceCases } from './store-replace-cases.ts';
 import { scopeCases } from './store-scope-cases.ts';
 
 /** What the store for one case is made with; an absent option leaves the store's own default. */
@@ -34,19 +37,23 @@ export interface StoreContract {
   readonly ttlGranularityMs?: number;
   /** `false` leaves out the cases about conversations, for a store that has none; true by default. */
   readonly conversations?: boolean;
+  /** `true` adds the cases about `maxBytes`, for a store that keeps to it; false by default. */
+  readonly bounded?: boolean;
 }
 
-const responseCases = [...keepingCases, ...scopeCases, ...chainCases, ...expiryCases];
+const responseCases = [...keepingCases, ...scopeCases, ...chainCases, ...replaceCases, ...expiryCases];
 
 // Shorter, and on a slow machine a response could expire before it was read once.
 const SHORTEST_UNIT_MS = 200;
 
 /** Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`. */
 export function storeContract(contract: StoreContract): void {
-  const { conversations = true, describe = (_name, body) => body(), it } = contract;
+  const { conversations = true, bounded = false, describe = (_name, body) => body(), it } = contract;
+  const ofResponses = bounded ? [...responseCases, ...chainBoundCases] : responseCases;
+  const ofConversations = [...conversationCases, ...pageCases, ...(bounded ? conversationBoundCases : [])];
   const register = (storeCase: StoreCase) => it(storeCase.name, () => runCase(contract, storeCase));
-  describe('response store contract', () => responseCases.forEach(register));
-  if (conversations) describe('conversation store contract', () => conversationCases.forEach(register));
+  describe('response store contract', () => ofResponses.forEach(register));
+  if (conversations) describe('conversation store contract', () => ofConversations.forEach(register));
 }
 
 async function runCase({ create, ttlGranularityMs = 1 }: StoreContract, { run, ttlUnits }: StoreCase): Promise<void> {

@@ -4,7 +4,6 @@ import type { TokenCounter } from '../ports/token-counter.ts';
 import { toChatMessages } from '../protocol/chat-completions/messages.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
-import type { TextCounter } from './tokenizer.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -16,15 +15,17 @@ const PER_REQUEST = 3;
 const PER_MEDIUM = 765;
 
 /** Counts with the given counter of texts. Throws `ApiError` where calls and outputs do not fit together. */
-export function tokenCounter(count: TextCounter): TokenCounter {
-  return async (request) => {
+export function tokenCounter(
+  count: (text: string, model: string, signal: AbortSignal) => Promise<number>,
+): TokenCounter {
+  return async (request, signal) => {
     const messages = toChatMessages(
       request,
       { systemMessages: 'keep', developerRole: 'keep', reasoningReplay: true },
       () => {},
     );
     const media = messages.flatMap(partsOf).filter((part) => part.type !== 'text').length;
-    const tokens = await count(textOf(request, messages), request.model);
+    const tokens = await count(textOf(request, messages), request.model, signal);
     return tokens + media * PER_MEDIUM + messages.length * PER_MESSAGE + PER_REQUEST;
   };
 }

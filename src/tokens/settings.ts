@@ -1,6 +1,7 @@
 /** The option `tokens`, checked. */
 import { checkOptions } from '../ports/options-check.ts';
 import type { TokenCounter } from '../ports/token-counter.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
 import { tokenCounter } from './count.ts';
 import { type TextCounter, tokensOf } from './tokenizer.ts';
 
@@ -13,5 +14,7 @@ export interface TokenOptions {
 /** The counter; throws a `TypeError` for a bad option. */
 export function tokenSettings(owner: string, options: TokenOptions = {}): TokenCounter {
   checkOptions(owner, options, { count: (value) => typeof value === 'function' || 'a function' });
-  return tokenCounter(options.count ?? tokensOf);
+  const { count } = options;
+  if (!count) return tokenCounter((text, _, signal) => tokensOf(text, signal));
+  return tokenCounter((text, model, signal) => untilAborted(signal, () => count(text, model)));
 }

@@ -1,4 +1,5 @@
 /** Functions of the host as tools that the server runs. */
+import { inspect } from 'node:util';
 import { z } from 'zod';
 import { checkOptions } from '../ports/options-check.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../ports/tool-provider.ts';
@@ -34,7 +35,7 @@ export function functionTool<Arguments = Fields>(tool: FunctionTool<Arguments>):
 
 /**
  * A provider of the functions, by name; `server` is what clients see as `server_label` (default `functions`). Throws a
- * `TypeError` for a tool without `execute`.
+ * `TypeError` for a tool without `execute`, and for a name or a schema that model servers refuse.
  */
 export function functionTools(
   tools: Readonly<Record<string, AnyFunctionTool>>,
@@ -62,6 +63,8 @@ function providedTool(server: string, name: string, tool: AnyFunctionTool): Prov
     execute: (value) => typeof value === 'function' || 'a function',
   });
   if (!tool.execute) throw new TypeError(`functionTools: ${name}: execute must be a function, got undefined`);
+  if (!NAME.test(name))
+    throw new TypeError(`functionTools: the name of a function must match ${NAME}, got ${inspect(name)}`);
   const { description, parameters } = tool;
   return {
     server,
@@ -80,7 +83,23 @@ function isZod3(parameters: Fields): boolean {
   return '_def' in parameters && !isZod(parameters);
 }
 
+/** What every model server takes. */
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
 function schemaOf(name: string, parameters: Fields | z.ZodType): Fields {
+  const schema = jsonSchemaOf(name, parameters);
+  if (isOfObject(schema)) return schema;
+  const message = `functionTools: ${name}: parameters must describe an object ({ type: 'object', properties: … })`;
+  throw new TypeError(`${message}, got ${inspect(schema, { depth: 0, breakLength: Number.POSITIVE_INFINITY })}`);
+}
+
+/** Arguments are an object, and model servers refuse a schema of anything else, or of alternatives at the top. */
+function isOfObject(schema: Fields): boolean {
+  if (schema.type !== undefined) return schema.type === 'object';
+  return !['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', '$ref'].some((name) => Object.hasOwn(schema, name));
+}
+
+function jsonSchemaOf(name: string, parameters: Fields | z.ZodType): Fields {
   if (!isZod(parameters)) return parameters;
   try {
     return z.toJSONSchema(parameters, { io: 'input' }) as Fields;

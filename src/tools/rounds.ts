@@ -1,6 +1,7 @@
 /** The rounds of tools in one turn: calls run side by side, results in the order of the calls, and the limits of it all. */
 
 import type { RoundCall, RoundLimits, ToolRounds } from '../ports/tool-rounds.ts';
+import { INTERNAL_ERROR, protocolError } from '../protocol/call-error.ts';
 import type { CallOutcome } from '../protocol/events.ts';
 import type { ToolOutput } from '../protocol/items.ts';
 
@@ -32,7 +33,12 @@ export function toolRounds<Call extends RoundCall>(
   };
 }
 
-const NOT_RUN: CallOutcome = { output: 'Not run: the limit of tool calls for this response is reached.', failed: true };
+const LIMIT_REACHED = 'Not run: the limit of tool calls for this response is reached.';
+const NOT_RUN: CallOutcome = {
+  output: LIMIT_REACHED,
+  failed: true,
+  error: protocolError(INTERNAL_ERROR, LIMIT_REACHED),
+};
 
 /** At most so many at the same time. */
 function limiter(size: number): <T>(task: () => Promise<T>) => Promise<T> {

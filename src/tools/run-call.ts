@@ -4,7 +4,17 @@ import { Validator } from '@cfworker/json-schema';
 import type { Limits } from '../ports/limits.ts';
 import type { ToolCall, ToolResult } from '../ports/tool-provider.ts';
 import type { OfferedTool } from '../ports/toolset.ts';
+import {
+  callErrorOf,
+  callErrorText,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  protocolError,
+  REQUEST_TIMEOUT,
+} from '../protocol/call-error.ts';
 import type { CallOutcome } from '../protocol/events.ts';
+import type { McpToolCallError } from '../protocol/items.ts';
+import { assertOutputSize } from '../protocol/output-size.ts';
 import { isRecord } from '../protocol/record.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 
@@ -23,21 +33,31 @@ export async function runCall(
   text: string,
   context: CallContext,
 ): Promise<CallOutcome> {
-  if (!offered) return failure('There is no such tool any more.');
+  if (!offered) return failure(protocolError(INVALID_PARAMS, 'There is no such tool any more.'));
   const args = parseArguments(text);
-  if (!args) return failure(`input_validation_error: the arguments are not a JSON object: ${text.slice(0, 200)}`);
+  if (!args) return badInput(`the arguments are not a JSON object: ${text.slice(0, 200)}`);
   const wrong = findWrong(args, offered);
-  if (wrong) return failure(`input_validation_error: ${wrong}`);
+  if (wrong) return badInput(wrong);
   try {
     return outcome(await bounded(offered, args, context), context.limits.toolOutputBytes);
   } catch (error) {
     context.signal.throwIfAborted();
-    return failure(error instanceof Error ? error.message : String(error));
+    return failure(error instanceof CallTimeout ? protocolError(REQUEST_TIMEOUT, error.message) : callErrorOf(error));
   }
 }
 
-function failure(output: string): CallOutcome {
-  return { output, failed: true };
+/** The model is told what the client is shown, in words. */
+function failure(error: McpToolCallError): CallOutcome {
+  return { output: callErrorText(error), failed: true, error };
+}
+
+function badInput(reason: string): CallOutcome {
+  return failure(protocolError(INVALID_PARAMS, `input_validation_error: ${reason}`));
+}
+
+/** The call did not end in its time. */
+class CallTimeout extends Error {
+  override readonly name = 'CallTimeout';
 }
 
 function parseArguments(text: string): Fields | undefined {
@@ -72,12 +92,18 @@ async function bounded({ provider, tool }: OfferedTool, args: Fields, context: C
   const { signal, limits, ...about } = context;
   const deadline = new AbortController();
   const follow = () => deadline.abort(signal.reason);
-  const expire = () => deadline.abort(new Error(`The tool did not answer within ${limits.toolTimeoutMs} ms.`));
+  const expire = () => deadline.abort(new CallTimeout(`The tool did not answer within ${limits.toolTimeoutMs} ms.`));
   signal.throwIfAborted();
   signal.addEventListener('abort', follow, { once: true });
   const timer = setTimeout(expire, limits.toolTimeoutMs);
   try {
-    const call = { server: tool.server, name: tool.name, arguments: args, ...about };
+    const call = {
+      server: tool.server,
+      name: tool.name,
+      arguments: args,
+      outputBytes: limits.toolOutputBytes,
+      ...about,
+    };
     return await untilAborted(deadline.signal, () => provider.call(call, deadline.signal));
   } finally {
     clearTimeout(timer);
@@ -85,12 +111,12 @@ async function bounded({ provider, tool }: OfferedTool, args: Fields, context: C
   }
 }
 
-function outcome({ content, isError = false, outputs }: ToolResult, maxBytes: number): CallOutcome {
+function outcome(result: ToolResult, maxBytes: number): CallOutcome {
+  // Providers are the host's, and not all of them are checked by a compiler.
+  const { content, isError = false, outputs }: Partial<ToolResult> = isRecord(result) ? result : {};
   if (typeof content !== 'string' && !isParts(content))
-    return failure('The tool answered with neither text nor parts.');
-  const bytes = Buffer.byteLength(typeof content === 'string' ? content : JSON.stringify(content));
-  if (bytes > maxBytes)
-    return failure(`The tool answered with ${bytes} bytes, more than the ${maxBytes} that are allowed.`);
+    return failure(protocolError(INTERNAL_ERROR, 'The tool answered with neither text nor parts.'));
+  assertOutputSize(content, maxBytes);
   const output = typeof content === 'string' ? content : content.map(wholePart);
   return { output, failed: isError, ...(outputs ? { outputs } : {}) };
 }

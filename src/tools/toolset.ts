@@ -5,7 +5,7 @@ import type { Offer, OfferedTool, ToolOwner } from '../ports/toolset.ts';
 import type { Item, ListedTool } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
-import { isRecord } from '../protocol/record.ts';
+import { isRecord, plainTextOf } from '../protocol/record.ts';
 import { CODE_INTERPRETER, modelSafe, namespacedName, shortened } from '../protocol/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 
@@ -113,12 +113,14 @@ export function namesServing(offer: Offer, type: unknown): readonly string[] {
 
 /** The tools of the request that none of the server's own stand for. */
 export function withoutServed(tools: readonly Fields[], offer: Offer): readonly Fields[] {
-  return tools.filter((tool) => !isServed(tool, offer));
-}
-
-function isServed({ type, server_label: label, server_url: url }: Fields, offer: Offer): boolean {
-  if (type !== 'mcp') return namesServing(offer, type).length > 0;
-  return [...offer.values()].some((offered) => offered.tool.server === label && offered.url === (url ?? undefined));
+  if (offer.size === 0) return tools;
+  const offered = [...offer.values()];
+  // Looked up, not searched: a request may bring a million tools.
+  const types = new Set(offered.flatMap(({ tool }): unknown => tool.requestedBy ?? []));
+  const servers = new Set(offered.map(({ tool, url }) => JSON.stringify([tool.server, url ?? null])));
+  return tools.filter(({ type, server_label: label, server_url: url }) =>
+    type === 'mcp' ? !servers.has(JSON.stringify([label, url ?? null])) : !types.has(type),
+  );
 }
 
 /** What is settled about the tools of one turn. */
@@ -156,7 +158,9 @@ export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyM
   const lists = new Map<string, ListedTool[]>();
   for (const { tool } of offer.values()) {
     if (known.has(tool.server) || tool.requestedBy !== undefined) continue;
-    lists.set(tool.server, [...(lists.get(tool.server) ?? []), listedTool(tool)]);
+    const list = lists.get(tool.server);
+    if (list) list.push(listedTool(tool));
+    else lists.set(tool.server, [listedTool(tool)]);
   }
   return lists;
 }
@@ -209,7 +213,7 @@ function withoutUnanswered(items: readonly Item[], offer: Offer): readonly Item[
   const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
   return items.filter(
     ({ type, name, namespace, call_id: id }) =>
-      type !== 'function_call' || namespace !== undefined || !offer.has(String(name)) || answered.has(id),
+      type !== 'function_call' || namespace !== undefined || !offer.has(plainTextOf(name)) || answered.has(id),
   );
 }
 
@@ -218,11 +222,14 @@ function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
   const [interpreter = CODE_INTERPRETER] = namesServing(offer, CODE_INTERPRETER);
   return items.map((item) => {
     const { type, name, namespace } = item;
-    if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, String(name)) };
-    if (type === 'custom_tool_call') return { ...item, name: modelSafe(String(name)) };
+    if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, plainTextOf(name)) };
+    if (type === 'custom_tool_call') return { ...item, name: modelSafe(plainTextOf(name)) };
     if (type === 'code_interpreter_call') return { ...item, name: interpreter };
     if (type !== 'mcp_call') return item;
-    return { ...item, name: names.get(`${item.server_label}\0${name}`) ?? modelSafe(String(name)) };
+    return {
+      ...item,
+      name: names.get(`${plainTextOf(item.server_label)}\0${plainTextOf(name)}`) ?? modelSafe(plainTextOf(name)),
+    };
   });
 }
 

@@ -4,7 +4,7 @@ import { fromStore, type ResponseStore } from '../ports/store.ts';
 import type { Workspace } from '../ports/tool-provider.ts';
 import type { Offer } from '../ports/toolset.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { containerId, responseIdOfContainer } from '../protocol/ids.ts';
+import { containerId, quotedId, responseIdOfContainer } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
 import { CODE_INTERPRETER } from '../protocol/tool-names.ts';
@@ -79,5 +79,5 @@ async function foundContainer(
   const responseId = responseIdOfContainer(id);
   const response = responseId && (await fromStore(() => store.get({ scope, id: responseId })));
   if (response) return id;
-  throw new ApiError('container_not_found', `Container with id '${id}' not found.`, { param: 'tools' });
+  throw new ApiError('container_not_found', `Container with id ${quotedId(id)} not found.`, { param: 'tools' });
 }

@@ -1,14 +1,9 @@
 /** The items that calls are shown as, from their beginning to their result. */
 
+import { executionError } from '../protocol/call-error.ts';
 import type { CallOutcome, CallType } from '../protocol/events.ts';
-import type {
-  CodeInterpreterCallItem,
-  CodeOutput,
-  ItemStatus,
-  McpCallItem,
-  OutputItem,
-  ToolOutput,
-} from '../protocol/items.ts';
+import type { CodeInterpreterCallItem, CodeOutput, ItemStatus, McpCallItem, OutputItem } from '../protocol/items.ts';
+import { toolOutputText } from '../protocol/output-text.ts';
 import type { OpenCall, TurnPlan, WaitingCall } from './state.ts';
 
 /** The one kind of item that shows the call. */
@@ -37,12 +32,16 @@ export function callItem(plan: TurnPlan, call: OpenCall, status: ItemStatus): Ou
 }
 
 /** The call with its result, where one item shows both. */
-export function ranItem(plan: TurnPlan, call: WaitingCall, { output, failed, outputs }: CallOutcome): OutputItem {
+export function ranItem(
+  plan: TurnPlan,
+  call: WaitingCall,
+  { output, failed, outputs, error }: CallOutcome,
+): OutputItem {
   const status = failed ? 'failed' : 'completed';
-  const text = textOf(output);
+  const text = toolOutputText(output);
   if (shownAs(plan, call) === 'code_interpreter_call')
     return codeCall(call, status, outputs ?? [{ type: 'logs', logs: text }]);
-  return failed ? mcpCall(call, status, null, text) : mcpCall(call, status, text, null);
+  return failed ? mcpCall(call, status, null, error ?? executionError(text)) : mcpCall(call, status, text, null);
 }
 
 /** What the client calls the tool. */
@@ -55,7 +54,7 @@ function mcpCall(
   { id, name, owner, arguments: text, approvalRequestId }: OpenCall,
   status: McpCallItem['status'],
   output: string | null,
-  error: string | null,
+  error: McpCallItem['error'],
 ): McpCallItem {
   return {
     id,
@@ -76,10 +75,4 @@ function codeCall(
   outputs: readonly CodeOutput[] | null,
 ): CodeInterpreterCallItem {
   return { id, type: 'code_interpreter_call', status, container_id: owner?.container ?? '', code: input, outputs };
-}
-
-/** The item holds text: what is not is named in its place. */
-function textOf(output: ToolOutput): string {
-  if (typeof output === 'string') return output;
-  return output.map((part) => (typeof part.text === 'string' ? part.text : `[${part.type}]`)).join('\n');
 }

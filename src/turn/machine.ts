@@ -3,6 +3,7 @@ import { ApiError, type ErrorBody } from '../protocol/errors.ts';
 import type { FinishReason, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from '../protocol/events.ts';
 import type { ItemStatus } from '../protocol/items.ts';
 import { unreachable } from '../protocol/unreachable.ts';
+import { SharedMap } from './shared-list.ts';
 import { type Draft, draftOf, isCutOff, stateOf, type TurnState } from './state.ts';
 import {
   abandonWaiting,
@@ -16,6 +17,8 @@ import {
 } from './write-calls.ts';
 import { closeSearch, failSearches, openSearch } from './write-searches.ts';
 import { annotate, closeReasoning, closeWriting, writeCompaction, writeText } from './write-text.ts';
+
+const NOTHING: SharedMap<number, never> = new SharedMap();
 
 /** Takes what happened and answers with the next state and what to say. What comes after the end is ignored. */
 export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [TurnState, readonly TurnEvent[]] {
@@ -102,19 +105,14 @@ function start(draft: Draft): void {
 
 function takeCall(draft: Draft, delta: Extract<TurnInput, { type: 'tool-call-delta' }>): void {
   const call = writeCall(draft, delta);
-  if (call && exceeds(call.arguments, draft.plan.argumentBytes)) fail(draft, tooLarge('the arguments of a tool call'));
-}
-
-/** UTF-8 takes at most three bytes for a UTF-16 unit, so short texts need no counting. */
-function exceeds(text: string, bytes: number): boolean {
-  return text.length * 3 > bytes && Buffer.byteLength(text) > bytes;
+  if (call && call.bytes > draft.plan.argumentBytes) fail(draft, tooLarge('the arguments of a tool call'));
 }
 
 function finishModelCall(draft: Draft, reason: FinishReason): void {
-  const last = draft.output.length - 1;
+  const last = draft.output.size - 1;
   closeAll(draft, (index) => (reason !== 'stop' && index === last ? 'incomplete' : 'completed'));
   askForApproval(draft, reason === 'stop');
-  draft.dropped = [];
+  draft.dropped = NOTHING;
   draft.finish = reason;
   draft.round += 1;
   addCallUsage(draft);
@@ -123,8 +121,10 @@ function finishModelCall(draft: Draft, reason: FinishReason): void {
 /** Closes what is open in the order of the output: a call closes what was being written before it, so calls come first. */
 function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
   const { calls, writing } = draft;
-  draft.calls = [];
-  for (const call of calls) closeCall(draft, call, status(call.index));
+  draft.calls = NOTHING;
+  draft.newest = undefined;
+  // Copies: closing a call writes on it, and the state before this step has it too.
+  for (const call of calls.values()) closeCall(draft, { ...call }, status(call.index));
   failSearches(draft);
   if (writing) closeWriting(draft, status(writing.index));
 }
@@ -139,6 +139,7 @@ function sum(a: Usage, b: Usage): Usage {
     input_tokens: a.input_tokens + b.input_tokens,
     input_tokens_details: {
       cached_tokens: a.input_tokens_details.cached_tokens + b.input_tokens_details.cached_tokens,
+      cache_write_tokens: cacheWrites(a) + cacheWrites(b),
     },
     output_tokens: a.output_tokens + b.output_tokens,
     output_tokens_details: {
@@ -146,6 +147,10 @@ function sum(a: Usage, b: Usage): Usage {
     },
     total_tokens: a.total_tokens + b.total_tokens,
   };
+}
+
+function cacheWrites({ input_tokens_details: details }: Usage): number {
+  return details.cache_write_tokens ?? 0;
 }
 
 const CUT_OFF = { stop: null, length: 'max_output_tokens', content_filter: 'content_filter' } as const;
@@ -161,7 +166,7 @@ function end(draft: Draft, at: number): void {
 
 /** Whether the model call has begun something that it has not finished. */
 function isOpen({ writing, calls, held, searches }: Draft): boolean {
-  return writing !== undefined || calls.length > 0 || held.length > 0 || searches.length > 0;
+  return writing !== undefined || calls.size > 0 || held.size > 0 || searches.size > 0;
 }
 
 function fail(draft: Draft, error: TurnError): void {
@@ -175,7 +180,8 @@ function fail(draft: Draft, error: TurnError): void {
 
 function endTurn(draft: Draft, how: Pick<TurnEnd, 'status' | 'reason' | 'error' | 'completedAt'>): void {
   draft.ended = true;
-  const { output, usage } = draft;
+  const { usage } = draft;
+  const output = draft.output.from(0);
   draft.events.push({ type: 'turn-end', sequence: draft.sequence++, ...how, output, usage });
 }
 

@@ -32,11 +32,12 @@ function droppedCall({ name, why }: Extract<TurnEvent, { type: 'call-dropped' }>
 }
 
 /** The error that a turn's own was made from. */
-export function errorOf({ code, message, type, param, status, cause }: TurnError): ApiError {
+export function errorOf({ code, message, type, param, status, cause, server }: TurnError): ApiError {
   return new ApiError(code ?? 'server_error', message, {
     type,
     param,
     cause,
+    server,
     ...(status === undefined ? {} : { status }),
   });
 }

@@ -94,8 +94,8 @@ class RunningTurn extends Layer<readonly TurnEvent[]> implements Sink<readonly T
       turn.leave();
       return this.sink.failed(error);
     }
-    const { body, status, cause } = toApiError(error);
-    const [, events] = step(state, [{ type: 'fail', error: { ...body, status, cause } }]);
+    const { body, status, cause, server } = toApiError(error);
+    const [, events] = step(state, [{ type: 'fail', error: { ...body, status, cause, server } }]);
     this.sayLast(events);
   }
 

@@ -6,6 +6,7 @@ import { NO_USAGE } from '../protocol/events.ts';
 import type { GrownText } from '../protocol/grown-text.ts';
 import type { OutputItem, Part, PartType, UrlCitation, WebSearchCallItem } from '../protocol/items.ts';
 import type { ToolForm } from '../protocol/tool-form.ts';
+import { SharedList, SharedMap } from './shared-list.ts';
 import type { TextField } from './text-field.ts';
 
 /** What is settled before a turn begins. */
@@ -34,7 +35,7 @@ export interface TurnPlan {
 export interface OpenPart extends GrownText {
   readonly type: PartType;
   readonly index: number;
-  annotations: List<UrlCitation> | undefined;
+  annotations: SharedList<UrlCitation>;
   /** The JSON of each, with commas between them. */
   logprobs: GrownText | undefined;
 }
@@ -44,7 +45,7 @@ export interface Writing {
   readonly kind: 'message' | 'reasoning';
   readonly index: number;
   readonly id: string;
-  parts: readonly Part[];
+  parts: SharedList<Part>;
   part: OpenPart | undefined;
 }
 
@@ -59,6 +60,8 @@ export interface OpenCall {
   readonly owner: ToolOwner | undefined;
   readonly form: ToolForm | undefined;
   arguments: string;
+  /** UTF-8 bytes of the arguments; counted as they come, since counting a long text for each delta of it takes ages. */
+  bytes: number;
   /** The free text of a custom tool, or the code, as far as it can be told, and where the reading of it stands. */
   input: string;
   reading: TextField;
@@ -71,6 +74,7 @@ export interface HeldCall {
   readonly call: number;
   readonly owner: ToolOwner;
   readonly arguments: string;
+  readonly bytes: number;
 }
 
 /** A call of ours whose result is awaited. */
@@ -83,14 +87,6 @@ export interface OpenSearch {
   readonly item: WebSearchCallItem;
 }
 
-/** A linked list, newest first: appending to an array copied at every step would cost the square of its length. */
-export interface List<Member> {
-  readonly members: readonly Member[];
-  readonly before: List<Member> | undefined;
-  /** Members in all. */
-  readonly size: number;
-}
-
 /** Everything a turn knows between two steps. Treat it as a value: `step` never changes the one it was given. */
 export interface TurnState {
   readonly plan: TurnPlan;
@@ -99,32 +95,38 @@ export interface TurnState {
   readonly sequence: number;
   /** Model calls that have finished. */
   readonly round: number;
-  readonly output: readonly OutputItem[];
+  readonly output: SharedList<OutputItem>;
   readonly writing: Readonly<Writing> | undefined;
-  readonly calls: readonly Readonly<OpenCall>[];
-  readonly held: readonly HeldCall[];
-  readonly waiting: readonly WaitingCall[];
-  readonly searches: readonly OpenSearch[];
-  readonly dropped: readonly number[];
-  readonly callIds: ReadonlySet<string>;
+  /** By the upstream's number. */
+  readonly calls: SharedMap<number, Readonly<OpenCall>>;
+  readonly held: SharedMap<number, HeldCall>;
+  /** By their place in the output. */
+  readonly waiting: SharedMap<number, WaitingCall>;
+  /** By the upstream's name for it. */
+  readonly searches: SharedMap<string, OpenSearch>;
+  readonly dropped: SharedMap<number, true>;
+  readonly callIds: SharedMap<string, true>;
   readonly usage: Usage;
   readonly callUsage: Usage | undefined;
   readonly finish: FinishReason | undefined;
   readonly stopped: IncompleteReason | undefined;
+  /** Everything the model wrote, in UTF-8 bytes. */
   readonly bytes: number;
+  /** Items, parts and calls that it opened, shown or not. */
+  readonly items: number;
 }
 
 /** A copy of the state that one step may change, and what that step says. */
-export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'output' | 'writing' | 'calls'>]: TurnState[Key] } & {
-  output: OutputItem[];
+export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'writing'>]: TurnState[Key] } & {
   writing: Writing | undefined;
-  calls: OpenCall[];
-  /** The ids of this step's own calls, which the next state takes in; most steps have none. */
-  newCallIds: Set<string> | undefined;
+  /** The call that was written last, and all that this step has made its own to change; most steps write none. */
+  newest: OpenCall | undefined;
+  ownCalls: Set<Readonly<OpenCall>> | undefined;
   events: TurnEvent[];
 };
 
-const NO_IDS: ReadonlySet<string> = new Set();
+const EMPTY_LIST: SharedList<never> = new SharedList();
+const EMPTY_MAP: SharedMap<never, never> = new SharedMap();
 
 /** The state before the first step. */
 export function startState(plan: TurnPlan): TurnState {
@@ -134,19 +136,20 @@ export function startState(plan: TurnPlan): TurnState {
     ended: false,
     sequence: 0,
     round: 0,
-    output: [],
+    output: EMPTY_LIST,
     writing: undefined,
-    calls: [],
-    held: [],
-    waiting: [],
-    searches: [],
-    dropped: [],
-    callIds: NO_IDS,
+    calls: EMPTY_MAP,
+    held: EMPTY_MAP,
+    waiting: EMPTY_MAP,
+    searches: EMPTY_MAP,
+    dropped: EMPTY_MAP,
+    callIds: EMPTY_MAP,
     usage: NO_USAGE,
     callUsage: undefined,
     finish: undefined,
     stopped: undefined,
     bytes: 0,
+    items: 0,
   };
 }
 
@@ -159,10 +162,9 @@ export function draftOf(state: TurnState): Draft {
     ended: state.ended,
     sequence: state.sequence,
     round: state.round,
-    output: state.output.slice(),
+    output: state.output,
     writing: writing && writingCopy(writing),
-    // Once for a step, not for each of its deltas.
-    calls: state.calls.map((call) => ({ ...call })),
+    calls: state.calls,
     held: state.held,
     waiting: state.waiting,
     searches: state.searches,
@@ -173,7 +175,9 @@ export function draftOf(state: TurnState): Draft {
     finish: state.finish,
     stopped: state.stopped,
     bytes: state.bytes,
-    newCallIds: undefined,
+    items: state.items,
+    newest: undefined,
+    ownCalls: undefined,
     events: [],
   };
 }
@@ -195,11 +199,26 @@ function writingCopy({ kind, index, id, parts, part }: Readonly<Writing>): Writi
  * larger half of what a step costs.
  */
 export function stateOf(draft: Draft): TurnState {
-  const { callIds, newCallIds } = draft;
-  if (newCallIds) draft.callIds = new Set([...callIds, ...newCallIds]);
-  draft.newCallIds = undefined;
+  draft.newest = undefined;
+  draft.ownCalls = undefined;
   draft.events = NOTHING_SAID;
   return draft;
+}
+
+/** The call of this number, as one that this step may change. */
+export function ownCall(draft: Draft, number: number): OpenCall | undefined {
+  if (draft.newest?.call === number) return draft.newest;
+  const call = draft.calls.get(number);
+  return call && writeOn(draft, draft.ownCalls?.has(call) ? call : { ...call });
+}
+
+/** Makes it the call that is written now. Once for a step, not for each of its deltas, does an older one become another. */
+export function writeOn(draft: Draft, call: OpenCall): OpenCall {
+  if (!draft.ownCalls?.has(call)) draft.calls = draft.calls.with(call.call, call);
+  draft.ownCalls ??= new Set();
+  draft.ownCalls.add(call);
+  draft.newest = call;
+  return call;
 }
 
 /** In place of what a step said, which belongs to its caller. */

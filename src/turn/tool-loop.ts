@@ -45,24 +45,27 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
 
   /** Runs what waits. Answers what was written since `before` as the model must see it, or nothing where the turn ends. */
   async function* ran(before: number): AsyncGenerator<Inputs, readonly Item[] | undefined> {
-    const { waiting } = current();
+    const waiting = current().waiting.values();
     const outputs = new Map<number, ToolOutput>();
     yield resultsOf(rounds, waiting, outputs);
     if (rounds.stopped()) return undefined;
-    const written = current().output.slice(before);
-    return written.some((item) => isClients(item, waiting)) ? undefined : modelView(written, waiting, outputs);
+    const written = current().output.from(before);
+    const ours = new Map(waiting.map((call) => [call.id, call]));
+    return written.some((item) => isClients(item, ours)) ? undefined : modelView(written, ours, outputs);
   }
 
   if (loop.approved.length > 0) {
-    yield introduced(only(loop.approved.map((call) => ({ type: 'call-approved', ...call }))));
+    const calls = loop.approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
+    // They are of an earlier model call, so what the model says next is no part of it.
+    yield introduced(only([...calls, { type: 'finish', reason: 'stop' }]));
     const written = yield* ran(0);
     if (!written) return;
     request = { ...request, items: [...request.items, ...written] };
   }
   for (;;) {
-    const before = current().output.length;
+    const before = current().output.size;
     yield introduced(loop.upstream.stream(request, loop.call));
-    if (current().waiting.length === 0 || isCutOff(current())) return;
+    if (current().waiting.size === 0 || isCutOff(current())) return;
     const written = yield* ran(before);
     if (!written) return;
     request = nextRequest(request, written, rounds.circling());
@@ -115,20 +118,20 @@ function serverOf(event: TurnInput, { owners, allowedTools }: Loop['plan']): str
 }
 
 /** Whether the client must act before the model can go on: run a call, or approve one. */
-function isClients(item: OutputItem, ours: readonly WaitingCall[]): boolean {
+function isClients(item: OutputItem, ours: ReadonlyMap<string, WaitingCall>): boolean {
   if (item.type === 'mcp_approval_request') return true;
   const isCall = item.type === 'function_call' || item.type === 'custom_tool_call';
-  return isCall && !ours.some(({ id }) => id === item.id);
+  return isCall && !ours.has(item.id);
 }
 
 /** What was written as the model must see it: its own call ids, and results with their images. */
 function modelView(
   written: readonly OutputItem[],
-  waiting: readonly WaitingCall[],
+  ours: ReadonlyMap<string, WaitingCall>,
   outputs: ReadonlyMap<number, ToolOutput>,
 ): readonly Item[] {
   return written.map((item): Item => {
-    const call = waiting.find(({ id }) => id === item.id);
+    const call = ours.get(item.id);
     if (!call || (item.type !== 'mcp_call' && item.type !== 'code_interpreter_call')) return item;
     return { ...item, name: call.name, call_id: call.callId, output: outputs.get(call.index) };
   });

@@ -19,5 +19,5 @@ export async function* withCompaction(
 ): AsyncGenerator<Inputs, void> {
   if (!only) yield* sources;
   const state = current();
-  if (!isCutOff(state) && !state.stopped) yield compact(state.output);
+  if (!isCutOff(state) && !state.stopped) yield compact(state.output.from(0));
 }

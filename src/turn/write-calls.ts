@@ -1,42 +1,43 @@
 /** The machine's hand for tool calls: their arguments, and for the server's own tools their results. */
 
 import type { ToolOwner } from '../ports/toolset.ts';
+import { INTERNAL_ERROR, protocolError } from '../protocol/call-error.ts';
 import type { ApprovedCall, CallOutcome, CallType, CodeState, TurnInput } from '../protocol/events.ts';
 import { callIdOf } from '../protocol/ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolOutput } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
 import { callItem, clientsName, ranItem, shownAs } from './call-items.ts';
-import { type Draft, type HeldCall, isCutOff, type OpenCall, type WaitingCall } from './state.ts';
+import { SharedMap } from './shared-list.ts';
+import { type Draft, type HeldCall, isCutOff, type OpenCall, ownCall, type WaitingCall, writeOn } from './state.ts';
 import { FIELD_START, readField } from './text-field.ts';
-import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
+import { announce, closeItem, closeWriting, countItem, nextItemId } from './write-text.ts';
+
+const NOTHING: SharedMap<number, never> = new SharedMap();
 
 type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
 
 /** Adds arguments to the call, opening it where it is new; answers it where it may be made. */
 export function writeCall(draft: Draft, delta: CallDelta): OpenCall | HeldCall | undefined {
-  if (draft.dropped.includes(delta.call)) {
+  if (draft.dropped.has(delta.call)) {
     draft.bytes += Buffer.byteLength(delta.arguments);
     return undefined;
   }
-  const open = openCallOf(draft, delta.call) ?? heldCallOf(draft, delta) ?? openCall(draft, delta);
+  const open = ownCall(draft, delta.call) ?? heldCallOf(draft, delta) ?? openCall(draft, delta);
   if (!open || !('index' in open) || delta.arguments === '') return open;
-  draft.bytes += Buffer.byteLength(delta.arguments);
+  const bytes = Buffer.byteLength(delta.arguments);
+  draft.bytes += bytes;
+  open.bytes += bytes;
   return writeArguments(draft, open, delta.arguments);
 }
 
-/** Most deltas are of the newest call. */
-function openCallOf({ calls }: Draft, number: number): OpenCall | undefined {
-  const newest = calls.at(-1);
-  return newest?.call === number ? newest : calls.find(({ call }) => call === number);
-}
-
 /** The held call with the delta's arguments. */
-function heldCallOf(draft: Draft, { call: number, arguments: text }: CallDelta): HeldCall | undefined {
-  const held = draft.held.find(({ call }) => call === number);
+function heldCallOf(draft: Draft, { call, arguments: text }: CallDelta): HeldCall | undefined {
+  const held = draft.held.get(call);
   if (!held || text === '') return held;
-  draft.bytes += Buffer.byteLength(text);
-  const written = { ...held, arguments: held.arguments + text };
-  draft.held = draft.held.map((each) => (each === held ? written : each));
+  const bytes = Buffer.byteLength(text);
+  draft.bytes += bytes;
+  const written = { ...held, arguments: held.arguments + text, bytes: held.bytes + bytes };
+  draft.held = draft.held.with(call, written);
   return written;
 }
 
@@ -45,32 +46,31 @@ function openCall(draft: Draft, delta: CallDelta): OpenCall | HeldCall | undefin
   if (draft.plan.allowedTools?.has(name) === false) return dropCall(draft, delta.call, name);
   const owner = draft.plan.owners.get(name);
   if (owner?.needsApproval) return holdCall(draft, owner, delta);
-  const call = showCall(draft, delta.call, name, delta.id);
-  draft.calls.push(call);
-  return call;
+  return writeOn(draft, showCall(draft, delta.call, name, delta.id));
 }
 
 function holdCall(draft: Draft, owner: ToolOwner, { call, name = '', arguments: text }: CallDelta): HeldCall {
-  const held: HeldCall = { call, owner, arguments: text };
-  draft.held = [...draft.held, held];
-  draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(text);
+  const bytes = Buffer.byteLength(text);
+  const held: HeldCall = { call, owner, arguments: text, bytes };
+  draft.held = draft.held.with(call, held);
+  draft.bytes += Buffer.byteLength(name) + bytes;
+  countItem(draft);
   return held;
 }
 
 /** Announces the call. */
 function showCall(draft: Draft, number: number, name: string, given?: string, approvalRequestId?: string): OpenCall {
   closeWriting(draft, 'completed');
-  const index = draft.output.length;
+  const index = draft.output.size;
   const callId = unusedCallId(draft, given, index);
   const owner = draft.plan.owners.get(name);
   const form = draft.plan.forms?.get(name);
   const shown = shownAs(draft.plan, { owner, form });
   const id = nextItemId(draft, ID_PREFIX[shown]);
-  const nothing = { arguments: '', input: '', reading: FIELD_START };
+  const nothing = { arguments: '', bytes: 0, input: '', reading: FIELD_START };
   const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
   const call: OpenCall = { call: number, index, id, callId, name, owner, form, ...nothing, ...approved };
-  draft.newCallIds ??= new Set();
-  draft.newCallIds.add(callId);
+  draft.callIds = draft.callIds.with(callId, true);
   announce(draft, callItem(draft.plan, call, 'in_progress'));
   if (shown === 'code_interpreter_call') tellCode(draft, call, 'in_progress');
   if (shown === 'mcp_call') draft.events.push({ type: 'call-progress', sequence: draft.sequence++, index, itemId: id });
@@ -99,13 +99,15 @@ function textFieldOf({ plan }: Draft, call: OpenCall): string | undefined {
 
 /** `allowed_tools` is a hard limit: a call outside it is never shown, however the model came to make it. */
 function dropCall(draft: Draft, call: number, name: string): undefined {
-  draft.dropped = [...draft.dropped, call];
+  draft.dropped = draft.dropped.with(call, true);
+  draft.bytes += Buffer.byteLength(name);
+  countItem(draft);
   draft.events.push({ type: 'call-dropped', name, why: 'not_allowed' });
 }
 
 /** The upstream's id, or one of ours where it sent none or sends the same for several calls. */
 function unusedCallId(draft: Draft, id: string | undefined, index: number): string {
-  if (id && !draft.callIds.has(id) && !draft.newCallIds?.has(id)) return id;
+  if (id && !draft.callIds.has(id)) return id;
   return callIdOf(draft.plan.seed, index);
 }
 
@@ -159,7 +161,7 @@ export function closeCall(draft: Draft, open: OpenCall, status: ItemStatus): voi
 /** Code that is run is the code that was shown, in whatever form the model wrote it. */
 function awaitResult(draft: Draft, call: WaitingCall, field: string | undefined): void {
   const run = field ? { ...call, arguments: JSON.stringify({ [field]: call.input }) } : call;
-  draft.waiting = [...draft.waiting, run];
+  draft.waiting = draft.waiting.with(run.index, run);
   if (field) tellCode(draft, call, 'interpreting');
 }
 
@@ -201,15 +203,15 @@ export function writeApproved(draft: Draft, { name, arguments: text, approvalReq
 /** Asks the user to approve the calls that were held; those of a model that was cut off are left out. */
 export function askForApproval(draft: Draft, isWhole: boolean): void {
   const { held } = draft;
-  draft.held = [];
-  for (const call of held) {
+  draft.held = NOTHING;
+  for (const call of held.values()) {
     if (isWhole) writeApprovalRequest(draft, call);
     else draft.events.push({ type: 'call-dropped', name: call.owner.name, why: 'cut_off' });
   }
 }
 
 function writeApprovalRequest(draft: Draft, { owner, arguments: text }: HeldCall): void {
-  const index = draft.output.length;
+  const index = draft.output.size;
   const { server, name } = owner;
   const item: McpApprovalRequestItem = {
     id: nextItemId(draft, 'mcpr'),
@@ -224,9 +226,9 @@ function writeApprovalRequest(draft: Draft, { owner, arguments: text }: HeldCall
 
 /** Shows the result of a waiting call; one that no call waits for is ignored. */
 export function writeResult(draft: Draft, { index, ...result }: CallOutcome & { readonly index: number }): void {
-  const call = draft.waiting.find((waiting) => waiting.index === index);
+  const call = draft.waiting.get(index);
   if (!call) return;
-  draft.waiting = draft.waiting.filter((waiting) => waiting !== call);
+  draft.waiting = draft.waiting.without(index);
   const shown = shownAs(draft.plan, call);
   if (shown === 'function_call') {
     // An item that was cut off must stay the last.
@@ -243,7 +245,7 @@ function tellEnd(draft: Draft, call: OpenCall, shown: CallType, failed: boolean)
 }
 
 function writeOutputItem(draft: Draft, call: WaitingCall, output: ToolOutput): void {
-  const index = draft.output.length;
+  const index = draft.output.size;
   const head = { id: nextItemId(draft, 'fco'), type: 'function_call_output', call_id: call.callId } as const;
   announce(draft, { ...head, status: 'in_progress', output: '' });
   closeItem(draft, index, { ...head, status: 'completed', output });
@@ -251,15 +253,16 @@ function writeOutputItem(draft: Draft, call: WaitingCall, output: ToolOutput): v
 
 /** Closes calls that nobody ran, when the turn ends by itself. */
 export function failWaiting(draft: Draft): void {
-  for (const { index } of draft.waiting)
-    writeResult(draft, { index, output: 'Not run: the response had ended.', failed: true });
+  const output = 'Not run: the response had ended.';
+  const error = protocolError(INTERNAL_ERROR, output);
+  for (const { index } of draft.waiting.values()) writeResult(draft, { index, output, failed: true, error });
 }
 
 /** Leaves calls whose results will not come as they are, when the turn fails. */
 export function abandonWaiting(draft: Draft): void {
   const { waiting } = draft;
-  draft.waiting = [];
-  for (const call of waiting) {
+  draft.waiting = NOTHING;
+  for (const call of waiting.values()) {
     // The item of such a call has ended already.
     if (shownAs(draft.plan, call) !== 'function_call')
       closeItem(draft, call.index, callItem(draft.plan, call, 'incomplete'));
@@ -269,7 +272,7 @@ export function abandonWaiting(draft: Draft): void {
 /** Shows which tools of a server the model is offered. */
 export function writeToolList(draft: Draft, server: string, tools: readonly ListedTool[]): void {
   closeWriting(draft, 'completed');
-  const index = draft.output.length;
+  const index = draft.output.size;
   const item = { id: nextItemId(draft, 'mcpl'), type: 'mcp_list_tools', server_label: server } as const;
   const place = { index, itemId: item.id };
   announce(draft, { ...item, tools: [] });

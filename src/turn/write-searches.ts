@@ -8,17 +8,18 @@ import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
 type SearchStart = Extract<ModelEvent, { type: 'search-start' }>;
 type SearchEnd = Extract<ModelEvent, { type: 'search-end' }>;
 
-/** Tells that the model's server looks into the web. */
+/** Tells that the model's server looks into the web. One of the same name that has not ended never will. */
 export function openSearch(draft: Draft, { search, action }: SearchStart): void {
+  failSearch(draft, search);
   closeWriting(draft, 'completed');
-  const index = draft.output.length;
+  const index = draft.output.size;
   const item: WebSearchCallItem = {
     id: nextItemId(draft, 'ws'),
     type: 'web_search_call',
     status: 'in_progress',
     action,
   };
-  draft.searches = [...draft.searches, { search, index, item }];
+  draft.searches = draft.searches.with(search, { search, index, item });
   announce(draft, item);
   tell(draft, index, item, 'in_progress');
   tell(draft, index, item, 'searching');
@@ -27,9 +28,9 @@ export function openSearch(draft: Draft, { search, action }: SearchStart): void 
 
 /** Tells what was found; an end of what never began is ignored. */
 export function closeSearch(draft: Draft, { search, failed, sources, encrypted }: SearchEnd): void {
-  const open = draft.searches.find((candidate) => candidate.search === search);
+  const open = draft.searches.get(search);
   if (!open) return;
-  draft.searches = draft.searches.filter((candidate) => candidate !== open);
+  draft.searches = draft.searches.without(search);
   const { index, item } = open;
   if (!failed) tell(draft, index, item, 'completed');
   const found = item.action.type === 'search' && sources.length > 0 ? { ...item.action, sources } : item.action;
@@ -40,8 +41,11 @@ export function closeSearch(draft: Draft, { search, failed, sources, encrypted }
 
 /** Closes what never ended, when the model call does. */
 export function failSearches(draft: Draft): void {
-  for (const { search } of draft.searches)
-    closeSearch(draft, { type: 'search-end', search, failed: true, sources: [] });
+  for (const { search } of draft.searches.values()) failSearch(draft, search);
+}
+
+function failSearch(draft: Draft, search: string): void {
+  closeSearch(draft, { type: 'search-end', search, failed: true, sources: [] });
 }
 
 function tell(draft: Draft, index: number, { id: itemId }: WebSearchCallItem, state: SearchState): void {

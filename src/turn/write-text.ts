@@ -1,12 +1,16 @@
 /** The machine's hand for words: messages and reasoning, their parts and deltas. */
+
+import { bytesOfItem } from '../ports/limits.ts';
 import { grow, wholeText } from '../protocol/grown-text.ts';
 import { outputItemId } from '../protocol/ids.ts';
 import type { ItemStatus, LogProb, OutputItem, Part, PartType, ReasoningItem, UrlCitation } from '../protocol/items.ts';
 import { logProbsIn, logProbsText } from '../protocol/log-probs.ts';
-import type { Draft, List, OpenPart, Writing } from './state.ts';
+import { SharedList } from './shared-list.ts';
+import type { Draft, OpenPart, Writing } from './state.ts';
 
-/** What a citation without text counts, since even an empty one takes room. */
-const EMPTY_BYTES = 64;
+/** Log probabilities count this part of what they are long: a legitimate answer has two kilobytes of them for each token. */
+const LOGPROBS_SHARE = 8;
+const NOTHING: SharedList<never> = new SharedList();
 
 type Sealed = Pick<ReasoningItem, 'encrypted_content'>;
 
@@ -28,7 +32,7 @@ export function writeText(draft: Draft, type: PartType, text: string, about: rea
     text,
     logprobs,
   });
-  draft.bytes += Buffer.byteLength(text) || logprobs.length;
+  draft.bytes += Buffer.byteLength(text) + logprobs.length / LOGPROBS_SHARE;
 }
 
 /** Adds a source to the text. */
@@ -40,11 +44,12 @@ export function annotate(draft: Draft, annotation: UrlCitation): void {
     index,
     itemId: id,
     partIndex: part.index,
-    annotationIndex: part.annotations?.size ?? 0,
+    annotationIndex: part.annotations.size,
     annotation,
   });
-  part.annotations = added(part.annotations, [annotation]);
-  draft.bytes += Buffer.byteLength(annotation.url) + Buffer.byteLength(annotation.title) || EMPTY_BYTES;
+  part.annotations = part.annotations.added(annotation);
+  draft.bytes += Buffer.byteLength(annotation.url) + Buffer.byteLength(annotation.title);
+  countItem(draft);
 }
 
 /** Closes the message or reasoning item that is being written, if one is. */
@@ -66,7 +71,7 @@ export function closeReasoning(draft: Draft, encrypted: string): void {
 /** Tells of what stands in the place of the conversation so far. */
 export function writeCompaction(draft: Draft, encrypted: string): void {
   closeWriting(draft, 'completed');
-  const index = draft.output.length;
+  const index = draft.output.size;
   const item = { id: nextItemId(draft, 'cmp'), type: 'compaction', encrypted_content: encrypted } as const;
   announce(draft, item);
   closeItem(draft, index, item);
@@ -74,20 +79,27 @@ export function writeCompaction(draft: Draft, encrypted: string): void {
 
 /** Tells of a new item at the end of the output. */
 export function announce(draft: Draft, item: OutputItem): void {
-  const index = draft.output.length;
-  draft.output.push(item);
+  const index = draft.output.size;
+  draft.output = draft.output.added(item);
+  countItem(draft);
   draft.events.push({ type: 'item-start', sequence: draft.sequence++, index, item });
+}
+
+/** Counts an item, a part, a citation or a call, whatever is written in it. */
+export function countItem(draft: Draft): void {
+  draft.items += 1;
+  draft.bytes += bytesOfItem(draft.items);
 }
 
 /** Tells of an item's end. */
 export function closeItem(draft: Draft, index: number, item: OutputItem): void {
-  draft.output[index] = item;
+  draft.output = draft.output.with(index, item);
   draft.events.push({ type: 'item-end', sequence: draft.sequence++, index, item });
 }
 
 /** The id of the next item. */
 export function nextItemId(draft: Draft, prefix: string): string {
-  return outputItemId(prefix, draft.plan.seed, draft.output.length, draft.round);
+  return outputItemId(prefix, draft.plan.seed, draft.output.size, draft.round);
 }
 
 /** The item being written with an open part of this type, opened where need be. */
@@ -95,8 +107,9 @@ function openPart(draft: Draft, type: PartType): Writing & { part: OpenPart } {
   const writing = openItem(draft, type === 'output_text' || type === 'refusal' ? 'message' : 'reasoning');
   if (writing.part?.type === type) return writing as Writing & { part: OpenPart };
   closePart(draft, writing);
-  const nothing = { text: '', tail: '', annotations: undefined, logprobs: undefined };
-  const part: OpenPart = { type, index: writing.parts.length, ...nothing };
+  const nothing = { text: '', tail: '', annotations: NOTHING, logprobs: undefined };
+  const part: OpenPart = { type, index: writing.parts.size, ...nothing };
+  countItem(draft);
   draft.events.push({
     type: 'part-start',
     sequence: draft.sequence++,
@@ -112,13 +125,14 @@ function openItem(draft: Draft, kind: Writing['kind']): Writing {
   if (draft.writing?.kind === kind) return draft.writing;
   closeWriting(draft, 'completed');
   const id = nextItemId(draft, kind === 'message' ? 'msg' : 'rs');
-  draft.writing = { kind, index: draft.output.length, id, parts: [], part: undefined };
+  draft.writing = { kind, index: draft.output.size, id, parts: NOTHING, part: undefined };
   announce(draft, writtenItem(draft, draft.writing, 'in_progress'));
   return draft.writing;
 }
 
 function writtenItem(draft: Draft, writing: Writing, status: ItemStatus): OutputItem {
-  const { id, kind, parts } = writing;
+  const { id, kind } = writing;
+  const parts = writing.parts.from(0);
   if (kind === 'message') return { id, type: 'message', status, role: 'assistant', content: parts };
   if (draft.plan.reasoning === 'summary_text') return { id, type: 'reasoning', status, summary: parts };
   return { id, type: 'reasoning', status, summary: [], content: parts };
@@ -128,7 +142,7 @@ function wholePart(part: OpenPart): Part {
   const { type, annotations } = part;
   const text = wholeText(part);
   if (type === 'refusal') return { type, refusal: text };
-  if (type === 'output_text') return { type, text, annotations: listed(annotations), logprobs: logProbsOf(part) };
+  if (type === 'output_text') return { type, text, annotations: annotations.from(0), logprobs: logProbsOf(part) };
   return { type, text };
 }
 
@@ -142,16 +156,6 @@ function logProbsOf({ logprobs }: OpenPart): readonly LogProb[] {
   return logprobs ? logProbsIn(wholeText(logprobs)) : [];
 }
 
-function added<Member>(before: List<Member> | undefined, members: readonly Member[]): List<Member> {
-  return { members, before, size: (before?.size ?? 0) + members.length };
-}
-
-function listed<Member>(list: List<Member> | undefined): readonly Member[] {
-  const groups: (readonly Member[])[] = [];
-  for (let node = list; node; node = node.before) groups.push(node.members);
-  return groups.reverse().flat();
-}
-
 function closePart(draft: Draft, writing: Writing): void {
   const { part } = writing;
   if (!part) return;
@@ -161,6 +165,6 @@ function closePart(draft: Draft, writing: Writing): void {
   const ended = { ...place, part: part.type, text: wholeText(part), logprobs };
   draft.events.push({ type: 'text-end', sequence: draft.sequence++, ...ended });
   draft.events.push({ type: 'part-end', sequence: draft.sequence++, ...place, part: whole });
-  writing.parts = [...writing.parts, whole];
+  writing.parts = writing.parts.added(whole);
   writing.part = undefined;
 }

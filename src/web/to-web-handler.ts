@@ -1,6 +1,7 @@
 /** Both APIs as one Web handler, for Hono, Next, Bun, Deno and whatever else speaks `Request` and `Response`. */
 import type { DrainOptions } from '../ports/activity.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../ports/options-check.ts';
+import { checkedScope } from '../ports/scope.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { type ApiRequest, bothApis } from '../server/api.ts';
 import { type CoreOptions, coreChecks, coreSettings } from '../server/options.ts';
@@ -10,7 +11,7 @@ import { responseOf } from './response-of.ts';
 export interface WebHandlerOptions extends CoreOptions {
   /** What stands in front of the API's paths, such as `/v1`. Default: nothing. */
   readonly basePath?: string | undefined;
-  /** Whose responses a request may see, such as the user's id. Default: a digest of the `Authorization` header. */
+  /** Whose responses a request may see, such as the user's id. Default: a digest of its API key; without one, of a request with a cookie nothing is kept. */
   readonly scope?: ((request: Request) => string) | undefined;
 }
 
@@ -35,6 +36,7 @@ export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
     const { pathname, searchParams } = new URL(request.url);
     const path = pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '';
     const query = queryOf(searchParams);
+    const whose = scope && checkedScope(scope(request));
     const left = leavingOf(request);
     const { signal } = left;
     const cutOff = new AbortController();
@@ -42,7 +44,7 @@ export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
       cutOff.abort(new Error('The client was cut off: it does not read.'));
       left.abort(cutOff.signal.reason);
     };
-    const asked = { method, path, query, headers, bytes, signal, scope: scope?.(request), request, disconnect };
+    const asked = { method, path, query, headers, bytes, signal, scope: whose, request, disconnect };
     const reply = api.handle(asked) ?? api.refuse(unknownPath(method, pathname), asked);
     return reply.then(
       (told) => responseOf(told, { left, cutOff: cutOff.signal }),

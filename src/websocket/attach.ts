@@ -3,8 +3,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
-import { WebSocketServer } from 'ws';
+import type { WebSocketServer as Acceptor } from 'ws';
 import { activity, type DrainOptions } from '../ports/activity.ts';
+import { processWarning } from '../ports/warner.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { upgradeRefusal } from './answer.ts';
 import { type Connection, serveConnection } from './connection.ts';
@@ -17,6 +18,7 @@ import {
   webSocketSettings,
 } from './options.ts';
 import { admit, pathOf, writeReply } from './upgrade.ts';
+import { WebSocketServer } from './ws.ts';
 
 /** How long clients have to answer that the connection is closed, in milliseconds. */
 const GRACE_MS = 1000;
@@ -69,7 +71,7 @@ export function attachResponsesWebSocket(server: UpgradeServer, options: WebSock
   /** Nobody awaits a listener: what fails here, such as a function of the host's, ends this socket alone. */
   const onUpgrade: UpgradeListener = (request, socket, head) =>
     upgrade(request, socket, head).catch((error: unknown) => {
-      process.emitWarning(inspect(error));
+      processWarning(inspect(error));
       socket.on('error', ignore).destroy();
     });
 
@@ -92,7 +94,7 @@ export function attachResponsesWebSocket(server: UpgradeServer, options: WebSock
   return { drain, close: () => drain({ timeoutMs: 0 }) };
 }
 
-function acceptorFor({ core }: WebSocketSettings): WebSocketServer {
+function acceptorFor({ core }: WebSocketSettings): Acceptor {
   return new WebSocketServer({
     noServer: true,
     clientTracking: false,

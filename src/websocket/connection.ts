@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { inspect } from 'node:util';
 import type { WebSocket } from 'ws';
 import type { Activity } from '../ports/activity.ts';
+import { processWarning } from '../ports/warner.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { answerCreate, answerError, type Client } from './answer.ts';
 import { type Job, jobLanes } from './lanes.ts';
@@ -72,6 +73,8 @@ export function serveConnection(
 
   function take(message: CreateMessage | BadMessage, bytes: number): void {
     const { lane } = message;
+    // What cannot be answered need not wait for what can: a client that steers waits for nothing else.
+    if ('error' in message && message.atOnce && !outlet.full) return void refuse(message);
     const job: Job = { lane, bytes, run: () => answer(message).catch(broken) };
     if (lanes.add(job)) return;
     // One who sends and sends, and reads nothing, is not worth an answer.
@@ -81,7 +84,7 @@ export function serveConnection(
 
   function broken(error: unknown): void {
     if (left.signal.aborted) return;
-    process.emitWarning(inspect(error), 'ExpressOpenResponsesWarning');
+    processWarning(inspect(error));
     socket.close(UNEXPECTED);
   }
 
@@ -93,7 +96,7 @@ export function serveConnection(
   socket.on('message', (data, isBinary) => {
     // The cast: this is how ws gives messages where it is not asked for another form.
     const bytes = data as Buffer;
-    take(readMessage(isBinary ? undefined : bytes.toString()), bytes.length);
+    take(readMessage(isBinary ? undefined : bytes, core.limits), bytes.length);
   });
   // What a client does wrong on the wire: ws closes the connection by itself, with the code for it.
   socket.on('error', () => {});

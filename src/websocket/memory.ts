@@ -1,11 +1,12 @@
 /** What one connection remembers by itself: its newest turns, those too that the client does not want stored. */
 
+import { loadChain } from '../history/load-chain.ts';
 import {
-  chainOf,
   type MaybePromise,
   type ResponseKey,
   type ResponseStore,
   type StoredResponse,
+  TooManyBytes,
 } from '../ports/store.ts';
 import { isResponseId } from '../protocol/ids.ts';
 
@@ -64,9 +65,9 @@ export function connectionMemory(host: ResponseStore, settings: MemorySettings):
       return newest.get(key.id)?.stored ?? host.get(key);
     }
 
-    function chain(key: ResponseKey, limit: number) {
+    function chain(key: ResponseKey, limit: number, maxBytes = Number.POSITIVE_INFINITY) {
       before = newest.get(key.id);
-      return chainFrom(before, host, key, limit);
+      return chainFrom(before, host, key, { limit, maxBytes });
     }
 
     async function put(stored: StoredResponse): Promise<void> {
@@ -98,19 +99,24 @@ async function attempt(act: () => MaybePromise<void>): Promise<{ readonly reason
   }
 }
 
-/** The turns remembered, newest first, and before them what the host has. */
+/** The turns remembered, newest first, and before them what the host has. Throws `TooManyBytes`. */
 async function chainFrom(
   newest: Remembered | undefined,
   host: ResponseStore,
   key: ResponseKey,
-  limit: number,
+  { limit, maxBytes }: { readonly limit: number; readonly maxBytes: number },
 ): Promise<readonly StoredResponse[]> {
   const chain: StoredResponse[] = [];
-  for (let turn = newest; turn && chain.length < limit; turn = turn.before) chain.push(turn.stored);
+  let left = maxBytes;
+  for (let turn = newest; turn && chain.length < limit; turn = turn.before) {
+    left -= turn.bytes;
+    if (left < 0) throw new TooManyBytes(maxBytes);
+    chain.push(turn.stored);
+  }
   const oldest = chain.at(-1);
   const id = oldest ? oldest.previousId : key.id;
   if (id === undefined || chain.length === limit) return chain;
-  return [...chain, ...(await chainOf(host, { scope: key.scope, id }, limit - chain.length))];
+  return [...chain, ...(await loadChain(host, { scope: key.scope, id }, limit - chain.length, left))];
 }
 
 /** What they hold together: a turn that several continue counts once. */

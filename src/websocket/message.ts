@@ -1,7 +1,7 @@
 /** Reads what a client sends: a request like the body of `POST /responses`, and what only a WebSocket knows. */
-import { ApiError } from '../protocol/errors.ts';
+import { ApiError, toApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
-import { bodyErrors } from '../server/json-body.ts';
+import { type BodyLimits, bodyErrors, parseBody } from '../server/json-body.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -18,15 +18,19 @@ export interface CreateMessage {
 export interface BadMessage {
   readonly lane: string | undefined;
   readonly error: ApiError;
+  /** Whether it waits for nothing: it is of a kind that is never answered, and no request whose turn would come. */
+  readonly atOnce?: boolean;
 }
 
-/** Reads one frame; undefined stands for a binary one. */
-export function readMessage(text: string | undefined): CreateMessage | BadMessage {
-  const fields = text === undefined ? notText() : parsed(text);
+/** Reads the bytes of one text frame; undefined stands for a binary one. */
+export function readMessage(bytes: Uint8Array | undefined, limits: BodyLimits): CreateMessage | BadMessage {
+  const fields = bytes === undefined ? notText() : parsed(bytes, limits);
   if (fields instanceof ApiError) return { lane: undefined, error: fields };
   const { type, stream_id: lane, generate, stream, stream_options, background, ...body } = fields;
   if (!isLane(lane)) return { lane: undefined, error: wrongLane(lane) };
-  const error = wrongType(type) ?? wrongGenerate(generate);
+  const unknown = wrongType(type);
+  if (unknown) return { lane: lane ?? undefined, error: unknown, atOnce: true };
+  const error = wrongGenerate(generate);
   if (error) return { lane: lane ?? undefined, error };
   return { lane: lane ?? undefined, generate: generate !== false, body: { ...body, stream: true } };
 }
@@ -35,12 +39,13 @@ function notText(): ApiError {
   return new ApiError('unsupported_media_type', 'A message must be JSON in a text frame.');
 }
 
-function parsed(text: string): Fields | ApiError {
+function parsed(bytes: Uint8Array, limits: BodyLimits): Fields | ApiError {
+  if (bytes.byteLength === 0) return bodyErrors.malformed(undefined);
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseBody(bytes, limits);
     return isRecord(value) ? value : new ApiError('invalid_json', 'A message must be a JSON object.');
-  } catch (cause) {
-    return bodyErrors.malformed(cause);
+  } catch (error) {
+    return toApiError(error);
   }
 }
 
@@ -56,6 +61,9 @@ function wrongLane(lane: unknown): ApiError {
   return new ApiError(typeof lane === 'string' ? 'invalid_value' : 'invalid_type', message, { param: 'stream_id' });
 }
 
+/** Of a type that nobody knows, so much is shown. */
+const SHOWN_TYPE = 64;
+
 function wrongType(type: unknown): ApiError | undefined {
   if (type === 'response.create') return undefined;
   const known = "The one supported value is 'response.create'.";
@@ -63,7 +71,8 @@ function wrongType(type: unknown): ApiError | undefined {
     return new ApiError('missing_required_parameter', `Missing required parameter: 'type'. ${known}`, {
       param: 'type',
     });
-  return new ApiError('invalid_value', `Invalid value for 'type'. ${known}`, { param: 'type' });
+  const given = typeof type === 'string' ? `: '${type.slice(0, SHOWN_TYPE)}'` : '';
+  return new ApiError('invalid_value', `Invalid value for 'type'${given}. ${known}`, { param: 'type' });
 }
 
 function wrongGenerate(generate: unknown): ApiError | undefined {

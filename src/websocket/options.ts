@@ -18,7 +18,7 @@ export interface WebSocketOptions extends CoreOptions {
   readonly path?: string | undefined;
   /** Lets a client in, or says why not. Default: all but web pages of other origins. */
   readonly authorize?: ((request: IncomingMessage) => MaybePromise<Refusal | undefined>) | undefined;
-  /** Whose responses the connection may see. Default: a digest of the `Authorization` header. */
+  /** Whose responses the connection may see. Default: a digest of its API key; without one, of a request with a cookie nothing is kept. */
   readonly scope?: ((request: IncomingMessage) => string) | undefined;
   /** How long a connection may last, in milliseconds. Default: 60 minutes. */
   readonly connectionMs?: number | undefined;

@@ -3,10 +3,10 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
 import { headersFrom } from '../ports/api-request.ts';
+import { checkedScope, defaultScope } from '../ports/scope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import type { Reply } from '../protocol/reply.ts';
-import { checkedScope, scopeOf } from '../server/api.ts';
 import type { Refusal, WebSocketSettings } from './options.ts';
 
 /** The path of the request, without its query. */
@@ -22,7 +22,7 @@ export async function admit(
   try {
     const refused = await authorize(request);
     if (refused !== undefined) return refusedWith(refused);
-    return scope ? checkedScope(scope(request)) : scopeOf(headersFrom(request.headers));
+    return scope ? checkedScope(scope(request)) : defaultScope(headersFrom(request.headers));
   } catch (error) {
     return toApiError(error);
   }

@@ -100,3 +100,22 @@ it('[S-19] holds a function call back only until it is known whose it is', async
   const data = await askData(app.url, FUNCTIONS);
   expect(data.map((each) => `data: ${each}\n\n`)).toEqual([opening, rest, end, 'data: [DONE]\n\n']);
 });
+
+it('[F-23] shows the model a picture as a picture, not as the text of its bytes', async () => {
+  const url = `data:image/png;base64,${'A'.repeat(80_000)}`;
+  const execute = () => ({
+    content: [
+      { type: 'input_text', text: 'A cat:' },
+      { type: 'input_image', image_url: url },
+    ],
+  });
+  await app.close();
+  const cats = { name: 'cats', list: () => [{ server: 'cats', name: 'ours' }], call: async () => execute() };
+  app = await startChatApp({ tools: cats });
+  app.fake.reply(callsWhole(OURS), { body: chatCompletion('Done.') });
+  await askJson(app.url, FUNCTIONS);
+  expect(askedOf(app).messages.slice(-2)).toEqual([
+    { role: 'function', name: 'ours', content: 'A cat:' },
+    { role: 'user', content: [{ type: 'image_url', image_url: { url, detail: 'auto' } }] },
+  ]);
+});

@@ -45,7 +45,7 @@ describe.each([false, true])('a call that failed, with stream: %s', (stream) => 
     status: 'failed',
     approval_request_id: null,
     arguments: '{"city":"Atlantis"}',
-    error: 'No such city.',
+    error: { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: 'No such city.' }] },
     name: 'weather',
     server_label: 'functions',
   };

@@ -6,11 +6,12 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CodeContainer, type CodeRuntime, pyodideRuntime } from 'express-open-responses/code-interpreter';
+import { pyodideContainer } from '../../src/code-interpreter/pyodide-container.ts';
+import { PYODIDE_LIMITS } from '../../src/code-interpreter/pyodide-settings.ts';
+import { sandboxProcess } from '../../src/code-interpreter/sandbox-process.ts';
 import { ATTEMPTS, type Attempt, type Bait, ENDLESS } from './escapes.ts';
-
-const NEVER = new AbortController().signal;
-// Python takes seconds to load, and many more on a busy machine.
-const PATIENCE = 180_000;
+import { isolation } from './outer.ts';
+import { bareLaunch, NEVER, PATIENCE } from './support.ts';
 
 const canary = `canary-${randomUUID()}`;
 const folder = mkdtempSync(join(tmpdir(), 'canary-'));
@@ -34,8 +35,10 @@ afterAll(async () => {
   await once(server.close(), 'close');
 });
 
+type Runtime = Pick<CodeRuntime, 'create'>;
+
 /** A container for whatever comes next: the one before, where it has survived. */
-function containersOf(runtime: CodeRuntime): () => Promise<CodeContainer> {
+function containersOf(runtime: Runtime): () => Promise<CodeContainer> {
   let container: CodeContainer | undefined;
   return async () => {
     if (!container?.alive) container = await runtime.create(NEVER);
@@ -75,14 +78,33 @@ function itRefuses(attempts: readonly Attempt[], next: () => Promise<CodeContain
   );
 }
 
+/** The realm of the code, and none of the layers around it: Node with all of its powers, as the user who runs the tests. */
+const bareRuntime: Runtime = {
+  async create() {
+    const limits = { ...PYODIDE_LIMITS, runMs: 60_000 };
+    const launch = bareLaunch(limits);
+    const answer = { bytes: 2 ** 26, textBytes: 2 ** 24, files: limits.files };
+    const process = sandboxProcess(launch, { memoryBytes: 2 ** 30, answer, startMs: PATIENCE });
+    await process.ready;
+    return pyodideContainer(process, limits);
+  },
+};
+
+describe('in the realm alone, with no layer around it', () => {
+  const next = containersOf(bareRuntime);
+  afterAll(async () => (await next()).close());
+  itRefuses(ATTEMPTS, next);
+});
+
+/** All layers together; the sandbox of the system alone is attacked in `test/hostile`. */
 describe('in a container with a minute for each run', () => {
-  const runtime = pyodideRuntime({ limits: { runMs: 60_000 } });
+  const runtime = pyodideRuntime({ limits: { runMs: 60_000 }, isolation });
   afterAll(() => runtime.close());
   itRefuses(ATTEMPTS, containersOf(runtime));
 });
 
 describe('in a container with a second for each run', () => {
-  const runtime = pyodideRuntime({ limits: { runMs: 1000 } });
+  const runtime = pyodideRuntime({ limits: { runMs: 1000 }, isolation });
   afterAll(() => runtime.close());
   itRefuses(ENDLESS, containersOf(runtime));
 });

@@ -19,7 +19,41 @@ const CODE = /EvalError: Code generation from strings disallowed/;
 const ABSENT = /FileNotFoundError/;
 const UNREACHED = /Host is unreachable/;
 
-/** Takes what stack frames tell of receivers and functions, and asks each for a way to the outer realm. */
+/** Defines `judge`, which tells whether all prototypes of a value are the realm's own, and a symbol. */
+export const JUDGE = `import pyodide_js
+from pyodide.ffi import create_proxy, to_js, jsnull
+O = pyodide_js.constructor
+symbol = O.getOwnPropertySymbols(O.getPrototypeOf(to_js([])))[0]
+def top(value):
+    while O.getPrototypeOf(value) not in (None, jsnull):
+        value = O.getPrototypeOf(value)
+    return value
+def judge(value):
+    return 'of the realm' if getattr(O, 'is')(top(value), O.prototype) else 'of Node'
+def thrown(work):
+    try:
+        return 'nothing thrown: ' + str(work())
+    except BaseException as error:
+        return judge(error)
+`;
+
+/** An object that is a number at first, and no number when it is asked again. */
+export const CHANGING = `answers = [100, symbol]
+changing = O()
+changing.valueOf = create_proxy(lambda *_: answers.pop(0) if len(answers) > 1 else symbol)
+`;
+
+const OURS = /^'of the realm'$/;
+
+/** An error whose stack Node's own code could not write. */
+export const SYMBOLIC = `${JUDGE}try:
+    pyodide_js.FS.readFile('/none')
+except BaseException as error:
+    made = error.constructor.new('x')
+made.name = symbol
+str(made.stack)`;
+
+/** Asks for the stack frames, which tell of receivers and functions. */
 const FRAMES = `import pyodide_js
 from pyodide.ffi import create_proxy
 try:
@@ -30,12 +64,7 @@ E.stackTraceLimit = 1000
 E.prepareStackTrace = create_proxy(lambda error, frames: frames)
 import asyncio
 await asyncio.sleep(0.01)
-found = [value for frame in E.new('x').stack for value in (frame, frame.getThis(), frame.getFunction()) if value]
-del E.prepareStackTrace
-assert len(found) > 3
-for value in found:
-    assert not hasattr(value, 'process')
-    value.constructor.constructor('return process')()`;
+str(E.new('x').stack)`;
 
 /** Those that end by themselves, or over a limit of memory. */
 export const ATTEMPTS: readonly Attempt[] = [
@@ -134,7 +163,55 @@ export const ATTEMPTS: readonly Attempt[] = [
     ),
     /^'yes'$/,
   ],
-  ['Function of every frame on the stack', py(FRAMES), CODE],
+  ['frames of the stack', py(FRAMES), /^'undefined'$|^'None'$/],
+  [
+    'a timer whose time is a symbol when it is asked again',
+    py(`${JUDGE}${CHANGING}thrown(lambda: pyodide_js._api.scheduleCallback(create_proxy(lambda: None), changing))`),
+    OURS,
+  ],
+  [
+    'a timer whose time is an object',
+    py(`${JUDGE}thrown(lambda: pyodide_js._api.scheduleCallback(create_proxy(lambda: None), O.create(jsnull)))`),
+    OURS,
+  ],
+  [
+    'a timer for ever and before now',
+    py(
+      `${JUDGE}[pyodide_js._api.scheduleCallback(create_proxy(lambda: None), ms) for ms in (float('nan'), float('inf'), -1, 1e300)][0]`,
+    ),
+    /^None$/,
+  ],
+  ['the stack of an error whose name is a symbol', py(SYMBOLIC), /^'(undefined|None)'$/],
+  [
+    "an import of Node's modules by Pyodide's own code",
+    py(`${JUDGE}try:
+    said = str(await pyodide_js._api.initializeNodeSockFS())
+except BaseException as error:
+    said = judge(error)
+said`),
+    OURS,
+  ],
+  [
+    "setters for what Node's streams keep",
+    py(`${JUDGE}seen = []
+for name in ('handle', 'req', 'async', 'callback', 'buffer', 'oncomplete'):
+    O.prototype.__defineSetter__(name, create_proxy(lambda *values: seen.append(values)))
+import asyncio
+print('x' * 10000)
+await asyncio.sleep(0.05)
+for name in ('handle', 'req', 'async', 'callback', 'buffer', 'oncomplete'):
+    delattr(O.prototype, name)
+len(seen)`),
+    /^0 x+$/,
+  ],
+  [
+    'answers forged by toJSON',
+    py(`${JUDGE}forged = O()
+forged.stdout = 'forged'
+O.prototype.toJSON = create_proxy(lambda *_: forged)
+'told'`),
+    /^'told'$/,
+  ],
   [
     'an error of the outer realm',
     py(

@@ -2,7 +2,8 @@
 import { containers, pyodideRuntime } from '../../dist/code-interpreter/index.js';
 
 const NEVER = new AbortController().signal;
-const runtime = pyodideRuntime({ warm: 0 });
+const [, , isolation] = process.argv;
+const runtime = pyodideRuntime({ warm: 0, isolation });
 const kept = containers({ runtime });
 const run = (id, code) => kept.run({ scope: 's', id }, code, [], NEVER);
 

@@ -2,13 +2,14 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { isolation } from './outer.ts';
 import { lives, PATIENCE, sandboxesOf, until } from './support.ts';
 
 const linux = process.platform === 'linux' ? it : it.skip;
 
 async function withHost(body: (host: ChildProcess) => Promise<void>): Promise<void> {
   const execArgv = ['--expose-gc'];
-  const host = fork(join(import.meta.dirname, 'host-app.mjs'), { execArgv });
+  const host = fork(join(import.meta.dirname, 'host-app.mjs'), [isolation], { execArgv });
   try {
     await body(host);
   } finally {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { pyodideRuntime } from 'express-open-responses/code-interpreter';
 import { type Launch, launchOf, pyodideFolder } from '../../src/code-interpreter/launch.ts';
 import { PYODIDE_LIMITS } from '../../src/code-interpreter/pyodide-settings.ts';
-import { fieldOf, NEVER, PATIENCE, sandboxesOf, textOf } from './support.ts';
+import { CHILD_FOLDER, fieldOf, NEVER, PATIENCE, sandboxesOf, textOf } from './support.ts';
 
 const linux = process.platform === 'linux' ? describe : describe.skip;
 
@@ -25,7 +25,7 @@ function escaped({ command, args }: Launch, script: string): Promise<string> {
   });
 }
 
-linux('a process of a container', () => {
+linux('a process of a container, with no sandbox around it', () => {
   const folder = mkdtempSync(join(tmpdir(), 'layers-'));
   const file = join(folder, 'file');
   const server = createServer((socket) => socket.end('reached'));
@@ -33,7 +33,7 @@ linux('a process of a container', () => {
 
   beforeAll(async () => {
     writeFileSync(file, 'canary');
-    launch = await launchOf(pyodideFolder(), PYODIDE_LIMITS);
+    launch = await launchOf(pyodideFolder(), PYODIDE_LIMITS, { name: 'process-only' });
     await once(server.listen(0, '127.0.0.1'), 'listening');
   });
   afterAll(async () => {
@@ -57,6 +57,20 @@ linux('a process of a container', () => {
     ],
     ['makes no code out of text', `return eval('1 + 1')`, 'REFUSED EvalError'],
     ['makes no function out of text', `return (0, (() => {}).constructor)('return 1')()`, 'REFUSED EvalError'],
+    [
+      "changes nothing of what Node's code inherits from",
+      `const { freezeIntrinsics } = await import('${join(CHILD_FOLDER, 'frozen.js')}');
+      freezeIntrinsics();
+      const seen = [];
+      const reached = (value) => [value, ...(Object.getPrototypeOf(value) ? reached(Object.getPrototypeOf(value)) : [])];
+      const all = [new RangeError('x'), Promise.resolve(), async () => {}, (function* () {})(), [].values(), new Map(), /x/]
+        .flatMap(reached).slice(1).filter((value) => value.constructor && value === value.constructor.prototype);
+      for (const value of [...all, ...all.map((one) => one.constructor)])
+        for (const name of ['handle', 'then', 'toString', 'prepareStackTrace', 'stackTraceLimit'])
+          if (Reflect.set(value, name, 1) || Reflect.defineProperty(value, name, { set() {} })) seen.push(name);
+      return [all.length > 7, seen.length, new Error('x').stack, process.stdout.write('')]`,
+      'DONE [ true, 0, undefined, true ]',
+    ],
     ['finds no environment', 'return Object.keys(process.env).filter((name) => name !== "PWD").length', 'DONE 0'],
   ])(
     '[T-11] %s, even outside the realm',
@@ -94,7 +108,7 @@ linux('a process of a container', () => {
   it(
     '[T-11] has no powers, no descriptors but its channel, and limits of the kernel',
     async () => {
-      const runtime = pyodideRuntime({ warm: 0 });
+      const runtime = pyodideRuntime({ warm: 0, isolation: 'process-only' });
       const container = await runtime.create(NEVER);
       const [pid = 0] = sandboxesOf();
       const limits = textOf(pid, 'limits');

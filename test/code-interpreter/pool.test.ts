@@ -55,7 +55,13 @@ function fakeProcess(onEnd: () => void): SandboxProcess {
     onEnd();
     done();
   });
-  return { life: life.signal, ready: Promise.resolve(), gone, ask: async () => ({}), end: () => life.abort() };
+  return {
+    life: life.signal,
+    ready: Promise.resolve(),
+    gone,
+    ask: async () => ({ texts: {}, files: [] }),
+    end: () => life.abort(),
+  };
 }
 
 async function settled(): Promise<void> {

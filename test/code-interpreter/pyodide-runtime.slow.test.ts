@@ -2,6 +2,7 @@
 import { type CodeContainer, type CodeRuntime, pyodideRuntime } from 'express-open-responses/code-interpreter';
 import fc from 'fast-check';
 import { pyodideFolder } from '../../src/code-interpreter/launch.ts';
+import { isolation } from './outer.ts';
 import { lives, NEVER, PATIENCE, sandboxesOf, textOf, until } from './support.ts';
 
 const linux = process.platform === 'linux' ? it : it.skip;
@@ -10,7 +11,7 @@ async function withRuntime(
   options: Parameters<typeof pyodideRuntime>[0],
   body: (runtime: CodeRuntime) => Promise<void>,
 ): Promise<void> {
-  const runtime = pyodideRuntime(options);
+  const runtime = pyodideRuntime({ isolation, ...options });
   try {
     await body(runtime);
   } finally {
@@ -19,7 +20,8 @@ async function withRuntime(
 }
 
 describe('a container of pyodideRuntime', () => {
-  const runtime = pyodideRuntime({ limits: { runMs: 60_000, fileBytes: 1000, files: 2, outputBytes: 1000 }, warm: 0 });
+  const limits = { runMs: 60_000, fileBytes: 1000, files: 2, outputBytes: 1000 };
+  const runtime = pyodideRuntime({ limits, warm: 0, isolation });
   let container: CodeContainer;
   beforeAll(async () => {
     container = await runtime.create(NEVER);
@@ -184,6 +186,7 @@ describe('pyodideRuntime', () => {
   it.each([
     [{ warm: -1 }, 'pyodideRuntime: warm must be a whole number from 0 to 1000, got -1'],
     [{ maxContainers: 0 }, 'pyodideRuntime: maxContainers must be a positive whole number, got 0'],
+    [{ isolation: 'none' }, "pyodideRuntime: isolation must be 'bubblewrap' or 'process-only', got 'none'"],
     [{ onWarning: 'x' }, "pyodideRuntime: onWarning must be a function, got 'x'"],
     [{ limits: 5 }, 'pyodideRuntime: limits must be an object, got 5'],
     [

@@ -1,9 +1,10 @@
 /** The code interpreter with real Python: what a model computes over HTTP, from the client's file to the client's picture. */
-import { codeInterpreter } from 'express-open-responses/code-interpreter';
+import { codeInterpreter, pyodideRuntime } from 'express-open-responses/code-interpreter';
 import { itBuilt } from '../examples/support.ts';
 import { openaiClient } from '../support/responses-client.ts';
 import { chatBody, says, toolTexts, withTools } from '../tools/support.ts';
 import { ASKING, runs } from './interpreter.ts';
+import { BWRAP } from './outer.ts';
 import { PATIENCE } from './support.ts';
 
 const CSV = 'city,sun\nRome,7\nOslo,5\n';
@@ -14,7 +15,8 @@ describe('real Python', () => {
   itBuilt('dist/code-interpreter/index.js')(
     '[T-11, B-37, B-38] reads the client’s file, keeps its variables for the next response, raises, and draws',
     async () => {
-      const tools = codeInterpreter();
+      const runtime = BWRAP ? undefined : pyodideRuntime({ isolation: 'process-only' });
+      const tools = codeInterpreter({ runtime });
       try {
         await withTools({ tools, limits: { toolTimeoutMs: PATIENCE } }, async ({ url, fake }) => {
           fake.reply(runs(READ), says('12.'), runs(DRAW), runs('1 / 0'), says('Drawn.'));
@@ -48,6 +50,7 @@ describe('real Python', () => {
         });
       } finally {
         await tools.close?.();
+        await runtime?.close();
       }
     },
     PATIENCE,

@@ -1,15 +1,25 @@
 /** The host's side of a sandbox's process, over processes that do what no honest one does. */
+import { KINDS } from '../../src/code-interpreter/kinds.ts';
 import type { Launch } from '../../src/code-interpreter/launch.ts';
 import { type SandboxProcess, sandboxProcess } from '../../src/code-interpreter/sandbox-process.ts';
 import { NEVER, PATIENCE } from './support.ts';
 
-const LIMITS = { memoryBytes: 2 ** 40, frameBytes: 10_000, startMs: PATIENCE };
+const LIMITS = { memoryBytes: 2 ** 40, answer: { bytes: 20_000, textBytes: 10_000, files: 2 }, startMs: PATIENCE };
 
-/** A process that says it is ready, and runs the text whenever it is asked: `say` sends a line, `id` is the question's. */
-function processOf(onAsk: string, first = "say({ type: 'ready' })"): SandboxProcess {
+/** A process that says it is ready, and runs the text whenever it is asked: `say` sends a frame, `id` is the question's. */
+function processOf(onAsk: string, first = "say('done', 0)"): SandboxProcess {
   const script = `
-    const say = (frame) => process.stdout.write((typeof frame === 'string' ? frame : JSON.stringify(frame)) + '\\n');
-    process.stdin.on('data', (chunk) => { const { id } = JSON.parse(chunk); ${onAsk} }).on('close', () => process.exit());
+    const kinds = ${JSON.stringify(KINDS)};
+    const say = (kind, id, text = '', length = Buffer.byteLength(text)) => {
+      const frame = Buffer.alloc(9 + Buffer.byteLength(text));
+      frame[0] = kinds.indexOf(kind);
+      frame.writeUInt32BE(id, 1);
+      frame.writeUInt32BE(length, 5);
+      frame.write(text, 9);
+      process.stdout.write(frame);
+    };
+    const tell = (id, text) => { say('result', id, text); say('done', id); };
+    process.stdin.on('data', (chunk) => { const id = chunk.readUInt32BE(1); ${onAsk} }).on('close', () => process.exit());
     ${first}`;
   const launch: Launch = { command: process.execPath, args: ['-e', script], diesWithHost: false, ownNetwork: false };
   return sandboxProcess(launch, LIMITS);
@@ -20,7 +30,7 @@ async function asked(onAsk: string): Promise<unknown> {
   const sandbox = processOf(onAsk);
   await sandbox.ready;
   try {
-    return await sandbox.ask({ type: 'run' }, PATIENCE, NEVER);
+    return await sandbox.ask([], PATIENCE, NEVER);
   } catch (error) {
     return error instanceof Error && 'reason' in error ? [error.reason, error.message] : error;
   } finally {
@@ -29,21 +39,28 @@ async function asked(onAsk: string): Promise<unknown> {
   }
 }
 
+const TOO_MUCH = ['output', 'The code gave back more than is allowed; its container is gone.'];
+
 describe('sandboxProcess', () => {
   it.each([
-    ["say({ id, value: 'true' })"],
-    ["say({ id: id + 1, value: 'forged' }); say({ type: 'ready', value: 'forged' }); say({ id, value: 'true' })"],
-    ["say('no json'); say('[1]'); say('null'); say(''); say({ id, value: 'true' }); say({ id, value: 'late' })"],
+    ["tell(id, 'true')"],
+    ["tell(id + 1, 'forged'); tell(0, 'forged'); tell(id, 'true')"],
+    ["say('data', id, 'of no file'); tell(id, 'true'); tell(id, 'late')"],
   ])(
     '[T-11] takes only the answer to its question: %s',
     async (onAsk) => {
-      expect(await asked(onAsk)).toEqual({ id: 1, value: 'true' });
+      expect(await asked(onAsk)).toEqual({ texts: { result: 'true' }, files: [] });
     },
     PATIENCE,
   );
 
   it.each([
-    ["say('x'.repeat(10_001))", ['output', 'The code gave back more than is allowed; its container is gone.']],
+    ["say('result', id, 'x'.repeat(10_001))", TOO_MUCH],
+    ["for (let n = 0; n < 3; n += 1) say('name', id, 'x')", TOO_MUCH],
+    ["for (let n = 0; n < 1000; n += 1) say('data', id)", TOO_MUCH],
+    ["for (let n = 0; n < 1000; n += 1) say('result', id + 1)", TOO_MUCH],
+    ["say('result', id, 'x', 4_000_000_000)", TOO_MUCH],
+    ['process.stdout.write(\'{"id":1,"files":[\' + \'[],\'.repeat(5_500_000))', TOO_MUCH],
     ['process.exit(3)', ['crash', 'The code crashed its container, which is gone (exit code 3).']],
     ["process.kill(process.pid, 'SIGSEGV')", ['crash', 'The code crashed its container, which is gone (SIGSEGV).']],
     [
@@ -71,7 +88,7 @@ describe('sandboxProcess', () => {
   it(
     '[T-11] says why Python could not be loaded',
     async () => {
-      const sandbox = processOf('', "say({ type: 'failed', message: 'no such file' })");
+      const sandbox = processOf('', "say('refused', 0, 'no such file'); say('done', 0)");
       await expect(sandbox.ready).rejects.toThrow('Python could not be loaded: no such file');
       sandbox.end();
       await sandbox.gone;

@@ -1,5 +1,19 @@
 /** What the tests of the sandbox share: patience, and a look at processes from outside. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Launch, pyodideFolder } from '../../src/code-interpreter/launch.ts';
+import type { PyodideLimits } from '../../src/code-interpreter/pyodide-settings.ts';
+
+/** Where the build has what runs in the process of a container. */
+export const CHILD_FOLDER = join(import.meta.dirname, '../../dist/code-interpreter/child');
+
+/** The process of a container without any layer around its realm. */
+export function bareLaunch({ outputBytes, fileBytes, files }: PyodideLimits): Launch {
+  const inside = JSON.stringify({ wasmBytes: 320 * 2 ** 20, outputBytes, fileBytes, files });
+  const main = join(CHILD_FOLDER, 'main.js');
+  const args = ['--no-warnings', '--experimental-vm-modules', main, pyodideFolder(), inside];
+  return { command: process.execPath, args, diesWithHost: false, ownNetwork: false };
+}
 
 /** Python takes seconds to load, and many more on a busy machine. */
 export const PATIENCE = 180_000;
@@ -7,12 +21,16 @@ export const PATIENCE = 180_000;
 /** A signal that is never aborted. */
 export const NEVER = new AbortController().signal;
 
-/** The processes of containers that this process, or another, has started; those that are dead but not yet buried do not count. */
+/**
+ * The processes in which the code of containers runs, that this process, or another, has started, by itself or by way of
+ * bubblewrap; those that are dead but not yet buried do not count.
+ */
 export function sandboxesOf(parent: number = process.pid): readonly number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => {
     const { ppid, state } = statusOf(pid);
-    return ppid === parent && state !== 'Z' && textOf(pid, 'cmdline').includes('code-interpreter/child/main.js');
+    const isNode = /^[^\0]*node[^\0]*\0[\s\S]*code-interpreter\/child\/main\.js/.test(textOf(pid, 'cmdline'));
+    return isNode && state !== 'Z' && (ppid === parent || statusOf(ppid).ppid === parent);
   });
 }
 

@@ -189,7 +189,7 @@ describeShared('an odd recording, through an Express app', () => {
 
     it('[A-19] [B-05] [P-08] fails where neither finish reason nor [DONE] comes, and keeps the call', async () => {
       const { response } = await answer(recordedStream(ID_0_EVERYWHERE));
-      expect(response.error?.code).toBe('upstream_truncated');
+      expect(response.error?.reason).toBe('upstream_truncated');
       expect(response.output.map(stateOf)).toEqual([['function_call', 'incomplete']]);
     });
 
@@ -198,7 +198,7 @@ describeShared('an odd recording, through an Express app', () => {
       const text = texts((await answer(whole)).response.output[0]).join();
       const { response } = await answer({ ...whole, cutAfterBytes: Math.floor(whole.body.length * share) });
       const told = texts(response.output[0]).join();
-      expect([response.status, response.error?.code]).toEqual(['failed', 'upstream_truncated']);
+      expect([response.status, response.error?.reason]).toEqual(['failed', 'upstream_truncated']);
       expect([told.length > 0, told.length < text.length, text.startsWith(told)]).toEqual([true, true, true]);
     });
 

@@ -124,7 +124,10 @@ describe('reference 000, of open-responses-server', () => {
   it('[A-18, M-09] tells an error in the response of its one terminal event', () => {
     const text = streamOf('open-responses-server', 'error-in-mid-stream');
     const errors = eventsOf(text).filter(({ type }) => type === 'error');
-    expect([errors, lastResponse(text).error]).toEqual([[], { code: 'broken', message: 'It broke.' }]);
+    expect([errors, lastResponse(text).error]).toEqual([
+      [],
+      { code: 'server_error', message: 'It broke.', type: 'server_error', param: null, reason: 'broken' },
+    ]);
   });
 });
 
@@ -205,7 +208,7 @@ describe('reference 002, of vllm-responses', () => {
     expect(JSON.parse(json.split('\n')[2] ?? '')).toMatchObject({
       object: 'response',
       status: 'failed',
-      error: { code: 'broken', message: 'It broke.' },
+      error: { code: 'server_error', message: 'It broke.', type: 'server_error', param: null, reason: 'broken' },
     });
   });
 

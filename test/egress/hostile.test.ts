@@ -166,7 +166,7 @@ describe('hostile requests', () => {
   it.each(titled(URLS))('[T-09] refuses %j before it asks a resolver', async (_title, row) => {
     const { error, asked } = await attack(row);
     expect({ error, asked, attempts: watch.attempts }).toEqual({
-      error: expect.objectContaining({ name: 'EgressError', code: 'url_refused' }),
+      error: expect.objectContaining({ name: 'EgressError', code: expect.stringMatching(/^(url|host)_refused$/) }),
       asked: [],
       attempts: [],
     });

@@ -21,6 +21,7 @@ const host: Host = {
   headerOf: (request, name) => (request as Request).get(name),
   unknownPath: { status: 404, text: 'Not Found' },
   printsOfCutOff: [],
+  printsOfBroken: [],
 };
 
 hostSuite(host);

@@ -10,6 +10,7 @@ import {
   functionTool,
   functionTools,
   memoryStore,
+  type Upstream,
 } from 'express-open-responses/core';
 import {
   chatChunk,
@@ -67,7 +68,7 @@ export function hostSuite(host: Host): void {
   });
 
   const prints = jest.spyOn(console, 'error').mockImplementation(() => {});
-  let printed: readonly string[];
+  let printed: readonly unknown[];
 
   afterEach(async () => {
     await Promise.all([app.close(), fake.close()]);
@@ -382,6 +383,30 @@ export function hostSuite(host: Host): void {
       await until(() => !model.isOpen);
       // What the sockets of both sides hold is the kernel's to choose: some megabytes.
       expect(taken * 64).toBeLessThan(16 * 1024);
+    });
+
+    /** A model that says what no upstream of TypeScript could: an annotation with these fields. */
+    function brokenModel(fields: Fields): Upstream {
+      async function* stream() {
+        yield [{ type: 'text-delta' as const, text: 'Hello' }];
+        const annotation = { type: 'url_citation', url: 'u', title: 't', start_index: 0, end_index: 0, ...fields };
+        // The cast: an upstream in plain JavaScript.
+        yield [{ type: 'annotation' as const, annotation: annotation as never }];
+      }
+      return { name: 'broken', stream, async *chat() {} };
+    }
+
+    it(`[F-07] [X-03] ${host.name} ends a stream with its failure where the model says what cannot be read`, async () => {
+      await start({ upstream: brokenModel({ title: 1n }) });
+      const { events, done } = await askStream(url);
+      expect([typesOf(events).slice(-2), done]).toEqual([['error', 'failed'], true]);
+    });
+
+    it(`[F-07] [X-03] ${host.name} cuts the client off where a stream cannot go on, instead of leaving it open`, async () => {
+      printed = host.printsOfBroken;
+      await start({ upstream: brokenModel({ more: 1n }) });
+      const reading = ask(url, { stream: true }).then((response) => response.text());
+      await expect(reading).rejects.toThrow(/terminated|fetch failed/);
     });
 
     it(`[X-03] ${host.name} fills silence with heartbeats`, async () => {

@@ -30,6 +30,8 @@ export interface Host {
   readonly unknownPath: { readonly status: number; readonly text: string };
   /** What it prints as errors of a client that is cut off. */
   readonly printsOfCutOff: readonly string[];
+  /** What it prints of a stream that cannot go on. */
+  readonly printsOfBroken: readonly unknown[];
 }
 
 /** A host on a free port. */

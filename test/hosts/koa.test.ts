@@ -21,6 +21,7 @@ const host: Host = {
   headerOf: (request, name) => (request as Context).get(name),
   unknownPath: { status: 404, text: 'Not Found' },
   printsOfCutOff: [],
+  printsOfBroken: [],
 };
 
 hostSuite(host);

@@ -22,6 +22,7 @@ const host: Host = {
     text: '{"error":{"message":"Invalid URL (GET /v1/unknown)","type":"invalid_request_error","param":null,"code":"not_found"}}',
   },
   printsOfCutOff: ['Error: The client was cut off: it does not read.'],
+  printsOfBroken: [expect.stringContaining('BigInt')],
 };
 
 hostSuite(host);

@@ -141,7 +141,7 @@ describe('a response in the background', () => {
     expect([answer.status, status, error]).toEqual([
       200,
       'failed',
-      { code: 'upstream_unavailable', message: expect.any(String) },
+      expect.objectContaining({ code: 'server_error', reason: 'upstream_unavailable', message: expect.any(String) }),
     ]);
     expect(told).toEqual(['upstream_unavailable', 'failed']);
     if (stream) expect(typesOf(parseStream(text).events).slice(-2)).toEqual(['error', 'failed']);
@@ -156,13 +156,64 @@ describe('a response in the background', () => {
     expect([next.status, errorIn(parsed(await next.text())).code]).toEqual([400, 'previous_response_not_found']);
   });
 
-  it('[S-18] is refused where it would not be stored', async () => {
-    const app = await start([]);
-    const answer = await ask(app.url, { background: true, store: false });
-    expect([answer.status, errorIn(parsed(await answer.text()))]).toEqual([
-      400,
-      expect.objectContaining({ code: 'invalid_value', param: 'background' }),
+  it('[F-27] is forgotten ten minutes after its end where it is not to be stored, and nothing goes on from it', async () => {
+    const store = memoryStore();
+    const { script, open } = gated(HELLO, THERE);
+    const app = await start([script], { store });
+    const other = await join({ store });
+    const { id, status, store: isStored } = await inBackground(app, { store: false });
+    const early = await retrieved(other, id);
+    open();
+    const whole = await ended(other, id);
+    const kept = (await store.get({ scope: 'anonymous', id: String(id) })) as StoredResponse;
+    const left = Number(kept.expiresAt) - Date.now();
+    const next = await ask(app.url, { previous_response_id: id });
+    expect([status, isStored, early.status, whole.status, textOf(whole)]).toEqual([
+      'queued',
+      false,
+      'in_progress',
+      'completed',
+      'Hello there',
     ]);
+    expect([left > 9 * 60_000, left <= 10 * 60_000]).toEqual([true, true]);
+    expect([next.status, errorIn(parsed(await next.text())).code]).toEqual([400, 'previous_response_not_found']);
+  });
+
+  it('[F-27] is forgotten as well where it is cancelled, fails, or its node dies', async () => {
+    const store = memoryStore();
+    const app = await start([ENDLESS, [HELLO], ENDLESS], { store, limits: { durationMs: 100_000 } });
+    const expiryOf = async (id: unknown) => {
+      const { expiresAt, createdAt } = (await store.get({ scope: 'anonymous', id: String(id) })) as StoredResponse;
+      return Math.round((Number(expiresAt) - createdAt) / 10_000) * 10;
+    };
+    const stopped = await inBackground(app, { store: false });
+    await cancelled(app, stopped.id);
+    const failed = await inBackground(app, { store: false });
+    const { status } = await ended(app, failed.id);
+    const running = await inBackground(app, { store: false });
+    expect([status, await expiryOf(stopped.id), await expiryOf(failed.id), await expiryOf(running.id)]).toEqual([
+      'failed',
+      600,
+      600,
+      700,
+    ]);
+  });
+
+  it('[F-27] is streamed again where it is not stored, and its items are nothing to refer to', async () => {
+    const notes: unknown[] = [];
+    const hooks = { onNote: ({ code }: { code: string }) => void notes.push(code) };
+    const app = await start([[textStream('Hello')], [textStream('Hello')]], { hooks });
+    const first = parseStream(await (await ask(app.url, { background: true, stream: true, store: false })).text());
+    const response = first.events.at(-1)?.response as Fields;
+    expect((await eventsOf(app, response.id)).text).toBe(first.text);
+    const [{ id }] = response.output as [Fields];
+    await askJson(app.url, {
+      input: [
+        { type: 'item_reference', id },
+        { role: 'user', content: 'Hi' },
+      ],
+    });
+    expect(notes).toEqual(['reference_skipped']);
   });
 
   it('[S-18] is refused where the store cannot keep it, whatever the host does about its failures', async () => {
@@ -188,7 +239,7 @@ describe('a response in the background', () => {
     const { id } = await inBackground(app);
     await app.router.drain({ timeoutMs: 0 });
     const { status, error } = await retrieved(app, id);
-    expect([status, (error as Fields).code]).toEqual(['failed', 'server_draining']);
+    expect([status, (error as Fields).reason]).toEqual(['failed', 'server_draining']);
   });
 
   it('[S-18] has failed where the server that made it has been gone for longer than it could take', async () => {
@@ -353,5 +404,78 @@ describe('cancelling', () => {
     open();
     await app.router.drain();
     expect([body.status, await retrieved(app, id)]).toEqual(['cancelled', body]);
+  });
+});
+
+describe('the end of a response', () => {
+  /** A store that lets something happen just before the first response is replaced, as on another node. */
+  function interrupted(happen: (store: ReturnType<typeof memoryStore>, ended: StoredResponse) => void) {
+    const store = memoryStore();
+    let isDone = false;
+    const replace: typeof store.replace = (response, version) => {
+      if (!isDone) happen(store, response);
+      isDone = true;
+      return store.replace(response, version);
+    };
+    return { ...store, replace } satisfies ResponseStore;
+  }
+
+  function cancelElsewhere(store: ReturnType<typeof memoryStore>, { scope, id }: StoredResponse): void {
+    const running = store.get({ scope, id }) as StoredResponse;
+    store.replace({ ...running, resource: { ...running.resource, status: 'cancelled' }, version: 1 }, 0);
+  }
+
+  it('[F-10] is not told where another node has cancelled it by then, and leaves nothing in its conversation', async () => {
+    const store = interrupted(cancelElsewhere);
+    const app = await start([[textStream('Hello')]], { store });
+    const conversation = { scope: 'anonymous', id: 'conv_1', createdAt: 0, metadata: {} };
+    store.conversations.put(conversation);
+    const answer = await ask(app.url, { background: true, stream: true, conversation: 'conv_1' });
+    const { events, done } = parseStream(await answer.text());
+    const { id } = responseIn(events);
+    expect([typesOf(events).includes('completed'), done, (await retrieved(app, id)).status]).toEqual([
+      false,
+      true,
+      'cancelled',
+    ]);
+    expect(store.conversations.items(conversation)).toEqual([]);
+  });
+
+  it('[F-10] does not bring back what another node has deleted by then', async () => {
+    const store = interrupted((inner, response) => void inner.delete(response));
+    const app = await start([[textStream('Hello')]], { store });
+    const { events } = parseStream(await (await ask(app.url, { background: true, stream: true })).text());
+    expect([typesOf(events).includes('completed'), store.size]).toEqual([false, 0]);
+  });
+
+  it('[F-10] is what cancelling answers where it came first', async () => {
+    const store = interrupted((inner, { scope, id }) => {
+      const running = inner.get({ scope, id }) as StoredResponse;
+      inner.replace({ ...running, resource: { ...running.resource, status: 'completed' }, version: 1 }, 0);
+    });
+    const app = await start([ENDLESS], { store });
+    const other = await join({ store });
+    const { id } = await inBackground(app);
+    const { status, body } = await cancelled(other, id);
+    expect([status, body.status, (await retrieved(app, id)).status]).toEqual([200, 'completed', 'completed']);
+    await app.router.drain({ timeoutMs: 0 });
+  });
+
+  it('[F-10] is a 404 to who cancels what is deleted in that moment', async () => {
+    const store = interrupted((inner, response) => void inner.delete(response));
+    const app = await start([ENDLESS], { store });
+    const other = await join({ store });
+    const { id } = await inBackground(app);
+    expect([(await cancelled(other, id)).status, store.size]).toEqual([404, 0]);
+    await app.router.drain({ timeoutMs: 0 });
+  });
+
+  it('[F-10] works over a store that cannot replace', async () => {
+    const { replace: _, ...store } = memoryStore();
+    const app = await start([[textStream('Hello')], ENDLESS], { store });
+    const first = await inBackground(app);
+    const whole = await ended(app, first.id);
+    const second = await inBackground(app);
+    expect([whole.status, (await cancelled(app, second.id)).body.status]).toEqual(['completed', 'cancelled']);
   });
 });

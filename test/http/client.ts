@@ -126,10 +126,16 @@ async function ended(url: string, status: number, response: Fields): Promise<Out
   return {
     status,
     ending: response.status as Outcome['ending'],
-    error: (response.error as { code: string } | null)?.code ?? null,
+    error: failureIn(response),
     text: saidIn(response),
     stored,
   };
+}
+
+/** What went wrong in a response: in this package's own words where OpenAI's have none. */
+function failureIn({ error }: Fields): string | null {
+  const { code = null, reason = code } = (error ?? {}) as { readonly code?: string; readonly reason?: string };
+  return reason;
 }
 
 /** What the assistant said in a response. */

@@ -96,7 +96,7 @@ describe('POST /responses/compact', () => {
     ]);
     expect(usage).toEqual({
       input_tokens: 9,
-      input_tokens_details: { cached_tokens: 0 },
+      input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
       output_tokens: 12,
       output_tokens_details: { reasoning_tokens: 0 },
       total_tokens: 21,

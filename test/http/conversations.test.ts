@@ -254,3 +254,97 @@ describe('a response in a conversation', () => {
     await plain.close();
   });
 });
+
+describe('a long conversation', () => {
+  /** The memory store, without the methods of conversations that are named; and how often all items were read. */
+  function watchedStore(...without: readonly string[]) {
+    const { conversations, ...rest } = memoryStore();
+    let reads = 0;
+    const items: typeof conversations.items = (key, maxBytes) => {
+      reads += 1;
+      return conversations.items(key, maxBytes);
+    };
+    const kept = Object.entries({ ...conversations, items }).filter(([name]) => !without.includes(name));
+    // The cast: all that is missing is optional.
+    const watched = Object.fromEntries(kept) as unknown as typeof conversations;
+    return { store: { ...rest, conversations: watched }, reads: () => reads };
+  }
+
+  /** What a client makes of a conversation that it appends to, pages, reads from and renames. */
+  async function used(over: ResponseStore): Promise<readonly unknown[]> {
+    const own = await startApp({ upstream: fake, options: { store: over } });
+    const { conversations } = new OpenAI({ baseURL: own.url, apiKey: 'k', maxRetries: 0 });
+    const { id } = await conversations.create({
+      items: ['a', 'b'].map((text) => ({ ...says('user', text), id: text })),
+    });
+    await conversations.items.create(id, { items: [{ ...says('user', 'c'), id: 'c' }] });
+    const again = await refusal(conversations.items.create(id, { items: [{ ...says('user', 'b'), id: 'b' }] }));
+    const newest = await conversations.items.list(id, { limit: 2 });
+    const older = await conversations.items.list(id, { limit: 2, after: 'b' });
+    const one = await conversations.items.retrieve('b', { conversation_id: id });
+    const { metadata } = await conversations.update(id, { metadata: { topic: 'x' } });
+    const lost = await refusal(conversations.items.list(id, { after: 'none' }) as Promise<unknown>);
+    await own.close();
+    const pages = [newest, older].map(({ data, has_more: more }) => [data.map((item) => item.id), more]);
+    return [again.code, pages, one.id, metadata, lost.param];
+  }
+
+  const USED = [
+    'item_already_in_conversation',
+    [
+      [['c', 'b'], true],
+      [['a'], false],
+    ],
+    'b',
+    { topic: 'x' },
+    'after',
+  ];
+
+  it('[F-05] is appended to, paged and read from without reading all of it', async () => {
+    const { store: watched, reads } = watchedStore();
+    expect([await used(watched), reads()]).toEqual([USED, 0]);
+  });
+
+  it('[F-05] is served the same by a store that has none of the optional methods', async () => {
+    const { store: watched, reads } = watchedStore('page', 'find', 'update');
+    expect([await used(watched), reads() > 0]).toEqual([USED, true]);
+  });
+
+  it('[F-05] is refused more items past historyBytes, and a turn keeps the answer that it was let begin', async () => {
+    const own = await startApp({
+      upstream: fake,
+      options: { store, limits: { historyBytes: 3000, outputBytes: 3000 } },
+    });
+    const asking = new OpenAI({ baseURL: own.url, apiKey: 'k', maxRetries: 0 });
+    const { id } = await asking.conversations.create({ items: [says('user', 'x'.repeat(2000))] });
+    const full = await refusal(asking.conversations.items.create(id, { items: [says('user', 'y'.repeat(2000))] }));
+    fake.reply({ body: textStream('z'.repeat(1500)) });
+    const { status } = await asking.responses.create({ model: 'm', input: 'Hi', conversation: id });
+    const next = await refusal(asking.responses.create({ model: 'm', input: 'Hi', conversation: id }));
+    const held = (await asking.conversations.items.list(id)).data.length;
+    await own.close();
+    const tooLong = { status: 400, code: 'conversation_too_long', param: 'conversation' };
+    expect([full, status, next, held]).toEqual([tooLong, 'completed', tooLong, 3]);
+  });
+});
+
+describe('two nodes', () => {
+  it('[F-10] do not bring a conversation back whose metadata one changes while the other deletes it', async () => {
+    const { conversations, ...rest } = memoryStore();
+    let isDeleted = false;
+    // It is deleted elsewhere between the look and the change.
+    const deleting = (key: { scope: string; id: string }) => {
+      const found = conversations.get(key);
+      if (found && !isDeleted) isDeleted = conversations.delete(key);
+      return found;
+    };
+    const racing = { ...rest, conversations: { ...conversations, get: deleting } };
+    const own = await startApp({ upstream: fake, options: { store: racing } });
+    const asking = new OpenAI({ baseURL: own.url, apiKey: 'k', maxRetries: 0 });
+    const { id } = await asking.conversations.create();
+    const updated = await refusal(asking.conversations.update(id, { metadata: { topic: 'x' } }));
+    const found = await refusal(asking.conversations.retrieve(id));
+    await own.close();
+    expect([updated.code, found.code]).toEqual(['conversation_not_found', 'conversation_not_found']);
+  });
+});

@@ -64,7 +64,7 @@ const OSLO: FakeToolCall = { id: 'call_oslo', name: 'get_weather', arguments: '{
 
 const USAGE = {
   input_tokens: 9,
-  input_tokens_details: { cached_tokens: 0 },
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
   output_tokens: 12,
   output_tokens_details: { reasoning_tokens: 0 },
   total_tokens: 21,
@@ -73,7 +73,7 @@ const USAGE = {
 const TWICE = { ...USAGE, input_tokens: 18, output_tokens: 24, total_tokens: 42 };
 const NO_USAGE = {
   input_tokens: 0,
-  input_tokens_details: { cached_tokens: 0 },
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
   output_tokens: 0,
   output_tokens_details: { reasoning_tokens: 0 },
   total_tokens: 0,
@@ -237,7 +237,7 @@ describe('POST /responses as JSON', () => {
       prompt_tokens: 100,
       completion_tokens: 50,
       total_tokens: 150,
-      prompt_tokens_details: { cached_tokens: 64 },
+      prompt_tokens_details: { cached_tokens: 64, cache_write_tokens: 32 },
       completion_tokens_details: { reasoning_tokens: 30 },
     };
     const counted = [chatChunk({ content: 'Hi' }), chatChunk({}, { finish_reason: 'stop', usage }), 'data: [DONE]\n\n'];
@@ -247,7 +247,7 @@ describe('POST /responses as JSON', () => {
     expect([first.body.usage, second.body.usage]).toEqual([
       {
         input_tokens: 100,
-        input_tokens_details: { cached_tokens: 64 },
+        input_tokens_details: { cached_tokens: 64, cache_write_tokens: 32 },
         output_tokens: 50,
         output_tokens_details: { reasoning_tokens: 30 },
         total_tokens: 150,
@@ -613,6 +613,7 @@ describe('POST /responses as a stream', () => {
     const code = 'upstream_truncated';
     const output = [{ ...messageAt(0, outputText('Half an answer')), status: 'incomplete' }];
     const [error, failed, done] = frames.map(({ data }) => data);
+    const told = { code: 'server_error', message, type: 'server_error', param: null, reason: code };
     expect(maskedValue([(failed as { response: Fields }).response.id, error, failed, done])).toEqual([
       'resp_SEED',
       {
@@ -626,7 +627,7 @@ describe('POST /responses as a stream', () => {
       {
         type: 'response.failed',
         sequence_number: 10,
-        response: { ...STARTED, status: 'failed', error: { code, message }, output, usage: NO_USAGE },
+        response: { ...STARTED, status: 'failed', error: told, output, usage: NO_USAGE },
       },
       '[DONE]',
     ]);
@@ -828,7 +829,8 @@ describe('errors', () => {
     const said = chatChunk({ content: 'Half' });
     app.upstream.reply({ body: said, cutAfterBytes: said.length });
     const { status, body } = await app.create({ input: 'Hi.' });
-    const error = { code: 'upstream_truncated', message: 'The connection to the model server broke.' };
+    const message = 'The connection to the model server broke.';
+    const error = { code: 'server_error', message, type: 'server_error', param: null, reason: 'upstream_truncated' };
     const output = [{ ...messageAt(0, outputText('Half')), status: 'incomplete' }];
     expect([status, maskedValue(body)]).toEqual([
       200,
@@ -1004,6 +1006,25 @@ describe('GET /responses/{id}/input_items', () => {
     const { data, ...rest } = list;
     return { ids: (data as readonly Fields[]).map(({ id }) => id), ...rest };
   }
+
+  it('[F-30] fills in the detail of images, as OpenAI does', async () => {
+    const image = { type: 'input_image', image_url: 'data:image/png;base64,AA==' };
+    const content = [image, { ...image, detail: 'high' }, { type: 'input_text', text: 'Hi.' }];
+    const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+    const { body } = await app.create({
+      input: [{ role: 'user', content }, call, { type: 'function_call_output', call_id: 'c', output: [image] }],
+    });
+    const { body: list } = await app.get(`/responses/${body.id}/input_items?order=asc`);
+    const [message, , output] = list.data as readonly Fields[];
+    expect([message?.content, output?.output]).toEqual([
+      [
+        { ...image, detail: 'auto' },
+        { ...image, detail: 'high' },
+        { type: 'input_text', text: 'Hi.' },
+      ],
+      [{ ...image, detail: 'auto' }],
+    ]);
+  });
 
   it('[S-13] lists the items as they are kept: each with type, id, status and parts', async () => {
     const call_output = { type: 'function_call_output', call_id: 'call_paris', output: 'Sunny.' };

@@ -110,7 +110,7 @@ describe('an error of the model server before its first byte', () => {
       { status: 302, headers: { location: 'http://169.254.169.254/' }, body: '' },
       502,
       {
-        message: 'The model server answered with status 502.',
+        message: 'The model server redirected the request, which is not followed.',
         type: 'server_error',
         param: null,
         code: 'upstream_error',

@@ -1,7 +1,14 @@
 /** A client that leaves: the model server is left within 50 ms, nothing is kept, and nobody else notices. */
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import { memoryStore, type ResponseStore, type StoredResponse } from '../../src/index.ts';
+import { type AddressInfo, connect } from 'node:net';
+import express from 'express';
+import {
+  chatCompletionsUpstream,
+  memoryStore,
+  type ResponseStore,
+  responsesRouter,
+  type StoredResponse,
+} from '../../src/index.ts';
 import {
   chatChunk,
   type FakeReply,
@@ -154,5 +161,30 @@ describe('a client that hangs up', () => {
     await Promise.all(clients.map((_, index) => fake.closed(index)));
     while (fake.openSockets > 0) await new Promise(setImmediate);
     expect([open, put]).toEqual([50, []]);
+  });
+});
+
+describe('a client that has left before its request is looked at', () => {
+  it('[F-12] [P-10] asks nothing of the model server', async () => {
+    const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'k' });
+    const client = new AbortController();
+    let handled = () => {};
+    const over = new Promise<void>((resolve) => {
+      handled = resolve;
+    });
+    const host = express().use(express.json(), async (_req, res, next) => {
+      client.abort();
+      await once(res, 'close');
+      next();
+      // Whatever it asks, it asks by then.
+      setTimeout(handled, 100);
+    });
+    const server = host.use(responsesRouter({ upstream, store: memoryStore() })).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await expect(ask(url, {}, { signal: client.signal })).rejects.toThrow('aborted');
+    await over;
+    server.close();
+    expect(fake.requests).toEqual([]);
   });
 });

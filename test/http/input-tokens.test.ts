@@ -82,4 +82,29 @@ describe('POST /responses/input_tokens', () => {
       [400, 'invalid_value'],
     ]);
   });
+
+  it('[F-12] counts as a turn, and gives its place back when its client leaves', async () => {
+    const stop = new AbortController();
+    let begin = () => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const never = () => {
+      begin();
+      return new Promise<number>(() => {});
+    };
+    const count = (text: string) => (text === 'never' ? never() : text.length);
+    app = await startRequestApp({ tokens: { count }, limits: { concurrentTurns: 1 } });
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"input":"never"}' };
+    const leaving = fetch(`${app.url}/responses/input_tokens`, { ...init, signal: stop.signal }).catch(() => {});
+    await begun;
+    const [refused] = await countShort();
+    stop.abort();
+    await leaving;
+    let [status] = await countShort();
+    while (status === 429) [status] = await countShort();
+    expect([refused, status]).toEqual([429, 200]);
+  });
 });
+
+const countShort = () => count({ input: 'Hi' });

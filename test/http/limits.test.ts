@@ -53,7 +53,11 @@ function twice<Value>(value: Value): readonly Value[] {
 it('[P-10][P-11] every limit has the default that the documentation names', () => {
   expect({ ...DEFAULT_LIMITS, connectTimeoutMs: chatSettings({}).connectTimeoutMs }).toEqual({
     bodyBytes: 33_554_432,
+    bodyValues: 2_000_000,
+    inputItems: 100_000,
+    tools: 4096,
     historyTurns: 1000,
+    historyBytes: 32 * 1024 * 1024,
     storeTimeoutMs: 10_000,
     firstByteTimeoutMs: 120_000,
     idleTimeoutMs: 60_000,
@@ -68,6 +72,8 @@ it('[P-10][P-11] every limit has the default that the documentation names', () =
     toolOutputBytes: 1_048_576,
     repeatedCalls: 3,
     concurrentTurns: Number.POSITIVE_INFINITY,
+    followersPerResponse: 100,
+    followersPerScope: 1000,
     connectTimeoutMs: 10_000,
   });
 });
@@ -95,6 +101,40 @@ describe('bodyBytes', () => {
     const past = await ask(app.url, bodyOf(bytes + 1));
     const seen = [at.status, parsed(await at.text()).status, past.status, parsed(await past.text())];
     expect([seen, fake.requests.length]).toEqual([[200, 'completed', 413, { error: TOO_LARGE }], 1]);
+  });
+
+  it('[F-02] has its limits of values, items and tools too', async () => {
+    await start({ bodyValues: 60, inputItems: 3, tools: 3 });
+    const message = { role: 'user', content: 'a' };
+    const tool = { type: 'function', name: 'f' };
+    const bodies: readonly Fields[] = [
+      { input: Array(3).fill(message), tools: Array(3).fill(tool) },
+      { input: Array(4).fill(message) },
+      { tools: Array(4).fill(tool) },
+      { tools: [{ type: 'namespace', name: 'n', tools: [tool, tool, tool] }] },
+      { input: [message, { type: 'additional_tools', tools: Array(4).fill(tool) }] },
+      { x: Array(60).fill(0) },
+    ];
+    const seen = await Promise.all(
+      bodies.map(async (body) => {
+        const { status, error } = parsed(await (await ask(app.url, body)).text());
+        const { code, param, message } = (error ?? {}) as Fields;
+        return error ? [code, param, message] : status;
+      }),
+    );
+    const tooLong = (param: string) => [
+      'array_above_max_length',
+      param,
+      `Invalid '${param}': array too long. Expected an array with maximum length 3, but got an array with length 4 instead.`,
+    ];
+    expect(seen).toEqual([
+      'completed',
+      tooLong('input'),
+      tooLong('tools'),
+      tooLong('tools'),
+      tooLong('input'),
+      ['request_too_large', null, 'The request holds more than the 60 values that this server takes.'],
+    ]);
   });
 
   it('[P-11] is counted in bytes, not characters', async () => {
@@ -169,6 +209,60 @@ describe('historyTurns', () => {
         param: 'previous_response_id',
         code: 'history_too_long',
       },
+    ]);
+  });
+});
+
+describe('historyBytes', () => {
+  /** Two stored responses, the second continuing the first, each of so many bytes. */
+  function storeOf(bytes: number) {
+    const store = memoryStore();
+    for (const [id, previousId] of [['resp_1'], ['resp_2', 'resp_1']] as const) {
+      const stored = { scope: 'anonymous', id, createdAt: 0, input: [], output: [], ...(previousId && { previousId }) };
+      store.put({ ...stored, resource: { padding: 'x'.repeat(bytes) } });
+    }
+    return store;
+  }
+
+  it.each([
+    ['its default', 16 * MIB, {}],
+    ['a limit of the host', 1000, { historyBytes: 2000 }],
+  ])('[F-05] of %s is continued below the limit and a 400 past it', async (_, bytes, limits) => {
+    fake = await startFakeUpstream();
+    const max = 2 * bytes;
+    const outcomes: unknown[] = [];
+    for (const each of [bytes - 200, bytes]) {
+      app = await startApp({ upstream: fake, options: { limits, store: storeOf(each) } });
+      const { status, error } = await askJson(app.url, { previous_response_id: 'resp_2' });
+      outcomes.push([status, error]);
+      await app.close();
+    }
+    expect(outcomes).toEqual([
+      ['completed', null],
+      [
+        undefined,
+        {
+          message: `The conversation is longer than the ${max} bytes that this server continues.`,
+          type: 'invalid_request_error',
+          param: 'previous_response_id',
+          code: 'history_too_long',
+        },
+      ],
+    ]);
+  });
+
+  it('[F-05] bounds what references lead to, each repetition counted', async () => {
+    fake = await startFakeUpstream();
+    const store = memoryStore();
+    const seed = 'a'.repeat(32);
+    const item = { type: 'message', role: 'user', id: `msg_${seed}0000`, content: 'x'.repeat(500) };
+    store.put({ scope: 'anonymous', id: `resp_${seed}`, createdAt: 0, input: [], output: [item], resource: {} });
+    app = await startApp({ upstream: fake, options: { store, limits: { historyBytes: 5000 } } });
+    const referring = (times: number) => ({ input: Array(times).fill({ type: 'item_reference', id: item.id }) });
+    const [some, many] = [await askJson(app.url, referring(8)), await askJson(app.url, referring(10))];
+    expect([some.status, errorIn(many)]).toEqual([
+      'completed',
+      expect.objectContaining({ code: 'history_too_long', param: 'input' }),
     ]);
   });
 });
@@ -328,7 +422,11 @@ describe('outputBytes', () => {
     const lower = await startApp({ upstream: fake, options: { limits: { outputBytes: bytes - 1 } } });
     const past = await askJson(lower.url);
     await lower.close();
-    expect([at.status, past.status, (past.error as Fields).code]).toEqual(['completed', 'failed', 'output_too_large']);
+    expect([at.status, past.status, (past.error as Fields).reason]).toEqual([
+      'completed',
+      'failed',
+      'output_too_large',
+    ]);
   });
 
   const logprobs = { content: [{ token: 'token', logprob: -1, bytes: null, top_logprobs: [] }] };
@@ -396,7 +494,7 @@ describe('argumentBytes', () => {
   async function callAndError(): Promise<readonly unknown[]> {
     const { status, error, output } = await askJson(app.url);
     const [call] = output as readonly { arguments: string; status: string }[];
-    return [status, (error as Fields | null)?.code, call?.status, call?.arguments.length];
+    return [status, (error as Fields | null)?.reason, call?.status, call?.arguments.length];
   }
 
   it.each([

@@ -51,6 +51,7 @@ describe('a bad option', () => {
       "responsesRouter: heartbeat: style must be one of 'comment', 'keepalive', 'ping'",
     ],
     [{ limits: 7 }, 'responsesRouter: limits must be an object, got 7'],
+    [{ limits: { inputItems: 0 } }, 'responsesRouter: limits: inputItems must be a positive number, got 0'],
     [{ limits: { bodyBytes: -1 } }, 'responsesRouter: limits: bodyBytes must be a positive number, got -1'],
     [{ limits: { bodyBytes: '32mb' } }, "responsesRouter: limits: bodyBytes must be a positive number, got '32mb'"],
     [
@@ -82,7 +83,10 @@ describe('a bad option', () => {
       'chatCompletionsUpstream: baseURL must hold no credentials; use apiKey or headers',
     ],
     [{ apiKey: 7 }, 'chatCompletionsUpstream: apiKey must be a string, got 7'],
-    [{ headers: 'a: b' }, "chatCompletionsUpstream: headers must be an object or a function, got 'a: b'"],
+    [
+      { headers: 'a: b' },
+      'chatCompletionsUpstream: headers must be an object or a function, got one that is not, which may be secret',
+    ],
     [
       { forwardHeaders: 'cookie' },
       "chatCompletionsUpstream: forwardHeaders must be a list of header names, got 'cookie'",

@@ -133,6 +133,16 @@ describe('input', () => {
     ]);
   });
 
+  it('[F-30] leaves out a second output of one call, and says just that', async () => {
+    const output = { type: 'function_call_output', call_id: 'c', output: 'Sunny.' };
+    const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+    const said = await messagesOf([{ role: 'user', content: 'Hi.' }, call, output, { ...output, output: 'Rain.' }]);
+    expect([said.filter(({ role }) => role === 'tool').map(({ content }) => content), app.notes]).toEqual([
+      ['Sunny.'],
+      [{ code: 'item_skipped', message: "A second output for the call 'c' is left out." }],
+    ]);
+  });
+
   it('[S-03] finds the item that a reference names, in the history and in other stored responses', async () => {
     app.upstream.reply({ body: textStream('Once.') }, { body: textStream('Twice.') });
     const { body: first } = await app.create({ input: 'One?' });

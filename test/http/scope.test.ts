@@ -1,6 +1,6 @@
 /** Tenancy: another scope's response is as missing as one that never was, on every path. */
 import type { Request } from 'express';
-import type { RouterOptions } from '../../src/index.ts';
+import { functionTools, type RouterOptions } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
 import { ask, askJson, type Fields, parsed, send } from './client.ts';
@@ -116,6 +116,52 @@ describe('the host’s own scope', () => {
     const { id } = await askJson(app.url);
     // The scope of a GET is another one here, so that nothing is found.
     expect((await send(`${app.url}/responses/${id}`)).status).toBe(404);
+  });
+});
+
+describe('a request with a cookie and no key', () => {
+  const COOKIE: Headers = { cookie: 'session=ada' };
+
+  it('[F-08] is answered, stored nowhere and says so', async () => {
+    await start();
+    const { id, status, store } = await askJson(app.url, { store: true }, { headers: COOKIE });
+    const answers = await answersFor(String(id), COOKIE);
+    expect([status, store, answers]).toEqual(['completed', false, NOTHING]);
+  });
+
+  it.each<[string, string, Fields]>([
+    ['a response in the background', '/responses', { background: true }],
+    ['compaction', '/responses', { context_management: [{ type: 'compaction', compact_threshold: 5000 }] }],
+    ['compaction', '/responses', { input: [{ role: 'user', content: 'Hi' }, { type: 'compaction_trigger' }] }],
+    ['compaction', '/responses/compact', {}],
+    ['a conversation', '/conversations', {}],
+  ])('[F-08] is refused what needs storage, with what to do about it: %s at %s', async (what, path, more) => {
+    await start();
+    const body = JSON.stringify(path === '/conversations' ? {} : { model: 'm', input: 'Hi', ...more });
+    const headers = { 'content-type': 'application/json', ...COOKIE };
+    const response = await fetch(`${app.url}${path}`, { method: 'POST', headers, body });
+    const { error } = parsed(await response.text()) as { error: Fields };
+    const says = new RegExp(`^${what} needs storage, .* Send an Authorization header, or .* option 'scope'\\.$`, 'i');
+    expect([response.status, error.code, says.test(String(error.message)), fake.requests.length]).toEqual([
+      400,
+      'tenant_unknown',
+      true,
+      0,
+    ]);
+  });
+
+  it('[F-08] is refused a tool that waits for approval, since no approval could be found again', async () => {
+    const tools = functionTools({ wipe: { execute: () => 'Gone.' } });
+    await start({ tools, approval: () => true });
+    const response = await ask(app.url, {}, { headers: COOKIE });
+    const { error } = parsed(await response.text()) as { error: Fields };
+    expect([response.status, error.code, fake.requests.length]).toEqual([400, 'tenant_unknown', 0]);
+  });
+
+  it('[F-08] is as any other once the host has named its user', async () => {
+    await start({ scope: () => 'ada' });
+    const { id } = await askJson(app.url, {}, { headers: COOKIE });
+    expect((await send(`${app.url}/responses/${id}`, 'GET', COOKIE)).status).toBe(200);
   });
 });
 

@@ -96,7 +96,11 @@ describe('a connection', () => {
     await until(() => server.sessions.size === 1);
     expect([both, refused, await slow]).toEqual([
       2,
-      expect.objectContaining({ type: 'http_error', code: 503, message: "The MCP server 'a' answered with HTTP 503." }),
+      expect.objectContaining({
+        type: 'http_error',
+        code: 503,
+        message: "The MCP server 'a' answered with HTTP 503 (Service Unavailable).",
+      }),
       reason,
     ]);
   });
@@ -112,7 +116,7 @@ describe('a connection', () => {
       jest.advanceTimersByTime(seconds * 1_000 - 1);
       expect([await tools.list(never()), await failureOf(callTool(tools, 'a/echo')), states(tools)]).toMatchObject([
         [],
-        { message: "The MCP server 'a' is not available." },
+        { message: "The MCP server 'a' answered with HTTP 500 (Internal Server Error)." },
         { a: 'failed' },
       ]);
       expect(server.requests.length).toBe(before);

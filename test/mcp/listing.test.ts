@@ -39,6 +39,53 @@ describe('listing tools', () => {
     );
   });
 
+  it('[F-29] goes over to SSE for a bare URL whose server speaks nothing else, and stays with it', async () => {
+    const server = await startServer();
+    const tools = openTools({ a: { url: server.sseUrl, allowedTools: ['echo'] } });
+    expect([await toolNames(tools), tools.status(), tools.warnings]).toEqual([
+      ['a/echo'],
+      [expect.objectContaining({ transport: 'sse', state: 'ready' })],
+      [],
+    ]);
+    expect((await callTool(tools, 'a/echo', { text: 'hello' })).content).toBe('hello');
+    server.cut();
+    await server.allSocketsClosed();
+    await until(() => states(tools).a === 'idle');
+    const before = server.requests.length;
+    expect((await callTool(tools, 'a/echo', { text: 'again' })).content).toBe('again');
+    expect(server.requests[before]?.method).toBe('GET');
+  });
+
+  it.each([
+    ['streamable-http', 'POST', { type: 'http' }],
+    ['sse', 'GET', { transport: 'sse' }],
+  ])('[F-29] stays with %s where the config says so', async (transport, method, named) => {
+    const server = await startServer();
+    server.refuseWith = { status: 405, body: '' };
+    const tools = openTools({ a: { url: server.sseUrl, ...named } });
+    await tools.list(never());
+    expect([tools.status(), server.requests.map((request) => request.method)]).toEqual([
+      [expect.objectContaining({ transport, state: 'failed' })],
+      [method],
+    ]);
+  });
+
+  it.each([401, 403, 500])(
+    '[F-28] [F-29] asks a server that answers %d once, and says so of each call',
+    async (status) => {
+      const server = await startServer();
+      server.refuseWith = { status, body: 'Who are you?' };
+      const tools = openTools({ a: { url: server.url } });
+      await tools.list(never());
+      const error = await failureOf(callTool(tools, 'a/echo'));
+      expect([error, server.requests.length]).toEqual([
+        expect.objectContaining({ type: 'http_error', code: status }),
+        1,
+      ]);
+      expect(error.message).toMatch(new RegExp(`^The MCP server 'a' answered with HTTP ${status} \\(.+\\)\\.$`));
+    },
+  );
+
   it('[T-01] does nothing before it is asked, unless the host wants to connect at the start', async () => {
     const server = await startServer();
     const lazy = openTools({ a: { url: server.url } });

@@ -52,4 +52,16 @@ describe('redactor', () => {
   it('leaves short values in errors, which would garble them', () => {
     expect(masked({ env: { DEBUG: '1' } }, 'code 111', 'error')).toBe('code 111');
   });
+
+  it('[F-13] takes time that grows with the text and the secrets, not with one times the other', () => {
+    const shared = 'aaaaaaaa'.repeat(4);
+    const values = Array.from({ length: 2_000 }, (_, index) => `${shared}${index.toString(36)}x`);
+    const { content } = redactor({ ...none, url: `http://h/?${values.map((value) => `k=${value}`).join('&')}` });
+    const text = `${'a'.repeat(4 * 1024 * 1024)}${values[7]}`;
+    const before = process.cpuUsage();
+    const shown = content(text);
+    const { user, system } = process.cpuUsage(before);
+    expect(shown.endsWith('a***')).toBe(true);
+    expect((user + system) / 1e6).toBeLessThan(3);
+  });
 });

@@ -33,7 +33,14 @@ afterEach(async () => {
 
 const refused = { status: 400, code: 'invalid_value', param: 'tools[2].server_url' };
 const unavailable = { status: 422, code: 'mcp_server_unavailable', param: 'tools[2]' };
+const unreachable = { ...unavailable, param: 'tools[2].server_url' };
+/** Also of a server that says something, and nothing that could be used. */
+const givenUp = { ...unavailable, param: expect.stringMatching(/^tools\[2\](\.server_url)?$/) };
+const unauthorized = { status: 424, code: 'http_error', type: 'external_connector_error', param: 'tools[2]' };
 const attempted = () => [...new Set(watch.attempts)];
+
+const UNREACHABLE =
+  "The MCP server 'docs' cannot be reached: its host is not known, does not answer, or is not one that this server may go to.";
 
 /** Everything that an error could show in a log. */
 function unseen(...values: readonly unknown[]): void {
@@ -43,6 +50,20 @@ function unseen(...values: readonly unknown[]): void {
 describeRemote('URLs that requests may not name', () => {
   it.each([
     'http://tools.example/mcp',
+    'https://user:password@tools.example/mcp',
+    'https://tools.example./mcp',
+    'https://tools.example:22/mcp',
+    'file:///etc/passwd',
+    'ws://tools.example/mcp',
+    '/mcp',
+    '',
+  ])('[T-09] [B-19] [B-40] refuses %j without a connection', async (url) => {
+    const remote = remoteFor([]);
+    const error = await failureOf(remote.open({ ...named({ port: 443 }), url }, 'a', never()));
+    expect([error, attempted()]).toEqual([expect.objectContaining(refused), []]);
+  });
+
+  it.each([
     'https://127.0.0.1/mcp',
     'https://0x7f000001/mcp',
     'https://2130706433/mcp',
@@ -54,19 +75,58 @@ describeRemote('URLs that requests may not name', () => {
     'https://169.254.169.254/latest/meta-data/',
     'https://[fd00:ec2::254]/latest/meta-data/',
     'https://8.8.8.8/mcp',
-    'https://user:password@tools.example/mcp',
-    'https://tools.example./mcp',
-    'https://tools.example:22/mcp',
     'https://other.example/mcp',
     'https://tools.example.evil.test/mcp',
-    'file:///etc/passwd',
-    'ws://tools.example/mcp',
-    '/mcp',
-    '',
-  ])('[T-09] [B-19] [B-40] refuses %j without a connection', async (url) => {
+  ])('[T-09] [B-19] [B-40] [F-20] goes to no host of %j, and does not say why', async (url) => {
     const remote = remoteFor([]);
     const error = await failureOf(remote.open({ ...named({ port: 443 }), url }, 'a', never()));
-    expect([error, attempted()]).toEqual([expect.objectContaining(refused), []]);
+    expect([error, attempted()]).toEqual([expect.objectContaining(unreachable), []]);
+  });
+
+  it('[F-20] tells a stranger the same of every host that cannot be reached, and the host what it was', async () => {
+    const server = await startRemote();
+    const gone = await startRemote();
+    await gone.close();
+    const open = { ...egressTo(server, { allow: undefined, deny: [{ host: 'denied.example' }] }) };
+    const to = (url: string, addresses: readonly string[], more: object = open) =>
+      remoteFor([], { ...more, ...resolving(addresses) }).open({ ...named(server), url }, 'a', never());
+    const own = `https://${HOST}:${server.port}/mcp`;
+    const errors = await Promise.all(
+      [
+        to(`https://denied.example:${server.port}/mcp`, ['93.184.215.14']),
+        to(`https://10.0.0.7:${server.port}/mcp`, []),
+        to(own, ['10.0.0.7']),
+        to(own, ['169.254.169.254']),
+        to(own, ['93.184.215.14', '127.0.0.1']),
+        to(own, []),
+        to(own.replace(/:\d+/, `:${gone.port}`), ['127.0.0.1'], egressTo(gone, {})),
+        // Something answers there, and it does not speak TLS with a name that we trust.
+        remoteFor([], { ...egressTo(server, {}), egressResources: { resolve: async () => ['127.0.0.1'] } }).open(
+          named(server),
+          'a',
+          never(),
+        ),
+      ].map(failureOf),
+    );
+    // The casts: `failureOf` answers what was thrown, which has been checked to be of this shape.
+    const shown = errors.map((error) => JSON.stringify({ ...error, message: error.message, cause: undefined }));
+    expect([new Set(shown).size, errors[0]]).toEqual([1, expect.objectContaining(unreachable)]);
+    expect(errors.map(({ cause }) => (cause as { code?: string; message: string }).code ?? String(cause))).toEqual([
+      'host_refused',
+      'host_refused',
+      'address_refused',
+      'address_refused',
+      'address_refused',
+      'unresolved',
+      expect.stringContaining('ECONNREFUSED'),
+      expect.stringContaining('SELF_SIGNED'),
+    ]);
+  });
+
+  it('[F-20] takes its time to say so, whatever the reason', async () => {
+    const began = performance.now();
+    await failureOf(remoteFor([]).open({ ...named({ port: 443 }), url: 'https://10.0.0.7/mcp' }, 'a', never()));
+    expect(performance.now() - began).toBeGreaterThan(200);
   });
 
   it.each([
@@ -80,7 +140,10 @@ describeRemote('URLs that requests may not name', () => {
     const errors = await Promise.all(
       ['/mcp', '/sse'].map((path) => failureOf(remoteFor([], options).open(named(server, { path }), 'a', never()))),
     );
-    expect([errors, attempted()]).toEqual([[expect.objectContaining(refused), expect.objectContaining(refused)], []]);
+    expect([errors, attempted()]).toEqual([
+      [expect.objectContaining(unreachable), expect.objectContaining(unreachable)],
+      [],
+    ]);
   });
 
   it('[T-09] says no more of a URL than its host', async () => {
@@ -92,9 +155,9 @@ describeRemote('URLs that requests may not name', () => {
       failureOf(remoteFor([server], resolving([])).open(url(`${HOST}:${server.port}/${SECRET}`), 'a', never())),
     ]);
     expect(errors.map(({ message }) => message)).toEqual([
-      'Egress to https://other.example refused: its host is not on the allow list.',
+      UNREACHABLE,
       'Egress to https://tools.example refused: a URL must not hold a user or a password.',
-      'Egress to tools.example refused: its name has no address.',
+      UNREACHABLE,
     ]);
     unseen(errors);
   });
@@ -130,8 +193,8 @@ describeRemote('the secrets of a request', () => {
         failureOf(remote.open(named(server, { path, ...parts }), 'a', never())),
       ),
     );
-    expect(errors).toEqual([expect.objectContaining(unavailable), expect.objectContaining(unavailable)]);
-    expect(errors[0]?.message).toContain('No ***, no ***, no ***, no ***, no /***/mcp.xxx');
+    expect(errors).toEqual([expect.objectContaining(unauthorized), expect.objectContaining(unauthorized)]);
+    expect(errors[0]?.message).toBe("The MCP server 'docs' answered with HTTP 401 (Unauthorized).");
     const long = named(server, { label: 'x'.repeat(5_000) });
     expect((await failureOf(remote.open(long, 'a', never()))).message.length).toBe(4_096);
     unseen(errors);
@@ -236,7 +299,7 @@ describeRemote('a hostile server', () => {
     );
     await Promise.all(left);
     expect([errors, left.length > 1]).toEqual([
-      [expect.objectContaining(unavailable), expect.objectContaining(unavailable)],
+      [expect.objectContaining(givenUp), expect.objectContaining(givenUp)],
       true,
     ]);
   });
@@ -326,12 +389,6 @@ describeRemote('a hostile server', () => {
       const remote = remoteFor([server], { egressResources: { resolve } });
       errors.push(await failureOf(remote.open(named(server, { path }), 'a', never())));
     }
-    expect([errors.map(({ message }) => message), server.requests]).toEqual([
-      [
-        "The MCP server 'docs' is not available: fetch failed (DEPTH_ZERO_SELF_SIGNED_CERT)",
-        "The MCP server 'docs' is not available: SSE error: fetch failed (DEPTH_ZERO_SELF_SIGNED_CERT)",
-      ],
-      [],
-    ]);
+    expect([errors.map(({ message }) => message), server.requests]).toEqual([[UNREACHABLE, UNREACHABLE], []]);
   });
 });

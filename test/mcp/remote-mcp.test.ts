@@ -52,7 +52,9 @@ describeRemote('a remote server', () => {
   ])('[B-18] at %s that answers %d is asked by %j', async (path, status, methods) => {
     const site = await startTlsSite((_request, response) => response.writeHead(status).end());
     const error = await failureOf(remoteFor([site]).open(named(site, { path }), 'a', never()));
-    expect([error, site.requests.map(({ method }) => method)]).toEqual([expect.objectContaining(unavailable), methods]);
+    const expected = { status: 424, code: 'http_error', type: 'external_connector_error', param: 'tools[2]' };
+    expect([error, site.requests.map(({ method }) => method)]).toEqual([expect.objectContaining(expected), methods]);
+    expect(error.message).toMatch(new RegExp(`^The MCP server 'docs' answered with HTTP ${status} \\(`));
   });
 
   it('[B-18] behind a redirect to its own origin is asked over the transport that it speaks there', async () => {
@@ -61,7 +63,10 @@ describeRemote('a remote server', () => {
     );
     const error = await failureOf(remoteFor([site]).open(named(site), 'a', never()));
     expect([error, site.requests.map(({ method, url }) => `${method} ${url}`)]).toEqual([
-      expect.objectContaining(unavailable),
+      expect.objectContaining({
+        code: 'http_error',
+        message: "The MCP server 'docs' answered with HTTP 405 (Method Not Allowed).",
+      }),
       ['POST /mcp', 'POST /mcp/', 'GET /mcp', 'GET /mcp/'],
     ]);
   });
@@ -82,6 +87,22 @@ describeRemote('a remote server', () => {
       }),
     ]);
   });
+
+  it.each(['/mcp', '/sse'])(
+    '[F-28] at %s that wants to know who calls fails the call with its status',
+    async (path) => {
+      const server = await startRemote();
+      const provider = await remoteFor([server]).open(named(server, { path }), 'a', never());
+      server.refuseWith = { status: 401, body: 'Who are you?' };
+      expect(await failureOf(callOf(provider, 'echo'))).toEqual(
+        expect.objectContaining({
+          type: 'http_error',
+          code: 401,
+          message: expect.stringMatching(/^The MCP server '.+' answered with HTTP 401 \(Unauthorized\)\.$/),
+        }),
+      );
+    },
+  );
 
   it('[T-09] that crashes under a call fails that call, and serves the next', async () => {
     const server = await startRemote();
@@ -106,7 +127,7 @@ describeRemote('a remote server', () => {
     const tried = back.requests.length;
     expect([calls.map(({ name }) => name), opening, tried, await callOf(provider, 'echo', { text: 'again' })]).toEqual([
       ['McpCallError', 'McpCallError'],
-      expect.objectContaining(unavailable),
+      expect.objectContaining({ ...unavailable, param: 'tools[2].server_url' }),
       0,
       { content: 'again' },
     ]);
@@ -194,11 +215,12 @@ describeRemote('a connection to a remote server', () => {
     const asked = server.requests.length;
     server.refuseWith = undefined;
     const provider = await remote.open(named(server), 'a', never());
-    const reason = 'is not available: Streamable HTTP error: Error POSTing to endpoint: busy';
+    const reason = 'answered with HTTP 503 (Service Unavailable).';
+    const busy = { status: 424, code: 'http_error', param: 'tools[2]' };
     expect([failures, asked, (await provider.list(never())).length]).toEqual([
       [
-        expect.objectContaining({ ...unavailable, message: `The MCP server 'docs' ${reason}` }),
-        expect.objectContaining({ ...unavailable, param: 'tools[0]', message: `The MCP server 'other' ${reason}` }),
+        expect.objectContaining({ ...busy, message: `The MCP server 'docs' ${reason}` }),
+        expect.objectContaining({ ...busy, param: 'tools[0]', message: `The MCP server 'other' ${reason}` }),
       ],
       1,
       14,

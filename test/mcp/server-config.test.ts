@@ -61,6 +61,7 @@ describe('the config of one server', () => {
     const config = { url: 'https://mcp.example/v1?x=1', headers: { 'X-Key': 'abc' }, type, transport };
     expect(used(config)).toEqual({
       transport: expected,
+      ...((type ?? transport) ? {} : { fallback: 'sse' }),
       url: 'https://mcp.example/v1?x=1',
       headers: { 'x-key': 'abc' },
       label: 'x',
@@ -253,4 +254,11 @@ describe('the config file', () => {
     const configFile = file(text);
     expect(creation({ configFile })).toBe(message(configFile));
   });
+});
+
+it('[F-04] reads variables whose defaults never end in one pass', () => {
+  const url = `https://mcp.example/${'${A:-'.repeat(200_000)}`;
+  const before = process.cpuUsage();
+  expect(serverSettings('a', { url }).label).toBe('a');
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(3);
 });

@@ -2,7 +2,7 @@
 import { toToolResult } from '../../src/mcp/shared/tool-result.ts';
 import { PIXEL } from '../support/mcp-tool-set.mjs';
 
-const same = (text: string) => text;
+const same = { redact: (text: string) => text };
 
 function content(...blocks: readonly unknown[]) {
   return toToolResult({ content: blocks }, same).content;
@@ -55,14 +55,44 @@ describe('toToolResult', () => {
     expect(content(block)).toBe(expected);
   });
 
-  it('[T-08] writes structured content as JSON where no text repeats it', () => {
-    const structuredContent = { degrees: 21 };
-    const text = { type: 'text', text: '21 degrees' };
-    expect([
-      toToolResult({ structuredContent }, same).content,
-      toToolResult({ content: [text], structuredContent }, same).content,
-      toToolResult({ content: [image], structuredContent }, same).content,
-    ]).toEqual(['{"degrees":21}', '21 degrees', [imagePart, { type: 'input_text', text: '{"degrees":21}' }]]);
+  const said = (...texts: readonly string[]) => texts.map((text) => ({ type: 'text', text }));
+  const resource = { type: 'resource', resource: { uri: 'file:///a', text: '{"degrees":21}' } };
+
+  it.each<[string, readonly unknown[], unknown, unknown]>([
+    ['beside nothing', [], { degrees: 21 }, '{"degrees":21}'],
+    ['beside other words', said('It is warm.'), { degrees: 21 }, 'It is warm.\n{"degrees":21}'],
+    ['beside a picture', [image], { degrees: 21 }, [imagePart, { type: 'input_text', text: '{"degrees":21}' }]],
+    ['beside one member of a list', said('1'), { result: [1, 2] }, '1\n{"result":[1,2]}'],
+  ])('[T-08] [F-23] writes structured content as JSON %s', (_where, blocks, structuredContent, expected) => {
+    expect(toToolResult({ content: blocks, structuredContent }, same).content).toEqual(expected);
+  });
+
+  it.each<[string, readonly unknown[], unknown]>([
+    ['as JSON', said('{"degrees":21}'), { degrees: 21 }],
+    ['as JSON in another order, on lines', said('{\n "b": 2,\n "a": 1\n}'), { a: 1, b: 2 }],
+    ['as JSON behind words', said('Here:', '{"degrees":21}'), { degrees: 21 }],
+    ['as JSON in a resource', [resource], { degrees: 21 }],
+    ['as the one result', said('{"degrees":21}'), { result: { degrees: 21 } }],
+    ['as the one result, a text', said('warm'), { result: 'warm' }],
+    ['as the one result, a list', said('{"a":1}', 'two', '3'), { result: [{ a: 1 }, 'two', 3] }],
+    ['as a picture', [image], { result: { ...image, annotations: null } }],
+  ])('[F-23] tells the model once what blocks say %s', (_how, blocks, structuredContent) => {
+    expect(toToolResult({ content: blocks, structuredContent }, same)).toEqual(toToolResult({ content: blocks }, same));
+  });
+
+  it('[F-23] writes no bytes of a picture as text', () => {
+    const structuredContent = { shot: PIXEL, of: 'a page' };
+    expect(toToolResult({ content: [image], structuredContent }, same).content).toEqual([
+      imagePart,
+      { type: 'input_text', text: '{"shot":"[70 bytes]","of":"a page"}' },
+    ]);
+  });
+
+  it('[F-23] describes structured content that is nested deeper than the stack', () => {
+    const structuredContent = JSON.parse(`${'[{"a":'.repeat(50_000)}1${'}]'.repeat(50_000)}`);
+    expect(toToolResult({ content: said('x'), structuredContent }, same).content).toBe(
+      'x\n[structured content, nested too deeply]',
+    );
   });
 
   it('[T-08] carries isError', () => {
@@ -79,7 +109,7 @@ describe('toToolResult', () => {
   });
 
   it('[A-35] redacts texts and leaves images alone', () => {
-    const result = toToolResult({ content: [{ type: 'text', text: 'secret' }, image] }, () => '***');
+    const result = toToolResult({ content: [{ type: 'text', text: 'secret' }, image] }, { redact: () => '***' });
     expect(result.content).toEqual([{ type: 'input_text', text: '***' }, imagePart]);
   });
 });

@@ -1,4 +1,5 @@
 /** What of somebody else's answers is kept, when, and that no answer is harmed by it. */
+import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
@@ -10,6 +11,7 @@ import {
   CHAT,
   type Fields,
   gate,
+  type HostRequest,
   otherTraffic,
   responseOf,
   responseStream,
@@ -412,5 +414,60 @@ describe('recordTurn with loadHistory', () => {
         puts: 1,
       });
     });
+  });
+});
+
+describe('a handler that changes the request on its way to the model server', () => {
+  /** What is kept of one request whose handler does this before it answers. */
+  async function keptBehind(change: (req: HostRequest) => void, body: Fields = CHAT, init: RequestInit = {}) {
+    const store = watchedStore();
+    const handler: Step = (req, res) => {
+      change(req);
+      res.writeHead(200, JSON_TYPE).end(chatCompletion(TEXT));
+    };
+    await withHost([recordTurn({ store }), handler], async ({ post }) => (await post(body, init)).text());
+    return store.puts;
+  }
+
+  it.each<[string, (req: HostRequest) => void]>([
+    ['deletes Authorization', ({ headers }) => void delete headers.authorization],
+    ['puts its own Authorization there', ({ headers }) => Object.assign(headers, { authorization: 'Bearer upstream' })],
+  ])('[F-06] is kept under the client’s own tenant where it %s', async (_, change) => {
+    const scopes = await Promise.all(
+      ['Bearer ada', 'Bearer bob', ''].map(async (authorization) => {
+        const [turn] = await keptBehind(change, CHAT, { headers: authorization ? { authorization } : {} });
+        return turn?.scope;
+      }),
+    );
+    const digest = (text: string) => createHash('sha256').update(text).digest('base64url');
+    expect(scopes).toEqual([digest('Bearer ada'), digest('Bearer bob'), 'anonymous']);
+  });
+
+  it('[F-06] keeps nothing that the client wants unstored, where it takes the field out', async () => {
+    const change = (req: HostRequest) => {
+      const { store: _, ...rest } = req.body as Fields;
+      req.body = rest;
+    };
+    expect(await keptBehind(change, { ...CHAT, store: false })).toEqual([]);
+  });
+
+  it('[F-06] is still known by its API where it is sent to another path', async () => {
+    const change = (req: HostRequest) => {
+      req.url = '/embeddings';
+    };
+    expect((await keptBehind(change)).map(textIn)).toEqual([TEXT]);
+  });
+
+  it('[F-06] is told of by the client’s own id where the store fails and it deletes that', async () => {
+    const told: string[] = [];
+    const hooks = { onError: (_: ApiError, { requestId }: { requestId: string }) => void told.push(requestId) };
+    const store = watchedStore(() => Promise.reject(new Error('full')));
+    const handler: Step = (req, res) => {
+      delete req.headers['x-request-id'];
+      res.writeHead(200, JSON_TYPE).end(chatCompletion(TEXT));
+    };
+    const headers = { 'x-request-id': 'the-clients' };
+    await withHost([recordTurn({ store, hooks }), handler], async ({ post }) => (await post(CHAT, { headers })).text());
+    expect(told).toEqual(['the-clients']);
   });
 });

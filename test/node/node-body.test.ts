@@ -13,7 +13,7 @@ async function read(init: RequestInit, before: (req: Request) => unknown = () =>
   let seen: Fields = {};
   const server = createServer(async (req: Request, res) => {
     await before(req);
-    const { code, status, ...body } = await bodyOf(req, 100).then(
+    const { code, status, ...body } = await bodyOf(req, { bodyBytes: 100, bodyValues: 100 }).then(
       (value) => ({ value }) as Fields,
       ({ code, status }) => ({ code, status }) as Fields,
     );

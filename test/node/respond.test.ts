@@ -1,9 +1,10 @@
 /** The bytes of a reply on a client's socket. */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { respond } from '../../src/node/respond.ts';
-import { streamReply } from '../../src/protocol/reply.ts';
+import { ApiError } from '../../src/protocol/errors.ts';
+import { errorReply, streamReply, written } from '../../src/protocol/reply.ts';
 
 async function* each(pieces: readonly string[]): AsyncGenerator<string> {
   yield* pieces;
@@ -38,4 +39,27 @@ describe('respond', () => {
     const pieces = Array.from({ length: 50 }, (_, index) => `${String.fromCharCode(0x4e00 + index).repeat(5000)}\n\n`);
     expect((await sent(pieces)).equals(Buffer.from(pieces.join('')))).toBe(true);
   });
+
+  it.each([
+    ['fails', async (res: ServerResponse) => respond(res, streamReply(failing()))],
+    ['comes too late, behind the head of another answer', late],
+  ])('[F-07] leaves no response open where the stream %s', async (_, answer) => {
+    const failures: unknown[] = [];
+    const server = createServer((_, res) => answer(res).catch((error) => void failures.push(error.message)));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const reading = fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`).then((told) => told.text());
+    await expect(reading).rejects.toThrow(/fetch failed|terminated/);
+    expect(failures).toEqual(answer === late ? [] : ['broken']);
+    server.close();
+  });
 });
+
+async function* failing(): AsyncGenerator<string> {
+  yield 'data: 1\n\n';
+  throw new Error('broken');
+}
+
+async function late(res: ServerResponse): Promise<void> {
+  res.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
+  await respond(res, written(errorReply(new ApiError('server_error', 'Too late.'))));
+}

@@ -36,6 +36,7 @@ describe('encryptedStore over memoryStore', () => {
   storeContract({
     describe,
     it,
+    bounded: true,
     create({ ttlMs }) {
       const clock = stoppedClock();
       return { store: withOld(memoryStore({ ttlMs, now: clock.now })), clock };
@@ -48,6 +49,7 @@ describe('encryptedStore over sqliteStore', () => {
     storeContract({
       describe,
       it,
+      bounded: true,
       create({ ttlMs }) {
         const clock = stoppedClock();
         const database = open(':memory:');
@@ -65,6 +67,7 @@ describe('encryptedStore over a store without chain and conversations', () => {
   storeContract({
     describe,
     it,
+    bounded: true,
     conversations: false,
     create({ ttlMs }) {
       const clock = stoppedClock();

@@ -48,6 +48,7 @@ describe('memoryStore with a clock of the test', () => {
   storeContract({
     describe,
     it,
+    bounded: true,
     create({ ttlMs }) {
       const clock = stoppedClock();
       return { store: memoryStore({ ttlMs, now: clock.now }), clock };
@@ -56,7 +57,7 @@ describe('memoryStore with a clock of the test', () => {
 });
 
 describe('memoryStore in real time', () => {
-  storeContract({ describe, it, create: ({ ttlMs }) => ({ store: memoryStore({ ttlMs }) }) });
+  storeContract({ describe, it, bounded: true, create: ({ ttlMs }) => ({ store: memoryStore({ ttlMs }) }) });
 });
 
 describe('memoryStore', () => {

@@ -78,13 +78,14 @@ describePostgres('[X-06] postgresStore', () => {
   }
 
   describe('in real time', () => {
-    storeContract({ describe, it, create: ({ ttlMs }) => ({ store: postgresStore({ pool, ttlMs }) }) });
+    storeContract({ describe, it, bounded: true, create: ({ ttlMs }) => ({ store: postgresStore({ pool, ttlMs }) }) });
   });
 
   describe('with a clock of the test', () => {
     storeContract({
       describe,
       it,
+      bounded: true,
       create({ ttlMs }) {
         const clock = stoppedClock();
         return { store: postgresStore({ pool, ttlMs, now: clock.now, tablePrefix: 'stopped_' }), clock };
@@ -111,7 +112,7 @@ describePostgres('[X-06] postgresStore', () => {
       asked.length = 0;
       const chain = await store.chain({ scope: 's', id: '999' }, 1000);
       const [sql = ''] = asked;
-      const { rows } = await pool.query(`EXPLAIN (FORMAT JSON) ${sql}`, [digest('s'), digest('999'), 0, 1000]);
+      const { rows } = await pool.query(`EXPLAIN (FORMAT JSON) ${sql}`, [digest('s'), digest('999'), 0, 1000, 1e9]);
       expect([chain.length, asked.length, JSON.stringify(rows).includes('Seq Scan')]).toEqual([1000, 1, false]);
     });
 
@@ -162,6 +163,24 @@ describePostgres('[X-06] postgresStore', () => {
       expect([kept.length, authors, new Set(authors).size]).toEqual([300, whole, 100]);
     });
 
+    it('[F-05] reads of a conversation of 20,000 items only those of the page', async () => {
+      const { asked, pool: watched } = watching(pool);
+      const { conversations } = postgresStore({ pool: watched, tablePrefix: freshPrefix() });
+      const key = { scope: 's', id: 'c' };
+      await conversations.put({ ...key, createdAt: 0, metadata: {} });
+      const items = Array.from({ length: 20_000 }, (_, index) => ({ type: 'message', id: `msg_${index}` }));
+      await conversations.append(key, items);
+      await pool.query('ANALYZE');
+      asked.length = 0;
+      await conversations.page(key, { limit: 2, order: 'asc', after: 'msg_15000' });
+      const given = [digest('s'), digest('c'), 0, digest('msg_15000'), null, 3];
+      const { rows } = await pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${asked[0]}`, given);
+      const removed = [...JSON.stringify(rows).matchAll(/"Rows Removed by Filter":(\d+)/g)].map(([, count]) =>
+        Number(count),
+      );
+      expect([Math.max(0, ...removed) < 100, JSON.stringify(rows).includes('Seq Scan on case')]).toEqual([true, false]);
+    });
+
     it('does not end the pool, which is the host’s', async () => {
       postgresStore({ pool }).close();
       expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
@@ -175,7 +194,7 @@ describePostgres('[X-06] postgresStore', () => {
       await Promise.all(pools.map((each) => postgresStore({ pool: each, tablePrefix }).setup()));
       await Promise.all(pools.map((each) => each.end()));
       const { rows } = await pool.query(`SELECT version FROM ${tablePrefix}schema`);
-      expect(rows).toEqual([{ version: 2 }]);
+      expect(rows).toEqual([{ version: 3 }]);
     });
 
     it('needs no call: the first method makes the tables', async () => {
@@ -194,7 +213,30 @@ describePostgres('[X-06] postgresStore', () => {
       const store = postgresStore({ pool, tablePrefix });
       await store.setup();
       const { rows } = await pool.query(`SELECT version FROM ${tables.schema}`);
-      expect([await store.get({ scope: 's', id: 'old' }), rows]).toEqual([response('old'), [{ version: 2 }]]);
+      expect([await store.get({ scope: 's', id: 'old' }), rows]).toEqual([response('old'), [{ version: 3 }]]);
+    });
+
+    it('[F-05] upgrades the second version: versions count from 0, and conversations know their bytes', async () => {
+      const tablePrefix = freshPrefix();
+      const tables = postgresTables(tablePrefix);
+      await migrate(pool, tables, 2);
+      const [scope, id, late] = [digest('s'), digest('old'), DAY_MS * 1e6];
+      const text = '{"type":"message","id":"é"}';
+      const add = (table: string, values: unknown[]) =>
+        pool.query(`INSERT INTO ${table} VALUES (${values.map((_, index) => `$${index + 1}`)})`, values);
+      await add(tables.responses, [scope, id, null, late, JSON.stringify(response('old'))]);
+      await add(tables.conversations, [scope, id, late, 1, JSON.stringify({ metadata: {} })]);
+      await add(tables.items, [scope, id, 1, digest('é'), text]);
+      const store = postgresStore({ pool, tablePrefix });
+      const key = { scope: 's', id: 'old' };
+      const bound = Buffer.byteLength(text) * 2;
+      expect([
+        await store.replace(response('old', { version: 1 }), 1),
+        await store.replace(response('old', { version: 1 }), 0),
+        await store.conversations.append(key, [JSON.parse(text)], bound - 1),
+        await store.conversations.append(key, [JSON.parse(text)], bound),
+        (await store.conversations.find(key, ['é'])).length,
+      ]).toEqual([false, true, 'full', true, 1]);
     });
 
     it('refuses tables of a later version', async () => {
@@ -203,7 +245,7 @@ describePostgres('[X-06] postgresStore', () => {
       await store.setup();
       await pool.query(`UPDATE ${tablePrefix}schema SET version = 9`);
       await expect(postgresStore({ pool, tablePrefix }).setup()).rejects.toThrow(
-        `postgresStore: ${tablePrefix}schema is at version 9, this package knows 2; update the package`,
+        `postgresStore: ${tablePrefix}schema is at version 9, this package knows 3; update the package`,
       );
     });
 

@@ -50,11 +50,16 @@ describeRedis('[X-06] redisStore', () => {
   }
 
   describe('with node-redis', () => {
-    storeContract({ describe, it, create: ({ ttlMs }) => ({ store: redisStore({ client, ttlMs }) }) });
+    storeContract({ describe, it, bounded: true, create: ({ ttlMs }) => ({ store: redisStore({ client, ttlMs }) }) });
   });
 
   describe('with ioredis', () => {
-    storeContract({ describe, it, create: ({ ttlMs }) => ({ store: redisStore({ client: ioredis, ttlMs }) }) });
+    storeContract({
+      describe,
+      it,
+      bounded: true,
+      create: ({ ttlMs }) => ({ store: redisStore({ client: ioredis, ttlMs }) }),
+    });
   });
 
   describe('in Redis', () => {
@@ -103,6 +108,57 @@ describeRedis('[X-06] redisStore', () => {
       const [length, kept] = [(await conversations.items(key)).length, await client.dbSize()];
       await conversations.delete(key);
       expect([length, kept, await client.dbSize()]).toEqual([20_000, 1, 0]);
+    });
+
+    it('[F-05] goes on with a conversation of an earlier release, which does not know its bytes', async () => {
+      const { conversations } = redisStore({ client });
+      const made = { scope: 's', id: 'c', createdAt: 0, metadata: {} };
+      await conversations.put(made);
+      const [key = ''] = await client.keys('*');
+      await client.lSet(key, 0, JSON.stringify(made));
+      const item = (id: string) => ({ type: 'message', id, text: 'x'.repeat(1000) });
+      await client.rPush(
+        key,
+        `${createHash('sha256').update('"a"').digest('base64url')}\n${JSON.stringify(item('a'))}`,
+      );
+      const answers = [
+        await conversations.get(made),
+        await conversations.append(made, [item('b')], 1500),
+        await conversations.append(made, [item('b')], 2500),
+        await conversations.append(made, [item('c')], 2500),
+      ];
+      expect([answers, (await conversations.find(made, ['a', 'b', 'c'])).map(({ id }) => id)]).toEqual([
+        [made, 'full', true, 'full'],
+        ['a', 'b'],
+      ]);
+    });
+
+    it('[F-05] makes its index of a conversation again where it was lost', async () => {
+      const { conversations } = redisStore({ client });
+      const made = { scope: 's', id: 'c', createdAt: 0, metadata: {} };
+      await conversations.put(made);
+      await conversations.append(made, [
+        { type: 'message', id: 'a' },
+        { type: 'message', id: 'b' },
+      ]);
+      const found = async () => (await conversations.find(made, ['b'])).length;
+      const before = await found();
+      const [index = ''] = await client.keys('*:index');
+      const life = await client.pTTL(index);
+      await client.del(index);
+      expect([before, life > 0, await found()]).toEqual([1, true, 1]);
+      await conversations.delete(made);
+      expect(await client.dbSize()).toBe(0);
+    });
+
+    it('[F-19] takes an append of more items than a call takes arguments', async () => {
+      const { conversations } = redisStore({ client });
+      const key = { scope: 's', id: 'c' };
+      await conversations.put({ ...key, createdAt: 0, metadata: {} });
+      const items = Array.from({ length: 120_000 }, () => ({ type: 'message' }));
+      const added = await conversations.append(key, items);
+      expect([added, (await conversations.page(key, { limit: 1, order: 'desc' })).hasMore]).toEqual([true, true]);
+      await conversations.delete(key);
     });
 
     it('[P-13] names keys after digests, all of a scope in one slot, under the prefix', async () => {

@@ -12,6 +12,7 @@ describeDrivers((open) => {
     storeContract({
       describe,
       it,
+      bounded: true,
       create({ ttlMs }) {
         const database = open(':memory:');
         const clock = stoppedClock();
@@ -24,6 +25,7 @@ describeDrivers((open) => {
     storeContract({
       describe,
       it,
+      bounded: true,
       create({ ttlMs }) {
         const { file, remove } = databaseFile();
         const database = open(file);
@@ -41,6 +43,7 @@ describeDrivers((open) => {
     storeContract({
       describe,
       it,
+      bounded: true,
       create({ ttlMs }) {
         const { file, remove } = databaseFile();
         const databases = [open(file), open(file)] as const;
@@ -225,7 +228,33 @@ describeDrivers((open) => {
         store.get(kept),
         store.conversations.get(KEY),
         valueIn(database, 'SELECT version FROM open_responses_schema'),
-      ]).toEqual([kept, { ...KEY, createdAt: 0, metadata: {} }, 2]);
+      ]).toEqual([kept, { ...KEY, createdAt: 0, metadata: {} }, 3]);
+    }),
+  );
+
+  it(
+    '[F-05] renews the tables of the second version: versions count from 0, and conversations know their bytes',
+    withDatabase(open, (database) => {
+      const kept = storedResponse('resp_1');
+      const later = Date.now() + 60_000;
+      database.exec(FIRST_VERSION);
+      database.exec(SECOND_VERSION);
+      const conversation = { ...KEY, createdAt: 0, metadata: {} };
+      const add = (table: string, ...values: readonly (string | number)[]) =>
+        database.prepare(`INSERT INTO ${table} VALUES (${values.map(() => '?').join()})`).run(...values);
+      add('open_responses (scope, id, expires_at, body)', '"s"', '"resp_1"', later, JSON.stringify(kept));
+      const [scope, id] = [JSON.stringify(KEY.scope), JSON.stringify(KEY.id)];
+      add('open_responses_conversations (scope, id, expires_at, body)', scope, id, later, JSON.stringify(conversation));
+      add('open_responses_items (conversation, id, body)', 1, '"é"', '{"type":"message","id":"é"}');
+      const store = sqliteStore({ database });
+      const { conversations } = store;
+      expect([
+        store.replace({ ...kept, version: 1 }, 1),
+        store.replace({ ...kept, version: 1 }, 0),
+        conversations.append(KEY, [ITEM], 28 + JSON.stringify(ITEM).length - 1),
+        conversations.append(KEY, [ITEM], 28 + JSON.stringify(ITEM).length),
+        conversations.find?.(KEY, ['é']),
+      ]).toEqual([false, true, 'full', true, [{ type: 'message', id: 'é' }]]);
     }),
   );
 
@@ -236,7 +265,7 @@ describeDrivers((open) => {
         'CREATE TABLE open_responses_schema (version INTEGER); INSERT INTO open_responses_schema VALUES (9)',
       );
       const store = sqliteStore({ database });
-      const error = new Error('sqliteStore: the tables have version 9, made by a newer release; this one knows 2');
+      const error = new Error('sqliteStore: the tables have version 9, made by a newer release; this one knows 3');
       expect(() => store.setup()).toThrow(error);
       expect(() => store.get(KEY)).toThrow(error);
       expect(valueIn(database, 'SELECT count(*) FROM sqlite_master')).toBe(1);
@@ -252,6 +281,17 @@ const FIRST_VERSION = `
     scope TEXT NOT NULL, id TEXT NOT NULL, previous_id TEXT, expires_at INTEGER NOT NULL, body TEXT NOT NULL,
     PRIMARY KEY (scope, id));
   CREATE INDEX open_responses_expiry ON open_responses (expires_at);`;
+
+const SECOND_VERSION = `
+  UPDATE open_responses_schema SET version = 2;
+  CREATE TABLE open_responses_conversations (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope TEXT NOT NULL, id TEXT NOT NULL, expires_at INTEGER NOT NULL, body TEXT NOT NULL,
+    UNIQUE (scope, id));
+  CREATE INDEX open_responses_conversations_expiry ON open_responses_conversations (expires_at);
+  CREATE TABLE open_responses_items (
+    place INTEGER PRIMARY KEY AUTOINCREMENT, conversation INTEGER NOT NULL, id TEXT, body TEXT NOT NULL);
+  CREATE INDEX open_responses_items_order ON open_responses_items (conversation, place);`;
 
 describe('sqliteStore', () => {
   const database: SqliteDatabase = { exec() {}, prepare: () => ({ all: () => [], run: () => ({ changes: 0 }) }) };

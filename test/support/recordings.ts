@@ -10,7 +10,7 @@ export function readingOf(response: WireResponse): Omit<Reading, 'status'> & { r
     status: response.status,
     usage: countsOf(response),
     tokens: response.output.flatMap(tokensOf),
-    error: response.error?.code === 'upstream_truncated' ? undefined : response.error?.message,
+    error: response.error?.reason === 'upstream_truncated' ? undefined : response.error?.message,
   };
 }
 

@@ -73,9 +73,16 @@ function open({ completed_at, error, incomplete_details, output, usage }: WireRe
 
 const UNTOLD = { completed_at: null, error: null, incomplete_details: null, output: [], usage: null };
 
+/** What both say; a response has a code of OpenAI's, and the event's own as its reason. */
+function toldIn(error: WireResponse['error'] | Extract<WireEvent, { type: 'error' }>): unknown {
+  if (!error) return null;
+  const reason = 'reason' in error ? error.reason : undefined;
+  return { code: reason ?? error.code, message: error.message, param: error.param };
+}
+
 function expectError(events: readonly WireEvent[], { error }: WireResponse): void {
   const event = events.find((candidate) => candidate.type === 'error');
-  same(error, event ? { code: event.code, message: event.message } : null, 'the response repeats the error event');
+  same(toldIn(error), event ? toldIn(event) : null, 'the response repeats the error event');
   if (!event) return;
   law(events.indexOf(event) === events.length - 2, 'an error is followed by response.failed', event);
   const { code, message, param } = event;

@@ -135,9 +135,27 @@ const item = z.discriminatedUnion('type', [
   z.strictObject({ id: z.string().regex(/^cmp_/), type: z.literal('compaction'), encrypted_content: name }),
 ]);
 
+/** OpenAI's enum, and what its wire has besides; the finer code of this package stands beside it. */
+const responseError = z.strictObject({
+  code: z.enum([
+    'server_error',
+    'rate_limit_exceeded',
+    'invalid_prompt',
+    'context_length_exceeded',
+    'insufficient_quota',
+    'usage_not_included',
+    'server_is_overloaded',
+    'slow_down',
+  ]),
+  message: name,
+  type: name,
+  param: text.nullable(),
+  reason: name.optional(),
+});
+
 const usage = z.strictObject({
   input_tokens: count,
-  input_tokens_details: z.strictObject({ cached_tokens: count }),
+  input_tokens_details: z.strictObject({ cached_tokens: count, cache_write_tokens: count }),
   output_tokens: count,
   output_tokens_details: z.strictObject({ reasoning_tokens: count }),
   total_tokens: count,
@@ -190,7 +208,7 @@ function resource<const Status extends readonly [string, ...string[]]>(...status
     previous_response_id: name.nullable(),
     instructions: text.nullable(),
     output: z.array(item),
-    error: z.strictObject({ code: name, message: name }).nullable(),
+    error: responseError.nullable(),
     tools: z.array(tool),
     tool_choice: toolChoice,
     truncation: z.enum(['auto', 'disabled']),

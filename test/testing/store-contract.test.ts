@@ -119,6 +119,41 @@ function linksAcrossScopes(store: ResponseStore): Partial<ResponseStore> {
 
 const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] = [
   [
+    'replaces whatever the version',
+    '[F-10] replaces a response of the version that is expected, and refuses any other',
+    (store) => ({
+      async replace(response) {
+        const found = await store.get(response);
+        if (found) await store.put(response);
+        return found !== undefined;
+      },
+    }),
+  ],
+  [
+    'looks and then replaces',
+    '[F-10] lets one of ten succeed that replace one version at the same time',
+    (store) => ({
+      async replace(response, version) {
+        const found = await store.get(response);
+        if ((found?.version ?? 0) !== version || !found) return false;
+        await store.put(response);
+        return true;
+      },
+    }),
+  ],
+  [
+    'makes what it replaces',
+    '[F-10] makes no response that was never put, or was deleted',
+    (store) => ({
+      async replace(response, version) {
+        const found = await store.get(response);
+        if (found && (found.version ?? 0) !== version) return false;
+        await store.put(response);
+        return true;
+      },
+    }),
+  ],
+  [
     'puts after it said so',
     '[P-12] finds a response as soon as it is put',
     (store) => ({ put: (response) => void setImmediate(() => store.put(response)) }),
@@ -288,6 +323,26 @@ const CONVERSATION_FLAWS: readonly (readonly [
   failing: string,
   make: (conversations: ConversationStore) => Partial<ConversationStore>,
 ])[] = [
+  [
+    'make what is updated',
+    '[F-10] makes no conversation that was never put, was deleted, or is another scope’s',
+    ({ put }) => ({
+      async update(conversation) {
+        await put(conversation);
+        return true;
+      },
+    }),
+  ],
+  [
+    'give one page for all',
+    '[F-05] gives every page that is asked for, in either order',
+    ({ items }) => ({ page: async (key) => ({ items: await items(key), hasMore: false }) }),
+  ],
+  [
+    'find what was removed',
+    '[F-05] finds items by their ids, however odd, and none that are not there',
+    () => ({ find: (_key, ids) => ids.map((id) => ({ type: 'message', id })) }),
+  ],
   [
     'make what is appended to',
     '[S-17] answers whether there is a conversation to append to, even where there is nothing to add',
@@ -466,10 +521,12 @@ describe('storeContract', () => {
         () => ({}),
       ),
     ).toEqual([
+      '[F-10] [P-16] does not bring back a response that expired',
       '[P-16] [B-34] forgets a response when the store’s time to live is over',
       '[P-16] keeps a response no longer than the store’s time to live, whatever its expiresAt',
       '[P-16] forgets a conversation and its items when the store’s time to live is over',
       '[P-16] gives a conversation its time anew at each put and append',
+      '[F-10] [P-16] brings back no conversation that expired',
     ]);
   });
 

@@ -16,13 +16,42 @@ import {
   requestsIn,
   ways,
 } from './approvals-support.ts';
-import { calls, play, played, says, shape, sinceUser, streamOf, told, typesOf, withTools } from './support.ts';
+import {
+  type ChatBody,
+  calls,
+  type Fields,
+  play,
+  played,
+  says,
+  shape,
+  sinceUser,
+  streamOf,
+  told,
+  typesOf,
+  withTools,
+} from './support.ts';
 
 /** Each over JSON and over SSE. */
 const IN_EVERY_WAY = ways.flatMap((way) => [
   [way.name, 'JSON', way, false] as const,
   [way.name, 'SSE', way, true] as const,
 ]);
+
+/** The roles of the messages, or the names of the tools that one calls. */
+function rolesOf(messages: readonly Fields[]): readonly unknown[] {
+  return messages.map(({ role, tool_calls: made }) =>
+    Array.isArray(made) ? made.map((each) => each.function.name) : role,
+  );
+}
+
+function saidSinceUser(body: ChatBody): readonly unknown[] {
+  return rolesOf(sinceUser(body));
+}
+
+function saidBeforeUser({ messages }: ChatBody): readonly unknown[] {
+  const said = rolesOf(messages);
+  return said.slice(said.indexOf('user') + 1, said.lastIndexOf('user'));
+}
 
 describe('a call that needs approval', () => {
   it('[T-09] is not run: the response ends with a request for it', async () => {
@@ -245,6 +274,25 @@ describe('an approval', () => {
       ]);
     });
   });
+
+  it.each([true, false])(
+    '[F-21] leads on to calls of the model, which are a message of their own (streamed: %s)',
+    async (stream) => {
+      const { options } = guardedMail();
+      await withTools(options, async (app) => {
+        const { response, request } = await askToSend(app);
+        const body = { previous_response_id: response.id, input: [answerTo(request)] };
+        const script = [calls(['call_x', 'read'], ['call_y', 'read']), says('Done.')];
+        const { asked, response: second } = await answered(app, body, stream, script);
+        const approved = [['send'], 'tool'];
+        const after = [['read', 'read'], 'tool', 'tool'];
+        expect(asked.map(saidSinceUser)).toEqual([approved, [...approved, ...after]]);
+        // The same when it is history.
+        const later = await answered(app, { previous_response_id: second.id, input: 'And now?' }, stream);
+        expect(later.asked.map(saidBeforeUser)).toEqual([[...approved, ...after, 'assistant']]);
+      });
+    },
+  );
 
   it('[T-09] is history where the model has spoken since', async () => {
     const { options, ran } = guardedMail();
@@ -554,7 +602,7 @@ describe('a call that waits', () => {
       app.fake.reply(calls(['call_a', 'send', LETTER]));
       const { response } = await askForStream(app.url);
       const { status } = await fetch(`${app.url}/responses/${response.id}`);
-      expect([response.status, response.error?.code, status]).toEqual(['failed', 'store_error', 404]);
+      expect([response.status, response.error?.reason, status]).toEqual(['failed', 'store_error', 404]);
     });
   });
 });

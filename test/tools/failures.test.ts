@@ -43,7 +43,7 @@ describe('a model server that fails in a later round', () => {
       const { response, events } = await withTools(OPTIONS, (app) => playFailure(app, [READ, reply]));
       expect({
         items: shape(response),
-        code: response.error?.code,
+        code: response.error?.reason,
         ending: typesOf(events).slice(-2),
       }).toEqual({ items: ['mcp_list_tools', 'mcp_call read completed', ...more], code, ending: ['error', 'failed'] });
     },
@@ -130,7 +130,7 @@ describe('a turn that is ended while a tool runs', () => {
       const stored = await fetch(`${url}/responses/${response.id}`);
       return {
         items: shape(response),
-        code: response.error?.code,
+        code: response.error?.reason,
         ending: typesOf(events).slice(-3),
         aborted: signal.aborted,
         stored: stored.status,
@@ -161,7 +161,7 @@ describe('a store that fails', () => {
   it('[P-04] fails the response after its rounds', async () => {
     const store = { ...memoryStore(), put: () => Promise.reject(new Error('disk full')) };
     const { response } = await withTools({ ...OPTIONS, store }, (app) => playFailure(app, [READ, says('Done.')]));
-    expect([shape(response), response.error?.code]).toEqual([
+    expect([shape(response), response.error?.reason]).toEqual([
       ['mcp_list_tools', 'mcp_call read completed', 'message completed'],
       'store_error',
     ]);

@@ -139,8 +139,12 @@ describe('a function', () => {
     const told = 'input_validation_error: Instance type "string" is invalid. Expected "number". (path=#/number)';
     expect({ outcomes, calls }).toEqual({
       outcomes: [
-        { output: told, failed: true },
-        { output: expect.stringContaining('The number must be even.'), failed: true },
+        { output: told, failed: true, error: { type: 'mcp_protocol_error', code: -32602, message: told } },
+        {
+          output: expect.stringContaining('The number must be even.'),
+          failed: true,
+          error: expect.objectContaining({ type: 'mcp_tool_execution_error' }),
+        },
       ],
       calls: 0,
     });

@@ -144,10 +144,7 @@ describe('a conversation that goes on', () => {
         AGAIN,
       ];
       const { asked } = await play(app, [says('Hi')], { input });
-      expect([asked[0] && toolTexts(asked[0]), app.notes]).toEqual([
-        { mcp_1: 'An answer.', mcp_2: '{"type":"http_error","code":500,"message":"No."}' },
-        [],
-      ]);
+      expect([asked[0] && toolTexts(asked[0]), app.notes]).toEqual([{ mcp_1: 'An answer.', mcp_2: 'No.' }, []]);
     });
   });
 

@@ -245,7 +245,7 @@ describe('several rounds', () => {
       prompt_tokens: input,
       completion_tokens: output,
       total_tokens: input + output,
-      prompt_tokens_details: { cached_tokens: cached },
+      prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: 2 * cached },
       completion_tokens_details: { reasoning_tokens: reasoning },
     });
     const withUsage = ({ body }: FakeAnswer, usage: object): FakeAnswer => ({
@@ -259,7 +259,7 @@ describe('several rounds', () => {
     const { response } = await played(OPTIONS, script);
     expect(response.usage).toEqual({
       input_tokens: 1101,
-      input_tokens_details: { cached_tokens: 110 },
+      input_tokens_details: { cached_tokens: 110, cache_write_tokens: 220 },
       output_tokens: 222,
       output_tokens_details: { reasoning_tokens: 55 },
       total_tokens: 1323,
@@ -389,7 +389,8 @@ describe('a call that fails', () => {
     ],
   ])('%s is told to the model, which answers all the same', async (_, call, message) => {
     const { item, ...rest } = await failure(call);
-    expect(item).toMatchObject({ type: 'mcp_call', status: 'failed', error: message, output: null });
+    expect(item).toMatchObject({ type: 'mcp_call', status: 'failed', output: null });
+    expect(told(item)).toBe(message);
     expect(rest).toEqual({ status: 'completed', types: FAILED, toldModel: message });
   });
 

@@ -9,6 +9,7 @@ import {
   type ToolCall,
   type ToolProvider,
 } from '../../src/index.ts';
+import { executionError } from '../../src/protocol/call-error.ts';
 import { listen } from '../chat/chat-app.ts';
 import { calls, played, providerOf, saying, says, shape, told, withTools } from './support.ts';
 
@@ -168,7 +169,7 @@ describe('the result of a call', () => {
   it('[T-08, S-04] that is an image reaches the model as an image', async () => {
     const { item, model } = await resultOf([image]);
     expect([told(item), model]).toEqual([
-      '[input_image]',
+      '[image/png, 8 bytes]',
       [
         { role: 'tool', tool_call_id: 'a', content: '(The output is attached in the next message.)' },
         { role: 'user', content: [{ type: 'image_url', image_url: { url: IMAGE, detail: 'low' } }] },
@@ -179,7 +180,7 @@ describe('the result of a call', () => {
   it('[T-08, S-04] that has words and an image gives the model both', async () => {
     const { item, model } = await resultOf([{ type: 'input_text', text: 'A cat:' }, image]);
     expect([told(item), model]).toEqual([
-      'A cat:\n[input_image]',
+      'A cat:\n[image/png, 8 bytes]',
       [
         { role: 'tool', tool_call_id: 'a', content: 'A cat:' },
         { role: 'user', content: [{ type: 'image_url', image_url: { url: IMAGE, detail: 'low' } }] },
@@ -208,7 +209,7 @@ describe('the result of a call', () => {
     const file = { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AA==' };
     const { item, model } = await resultOf([file]);
     expect([told(item), model?.[1]]).toEqual([
-      '[input_file]',
+      '[application/pdf, 1 bytes]',
       { role: 'user', content: [{ type: 'file', file: { filename: 'a.pdf', file_data: file.file_data } }] },
     ]);
   });
@@ -216,7 +217,11 @@ describe('the result of a call', () => {
   it('[T-08, B-12] that is an error in parts is told in words, and the model sees what there is', async () => {
     const { item, model } = await resultOf([{ type: 'input_text', text: 'Too dark:' }, image], true);
     expect([item, model?.[0]]).toEqual([
-      expect.objectContaining({ status: 'failed', error: 'Too dark:\n[input_image]', output: null }),
+      expect.objectContaining({
+        status: 'failed',
+        error: executionError('Too dark:\n[image/png, 8 bytes]'),
+        output: null,
+      }),
       { role: 'tool', tool_call_id: 'a', content: 'Too dark:' },
     ]);
   });

@@ -46,13 +46,8 @@ async function errorOf(app: RemoteApp, body: Fields): Promise<Fields> {
 describeRemote('a request that brings a server', () => {
   const port = { port: 443 };
   it.each<[string, Partial<BroughtServer>]>([
-    ['a metadata service', { url: 'https://169.254.169.254/latest/meta-data/' }],
-    ['a name that leads to a metadata service', { url: `https://${HOST}/mcp` }],
-    ['a name that is not allowed', { url: `https://other.example/${SECRET}` }],
     ['plain HTTP', { url: `http://${HOST}/mcp` }],
     ['another port', { url: `https://${HOST}:22/mcp` }],
-    ['this machine', { url: 'https://localhost/mcp' }],
-    ['this machine, by number', { url: 'https://2130706433/mcp' }],
     ['a user', { url: `https://me:${SECRET}@${HOST}/mcp` }],
     ['no URL', { url: SECRET }],
   ])('[T-09, B-19, B-40] at %s is refused with a 400, and nobody is asked', async (_, parts) => {
@@ -65,12 +60,28 @@ describeRemote('a request that brings a server', () => {
     expect(app.everything()).not.toContain('hunter2');
   });
 
+  it.each<[string, Partial<BroughtServer>]>([
+    ['a metadata service', { url: 'https://169.254.169.254/latest/meta-data/' }],
+    ['a name that leads to a metadata service', { url: `https://${HOST}/mcp` }],
+    ['a name that is not allowed', { url: `https://other.example/${SECRET}` }],
+    ['this machine', { url: 'https://localhost/mcp' }],
+    ['this machine, by number', { url: 'https://2130706433/mcp' }],
+  ])('[T-09, B-19, B-40, F-20] at %s is refused as one that is gone, and nobody is asked', async (_, parts) => {
+    const app = await startRemoteApp(remoteFor([], resolving(['169.254.169.254'])));
+    const watch = watchConnections();
+    const error = await errorOf(app, { tools: [wireTool(brought(port, parts))] });
+    watch.stop();
+    expect(error).toMatchObject({ status: 422, code: 'mcp_server_unavailable', param: 'tools[0].server_url' });
+    expect([app.fake.requests, watch.attempts.filter((address) => !address.startsWith('127.'))]).toEqual([[], []]);
+    expect(app.everything()).not.toContain('hunter2');
+  });
+
   it('[T-09, B-15] that is gone is refused with a 422', async () => {
     const server = await startRemote();
     await server.close();
     const app = await startRemoteApp(remoteFor([server]));
     const error = await errorOf(app, { tools: [wireTool(brought(server))] });
-    expect(error).toMatchObject({ status: 422, code: 'mcp_server_unavailable', param: 'tools[0]' });
+    expect(error).toMatchObject({ status: 422, code: 'mcp_server_unavailable', param: 'tools[0].server_url' });
     expect([app.fake.requests, app.everything().includes('hunter2')]).toEqual([[], false]);
   });
 
@@ -78,41 +89,67 @@ describeRemote('a request that brings a server', () => {
     ['openai-node 6', OpenAI],
     // The cast: what is called is the same in both versions.
     ['openai-node 7', OpenAI7 as unknown as typeof OpenAI],
-  ])('[T-09, B-15, B-32] with the wrong secrets is a 422 for %s, which tells none of them', async (_, Client) => {
-    const server = await startRemote();
-    const body = `No ${SECRET}. No Bearer ${SECRET}.${'x'.repeat(9_000)}`;
-    server.refuseWith = { status: 401, body };
-    const app = await startRemoteApp(remoteFor([server]));
-    const client = new Client({ baseURL: app.url, apiKey: 'client-key', maxRetries: 0 });
-    const asked = { model: 'fake-model', input: 'Go.', tools: [wireTool(brought(server))] };
-    const errors = [
-      await client.responses.create(asked).catch((error) => error),
-      await client.responses.create({ ...asked, stream: true }).catch((error) => error),
-    ];
-    const expected = { status: 422, code: 'mcp_server_unavailable', param: 'tools[0]' };
-    expect(errors).toEqual([expect.objectContaining(expected), expect.objectContaining(expected)]);
-    expect(errors[0].message).toContain('No ***. No ***.xxx');
-    expect(errors[0].message.length).toBeLessThan(4_200);
-    expect([app.fake.requests, app.everything().includes('hunter2')]).toEqual([[], false]);
-  });
+  ])(
+    '[T-09, B-15, B-32] [F-28] with the wrong secrets is a 424 for %s, which tells none of them',
+    async (_, Client) => {
+      const server = await startRemote();
+      const body = `No ${SECRET}. No Bearer ${SECRET}.${'x'.repeat(9_000)}`;
+      server.refuseWith = { status: 401, body };
+      const app = await startRemoteApp(remoteFor([server]));
+      const client = new Client({ baseURL: app.url, apiKey: 'client-key', maxRetries: 0 });
+      const asked = { model: 'fake-model', input: 'Go.', tools: [wireTool(brought(server))] };
+      const errors = [
+        await client.responses.create(asked).catch((error) => error),
+        await client.responses.create({ ...asked, stream: true }).catch((error) => error),
+      ];
+      const expected = { status: 424, code: 'http_error', type: 'external_connector_error', param: 'tools[0]' };
+      expect(errors).toEqual([expect.objectContaining(expected), expect.objectContaining(expected)]);
+      expect(errors[0].message).toContain("The MCP server 'docs' answered with HTTP 401 (Unauthorized).");
+      expect([app.fake.requests, app.everything().includes('hunter2')]).toEqual([[], false]);
+    },
+  );
 });
 
 describeRemote('a call of a server that a request brings', () => {
   it.each([
-    ['fails', 'fail', 'It went wrong.'],
-    ['is refused', 'refuse', 'refused: undefined'],
-    ['breaks the connection', 'crash', expect.stringMatching(/./)],
+    ['fails', 'fail', { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: 'It went wrong.' }] }],
+    ['is refused', 'refuse', { type: 'mcp_protocol_error', code: -32602, message: 'refused: undefined' }],
+    ['breaks the connection', 'crash', { type: 'mcp_protocol_error', code: -32000 }],
     ['never was', 'unheard_of', undefined],
-  ])('[T-09] that %s is an item, and the response goes on', async (_, tool, told) => {
+  ])('[T-09] that %s is an item, and the response goes on', async (_, tool, error) => {
     const server = await startRemote();
     const app = await startRemoteApp(remoteFor([server]));
     app.fake.reply(calls(['call_a', tool]), says('Done.'));
     const { response } = await streamOf(app.url, { tools: [wireTool(brought(server))] });
     const ours =
-      told === undefined ? [`function_call ${tool} completed`] : [`mcp_call ${tool} failed`, 'message completed'];
+      error === undefined ? [`function_call ${tool} completed`] : [`mcp_call ${tool} failed`, 'message completed'];
     expect([response.status, shape(response).slice(1)]).toEqual(['completed', ours]);
-    if (told !== undefined) expect(response.output[1]).toMatchObject({ error: told });
+    if (error !== undefined) expect(response.output[1]).toMatchObject({ error });
     expect(app.everything()).not.toContain('hunter2');
+  });
+
+  it('[F-28] that is not let in any more is an item with the status, and the response goes on', async () => {
+    const server = await startRemote();
+    const app = await startRemoteApp(remoteFor([server]));
+    app.fake.reply(calls(['call_a', 'echo']), says('Done.'));
+    const first = await streamOf(app.url, { tools: [wireTool(brought(server))] });
+    server.refuseWith = { status: 403, body: 'Go away.' };
+    app.fake.reply(calls(['call_a', 'echo']), says('Done.'));
+    const { response } = await streamOf(app.url, { tools: [wireTool(brought(server))] });
+    expect([first.response.status, response.status, response.output[1]]).toEqual([
+      'completed',
+      'completed',
+      expect.objectContaining({
+        type: 'mcp_call',
+        status: 'failed',
+        output: null,
+        error: {
+          type: 'http_error',
+          code: 403,
+          message: expect.stringMatching(/answered with HTTP 403 \(Forbidden\)/),
+        },
+      }),
+    ]);
   });
 
   it('[T-09, B-32] that repeats the secrets shows none of them', async () => {
@@ -229,7 +266,12 @@ describeRemote('an approval of a call of a server that a request brings', () => 
 
 describeRemote('a hostile server that a request brings', () => {
   const soon = { connectTimeoutMs: 1_000 };
-  const unavailable = { status: 422, code: 'mcp_server_unavailable', param: 'tools[0]' };
+  /** Of a server that says nothing the URL is at fault, of one that talks nonsense the tool. */
+  const unavailable = {
+    status: 422,
+    code: 'mcp_server_unavailable',
+    param: expect.stringMatching(/^tools\[0\](\.server_url)?$/),
+  };
 
   it('[T-09] whose list has no end has 64 pages', async () => {
     let page = 0;

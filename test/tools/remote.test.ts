@@ -1,5 +1,6 @@
 /** Servers of tools that a request names, by their URL or by the label of one that the host has. */
 import { type ApprovalQuestion, memoryStore, type StoredResponse } from '../../src/index.ts';
+import { until } from '../support/mcp-client.ts';
 import { post } from '../support/responses-client.ts';
 import { answered, answerTo, refused, requestIn, requestsIn } from './approvals-support.ts';
 import { entry, fakeRemote, trusted, URL_A, URL_B, URL_DOWN } from './remote-support.ts';
@@ -7,6 +8,22 @@ import { calls, type Fields, play, played, providerOf, says, shape, streamOf, ty
 
 const SECRET = 'tok-3f9a';
 const files = providerOf('files', ['read', 'write']);
+
+const SECRETS = { authorization: SECRET, headers: { 'X-Key': SECRET } };
+const GO = { role: 'user', content: 'Go.' };
+
+function secretEntry(): Fields {
+  return trusted('c', URL_A, SECRETS);
+}
+
+function inNamespace(...tools: readonly Fields[]): Fields {
+  return { type: 'namespace', name: 'crm', description: 'Customers.', tools };
+}
+
+/** Tools as an item of the input. */
+function said(...tools: readonly Fields[]): Fields {
+  return { type: 'additional_tools', tools };
+}
 
 /** The names of the tools that the model was offered. */
 function offered(asked: { readonly tools?: readonly { readonly function: { readonly name: string } }[] } | undefined) {
@@ -113,6 +130,57 @@ describe('a server by its URL', () => {
       ]);
       expect(kept.length).toBeGreaterThan(2);
     });
+  });
+
+  it.each<[string, Fields]>([
+    ['in a namespace', { tools: [inNamespace(secretEntry())] }],
+    ['in a namespace in a namespace', { tools: [inNamespace(inNamespace(secretEntry()))] }],
+    ['in a namespace among tools sent as an item', { input: [said(inNamespace(secretEntry())), GO] }],
+    ['in a choice', { tools: [trusted()], tool_choice: { ...trusted(), ...SECRETS } }],
+    [
+      'in a choice of several',
+      {
+        tools: [trusted()],
+        tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ ...trusted(), ...SECRETS }] },
+      },
+    ],
+    ['in a tool of a type that nobody knows', { tools: [{ type: 'mcp_toolset', server: { url: URL_A, ...SECRETS } }] }],
+    ['of a process in a tool', { tools: [{ type: 'local_mcp', command: 'x', env: { TOKEN: SECRET } }] }],
+    ['in what a search for tools found', { input: [{ type: 'tool_search_output', tools: [secretEntry()] }, GO] }],
+    ['beside the tools of an item', { input: [{ ...said(trusted()), ...SECRETS }, GO] }],
+  ])('[F-17] leaves its secrets nowhere where it stands %s', async (_, body) => {
+    const { remoteMcp } = fakeRemote();
+    const store = memoryStore();
+    const kept: StoredResponse[] = [];
+    const put: typeof store.put = (stored) => {
+      kept.push(stored);
+      return store.put(stored);
+    };
+    await withTools({ remoteMcp, store: { ...store, put } }, async (app) => {
+      app.fake.reply(says('Hi.'), says('Hi.'));
+      const { text, response } = await streamOf(app.url, body);
+      const background = await post(app.url, { ...body, background: true });
+      const get = async (path: string) => (await fetch(`${app.url}/responses/${path}`)).text();
+      const { id } = JSON.parse(background.text);
+      await until(async () => JSON.parse(await get(id)).status === 'completed');
+      const got = await Promise.all([response.id, id].flatMap((each) => [get(each), get(`${each}/input_items`)]));
+      const told = [app.notes, app.toolCalls, app.fake.requests.map(({ body: asked }) => asked)];
+      expect(JSON.stringify([text, background.text, got, kept, told])).not.toContain(SECRET);
+      expect([response.status, kept.length > 1, got.every((each) => each.includes('"id"'))]).toEqual([
+        'completed',
+        true,
+        true,
+      ]);
+    });
+  });
+
+  it('[F-17] keeps the parameters of a function that have the names of secrets', async () => {
+    const { remoteMcp } = fakeRemote();
+    const parameters = { type: 'object', properties: { headers: { type: 'object' }, authorization: {}, env: {} } };
+    const fetches = { type: 'function', name: 'fetch', parameters };
+    const tools = [fetches, inNamespace(fetches)];
+    const { response } = await played({ remoteMcp }, [says('Hi.')], { tools });
+    expect(response.tools).toMatchObject([{ parameters }, { tools: [{ parameters }] }]);
   });
 
   it('[B-32] is inherited by a continuation that names no tools, without its secrets', async () => {
@@ -429,6 +497,24 @@ describe('a shape that is refused', () => {
     ['no label', [{ type: 'mcp', server_url: URL_A }], 'tools[0].server_label', /^Missing required/],
     ['a bad label', [trusted('a b')], 'tools[0].server_label', /letters, digits/],
     ['a long label', [trusted('a'.repeat(65))], 'tools[0].server_label', /1 to 64/],
+    [
+      'a URL of more than 8 Ki characters',
+      [trusted('a', `${URL_A}?${'x'.repeat(8192)}`)],
+      'tools[0].server_url',
+      /at most 8192 characters/,
+    ],
+    [
+      'headers of more than 16 Ki characters',
+      [trusted('a', URL_A, { headers: { a: 'x'.repeat(16_384) } })],
+      'tools[0].headers',
+      /at most 16384 characters/,
+    ],
+    [
+      'a token of more than 16 Ki characters',
+      [trusted('a', URL_A, { authorization: 'x'.repeat(16_385) })],
+      'tools[0].authorization',
+      /at most 16384 characters/,
+    ],
     ['a URL that is no text', [entry('a', none, { server_url: 7 })], 'tools[0].server_url', /expected a string/],
   ])('[B-20] is %s', async (_, tools, param, message) => {
     const { remoteMcp } = fakeRemote();

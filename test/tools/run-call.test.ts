@@ -47,6 +47,11 @@ async function attempted(text: string, parameters?: ProvidedTool['parameters']) 
 
 const RAN = { output: 'ran', failed: false, calls: 1 };
 
+/** A call that came to no result, for a reason of this code. */
+function failure(code: number, message: string): CallOutcome {
+  return { output: message, failed: true, error: { type: 'mcp_protocol_error', code, message } };
+}
+
 describe('a call of a tool', () => {
   it('[T-02, T-10] reaches its provider with its own names, parsed arguments, and whose request it is', async () => {
     const calls: ToolCall[] = [];
@@ -58,14 +63,14 @@ describe('a call of a tool', () => {
     const call = { server: 'weather', name: 'look.up', arguments: { city: 'Rome' }, scope: 'user-1' };
     expect({ outcome, calls }).toEqual({
       outcome: { output: 'Sunny.', failed: false },
-      calls: [{ ...call, requestId: 'req_1', request: REQUEST }],
+      calls: [{ ...call, requestId: 'req_1', request: REQUEST, outputBytes: 1000 }],
     });
     expect(calls[0]?.request).toBe(REQUEST);
   });
 
   it('fails in words where the tool is gone', async () => {
     const outcome = await runCall(undefined, '{}', contextOf());
-    expect(outcome).toEqual({ output: 'There is no such tool any more.', failed: true });
+    expect(outcome).toEqual(failure(-32602, 'There is no such tool any more.'));
   });
 
   it.each<[string, unknown, CallOutcome]>([
@@ -106,7 +111,7 @@ describe('a call of a tool', () => {
       '{}',
       contextOf(),
     );
-    expect(outcome).toEqual({ output: expect.any(String), failed: true });
+    expect(outcome).toEqual(failure(-32603, 'The tool answered with neither text nor parts.'));
   });
 });
 
@@ -115,7 +120,7 @@ describe('arguments', () => {
     '[T-06] that are not a JSON object are told to the model, and the tool is not called: %j',
     async (text) => {
       const output = `input_validation_error: the arguments are not a JSON object: ${text}`;
-      expect(await attempted(text)).toEqual({ output, failed: true, calls: 0 });
+      expect(await attempted(text)).toEqual({ ...failure(-32602, output), calls: 0 });
     },
   );
 
@@ -136,8 +141,7 @@ describe('arguments', () => {
     '[T-06, B-13] that break the schema are told with the path, and the tool is not called: %s',
     async (text, told) => {
       expect(await attempted(text, CITY)).toEqual({
-        output: `input_validation_error: ${told}`,
-        failed: true,
+        ...failure(-32602, `input_validation_error: ${told}`),
         calls: 0,
       });
     },
@@ -183,7 +187,7 @@ describe('arguments', () => {
 });
 
 describe('a call that fails', () => {
-  const LATE = 'The tool did not answer within 20 ms.';
+  const LATE_CALL = failure(-32001, 'The tool did not answer within 20 ms.');
   const limits = { toolTimeoutMs: 20, toolOutputBytes: 1_000 };
 
   it.each<[string, Run, string]>([
@@ -197,7 +201,22 @@ describe('a call that fails', () => {
     ],
     ['rejects with what is no error', () => Promise.reject('offline'), 'offline'],
   ])('[T-06, B-14] is told in words where its provider %s', async (_, run, output) => {
-    expect(await runCall(offered(run), '{}', contextOf())).toEqual({ output, failed: true });
+    const error = { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: output }] };
+    expect(await runCall(offered(run), '{}', contextOf())).toEqual({ output, failed: true, error });
+  });
+
+  it.each(['http_error', 'mcp_protocol_error'])('[F-22] is shown as the %s that its provider throws', async (type) => {
+    const thrown = Object.assign(new Error('Who are you?'), { type, code: 401 });
+    const outcome = await runCall(
+      offered(() => Promise.reject(thrown)),
+      '{}',
+      contextOf(),
+    );
+    expect(outcome).toEqual({
+      output: 'Who are you?',
+      failed: true,
+      error: { type, code: 401, message: 'Who are you?' },
+    });
   });
 
   it('[T-05, B-14] is told in words when its time is up, and only its own signal is aborted', async () => {
@@ -209,7 +228,7 @@ describe('a call that fails', () => {
     const context = contextOf({ limits });
     const outcome = await runCall(offered(run), '{}', context);
     const aborted = [...signals, context.signal].map((signal) => signal.aborted);
-    expect({ outcome, aborted }).toEqual({ outcome: { output: LATE, failed: true }, aborted: [true, false] });
+    expect({ outcome, aborted }).toEqual({ outcome: LATE_CALL, aborted: [true, false] });
   });
 
   it('[T-05] leaves its provider alone when its time is up: the next call is answered', async () => {
@@ -219,10 +238,7 @@ describe('a call that fails', () => {
       await runCall(tool, '{}', contextOf({ limits })),
       await runCall(tool, '{}', contextOf({ limits })),
     ];
-    expect(outcomes).toEqual([
-      { output: LATE, failed: true },
-      { output: 'Sunny.', failed: false },
-    ]);
+    expect(outcomes).toEqual([LATE_CALL, { output: 'Sunny.', failed: false }]);
   });
 
   it('[T-05, P-14] may fail once more after its time is up, and nobody is hurt', async () => {
@@ -236,7 +252,7 @@ describe('a call that fails', () => {
     const outcome = await runCall(offered(run), '{}', contextOf({ limits }));
     for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     process.off('unhandledRejection', note);
-    expect({ outcome, unhandled }).toEqual({ outcome: { output: LATE, failed: true }, unhandled: [] });
+    expect({ outcome, unhandled }).toEqual({ outcome: LATE_CALL, unhandled: [] });
   });
 });
 
@@ -248,10 +264,8 @@ describe('the output of a call', () => {
       '{}',
       contextOf({ limits }),
     );
-  const tooLong = (bytes: number) => ({
-    output: `The tool answered with ${bytes} bytes, more than the 60 that are allowed.`,
-    failed: true,
-  });
+  const tooLong = (bytes: number) =>
+    failure(-32603, `The tool answered with ${bytes} bytes, more than the 60 that are allowed.`);
   const part = (text: string) => [{ type: 'input_text', text }];
   const room = 60 - JSON.stringify(part('')).length;
 

@@ -9,6 +9,7 @@ import type {
   ToolProvider,
   ToolResult,
 } from '../../src/index.ts';
+import { callErrorText } from '../../src/protocol/call-error.ts';
 import {
   type FakeAnswer,
   type FakeRequest,
@@ -216,7 +217,7 @@ export function shape({ output }: { readonly output: readonly Item[] }): readonl
 
 /** What an item says: its text, its output or its error. */
 export function told(item: Item | undefined): unknown {
-  return item && (item.output ?? item.error ?? item.arguments ?? item.content);
+  return item && (item.output ?? (item.error ? callErrorText(item.error) : null) ?? item.arguments ?? item.content);
 }
 
 /** The messages after the last one of the user's own. */

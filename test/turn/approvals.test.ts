@@ -117,10 +117,10 @@ describe('a call that has been approved', () => {
 
   it('[T-09] is told whole and waits for its result', () => {
     const [state] = step(startState(PLAN), [START, approved]);
-    expect(state.waiting.map(({ name, arguments: args, callId }) => [name, args, callId])).toEqual([
+    expect(state.waiting.values().map(({ name, arguments: args, callId }) => [name, args, callId])).toEqual([
       ['send', '{"to":1}', `call_${SEED}000`],
     ]);
-    expect(state.calls).toEqual([]);
+    expect(state.calls.values()).toEqual([]);
     const { types, end } = turn([approved, result]);
     expect(types).toEqual(['item-start', 'call-progress', 'arguments-delta', 'arguments-end', 'call-end', 'item-end']);
     expect(end.output).toEqual([

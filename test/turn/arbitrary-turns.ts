@@ -26,7 +26,7 @@ export const logprobs = fc.oneof(list, list.map(logProbsText));
 
 const usage: fc.Arbitrary<Usage> = fc.record({
   input_tokens: fc.nat(),
-  input_tokens_details: fc.record({ cached_tokens: fc.nat() }),
+  input_tokens_details: fc.record({ cached_tokens: fc.nat(), cache_write_tokens: fc.nat() }),
   output_tokens: fc.nat(),
   output_tokens_details: fc.record({ reasoning_tokens: fc.nat() }),
   total_tokens: fc.nat(),

@@ -1,4 +1,6 @@
 /** What the turn machine says, case by case: inputs in, events out. */
+
+import { executionError } from '../../src/protocol/call-error.ts';
 import type { ErrorBody } from '../../src/protocol/errors.ts';
 import type {
   FinishReason,
@@ -86,7 +88,7 @@ const stop = (reason: IncompleteReason): TurnInput => ({ type: 'stop', reason })
 function usage(input: number, cached: number, output: number, reasoning: number, total: number): Usage {
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: cached },
+    input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: total,
@@ -1199,7 +1201,7 @@ describe('the whole of an event', () => {
     });
 
     it('[B-12, T-03] is as follows where it fails', () => {
-      const failed = { ...open, status: 'failed', arguments: '{"q":1}', error: 'No such file.' };
+      const failed = { ...open, status: 'failed', arguments: '{"q":1}', error: executionError('No such file.') };
       expect(turn([call1, finish(), result(0, 'No such file.', true)], OWNED).slice(2, -1)).toEqual([
         ...begun,
         { type: 'call-end', sequence: 6, ...place, status: 'failed' },
@@ -1358,10 +1360,10 @@ describe('items', () => {
       ],
       OWNED,
     );
-    const told = 'A cat:\n[input_image]\n[input_file]';
+    const told = 'A cat:\n[image/png, 1 bytes]\n[application/pdf, 1 bytes]';
     expect([completed, failed, empty]).toMatchObject([
       { output: told, error: null },
-      { output: null, error: told },
+      { output: null, error: executionError(told) },
       { output: '', error: null },
     ]);
   });

@@ -157,7 +157,7 @@ describe('the end of an answer', () => {
     const end = messagesEvent({ type: 'message_stop' });
     app.fake.reply(streamOf(messageStart() + textBlock(0, 'Hello') + end));
     const { status, error } = (await askForStream(app.url)).response;
-    expect([status, error?.code]).toEqual(['failed', 'upstream_truncated']);
+    expect([status, error?.reason]).toEqual(['failed', 'upstream_truncated']);
   });
 
   it('[X-07] [S-10] tells usage with the cache in it', async () => {
@@ -167,7 +167,7 @@ describe('the end of an answer', () => {
     app.fake.reply(streamOf(messagesStream([textBlock(0, 'Hello')], { input: more, output: 8 })));
     expect((await askForJson(app.url)).usage).toEqual({
       input_tokens: 100,
-      input_tokens_details: { cached_tokens: 70 },
+      input_tokens_details: { cached_tokens: 70, cache_write_tokens: 25 },
       output_tokens: 8,
       output_tokens_details: { reasoning_tokens: 4 },
       total_tokens: 108,
@@ -358,7 +358,13 @@ describe('an error', () => {
     const { status, error: told, output } = (await askForStream(app.url)).response;
     expect([status, told, output.length]).toEqual([
       'failed',
-      { code: 'upstream_unavailable', message: 'Overloaded' },
+      {
+        code: 'server_error',
+        message: 'Overloaded',
+        type: 'overloaded_error',
+        param: null,
+        reason: 'upstream_unavailable',
+      },
       1,
     ]);
   });

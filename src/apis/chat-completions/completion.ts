@@ -40,12 +40,14 @@ export interface Completion extends CompletionPlan {
   bytes: number;
   /** The calls that the client has been told of, with its numbers for them. */
   readonly clientCalls: Map<ChatCall, number>;
+  /** A number past every one of those. */
+  nextNumber: number;
 }
 
 /** Before anything was said. */
 export function newCompletion(plan: CompletionPlan): Completion {
   const nothing = { head: undefined, roleTold: false, continued: false, usage: undefined, text: '', bytes: 0 };
-  return { clientCalls: new Map(), ...nothing, ...plan };
+  return { clientCalls: new Map(), nextNumber: 0, ...nothing, ...plan };
 }
 
 /** Takes the id and the like from the first chunk that has an id: Azure's very first one has an empty one. */
@@ -87,22 +89,22 @@ export function toldFrame(completion: Completion, event: ModelEvent, call: ChatC
 function callFrame(completion: Completion, call: ChatCall, text: string): string {
   const { clientCalls, legacy } = completion;
   const known = clientCalls.get(call);
-  const index = known ?? nextNumber(completion);
-  clientCalls.set(call, index);
+  const index = known ?? noteTold(completion, call, undefined);
   const called = known === undefined ? { name: call.name, arguments: text } : { arguments: text };
   if (legacy) return saidFrame(completion, { function_call: called });
   const opening = known === undefined ? { id: call.id, type: 'function' } : {};
   return saidFrame(completion, { tool_calls: [{ index, ...opening, function: called }] });
 }
 
-/** Past every number that the client knows: not every model server counts from 0 without gaps. */
-function nextNumber({ clientCalls }: Completion): number {
-  return Math.max(-1, ...clientCalls.values()) + 1;
-}
-
-/** Notes that the client has been told of the call in the model server's own words, by this number if by any. */
-export function noteTold(completion: Completion, call: ChatCall, index: unknown): void {
-  completion.clientCalls.set(call, typeof index === 'number' ? index : nextNumber(completion));
+/**
+ * Notes that the client has been told of the call, by the model server's own number for it, or by one past every number
+ * that the client knows: not every model server counts from 0 without gaps.
+ */
+export function noteTold(completion: Completion, call: ChatCall, index: unknown): number {
+  const number = typeof index === 'number' ? index : completion.nextNumber;
+  completion.clientCalls.set(call, number);
+  completion.nextNumber = Math.max(completion.nextNumber, number + 1);
+  return number;
 }
 
 function saidFrame(completion: Completion, delta: Fields, finishReason: string | null = null): string {

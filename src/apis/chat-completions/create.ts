@@ -21,8 +21,9 @@ import { type ChatTurn, chatAnswer, chatSources } from './run-chat.ts';
 export async function createChatCompletion(call: Call, settings: ChatSettings, turns: Activity): Promise<Reply> {
   const { hooks, limits } = settings;
   const life = beginTurn(call, limits.durationMs, turns);
+  let turn: ChatTurn | undefined;
   try {
-    const turn = await prepareChat(call, settings, life.signal);
+    turn = await prepareChat(call, settings, life.signal);
     const told = tellEnd(turn, call, hooks);
     if (!turn.body.stream) return await wholeReply(turn, told, life);
     const frames = guarded(turn, told, life, { ...settings, heartbeat: heartbeatOf(call, settings) });
@@ -30,13 +31,13 @@ export async function createChatCompletion(call: Call, settings: ChatSettings, t
     return streamReply(withFirst(await frames.next(), frames));
   } catch (error) {
     life.leave();
-    throw redacted(error, settings);
+    throw redacted(error, settings, turn);
   }
 }
 
 /** What the model server's own answer carries may hold its secrets. */
-function redacted(error: unknown, { upstream }: ChatSettings): unknown {
-  return upstream.redact?.(error) ?? error;
+function redacted(error: unknown, { upstream }: ChatSettings, turn: ChatTurn | undefined): unknown {
+  return upstream.redact?.(error, turn?.call) ?? error;
 }
 
 async function wholeReply(turn: ChatTurn, told: TellEnd, life: Lifetime): Promise<Reply> {
@@ -81,7 +82,7 @@ function guarded(turn: ChatTurn, told: TellEnd, life: Lifetime, settings: ChatSe
     },
     failed(error) {
       if (!started || hasLeft(life.signal)) throw error;
-      const shown = toApiError(redacted(error, settings));
+      const shown = toApiError(redacted(error, settings, turn));
       tell(hooks, 'onError', shown, { requestId: turn.call.headers.get('x-request-id') ?? '' });
       told('failed');
       return chunkFrame({ error: shown.body }) + DONE_FRAME;

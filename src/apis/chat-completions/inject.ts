@@ -1,7 +1,5 @@
-/** Puts the server's tools into a Chat Completions body. */
-
 import type { Offer } from '../../ports/toolset.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, plainTextOf } from '../../protocol/record.ts';
 import { definitions, withoutServed } from '../../tools/toolset.ts';
 import type { ChatBody } from './schema.ts';
 
@@ -10,7 +8,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The names of the client's own tools, custom ones and legacy functions included. */
 export function chatToolNames({ tools, functions }: Fields): ReadonlySet<string> {
   const named = [...list(tools).map(({ function: called, custom }) => called ?? custom), ...list(functions)];
-  return new Set(named.filter(isRecord).map(({ name }) => String(name)));
+  return new Set(named.filter(isRecord).map(({ name }) => plainTextOf(name)));
 }
 
 function list(value: unknown): readonly Fields[] {

@@ -2,7 +2,7 @@
 
 import { toChatMessages } from '../../protocol/chat-completions/messages.ts';
 import type { Item } from '../../protocol/items.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, plainTextOf } from '../../protocol/record.ts';
 import type { ChatBody } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -62,7 +62,7 @@ function legacyId(index: number): string {
 function textParts(content: unknown): readonly Fields[] {
   if (typeof content === 'string') return content === '' ? [] : [outputText(content)];
   return Array.isArray(content)
-    ? content.filter(isRecord).map((part) => (part.type === 'refusal' ? part : outputText(String(part.text ?? ''))))
+    ? content.filter(isRecord).map((part) => (part.type === 'refusal' ? part : outputText(plainTextOf(part.text))))
     : [];
 }
 
@@ -77,7 +77,7 @@ function callItem({ id, function: called, custom }: Fields): Item {
 }
 
 function inputParts(content: unknown): readonly Fields[] {
-  if (!Array.isArray(content)) return [{ type: 'input_text', text: String(content ?? '') }];
+  if (!Array.isArray(content)) return [{ type: 'input_text', text: plainTextOf(content) }];
   return content.filter(isRecord).map(inputPart);
 }
 

@@ -1,5 +1,6 @@
 /** What a client cannot bring along, our calls and their results: kept until it answers its own calls of the same turn. */
 
+import { referenceRoom } from '../../history/history.ts';
 import { type KeepSettings, keep } from '../../ports/keep.ts';
 import { fromStore, type ResponseStore } from '../../ports/store.ts';
 import { toolMessages } from '../../protocol/chat-completions/messages.ts';
@@ -54,27 +55,40 @@ export async function keepResults(
   await keep(stored, settings, requestId);
 }
 
-/** The messages with our calls and their results back beside the client's. Throws `store_error`. */
+/** Where rounds are kept, and how many bytes of them one request may bring back. */
+export interface KeptRounds {
+  readonly store: ResponseStore;
+  readonly scope: string;
+  readonly maxBytes: number;
+}
+
+/**
+ * The messages with our calls and their results back beside the client's. Throws `store_error`, and `history_too_long`
+ * past `maxBytes`: a message is short, and may be repeated.
+ */
 export async function restoreResults(
-  store: ResponseStore,
-  scope: string,
+  { store, scope, maxBytes }: KeptRounds,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
   const restored: Message[] = [];
+  const room = referenceRoom(maxBytes, 'messages');
+  const find = async (id: string) => room((await fromStore(() => store.get({ scope, id: chatRoundId(id) })))?.output);
   // A few at a time: one body must not be thousands of questions to the store at once.
   for (let from = 0; from < messages.length; from += AT_ONCE) {
-    const some = messages.slice(from, from + AT_ONCE).map((message) => withKept(store, scope, message));
-    restored.push(...(await Promise.all(some)).flat());
+    const some = messages.slice(from, from + AT_ONCE).map((message) => withKept(find, message));
+    for (const one of await Promise.all(some)) for (const message of one) restored.push(message);
   }
   return restored;
 }
 
-async function withKept(store: ResponseStore, scope: string, message: Message): Promise<readonly Message[]> {
+async function withKept(
+  find: (id: string) => Promise<readonly Item[] | undefined>,
+  message: Message,
+): Promise<readonly Message[]> {
   const clients = callsOf(message);
   const [first] = clients;
   if (typeof first?.id !== 'string') return [message];
-  const kept = await fromStore(() => store.get({ scope, id: chatRoundId(first.id as string) }));
-  const [round] = kept?.output ?? [];
+  const [round] = (await find(first.id)) ?? [];
   return isKept(round) && isSame(round.clients, clients) ? restored(round, message, clients) : [message];
 }
 

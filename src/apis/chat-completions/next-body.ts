@@ -1,6 +1,6 @@
 /** The body of the next model call: the messages so far, the model's calls and their results. */
 
-import { toolMessages } from '../../protocol/chat-completions/messages.ts';
+import { functionMessages, toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolOutput } from '../../protocol/items.ts';
 import type { ChatCall } from './completion.ts';
@@ -22,7 +22,11 @@ export function roundMessages(round: Round, answered: readonly AnsweredChatCall[
   const thought = round.reasoningContent ? { reasoning_content: round.reasoning } : {};
   const said = { role: 'assistant', content, ...thought };
   const [first] = answered;
-  if (legacy && first) return [{ ...said, function_call: calledIn(first.call) }, functionMessage(first)];
+  if (legacy && first)
+    return [
+      { ...said, function_call: calledIn(first.call) },
+      ...functionMessages({ ...first.call, output: first.output }),
+    ];
   const calls = answered.map(({ call }) => callMessage(call));
   return [{ ...said, tool_calls: calls }, ...toolMessages(answered.map(({ call, output }) => ({ ...call, output })))];
 }
@@ -35,10 +39,6 @@ export function callMessage(call: Pick<ChatCall, 'id' | 'name' | 'arguments'>): 
 /** What is called, which is all that a legacy message holds. */
 export function calledIn({ name, arguments: text }: Pick<ChatCall, 'name' | 'arguments'>): Fields {
   return { name, arguments: text };
-}
-
-function functionMessage({ call, output }: AnsweredChatCall): Fields {
-  return { role: 'function', name: call.name, content: typeof output === 'string' ? output : JSON.stringify(output) };
 }
 
 /** A forced choice holds for the first call only, or the model could never answer. */

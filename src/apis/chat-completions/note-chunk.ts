@@ -1,10 +1,11 @@
 /** Remembers what one model call says, within the limits on what it may. */
+
+import { bytesOfItem } from '../../ports/limits.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { grow } from '../../protocol/grown-text.ts';
 import { isRecord } from '../../protocol/record.ts';
-import type { ChatCall } from './completion.ts';
-import type { Round } from './round.ts';
+import type { Round, WrittenCall } from './round.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
@@ -35,31 +36,31 @@ function noteEvent(round: Round, event: ModelEvent): void {
 function noteCall(round: Round, event: CallDelta): void {
   const call = callOf(round, event);
   const { argumentBytes } = round.rules.limits;
+  const bytes = Buffer.byteLength(event.arguments);
   call.arguments += event.arguments;
-  round.completion.bytes += Buffer.byteLength(event.arguments);
-  // UTF-8 takes at most three bytes for a UTF-16 unit, so short texts need no counting.
-  const { length } = call.arguments;
-  if (length * 3 > argumentBytes && Buffer.byteLength(call.arguments) > argumentBytes) {
-    throw tooLarge('the arguments of a tool call');
-  }
+  call.bytes += bytes;
+  round.completion.bytes += bytes;
+  if (call.bytes > argumentBytes) throw tooLarge('the arguments of a tool call');
 }
 
 function tooLarge(what: string): ApiError {
   return new ApiError('output_too_large', `The model wrote more than this server's limit for ${what}.`);
 }
 
-function callOf(round: Round, event: CallDelta): ChatCall {
+function callOf(round: Round, event: CallDelta): WrittenCall {
   const known = round.callNumbers.get(event.call);
   if (known) return known;
   const name = event.name ?? '';
-  const call = { id: unusedId(round, event.id), name, owned: round.rules.isOwned(name), arguments: '' };
+  const call = { id: unusedId(round, event.id), name, owned: round.rules.isOwned(name), arguments: '', bytes: 0 };
   round.calls.push(call);
+  round.callIds.add(call.id);
+  round.completion.bytes += bytesOfItem(round.calls.length);
   round.callNumbers.set(event.call, call);
   round.rewriting ||= call.owned;
   return call;
 }
 
 /** The model server's own, or one of ours where it sent none or sends the same for several calls. */
-function unusedId({ calls, rules }: Round, id: string | undefined): string {
-  return id && !calls.some((call) => call.id === id) ? id : rules.newCallId();
+function unusedId({ callIds, rules }: Round, id: string | undefined): string {
+  return id && !callIds.has(id) ? id : rules.newCallId();
 }

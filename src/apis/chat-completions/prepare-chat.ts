@@ -1,6 +1,7 @@
 /** Everything that happens to a chat completion before the model is asked: check, settle tools, bring back kept results. */
 
 import type { Call } from '../../ports/api-request.ts';
+import { bringLimits } from '../../ports/brought.ts';
 import { type EndpointSettings, passedHeaders } from '../../ports/endpoint.ts';
 import type { KeepSettings } from '../../ports/keep.ts';
 import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
@@ -27,7 +28,7 @@ export interface ChatSettings extends PrepareSettings, KeepSettings, EndpointSet
 /** Throws `ApiError` for what is wrong with the request; `signal` ends the turn. */
 export async function prepareChat(given: Call, settings: ChatSettings, signal: AbortSignal): Promise<ChatTurn> {
   const { upstream, limits } = settings;
-  const checked = validateChat(given.body);
+  const checked = validateChat(given.body, bringLimits(given, limits));
   const withTools = await prepareChatTools({ ...given, body: checked, signal }, settings);
   const offer = withTools.context?.tools?.offer ?? new Map();
   const call = needsStore(checked, offer) ? await prepareChatHistory(withTools, settings) : withTools;

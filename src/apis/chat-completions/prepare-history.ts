@@ -21,16 +21,19 @@ export async function prepareChatHistory(call: Call, settings: PrepareSettings):
   if (context.history || !isRecord(body) || !isMessageList(body.messages)) return call;
   const { store, limits } = settings;
   const { previous_response_id: id, ...rest } = body;
-  const { items, previous } = await loadHistory(store, scope, isText(id) ? id : undefined, limits.historyTurns);
+  const { items, previous } = await loadHistory(store, scope, isText(id) ? id : undefined, limits);
   const answers = previous ? leadingAnswers(body.messages) : [];
   const note = noteOf(call, settings);
   const earlier = messagesOf([...items, ...itemsOf(answers)], (item) => note(skipped(item)));
   const [past, own] = await Promise.all(
-    [earlier, body.messages.slice(answers.length)].map((messages) => restoreResults(store, scope, messages)),
+    [earlier, body.messages.slice(answers.length)].map((messages) =>
+      restoreResults({ store, scope, maxBytes: limits.historyBytes }, messages),
+    ),
   );
   const asked = (past ?? []).findLastIndex(({ role }) => role === 'assistant');
   // Some servers count ids from 0 in every answer: only what stands behind the last calls can answer them.
-  const loaded = (past ?? []).filter((message, at) => at < asked || !isAnswer(message, answers));
+  const answered = new Set(answers.map((answer) => answer.tool_call_id));
+  const loaded = (past ?? []).filter((message, at) => at < asked || !isAnswer(message, answered));
   const continued = { ...(previous ? rest : body), messages: [...(past ?? []), ...(own ?? [])] };
   return { ...call, body: continued, context: Object.assign({}, context, { history: { previous, loaded } }) };
 }
@@ -45,8 +48,8 @@ function leadingAnswers(messages: Messages): Messages {
   return end < 0 ? messages : messages.slice(0, end);
 }
 
-function isAnswer({ role, tool_call_id: id }: Fields, answers: Messages): boolean {
-  return role === 'tool' && answers.some((answer) => answer.tool_call_id === id);
+function isAnswer({ role, tool_call_id: id }: Fields, answered: ReadonlySet<unknown>): boolean {
+  return role === 'tool' && answered.has(id);
 }
 
 function skipped({ type }: Item) {

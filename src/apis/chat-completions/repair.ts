@@ -1,5 +1,7 @@
 /** Repairs chat messages: each tool call has a name, arguments that are JSON, and one result right behind it. */
+
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../history/repair.ts';
+import { quotedId } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -71,11 +73,11 @@ function wholeCall(sent: unknown, spareId: string, index: number, found: Found):
     return [];
   }
   const isKnown = typeof call.id === 'string' && call.id !== '';
-  if (!isKnown) found('missing_id', index, `the call of '${name}' has no id.`);
+  if (!isKnown) found('missing_id', index, `the call of ${quotedId(name)} has no id.`);
   const identified = isKnown ? call : { ...call, id: spareId };
   // A custom tool's input is any text.
   if (called === custom) return [{ ...identified, custom }];
-  const bad = () => found('bad_arguments', index, `the arguments of '${name}' are not a JSON object.`);
+  const bad = () => found('bad_arguments', index, `the arguments of ${quotedId(name)} are not a JSON object.`);
   const whole = { ...called, arguments: argumentText(called.arguments, bad) };
   return [{ ...identified, type: 'function', function: whole }];
 }
@@ -99,13 +101,11 @@ function isMergeable({ message }: Entry): boolean {
 }
 
 function joined(run: readonly Entry[]): Entry {
-  const fields: Record<string, unknown> = {};
   // What a later one does not say does not unsay it.
-  for (const { message } of run)
-    for (const [name, value] of Object.entries(message)) if (value !== null) fields[name] = value;
+  const given = run.flatMap(({ message }) => Object.entries(message).filter(([, value]) => value !== null));
   const calls = run.flatMap(({ message }) => callsOf(message.tool_calls));
   const { tool_calls: _, ...said }: Fields = {
-    ...fields,
+    ...Object.fromEntries(given),
     content: joinedContent(run.map(({ message }) => message.content)),
   };
   return { index: run[0]?.index ?? -1, message: calls.length === 0 ? said : { ...said, tool_calls: calls } };
@@ -178,15 +178,17 @@ function takeResult(entry: Entry, slots: OpenSlots, found: Found): void {
   const { message, index } = entry;
   const { tool_call_id: id } = message;
   const slot = slots.find(id);
-  if (!slot) return found('orphan_output', index, `no tool call with the id '${id ?? ''}' stands before it.`);
-  if (slot.result) return found('duplicate_output', index, `the tool call '${slot.id}' has its result already.`);
+  if (!slot) return found('orphan_output', index, `no tool call with the id ${quotedId(id ?? '')} stands before it.`);
+  if (slot.result)
+    return found('duplicate_output', index, `the tool call ${quotedId(slot.id)} has its result already.`);
   if (!id) found('missing_id', index, 'it has no tool_call_id.');
-  if (!slots.isLatest(slot)) found('misplaced_output', index, `it must stand right behind the tool call '${id}'.`);
+  if (!slots.isLatest(slot))
+    found('misplaced_output', index, `it must stand right behind the tool call ${quotedId(id)}.`);
   slot.result = id ? entry : { index, message: { ...message, tool_call_id: slot.id } };
 }
 
 function resultOf({ id, index, name, result }: Slot, found: Found): Entry {
   if (result) return result;
-  found('missing_output', index, `the tool call '${id}' of '${name}' has no result.`);
+  found('missing_output', index, `the tool call ${quotedId(id)} of ${quotedId(name)} has no result.`);
   return { index: -1, message: { role: 'tool', tool_call_id: id, content: NO_OUTPUT } };
 }

@@ -22,6 +22,12 @@ interface Held {
   readonly events: readonly ModelEvent[];
 }
 
+/** A call that is being written. */
+export interface WrittenCall extends ChatCall {
+  /** UTF-8 bytes of the arguments; counted as they come, since counting a long text for each delta of it takes ages. */
+  bytes: number;
+}
+
 /** What a round must know of its turn. */
 export interface RoundRules {
   /** Whether the model was offered tools of ours; where not, nothing has to wait. */
@@ -29,7 +35,7 @@ export interface RoundRules {
   readonly isOwned: (name: string) => boolean;
   /** A call id for calls that came without one. */
   readonly newCallId: () => string;
-  readonly limits: Pick<Limits, 'outputBytes' | 'argumentBytes'>;
+  readonly limits: Pick<Limits, 'outputBytes' | 'argumentBytes' | 'eventBytes'>;
 }
 
 /** The model call so far. */
@@ -38,9 +44,14 @@ export interface Round {
   readonly rules: RoundRules;
   readonly decoder: ChatDecoder;
   readonly memo: ChunkMemo;
-  readonly calls: ChatCall[];
-  readonly callNumbers: Map<number, ChatCall>;
+  readonly calls: WrittenCall[];
+  readonly callNumbers: Map<number, WrittenCall>;
+  readonly callIds: Set<string>;
+  /** How many of the calls the client has been told of in the model server's own chunks. */
+  passed: number;
   held: Held[];
+  /** Characters of what is held. */
+  heldSize: number;
   /** Whether a call has begun of which it is not known whose it is. */
   undecided: boolean;
   /** Whether chunks are written anew, because the model server's own hold calls that are not the client's. */
@@ -68,7 +79,10 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
     memo: chunkMemo(),
     calls: [],
     callNumbers: new Map(),
+    callIds: new Set(),
+    passed: 0,
     held: [],
+    heldSize: 0,
     undecided: false,
     rewriting: false,
     said: { text: '', tail: '' },
@@ -152,9 +166,20 @@ function release(round: Round, latest: Held): string {
   if (round.rewriting) return rewritten(round, latest);
   // Every call is the client's, and nothing will ever have to be told of it in chunks of ours.
   if (!round.rules.offersTools) return passedFrame(round.completion, latest.data, latest.chunk);
-  round.held.push(latest);
+  hold(round, latest);
   round.undecided = isUndecided(round.undecided, latest);
   return round.undecided ? '' : flush(round);
+}
+
+/** Chunks that say nothing decide nothing, and could wait for ever. */
+function hold(round: Round, latest: Held): void {
+  round.held.push(latest);
+  round.heldSize += latest.data.length;
+  if (round.heldSize > round.rules.limits.outputBytes + round.rules.limits.eventBytes)
+    throw new ApiError(
+      'output_too_large',
+      "The model server began a call and wrote more than this server's limit besides.",
+    );
 }
 
 /** Only the last call can be: the decoder tells a call on when anything else comes. */
@@ -167,24 +192,34 @@ function isUndecided(before: boolean, { chunk, events }: Held): boolean {
 
 /** Everything held, as the model server wrote it. */
 function flush(round: Round): string {
-  const { held, completion } = round;
-  round.held = [];
-  // The client keeps the model server's own numbering for as long as its chunks are passed on.
-  const untold = round.calls.filter((call) => !completion.clientCalls.has(call));
-  for (const call of untold) noteTold(completion, call, numberIn(held, call));
+  const { completion } = round;
+  const held = released(round);
+  const untold = round.calls.slice(round.passed).filter((call) => !completion.clientCalls.has(call));
+  round.passed = round.calls.length;
+  if (untold.length > 0) notePassed(completion, untold, held);
   return held.map(({ data, chunk }) => passedFrame(completion, data, chunk)).join('');
 }
 
-/** The number that the chunks give the call. */
-function numberIn(held: readonly Held[], { id, name }: ChatCall): unknown {
-  const pieces = held.flatMap(({ chunk }) => callPieces(chunk));
-  return pieces.find((piece) => piece.id === id || (!piece.id && piece.function?.name === name))?.index;
+function released(round: Round): readonly Held[] {
+  const { held } = round;
+  round.held = [];
+  round.heldSize = 0;
+  return held;
+}
+
+/** The client keeps the model server's own numbering for as long as its chunks are passed on. */
+function notePassed(completion: Completion, calls: readonly ChatCall[], held: readonly Held[]): void {
+  const numbers = new Map<unknown, unknown>();
+  const add = (key: unknown, index: unknown) => numbers.has(key) || numbers.set(key, index);
+  for (const piece of held.flatMap(({ chunk }) => callPieces(chunk)))
+    add(piece.id ? `id ${piece.id}` : `name ${piece.function?.name}`, piece.index);
+  for (const call of calls)
+    noteTold(completion, call, numbers.get(`id ${call.id}`) ?? numbers.get(`name ${call.name}`));
 }
 
 /** Everything held and the latest, told anew. */
 function rewritten(round: Round, latest: Held): string {
-  const pending = [...round.held, latest];
-  round.held = [];
+  const pending = [...released(round), latest];
   return pending
     .flatMap(({ events }) => events)
     .map((event) => told(round, event))

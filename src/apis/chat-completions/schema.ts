@@ -1,35 +1,46 @@
 /** The request of `POST /chat/completions`: only what this server itself reads is checked, the rest is the model server's. */
 import { z } from 'zod';
-import { refuseDepth } from '../../protocol/depth.ts';
-import { ApiError } from '../../protocol/errors.ts';
+import { type BringLimits, refuseMany } from '../../ports/brought.ts';
+import { DEFAULT_LIMITS } from '../../ports/limits.ts';
+import { bodyFields } from '../../protocol/json-shape.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
+import { listOf } from '../../protocol/schema-kinds.ts';
 
-const chatSchema = z.looseObject({
+const messages = listOf(z.object({ role: z.string() }));
+
+const chatSchema = z.object({
   model: z.string().min(1),
-  messages: z.array(z.looseObject({ role: z.string() })).min(1),
+  messages: messages.refine((list) => list.length > 0, 'it must not be empty'),
   stream: z.boolean().nullish(),
   n: z.int().min(1).nullish(),
-  tools: z.array(z.looseObject({ type: z.string() })).nullish(),
-  functions: z.array(z.looseObject({ name: z.string() })).nullish(),
-  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  tools: listOf(z.object({ type: z.string() })).nullish(),
+  functions: listOf(z.object({ name: z.string() })).nullish(),
+  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
 });
 
 /** A checked body, with everything it came with. */
 export type ChatBody = Readonly<Record<string, unknown>> &
-  Pick<z.infer<typeof chatSchema>, 'model' | 'messages' | 'stream'>;
+  Pick<z.infer<typeof chatSchema>, 'model' | 'stream'> & {
+    readonly messages: readonly (Readonly<Record<string, unknown>> & { readonly role: string })[];
+  };
 
 /** Throws `ApiError` naming the field at fault. A `reasoning` that says nothing is left out: model servers refuse it. */
-export function validateChat(body: unknown): ChatBody {
-  if (!isRecord(body)) throw new ApiError('invalid_json', 'The request body must be a JSON object.');
-  refuseDepth(body);
+export function validateChat(given: unknown, limits: BringLimits = DEFAULT_LIMITS): ChatBody {
+  const body = bodyFields(given, limits);
+  refuseMany(body, limits);
   const result = chatSchema.safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
-  const { reasoning, ...rest } = body;
   // The cast: the schema has seen it.
-  return (isBlank(reasoning) ? rest : body) as ChatBody;
+  return (isBlank(body.reasoning) ? withoutReasoning(body) : body) as ChatBody;
+}
+
+function withoutReasoning({ reasoning: _, ...rest }: Readonly<Record<string, unknown>>): object {
+  return rest;
 }
 
 function isBlank(reasoning: unknown): boolean {
-  return reasoning === null || (isRecord(reasoning) && Object.values(reasoning).every((value) => value === null));
+  if (!isRecord(reasoning)) return reasoning === null;
+  for (const name in reasoning) if (reasoning[name] !== null) return false;
+  return true;
 }

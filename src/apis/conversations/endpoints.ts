@@ -2,29 +2,40 @@
 
 import {
   appendItems,
-  conversationItems,
   conversationNotFound,
+  conversationPage,
   conversationResource,
   conversationsOf,
   findConversation,
+  itemsNamed,
+  updateConversation,
 } from '../../history/conversation.ts';
 import type { Call } from '../../ports/api-request.ts';
 import { answered, type Endpoint, type EndpointSettings } from '../../ports/endpoint.ts';
+import type { Limits } from '../../ports/limits.ts';
 import type { Route } from '../../ports/routes.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../../ports/store.ts';
 import { queryShower } from '../../protocol/code-outputs.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { randomSeed } from '../../protocol/ids.ts';
+import { isId, quotedId, randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { page } from '../../protocol/list.ts';
+import { listOf, page, pageQuery } from '../../protocol/list.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
+import { wholeItem } from '../../protocol/whole-item.ts';
 import { type ConversationBody, needed, validateConversation } from './schema.ts';
 
+/** What the Conversations API needs to know of the host's options. */
+export interface ConversationsSettings extends EndpointSettings {
+  readonly store: ResponseStore;
+  readonly limits: Limits;
+}
+
 /** The routes over these settings. */
-export function conversationRoutes(settings: EndpointSettings & { readonly store: ResponseStore }): readonly Route[] {
-  const on = (handler: (call: Call, store: ResponseStore) => Promise<JsonReply>): Endpoint =>
-    answered((call) => handler(call, settings.store), settings);
+export function conversationRoutes(settings: ConversationsSettings): readonly Route[] {
+  const { store, limits } = settings;
+  const on = (handler: (call: Call, place: Place) => Promise<JsonReply>): Endpoint =>
+    answered((call) => handler(call, { store, limits }), settings);
   return [
     { method: 'POST', path: '/conversations', endpoint: on(create) },
     { method: 'GET', path: '/conversations/:id', endpoint: on(retrieve) },
@@ -37,56 +48,65 @@ export function conversationRoutes(settings: EndpointSettings & { readonly store
   ];
 }
 
-async function create({ body, scope }: Call, store: ResponseStore): Promise<JsonReply> {
+/** Where conversations are, and how long one may be. */
+interface Place {
+  readonly store: ResponseStore;
+  readonly limits: Limits;
+}
+
+async function create({ body, scope }: Call, { store, limits }: Place): Promise<JsonReply> {
   const conversations = conversationsOf(store);
-  const checked = validateConversation(body);
-  const items = wholeItems(checked, []);
+  const checked = validateConversation(body, limits);
+  const items = wholeItems(checked);
   const conversation = { scope, id: `conv_${randomSeed()}`, createdAt: Date.now(), metadata: checked.metadata };
   await fromStore(() => conversations.put(conversation));
-  await appendItems(store, conversation, items);
+  await appendItems(store, conversation, items, limits.historyBytes);
   return jsonReply(conversationResource(conversation));
 }
 
-async function retrieve(call: Call, store: ResponseStore): Promise<JsonReply> {
+async function retrieve(call: Call, { store }: Place): Promise<JsonReply> {
   return jsonReply(conversationResource(await findConversation(store, keyOf(call))));
 }
 
-async function update(call: Call, store: ResponseStore): Promise<JsonReply> {
-  const { metadata } = needed(call.body, 'metadata');
+async function update(call: Call, { store, limits }: Place): Promise<JsonReply> {
+  const { metadata } = needed(call.body, 'metadata', limits);
   const changed = { ...(await findConversation(store, keyOf(call))), metadata };
-  await fromStore(() => conversationsOf(store).put(changed));
+  await updateConversation(store, changed);
   return jsonReply(conversationResource(changed));
 }
 
-async function remove(call: Call, store: ResponseStore): Promise<JsonReply> {
+async function remove(call: Call, { store }: Place): Promise<JsonReply> {
   const key = keyOf(call);
-  if (!(await fromStore(() => conversationsOf(store).delete(key)))) throw conversationNotFound(key.id);
+  if (!isId(key.id) || !(await fromStore(() => conversationsOf(store).delete(key)))) throw conversationNotFound(key.id);
   return jsonReply({ id: key.id, object: 'conversation.deleted', deleted: true });
 }
 
-async function addItems(call: Call, store: ResponseStore): Promise<JsonReply> {
+async function addItems(call: Call, { store, limits }: Place): Promise<JsonReply> {
   const key = keyOf(call);
-  const items = wholeItems(needed(call.body, 'items'), await conversationItems(store, key));
-  await appendItems(store, key, items);
+  const items = wholeItems(needed(call.body, 'items', limits));
+  const [known] = await itemsNamed(store, key, items.map(idOf), limits.historyBytes);
+  if (known) throw alreadyThere(idOf(known));
+  await appendItems(store, key, items, limits.historyBytes);
   return jsonReply(page(items, { order: 'asc' }, queryShower(call.query)));
 }
 
-async function listItems(call: Call, store: ResponseStore): Promise<JsonReply> {
-  return jsonReply(page(await conversationItems(store, keyOf(call)), call.query));
+async function listItems(call: Call, { store, limits }: Place): Promise<JsonReply> {
+  const key = keyOf(call);
+  return jsonReply(listOf(await conversationPage(store, key, pageQuery(call.query), limits.historyBytes), call.query));
 }
 
-async function retrieveItem(call: Call, store: ResponseStore): Promise<JsonReply> {
+async function retrieveItem(call: Call, { store, limits }: Place): Promise<JsonReply> {
   const id = itemIdOf(call);
-  const found = (await conversationItems(store, keyOf(call))).find((item) => item.id === id);
+  const [found] = await itemsNamed(store, keyOf(call), [id], limits.historyBytes);
   if (!found) throw itemNotFound(id);
-  return jsonReply(queryShower(call.query)(found));
+  return jsonReply(wholeItem(queryShower(call.query)(found)));
 }
 
-async function removeItem(call: Call, store: ResponseStore): Promise<JsonReply> {
+async function removeItem(call: Call, { store }: Place): Promise<JsonReply> {
   const key = keyOf(call);
   const conversation = await findConversation(store, key);
   const id = itemIdOf(call);
-  if (!(await fromStore(() => conversationsOf(store).removeItem(key, id)))) throw itemNotFound(id);
+  if (!isId(id) || !(await fromStore(() => conversationsOf(store).removeItem(key, id)))) throw itemNotFound(id);
   return jsonReply(conversationResource(conversation));
 }
 
@@ -99,22 +119,27 @@ function itemIdOf({ params }: Call): string {
 }
 
 function itemNotFound(id: string): ApiError {
-  return new ApiError('item_not_found', `No item found with id '${id}'.`, { param: 'item_id' });
+  return new ApiError('item_not_found', `No item found with id ${quotedId(id)}.`, { param: 'item_id' });
 }
 
-/** The new items, each whole. Throws where one stands in the conversation already, or twice in the request. */
-function wholeItems({ items }: ConversationBody, known: readonly Item[]): readonly Item[] {
+/** The new items, each whole. Throws where one stands twice in the request. */
+function wholeItems({ items }: ConversationBody): readonly Item[] {
   const whole = inputItems(items, randomSeed());
-  const taken = new Set(known.map(({ id }) => id));
-  for (const { id } of whole) {
-    if (taken.has(id)) throw alreadyThere(String(id));
-    taken.add(id);
+  const taken = new Set<string>();
+  for (const item of whole) {
+    if (taken.has(idOf(item))) throw alreadyThere(idOf(item));
+    taken.add(idOf(item));
   }
   return whole;
 }
 
+/** Whole items have one. */
+function idOf({ id }: Item): string {
+  return String(id);
+}
+
 function alreadyThere(id: string): ApiError {
-  return new ApiError('item_already_in_conversation', `Item with id '${id}' is already in the conversation.`, {
+  return new ApiError('item_already_in_conversation', `Item with id ${quotedId(id)} is already in the conversation.`, {
     param: 'items',
   });
 }

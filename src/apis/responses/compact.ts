@@ -7,6 +7,7 @@ import type { Call } from '../../ports/api-request.ts';
 import { passedHeaders } from '../../ports/endpoint.ts';
 import { type RequestInfo, tell } from '../../ports/hooks.ts';
 import { noteOf } from '../../ports/prepare.ts';
+import { needTenant } from '../../ports/scope.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -30,6 +31,7 @@ export async function compactConversation(
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<JsonReply> {
+  needTenant(call.scope, 'Compaction', null);
   const { signal, leave } = beginTurn(call, settings.limits.durationMs, turns);
   try {
     return jsonReply(await compaction({ ...call, body: askedIn(call.body), signal }, settings));

@@ -10,7 +10,7 @@ import { type JsonReply, jsonReply, type Reply, streamReply } from '../../protoc
 import { endedResource } from '../../protocol/responses/resource.ts';
 import { mapped, type Pieces } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { beginTurn } from '../../turn/lifetime.ts';
+import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
 import { errorOf } from '../../turn/observe.ts';
 import { runTurn } from '../../turn/run-turn.ts';
 import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
@@ -65,16 +65,34 @@ async function live(prepared: PreparedTurn, call: Call, settings: ResponsesApiSe
   return { events: withFirst(await batches.next(), batches), encoder: new Encoder(encoding(prepared, call, settings)) };
 }
 
-/** How the turn's events are encoded for the one who asked. */
-export function encoding(
-  { started, show, turn }: PreparedTurn,
-  call: Call,
+function encoding({ started, show, turn }: PreparedTurn, call: Call, settings: ResponsesApiSettings): EncoderOptions {
+  return { ...spelling(call, settings), started, show, isServerTool: serverToolsOf(turn.plan.owners) };
+}
+
+function serverToolsOf(owners: { has(name: string): boolean }): (name: string) => boolean {
+  return (name) => owners.has(name);
+}
+
+/** What of the encoding the reader decides. */
+function spelling(reader: Call, settings: ResponsesApiSettings) {
+  const keepalive = heartbeatOf(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
+  return { reasoning: settings.reasoning, keepalive, dialect: settings.dialectOf(reader.request) } as const;
+}
+
+/** A turn for the background, and how its events are encoded for each who asks for them. Throws `ApiError`. */
+export async function prepareForBackground(call: Call, settings: ResponsesApiSettings, life: Lifetime) {
+  const prepared = await prepareTurn(call, settings, life);
+  const { started, show, turn } = prepared;
+  const readerFor = readers({ started, show, isServerTool: serverToolsOf(turn.plan.owners) }, settings);
+  return { ...prepared, readerFor };
+}
+
+/** Apart, so that a response that has ended holds nothing of its request. */
+function readers(
+  response: Pick<EncoderOptions, 'started' | 'show' | 'isServerTool'>,
   settings: ResponsesApiSettings,
-): EncoderOptions {
-  const keepalive = heartbeatOf(call, settings).style === 'ping' ? 'ping' : 'keepalive';
-  const isServerTool = (name: string) => turn.plan.owners.has(name);
-  const dialect = settings.dialectOf(call.request);
-  return { started, reasoning: settings.reasoning, show, keepalive, dialect, isServerTool };
+): (reader: Call) => Encoder {
+  return (reader) => new Encoder({ ...spelling(reader, settings), ...response });
 }
 
 /** The end of the turn; one that failed before it said anything is answered with its error's status. */

@@ -1,19 +1,31 @@
 /** `POST /responses/input_tokens`: what a request would cost before its answer. */
 
+import type { Activity } from '../../ports/activity.ts';
 import type { Call } from '../../ports/api-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
+import { beginTurn } from '../../turn/lifetime.ts';
 import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
 /** What stands for a model where none is named: every encoding counts a text without knowing who will read it. */
 const NO_MODEL = 'unknown';
 
-/** Counts what the model would be told, history and tools included. Throws `ApiError` as `POST /responses` does. */
-export async function countInputTokens(call: Call, settings: ResponsesApiSettings): Promise<JsonReply> {
-  const body = wholeBody(call.body);
-  const { request } = await prepareRequest({ ...call, body }, settings);
-  return jsonReply({ object: 'response.input_tokens', input_tokens: await settings.countTokens(request) });
+/** Counts what the model would be told, history and tools included. Throws `ApiError` as `POST /responses` does. Counts as a turn. */
+export async function countInputTokens(
+  call: Call,
+  settings: ResponsesApiSettings,
+  turns: Activity,
+): Promise<JsonReply> {
+  const { signal, leave } = beginTurn(call, settings.limits.durationMs, turns);
+  try {
+    const body = wholeBody(call.body);
+    const { request } = await prepareRequest({ ...call, body, signal }, settings);
+    const tokens = await settings.countTokens(request, signal);
+    return jsonReply({ object: 'response.input_tokens', input_tokens: tokens });
+  } finally {
+    leave();
+  }
 }
 
 /** The body with what only an answer needs. */

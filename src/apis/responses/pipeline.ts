@@ -25,7 +25,7 @@ export async function prepareConversation(
   call: Call,
   settings: PrepareSettings & WindowSettings,
 ): Promise<RequestInWindow> {
-  const checked = validate(call);
+  const checked = validate(call, settings);
   refuseUnreadable(checked, settings);
   const withHistory = await resolveHistory(checked, settings);
   return selectWindow(withHistory, settings);

@@ -1,21 +1,25 @@
 /** Everything that happens to a request before the model is asked: check, prepare, and settle how the turn runs. */
 
-import { keepPending } from '../../approvals/pending-call.ts';
+import { dropPending, keepPending } from '../../approvals/pending-call.ts';
 import { tellApproval } from '../../approvals/tell-approval.ts';
 import { useAnswers } from '../../approvals/use-answers.ts';
 import { type CompactionWish, turnCompaction } from '../../compaction/turn-compaction.ts';
-import { extend, keepTurn } from '../../history/keep-turn.ts';
+import { takeBack } from '../../history/conversation.ts';
+import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../history/keep-turn.ts';
 import type { Call } from '../../ports/api-request.ts';
 import { passedHeaders } from '../../ports/endpoint.ts';
 import type { RequestInfo } from '../../ports/hooks.ts';
 import { heartbeatOf, noteOf } from '../../ports/prepare.ts';
-import type { StoredResponse } from '../../ports/store.ts';
+import { isUntracked, needTenant } from '../../ports/scope.ts';
+import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
 import { findOffered } from '../../ports/toolset.ts';
 import type { LoadedHistory } from '../../ports/turn-context.ts';
 import { itemShower, type ShowItem } from '../../protocol/code-outputs.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
+import { isRecord } from '../../protocol/record.ts';
 import { endedResource, startedResource } from '../../protocol/responses/resource.ts';
+import type { CreateBody } from '../../protocol/responses/schema.ts';
 import { toolRounds } from '../../tools/rounds.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
 import { newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
@@ -27,6 +31,7 @@ import type { TurnPlan, WaitingCall } from '../../turn/state.ts';
 import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
+import { noteUnknownFields } from './unknown-fields.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -55,7 +60,10 @@ export async function prepareTurn(
   const heartbeat = heartbeatOf(given, settings);
   const { scope, requestId } = given;
   const note = noteOf(given, settings);
-  const prepared = await prepareRequest({ ...given, signal }, settings);
+  // The cast: it is checked by the first step.
+  if (isRecord(given.body)) noteUnknownFields(given.body, note);
+  const asked = await prepareRequest({ ...given, signal }, settings);
+  const prepared = Object.assign({}, asked, { body: keepable(asked.body, given) });
   const { call, body, history, seed, input, conversation, offer, brought, tools, request, answers } = prepared;
   const { previous } = history;
   const id = responseId(seed);
@@ -99,6 +107,16 @@ export async function prepareTurn(
   return { info, started, show: itemShower(body.include), turn, stored };
 }
 
+/** What the client may ask for: `store` is false where nothing is kept. Throws `tenant_unknown` for what cannot do without. */
+function keepable(body: CreateBody, { scope, body: sent }: Call): CreateBody {
+  if (!isUntracked(scope)) return body;
+  if (body.background) needTenant(scope, 'A response in the background', 'background');
+  if (body.context_management) needTenant(scope, 'Compaction', 'context_management');
+  const input = isRecord(sent) && Array.isArray(sent.input) ? sent.input : [];
+  if (input.at(-1)?.type === 'compaction_trigger') needTenant(scope, 'Compaction', 'input');
+  return { ...body, store: false };
+}
+
 /** Where a client wants compaction and names no threshold: below the context of most models. */
 const DEFAULT_THRESHOLD = 100_000;
 
@@ -130,17 +148,40 @@ function keeper(
   const { requestId } = prepared.call;
   const conversation = conversationOf(prepared.history);
   const gated = prepared.gates.size > 0 ? prepared : undefined;
-  const isKept = prepared.body.store !== false || settings.keepsUnstored;
+  const { store: isStored, background } = prepared.body;
+  // In the background nobody waits for the answer: it is kept for a while all the same.
+  const isKept = isStored !== false || background || settings.keepsUnstored;
+  const keepResponse = background === true ? keepEnd : keepTurn;
   return async (end) => {
     // First what may be refused: a response that the client is told failed must not be found.
-    if (conversation) {
-      const { id, known } = conversation;
-      const said = [...input, ...end.output].filter((item) => !known.has(item.id));
-      await extend(settings, { scope, id }, said, requestId);
-    }
+    const said = conversation ? [...input, ...end.output].filter((item) => !conversation.known.has(item.id)) : [];
+    const key = { scope, id: conversation?.id ?? '' };
+    if (conversation) await extend(settings, extensionOf(key, said, settings), requestId);
     if (gated) await keepPendingCalls(end.output, gated, settings);
-    if (isKept) await keepTurn(turn, endedResource(started, end), settings, requestId);
+    if (!isKept) return;
+    try {
+      await keepResponse(turn, endedResource(started, end), settings, requestId);
+    } catch (error) {
+      if (error instanceof TurnOverruled) await withdraw(end.output, key, said, settings);
+      throw error;
+    }
   };
+}
+
+/** Past the bound of what a turn may load there is room for its answer: the next one is refused, and nothing said is lost. */
+function extensionOf(conversation: ResponseKey, items: readonly Item[], { limits }: ResponsesApiSettings): Extension {
+  return { conversation, items, maxBytes: limits.historyBytes + limits.outputBytes };
+}
+
+/** Takes back what was kept of a turn that had been cancelled or deleted by then. */
+async function withdraw(
+  output: readonly OutputItem[],
+  conversation: ResponseKey,
+  said: readonly Item[],
+  { store }: ResponsesApiSettings,
+): Promise<void> {
+  if (said.length > 0) await takeBack(store, conversation, said);
+  await dropPending(store, conversation.scope, output);
 }
 
 /** The conversation that the turn belongs to, and the ids of what stands in it already: that was only referred to. */

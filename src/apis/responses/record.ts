@@ -9,6 +9,7 @@ import type { Item } from '../../protocol/items.ts';
 import { jsonIn } from '../../protocol/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
+import { withoutSecrets } from '../../protocol/responses/tool-secrets.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -53,6 +54,15 @@ function storedTurn({ output, ...resource }: Answer, call: Call): StoredResponse
     createdAt: Date.now(),
     input: inputItems(ownInput(input, context?.history), randomSeed()),
     output,
-    resource,
+    // Its server may have echoed what this one would not.
+    resource: withoutEchoed(resource),
   };
+}
+
+function withoutEchoed({ tools, tool_choice: choice, ...resource }: Fields): Fields {
+  const echoed = {
+    ...(tools === undefined ? {} : { tools }),
+    ...(choice === undefined ? {} : { tool_choice: choice }),
+  };
+  return { ...resource, ...withoutSecrets(echoed) };
 }

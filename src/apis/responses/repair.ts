@@ -1,6 +1,7 @@
 /** Repairs the input of a Responses request: each call has a name, arguments that are JSON, and one output behind it. */
 
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../history/repair.ts';
+import { quotedId } from '../../protocol/ids.ts';
 import { isCall, isCallOutput } from '../../protocol/pair-calls.ts';
 import { isRecord } from '../../protocol/record.ts';
 
@@ -40,10 +41,10 @@ function wholeCall(item: Fields, index: number, found: Found): readonly Entry[] 
     return [];
   }
   const isKnown = isId(item.call_id);
-  if (!isKnown) found('missing_id', index, `the call of '${name}' has no call_id.`);
+  if (!isKnown) found('missing_id', index, `the call of ${quotedId(name)} has no call_id.`);
   const identified = isKnown ? item : { ...item, call_id: `call_${index}` };
   if (item.type !== 'function_call') return [{ item: identified, index }];
-  const bad = () => found('bad_arguments', index, `the arguments of '${name}' are not a JSON object.`);
+  const bad = () => found('bad_arguments', index, `the arguments of ${quotedId(name)} are not a JSON object.`);
   const whole = argumentText(text, bad);
   return [{ item: whole === text ? identified : { ...identified, arguments: whole }, index }];
 }
@@ -100,13 +101,13 @@ function mayStay(output: Entry, calls: OpenCalls, found: Found): boolean {
   const call = calls.take(id);
   if (call) {
     call.output = output;
-    if (isBefore(output, call)) found('misplaced_output', index, `it must stand behind the call '${id}'.`);
+    if (isBefore(output, call)) found('misplaced_output', index, `it must stand behind the call ${quotedId(id)}.`);
     return !isBefore(output, call);
   }
-  if (calls.isKnown(id)) found('duplicate_output', index, `the call '${id}' has its output already.`);
+  if (calls.isKnown(id)) found('duplicate_output', index, `the call ${quotedId(id)} has its output already.`);
   // An output that names its tool brings its call along.
   else if (typeof name === 'string') return true;
-  else found('orphan_output', index, `there is no call with the call_id '${id}'.`);
+  else found('orphan_output', index, `there is no call with the call_id ${quotedId(id)}.`);
   return false;
 }
 
@@ -139,6 +140,6 @@ function owedTo(call: Entry, found: Found): readonly Entry[] {
   if (output) return isBefore(output, call) ? [output] : [];
   // A call that was cut off is left out by whoever writes the conversation for a model.
   if (isCutOff(call)) return [];
-  found('missing_output', index, `the call '${item.call_id}' of '${item.name}' has no output.`);
+  found('missing_output', index, `the call ${quotedId(item.call_id)} of ${quotedId(item.name)} has no output.`);
   return [{ item: { type: `${item.type}_output`, call_id: item.call_id, output: NO_OUTPUT }, index: -1 }];
 }

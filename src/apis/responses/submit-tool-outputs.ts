@@ -6,21 +6,25 @@ import { wholeResource } from '../../history/keep-turn.ts';
 import type { Activity } from '../../ports/activity.ts';
 import type { Call } from '../../ports/api-request.ts';
 import type { Fields } from '../../ports/dialect.ts';
+import type { Limits } from '../../ports/limits.ts';
 import { fromStore, type StoredResponse } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { isResponseId } from '../../protocol/ids.ts';
+import { isResponseId, quotedId } from '../../protocol/ids.ts';
+import { bodyFields } from '../../protocol/json-shape.ts';
 import { openCalls } from '../../protocol/open-calls.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { JsonReply, Reply } from '../../protocol/reply.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 import { startedResource } from '../../protocol/responses/resource.ts';
+import { listOf } from '../../protocol/schema-kinds.ts';
 import { createResponse } from './create.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
-const bodySchema = z.looseObject({
-  tool_outputs: z
-    .array(z.looseObject({ tool_call_id: z.string().nullish(), call_id: z.string().nullish(), output: z.unknown() }))
-    .min(1),
+const outputsSchema = listOf(
+  z.object({ tool_call_id: z.string().nullish(), call_id: z.string().nullish(), output: z.unknown() }),
+);
+const bodySchema = z.object({
+  tool_outputs: outputsSchema.refine((outputs) => outputs.length > 0, 'it must not be empty'),
   stream: z.boolean().nullish(),
 });
 
@@ -36,12 +40,12 @@ export async function submitToolOutputs(
 }
 
 /** The call as a request for the next response, under the settings of the one that it goes on with. */
-async function continued(call: Call, { store }: ResponsesApiSettings): Promise<Call> {
+async function continued(call: Call, { store, limits }: ResponsesApiSettings): Promise<Call> {
   const id = String(call.params.id);
-  const { tool_outputs: outputs, stream } = checked(call.body);
+  const { tool_outputs: outputs, stream } = checked(call.body, limits);
   const stored = isResponseId(id) ? await fromStore(() => store.get({ scope: call.scope, id })) : undefined;
   if (!stored)
-    throw new ApiError('response_not_found', `Response with id '${id}' not found.`, { param: 'response_id' });
+    throw new ApiError('response_not_found', `Response with id ${quotedId(id)} not found.`, { param: 'response_id' });
   const input = outputItems(outputs, openCalls(wholeResource(stored)));
   return { ...call, body: { ...inherited(stored.resource), ...place(stored), input, stream } };
 }
@@ -51,8 +55,8 @@ function place({ id, resource }: StoredResponse): Fields {
   return isRecord(resource.conversation) ? { conversation: resource.conversation.id } : { previous_response_id: id };
 }
 
-function checked(body: unknown): z.infer<typeof bodySchema> {
-  if (!isRecord(body)) throw new ApiError('invalid_json', 'The request body must be a JSON object.');
+function checked(given: unknown, limits: Limits): z.infer<typeof bodySchema> {
+  const body = bodyFields(given, limits);
   const result = bodySchema.safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   return result.data;
@@ -103,24 +107,26 @@ function unforced(choice: unknown): unknown {
 
 /** One output for each open call, by its call id or its item's. Throws, naming the ids that do not fit. */
 function outputItems(outputs: readonly Output[], calls: readonly Fields[]): readonly Fields[] {
+  // By maps and sets: a stranger may send very many outputs.
+  const open = new Map(calls.toReversed().flatMap((call) => [call.id, call.call_id].map((id) => [id, call] as const)));
   const items = outputs.map((each) => {
     const id = each.tool_call_id ?? each.call_id;
-    return { id, call: calls.find((open) => open.call_id === id || open.id === id), output: textOf(each.output) };
+    return { id, call: open.get(id), output: textOf(each.output) };
   });
   refuse(
     'No open tool call with the id',
     items.filter(({ call }) => !call).map(({ id }) => id),
   );
-  const answered = items.map(({ call }) => call);
-  const again = items.filter(({ call }, index) => answered.indexOf(call) !== index);
+  const answered = new Set<Fields | undefined>();
+  const again = items.filter(({ call }) => answered.has(call) || !answered.add(call));
   refuse(
     'More than one tool output for function call',
     again.map(({ id }) => id),
   );
-  const missing = calls.filter((open) => !answered.includes(open));
+  const missing = calls.filter((call) => !answered.has(call));
   refuse(
     'No tool output found for function call',
-    missing.map((open) => open.call_id),
+    missing.map((call) => call.call_id),
   );
   return items.map(({ call, output }) => ({ type: `${call?.type}_output`, call_id: call?.call_id, output }));
 }
@@ -131,8 +137,12 @@ function textOf(output: unknown): unknown {
   return output === undefined || output === null ? '' : JSON.stringify(output);
 }
 
+/** Ids that a message names. */
+const MOST_NAMED = 5;
+
 function refuse(why: string, ids: readonly unknown[]): void {
   if (ids.length === 0) return;
-  const named = ids.map((id) => `'${id}'`).join(', ');
-  throw new ApiError('invalid_value', `${why} ${named}.`, { param: 'tool_outputs' });
+  const named = ids.slice(0, MOST_NAMED).map(quotedId).join(', ');
+  const others = ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : '';
+  throw new ApiError('invalid_value', `${why} ${named}${others}.`, { param: 'tool_outputs' });
 }

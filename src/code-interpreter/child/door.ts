@@ -1,22 +1,5 @@
-/** The one way between the realm of the code and the process around it: strings and numbers, so that no object of Node's gets in. */
-
-/** What the process does for the realm. Bytes are strings of one character each. */
-export interface Door {
-  /** Sends one frame, as JSON, to the host. */
-  send(frame: string): void;
-  /** A file of Pyodide's own. */
-  read(name: string): string;
-  /** The text in the bytes, or undefined where they are not in the encoding or there is no such encoding. */
-  decode(encoding: string, fatal: boolean, keepMark: boolean, bytes: ArrayBufferView): string | undefined;
-  /** The text as UTF-8. */
-  encode(text: string): string;
-  toBase64(bytes: string): string;
-  fromBase64(text: string): string;
-  random(count: number): string;
-  /** Milliseconds, as `performance.now`. */
-  now(): number;
-  later(work: () => void, ms: number): void;
-}
+/** The one way out of the realm of the code: memory that it shares with the process, so that no function or object of Node's is in the realm. */
+import { FRAME_BYTES, KINDS, type Kind } from '../kinds.ts';
 
 /** The limits that hold inside; the host has others. */
 export interface ChildLimits {
@@ -29,13 +12,62 @@ export interface ChildLimits {
   readonly files: number;
 }
 
-/** A file in a frame; `data` is base64. */
-export interface FileFrame {
-  readonly name: string;
-  readonly data: string;
+/** The cells of the memory: whether there is a frame, its kind and its length; its bytes come after them. */
+export const STATE = 0;
+export const KIND = 1;
+export const LENGTH = 2;
+export const EMPTY = 0;
+export const FULL = 1;
+const CELLS = 4;
+export const BYTES_AT = CELLS * Int32Array.BYTES_PER_ELEMENT;
+
+/** What the realm has of it. Code that takes hold of it can say nothing that it could not have printed. */
+export interface Door {
+  readonly memory: SharedArrayBuffer;
+  /** Resolves when the process has taken all but the last of it. One caller at a time. */
+  send(kind: Kind, data: Uint8Array): Promise<void>;
 }
 
-/** What the host asks for; `id` comes back with the answer. */
-export type AskFrame =
-  | { readonly id: number; readonly type: 'run'; readonly code: string }
-  | ({ readonly id: number; readonly type: 'put' } & FileFrame);
+/** A door over new memory. */
+export function newDoor(): Door {
+  const memory = new SharedArrayBuffer(BYTES_AT + FRAME_BYTES);
+  const cells = new Int32Array(memory, 0, CELLS);
+  const bytes = new Uint8Array(memory, BYTES_AT);
+  return {
+    memory,
+    async send(kind, data) {
+      for (let at = 0; at === 0 || at < data.length; at += FRAME_BYTES) {
+        await whileIn(FULL, cells);
+        const part = data.subarray(at, at + FRAME_BYTES);
+        bytes.set(part);
+        cells[KIND] = KINDS.indexOf(kind);
+        cells[LENGTH] = part.length;
+        put(FULL, cells);
+      }
+    },
+  };
+}
+
+/** Tells the other side of the memory. */
+export function put(state: number, cells: Int32Array<SharedArrayBuffer>): void {
+  Atomics.store(cells, STATE, state);
+  Atomics.notify(cells, STATE);
+}
+
+/** Resolves when the other side has put another state there. */
+export async function whileIn(state: number, cells: Int32Array<SharedArrayBuffer>): Promise<void> {
+  while (Atomics.load(cells, STATE) === state) await waitAsync(cells, STATE, state).value;
+}
+
+/** Waits until the cell is notified or the time is over. */
+export const waitAsync = (Atomics as unknown as Waiting).waitAsync;
+
+/** The cast: every engine that runs this has it, the types of ES2023 do not. */
+interface Waiting {
+  waitAsync(
+    cells: Int32Array<SharedArrayBuffer>,
+    index: number,
+    value: number,
+    ms?: number,
+  ): { readonly value: Promise<string> | string };
+}

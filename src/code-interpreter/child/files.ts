@@ -1,6 +1,5 @@
 /** The working directory of the code: what is put into it, and what a run has written or changed. */
-import type { ChildLimits, Door, FileFrame } from './door.ts';
-import { bytesOf, textOf } from './globals.ts';
+import type { ChildLimits } from './door.ts';
 
 /** Where the code runs: models have learnt to write here. */
 export const FOLDER = '/mnt/data';
@@ -16,21 +15,27 @@ export interface MemoryFs {
   mkdirTree(path: string): void;
 }
 
+/** A file of the folder. */
+export interface WorkFile {
+  readonly name: string;
+  readonly data: Uint8Array;
+}
+
 /** What a run changed: the files, and a line about those that are not given back, or nothing. */
 export interface Changes {
-  readonly files: readonly FileFrame[];
+  readonly files: readonly WorkFile[];
   readonly note: string;
 }
 
 /** The working directory. */
 export interface WorkFolder {
-  put(file: FileFrame): void;
+  put(file: WorkFile): void;
   /** What changed since it was last asked. */
   changes(): Changes;
 }
 
 /** Reads the folder once, so that only what comes later counts as changed. */
-export function workFolder(fs: MemoryFs, limits: ChildLimits, door: Door): WorkFolder {
+export function workFolder(fs: MemoryFs, limits: ChildLimits): WorkFolder {
   const marks = new Map<string, string>();
 
   function changed(name: string): boolean {
@@ -40,15 +45,15 @@ export function workFolder(fs: MemoryFs, limits: ChildLimits, door: Door): WorkF
     return !known;
   }
 
-  function read(name: string): FileFrame {
-    return { name, data: door.toBase64(textOf(fs.readFile(`${FOLDER}/${name}`))) };
+  function read(name: string): WorkFile {
+    return { name, data: fs.readFile(`${FOLDER}/${name}`) };
   }
 
   return {
     put({ name, data }) {
       const path = `${FOLDER}/${name}`;
       fs.mkdirTree(path.slice(0, path.lastIndexOf('/')));
-      fs.writeFile(path, bytesOf(door.fromBase64(data)));
+      fs.writeFile(path, data);
       changed(name);
     },
     changes() {
@@ -107,9 +112,12 @@ function markOf(fs: MemoryFs, name: string, fileBytes: number): string {
   return size > fileBytes ? `${size}` : `${size}:${hashOf(fs.readFile(path))}`;
 }
 
+/** Looked up once: a global of a realm costs a thousand times as much as a constant. */
+const { imul } = Math;
+
 /** FNV-1a. */
 function hashOf(bytes: Uint8Array): number {
   let hash = 0x811c9dc5;
-  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
+  for (const byte of bytes) hash = imul(hash ^ byte, 0x01000193);
   return hash;
 }

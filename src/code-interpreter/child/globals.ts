@@ -1,18 +1,35 @@
-/** Gives the realm the few globals that Pyodide needs: none of them can reach a file, a socket or Node. */
-import type { Door } from './door.ts';
+/** Gives the realm the few globals that Pyodide needs, and takes away what leads into Node: all that is left is the realm's own. */
+import type { ChildLimits } from './door.ts';
+import { waitAsync } from './door.ts';
+import { randomBytes } from './random.ts';
+import { TextDecoder, TextEncoder } from './text-coding.ts';
 
 /** Pyodide takes the first two for a shell without Node, and the third for a browser's worker, whose random numbers it uses. */
 const LOADING = ['read', 'load', 'readbuffer', 'WorkerGlobalScope'];
 
-/** Must be called before Pyodide's modules are evaluated: they look at once where they are. */
-export function defineGlobals(door: Door, wasmBytes: number): void {
+const files = new Map<string, Uint8Array<ArrayBuffer>>();
+
+/** Where the process puts a file of Pyodide's, which is read while it loads. */
+export function roomFor(name: string, bytes: number): Uint8Array {
+  const room = new Uint8Array(bytes);
+  files.set(name, room);
+  return room;
+}
+
+/** Must be called before Pyodide's modules are evaluated: they look at once where they are. `seed` has `SEED_BYTES`. */
+export function defineGlobals({ wasmBytes }: ChildLimits, seed: Uint8Array): void {
+  closeStacks();
+  closeStreaming();
   capMemory(wasmBytes);
+  const random = randomBytes(seed);
   Object.assign(globalThis, {
-    ...clock(door),
-    ...encodings(door),
-    crypto: { getRandomValues: (view: Uint8Array) => filled(view, door) },
-    read: (name: string) => door.read(name),
-    readbuffer: (name: string) => bytesOf(door.read(name)).buffer,
+    ...clock(),
+    TextDecoder,
+    TextEncoder,
+    console: silent(),
+    crypto: { getRandomValues: (view: Uint8Array) => filled(view, random) },
+    read: (name: string) => new TextDecoder('latin1').decode(fileOf(name)),
+    readbuffer: (name: string) => fileOf(name).buffer,
     load: () => {},
     WorkerGlobalScope: {},
   });
@@ -21,21 +38,31 @@ export function defineGlobals(door: Door, wasmBytes: number): void {
 /** Takes away what only loading needed. */
 export function forgetLoading(): void {
   for (const name of LOADING) Reflect.deleteProperty(globalThis, name);
+  files.clear();
 }
 
-/** The bytes in a string of one character each. */
-export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(text.length);
-  for (let index = 0; index < text.length; index += 1) bytes[index] = text.charCodeAt(index);
-  return bytes;
+function fileOf(path: string): Uint8Array<ArrayBuffer> {
+  const file = files.get(path.slice(path.lastIndexOf('/') + 1));
+  if (!file) throw new Error(`There is no file '${path}' here.`);
+  return file;
 }
 
-/** A string of one character for each byte. */
-export function textOf(bytes: Uint8Array): string {
-  const SLICE = 8192;
-  let text = '';
-  for (let at = 0; at < bytes.length; at += SLICE) text += String.fromCharCode(...bytes.subarray(at, at + SLICE));
-  return text;
+/**
+ * Node writes every stack with a function of its own, in any realm, and what that throws is Node's: errors have no stacks here.
+ * Pyodide sets the limit, so that it must look as if it could be set; the engine takes an accessor for no limit at all.
+ */
+function closeStacks(): void {
+  Object.defineProperty(Error, 'stackTraceLimit', { get: () => 0, set: () => {}, configurable: false });
+}
+
+/** Node answers these two with errors of its own. */
+function closeStreaming(): void {
+  for (const name of ['compileStreaming', 'instantiateStreaming']) Reflect.deleteProperty(webAssembly(), name);
+}
+
+/** The engine's own goes to the debugger. */
+function silent(): object {
+  return Object.fromEntries(Object.keys(console).map((name) => [name, () => {}]));
 }
 
 const PAGE_BYTES = 65_536;
@@ -46,62 +73,61 @@ interface Memory {
   grow(pages: number): number;
 }
 
+function webAssembly(): { readonly Memory: { readonly prototype: Memory } } {
+  // The cast: every realm has WebAssembly.
+  return (globalThis as unknown as { WebAssembly: { Memory: { prototype: Memory } } }).WebAssembly;
+}
+
 /** Python is told that there is no more memory, as on any machine, before the host must kill anything. */
 function capMemory(wasmBytes: number): void {
-  // The cast: every realm has WebAssembly.
-  const { Memory } = (globalThis as unknown as { WebAssembly: { Memory: { prototype: Memory } } }).WebAssembly;
-  const grow = Memory.prototype.grow;
-  Memory.prototype.grow = function growToCap(pages) {
+  const { prototype } = webAssembly().Memory;
+  const grow = prototype.grow;
+  prototype.grow = function growToCap(pages) {
     if (this.buffer.byteLength + pages * PAGE_BYTES > wasmBytes) throw new RangeError('out of memory');
     return grow.call(this, pages);
   };
 }
 
-function clock(door: Door) {
-  let last = 0;
+function clock() {
+  const cell = new Int32Array(new SharedArrayBuffer(4));
   const waiting = new Set<number>();
+  let last = 0;
+
+  async function later(timer: number, work: () => void, ms: number): Promise<void> {
+    // Never at once, which would leave the process no time to do anything else.
+    await waitAsync(cell, 0, 0, Math.max(1, ms || 0)).value;
+    if (waiting.delete(timer)) work();
+  }
+
   return {
-    performance: { now: () => door.now() },
+    performance: { now: steadyNow() },
     setTimeout(work: () => void, ms = 0) {
       last += 1;
-      const timer = last;
-      waiting.add(timer);
-      door.later(() => {
-        if (waiting.delete(timer)) work();
-      }, ms);
-      return timer;
+      waiting.add(last);
+      void later(last, work, Number(ms));
+      return last;
     },
     clearTimeout: (timer: number) => void waiting.delete(timer),
   };
 }
 
-function encodings(door: Door) {
-  class TextDecoder {
-    readonly #encoding: string;
-    readonly #options: { readonly fatal?: boolean; readonly ignoreBOM?: boolean };
+const STEP = 0.001;
 
-    constructor(encoding = 'utf-8', options = {}) {
-      this.#encoding = encoding;
-      this.#options = options;
-    }
-
-    decode(bytes: ArrayBufferView = new Uint8Array()): string {
-      const { fatal = false, ignoreBOM = false } = this.#options;
-      const text = door.decode(this.#encoding, fatal, ignoreBOM, bytes);
-      if (text === undefined) throw new TypeError(`The bytes are not ${this.#encoding}.`);
-      return text;
-    }
-  }
-
-  class TextEncoder {
-    encode(text = ''): Uint8Array {
-      return bytesOf(door.encode(text));
-    }
-  }
-  return { TextDecoder, TextEncoder };
+/** The realm's own clock tells milliseconds: it never goes back here, and goes on by a little within each of them. */
+function steadyNow(): () => number {
+  let behind = -Date.now();
+  let whole = 0;
+  let told = 0;
+  return function now() {
+    const time = Date.now() + behind;
+    if (time < whole) behind += whole - time;
+    else whole = time;
+    told = Math.max(whole, Math.min(told + STEP, whole + 1 - STEP));
+    return told;
+  };
 }
 
-function filled(view: Uint8Array, door: Door): Uint8Array {
-  view.set(bytesOf(door.random(view.byteLength)));
+function filled(view: Uint8Array, random: (bytes: Uint8Array) => void): Uint8Array {
+  random(new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
   return view;
 }

@@ -1,81 +1,64 @@
-/** The process of one container: makes a realm without Node, starts Python in it, and passes lines between it and the host. */
+/** The process of one container: starts Python in a realm without Node, and passes frames between it and the host. */
 import { Buffer } from 'node:buffer';
-import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
-import { performance } from 'node:perf_hooks';
-import { TextDecoder } from 'node:util';
-import vm from 'node:vm';
-import { lineReader } from '../lines.ts';
-import type { Door } from './door.ts';
-import type * as Realm from './realm.ts';
+import { once } from 'node:events';
+import { type Frame, frameReader, framesOf } from '../frames.ts';
+import { FRAME_BYTES, KINDS, type Kind } from '../kinds.ts';
+import { BYTES_AT, EMPTY, KIND, LENGTH, put, whileIn } from './door.ts';
+import { freezeIntrinsics } from './frozen.ts';
+import { pythonRealm } from './python-realm.ts';
 
-const [, , pyodideFolder = '', settings = ''] = process.argv;
-// The cast: the host has written it.
-const limits = JSON.parse(settings) as Parameters<typeof Realm.startRealm>[1];
-// Not even an escape from the realm can make code out of text, here or there; the host sets the same for the process.
-const context = vm.createContext(Object.create(null), { codeGeneration: { strings: false, wasm: true } });
-const modules = new Map<string, vm.SourceTextModule>();
+const [, , pyodideFolder = '', limits = ''] = process.argv;
 const { stdin, stdout } = process;
 const leave = process.exit.bind(process, 0);
+const fail = process.exit.bind(process, 1);
+/** The question that is being answered. Python answers the first, 0, when it is loaded. */
+let asked: number | undefined = 0;
+let question = new Map<Kind, Buffer[]>();
 
-// Everything is made text or a number first: an error about anything else would hand an object of Node's over.
-const door: Door = {
-  send: (frame) => void stdout.write(`${frame}\n`),
-  read: (name) => readFileSync(join(pyodideFolder, basename(`${name}`)), 'latin1'),
-  decode: decoded,
-  encode: (text) => Buffer.from(`${text}`, 'utf8').toString('latin1'),
-  toBase64: (bytes) => Buffer.from(`${bytes}`, 'latin1').toString('base64'),
-  fromBase64: (text) => Buffer.from(`${text}`, 'base64').toString('latin1'),
-  random: (count) => randomBytes(Number(count)).toString('latin1'),
-  now: () => performance.now(),
-  later: (work, ms) => void setTimeout(() => work(), Number(ms)),
-};
-
-// The cast: this is the module's own type.
-const realm = (await moduleOf(join(import.meta.dirname, 'realm.js'))) as typeof Realm;
-realm.defineGlobals(door, limits.wasmBytes);
-const { loadPyodide } = await moduleOf(join(pyodideFolder, 'pyodide.mjs'));
-const { default: createPyodideModule } = await moduleOf(join(pyodideFolder, 'pyodide.asm.mjs'));
-// The cast: these are the package's exports.
-const receive = realm.startRealm(door, limits, { loadPyodide, createPyodideModule } as Realm.PyodideModules);
-stdin.on('data', lineReader(Number.POSITIVE_INFINITY, { line: receive, tooLong: leave }));
+const python = await pythonRealm(pyodideFolder, limits);
+const cells = new Int32Array(python.memory, 0, BYTES_AT / Int32Array.BYTES_PER_ELEMENT);
+stdin.on('data', frameReader({ frame: receive, broken: fail }));
 // The host has closed the channel, or has died.
 stdin.on('close', leave);
 // Without these, Node would look into what was thrown, and call functions in it with objects of its own.
-process.on('uncaughtException', process.exit.bind(process, 1));
-process.on('unhandledRejection', process.exit.bind(process, 1));
+process.on('uncaughtException', fail);
+process.on('unhandledRejection', fail);
 forget();
+freezeIntrinsics();
+await answer();
 
-/** Evaluates a module, and those next to it that it imports, in the realm. */
-async function moduleOf(path: string): Promise<Record<string, unknown>> {
-  const module = moduleAt(path);
-  await module.link((name, importer) => moduleAt(join(importer.identifier, '..', name)));
-  await module.evaluate();
-  // The cast: a namespace has names.
-  return module.namespace as Record<string, unknown>;
-}
-
-function moduleAt(path: string): vm.SourceTextModule {
-  const known = modules.get(path);
-  if (known) return known;
-  const initializeImportMeta = (meta: ImportMeta) => void Object.assign(meta, { url: 'file:///module.mjs' });
-  const module = new vm.SourceTextModule(readFileSync(path, 'utf8'), {
-    context,
-    identifier: path,
-    initializeImportMeta,
-  });
-  modules.set(path, module);
-  return module;
-}
-
-function decoded(encoding: string, fatal: boolean, ignoreBOM: boolean, bytes: ArrayBufferView): string | undefined {
+/** Gathers a question and asks it: strings go into the realm, and what it throws is not looked at. */
+function receive({ kind, id, data }: Frame): void {
+  if (kind !== 'done') {
+    if (!question.get(kind)?.push(data)) question.set(kind, [data]);
+    return;
+  }
+  asked = id;
+  const given = question;
+  question = new Map();
   try {
-    if (!ArrayBuffer.isView(bytes)) return undefined;
-    // The cast: no memory of this realm is shared.
-    return new TextDecoder(`${encoding}`, { fatal, ignoreBOM }).decode(bytes as NodeJS.ArrayBufferView<ArrayBuffer>);
+    if (given.has('code')) python.run(fieldOf(given, 'code', 'utf8'));
+    else python.put(fieldOf(given, 'name', 'utf8'), fieldOf(given, 'data', 'latin1'));
   } catch {
-    return undefined;
+    fail();
+  }
+}
+
+function fieldOf(given: ReadonlyMap<Kind, readonly Buffer[]>, kind: Kind, encoding: 'utf8' | 'latin1'): string {
+  return Buffer.concat(given.get(kind) ?? []).toString(encoding);
+}
+
+/** Makes frames of what the realm puts into the memory: it decides on the bytes, and on nothing around them. */
+async function answer(): Promise<never> {
+  for (;;) {
+    await whileIn(EMPTY, cells);
+    const kind = KINDS[Atomics.load(cells, KIND)];
+    const length = Atomics.load(cells, LENGTH);
+    if (asked === undefined || !kind || length < 0 || length > FRAME_BYTES) return fail();
+    const frame = framesOf(kind, asked, new Uint8Array(python.memory, BYTES_AT, length));
+    if (kind === 'done') asked = undefined;
+    put(EMPTY, cells);
+    if (!stdout.write(frame)) await once(stdout, 'drain');
   }
 }
 

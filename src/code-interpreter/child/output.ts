@@ -1,16 +1,16 @@
 /** Gathers what the code prints, up to a limit. */
-import type { Door } from './door.ts';
+import { utf8Of } from './text-coding.ts';
 
 /** One stream of the code. */
 export interface Output {
   /** Takes everything and keeps what there is room for: how many bytes were taken. */
   write(bytes: Uint8Array): number;
   /** What was kept since it was last asked, with a note where something was cut. */
-  take(): string;
+  take(): Uint8Array;
 }
 
 /** `limit` is in bytes. */
-export function output(limit: number, door: Door): Output {
+export function output(limit: number): Output {
   let parts: Uint8Array[] = [];
   let kept = 0;
   let seen = 0;
@@ -24,18 +24,19 @@ export function output(limit: number, door: Door): Output {
       return bytes.length;
     },
     take() {
-      const text = door.decode('utf-8', false, true, joined(parts, kept)) ?? '';
       const note = seen > kept ? `\n[cut after ${kept} of ${seen} bytes]\n` : '';
+      const taken = joined([...parts, utf8Of(note)]);
       parts = [];
       kept = 0;
       seen = 0;
-      return text + note;
+      return taken;
     },
   };
 }
 
-function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const whole = new Uint8Array(length);
+/** One after another. */
+export function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {
     whole.set(part, at);

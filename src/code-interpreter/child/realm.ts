@@ -1,15 +1,19 @@
-/** What runs inside the realm of the code: Pyodide, and the answers to the host's frames. */
-import type { AskFrame, ChildLimits, Door } from './door.ts';
-import { FOLDER, type MemoryFs, type WorkFolder, workFolder } from './files.ts';
-import { forgetLoading } from './globals.ts';
-import { type Output, output } from './output.ts';
+/** What runs inside the realm of the code: Pyodide, and the answers to the host's questions. */
+import type { Kind } from '../kinds.ts';
+import { type ChildLimits, newDoor } from './door.ts';
+import { FOLDER, type MemoryFs, type WorkFile, workFolder } from './files.ts';
+import { defineGlobals, forgetLoading } from './globals.ts';
+import { joined, type Output, output } from './output.ts';
+import { SEED_BYTES } from './random.ts';
 import { RUNNER } from './runner.ts';
+import { bytesOf, utf8Of } from './text-coding.ts';
 
-export { defineGlobals } from './globals.ts';
+export { roomFor } from './globals.ts';
 
 /** What we use of Pyodide. */
 interface Pyodide {
   readonly FS: MemoryFs;
+  readonly _module: { handle_js_error(error: unknown): void };
   runPython(code: string): unknown;
   readonly globals: { get(name: string): unknown; delete(name: string): void };
   setStdout(options: Output): void;
@@ -17,56 +21,113 @@ interface Pyodide {
 }
 
 /** What the package exports. */
-export interface PyodideModules {
-  readonly loadPyodide: (options: object) => Promise<Pyodide>;
-  readonly createPyodideModule: unknown;
-}
+export type LoadPyodide = (options: object) => Promise<Pyodide>;
 
 /** `run` of the Python side; what it answers must be freed. */
 type Runner = (code: string, limit: number) => Promise<{ toJs(): readonly (string | undefined)[]; destroy(): void }>;
 
-/** Loads Python and tells the host; answers where the host's frames go. */
-export function startRealm(door: Door, limits: ChildLimits, modules: PyodideModules): (frame: string) => void {
-  const send = (frame: object) => door.send(JSON.stringify(frame));
-  const loading = loaded(door, limits, modules);
-  loading.then(
-    () => send({ type: 'ready' }),
-    (error) => send({ type: 'failed', message: String(error) }),
-  );
+type Field = readonly [kind: Kind, data: Uint8Array];
 
-  return function receive(frame) {
-    const ask: AskFrame = JSON.parse(frame);
-    loading
-      .then((answer) => answer(ask))
-      .then(
-        (fields) => send({ id: ask.id, ...fields }),
-        (error) => send({ id: ask.id, refused: String(error) }),
-      );
-  };
+/** What the process asks of the realm, by strings alone; the answers go through the door. */
+export interface Questions {
+  readonly run: (code: string) => void;
+  /** The bytes are a string of one character each. */
+  readonly put: (name: string, bytes: string) => void;
 }
 
-async function loaded(door: Door, limits: ChildLimits, { loadPyodide, createPyodideModule }: PyodideModules) {
-  const python = await loadPyodide({
+const door = newDoor();
+
+/** What the process reads the answers from. */
+export const memory = door.memory;
+
+/** Where the process puts the seed of the random numbers, before anything else. */
+export const seed = new Uint8Array(SEED_BYTES);
+
+/** Prepares the realm for Pyodide's modules; the limits are JSON, so that no object comes in. */
+export function prepare(limits: string): void {
+  defineGlobals(JSON.parse(limits), seed);
+}
+
+/** Loads Python, which answers a question that nobody asked, and takes questions from then on. */
+export function startRealm(
+  settings: string,
+  lockFile: string,
+  loadPyodide: LoadPyodide,
+  createPyodideModule: unknown,
+): Questions {
+  // The cast: the host has written it.
+  const limits = JSON.parse(settings) as ChildLimits;
+  const loading = loadPyodide({
     indexURL: '/',
     createPyodideModule,
     // Neither `js` nor a list of packages to download: what Python can import is what is there.
     jsglobals: Object.create(null),
-    lockFileContents: { ...JSON.parse(door.read('pyodide-lock.json')), packages: {} },
+    lockFileContents: { ...JSON.parse(lockFile), packages: {} },
     env: { HOME: FOLDER },
-  });
+  }).then((python) => prepared(python, limits));
+  const answer = (work: (python: Prepared) => Promise<readonly Field[]>) => void answered(loading.then(work));
+  answer(async () => []);
+
+  return {
+    run: (code) => answer(({ run }) => run(code)),
+    put: (name, bytes) => answer(async ({ put }) => put({ name, data: bytesOf(bytes) })),
+  };
+}
+
+async function answered(work: Promise<readonly Field[]>): Promise<void> {
+  const fields = await work.catch((error): readonly Field[] => [['refused', utf8Of(String(error))]]);
+  for (const [kind, data] of fields) await door.send(kind, data);
+  await door.send('done', new Uint8Array());
+}
+
+type Prepared = ReturnType<typeof prepared>;
+
+function prepared(python: Pyodide, limits: ChildLimits) {
   forgetLoading();
-  const stdout = output(limits.outputBytes, door);
-  const stderr = output(limits.outputBytes, door);
+  nameErrors(python);
+  const stdout = output(limits.outputBytes);
+  const stderr = output(limits.outputBytes);
   python.setStdout(stdout);
   python.setStderr(stderr);
   const run = runnerOf(python);
-  const folder = workFolder(python.FS, limits, door);
-  const ran = async (code: string) => {
-    const [result, error] = await outcome(run, code, limits.outputBytes);
-    const { files, note } = folder.changes();
-    return { stdout: stdout.take(), stderr: stderr.take() + note, result, error, files };
+  const folder = workFolder(python.FS, limits);
+  return {
+    put(file: WorkFile): readonly Field[] {
+      folder.put(file);
+      return [];
+    },
+    async run(code: string): Promise<readonly Field[]> {
+      const [result, error] = await outcome(run, code, limits.outputBytes);
+      const { files, note } = folder.changes();
+      return [
+        ['stdout', stdout.take()],
+        ['stderr', joined([stderr.take(), utf8Of(note)])],
+        ...textField('result', result),
+        ...textField('error', error),
+        ...files.flatMap(fileFields),
+      ];
+    },
   };
-  return async (ask: AskFrame) => (ask.type === 'run' ? ran(ask.code) : put(folder, ask));
+}
+
+function textField(kind: Kind, text: string | undefined): readonly Field[] {
+  return text === undefined ? [] : [[kind, utf8Of(text)]];
+}
+
+function fileFields({ name, data }: WorkFile): readonly Field[] {
+  return [
+    ['name', utf8Of(name)],
+    ['data', data],
+  ];
+}
+
+/** Pyodide takes an error without a stack for none, and tells Python of `a value that was thrown`; there are no stacks here. */
+function nameErrors({ _module }: Pyodide): void {
+  const handle = _module.handle_js_error;
+  _module.handle_js_error = function withStack(error) {
+    if (error instanceof Error && error.stack === undefined) Reflect.set(error, 'stack', '');
+    return handle(error);
+  };
 }
 
 /** The runner's names are kept out of the code's. */
@@ -90,9 +151,4 @@ async function outcome(run: Runner, code: string, limit: number) {
   const texts = pair.toJs();
   pair.destroy();
   return texts;
-}
-
-function put(folder: WorkFolder, ask: AskFrame & { readonly type: 'put' }): object {
-  folder.put(ask);
-  return {};
 }

@@ -1,9 +1,9 @@
 /** The pooled connection to one MCP server: opened when needed, reopened with backoff, closed when idle. */
 import { isRecord } from '../../protocol/record.ts';
-import { unavailable } from '../shared/call-error.ts';
+import { httpStatusOf, type McpCallError, notOpened, unavailable } from '../shared/call-error.ts';
 import { createSession, type Session } from '../shared/session.ts';
 import type { McpSettings } from './options.ts';
-import type { ServerSettings } from './server-config.ts';
+import type { McpTransport, ServerSettings } from './server-config.ts';
 
 /** Where a connection stands. `idle`: not connected, and connected when next needed. `failed`: tried again later. */
 export type McpServerState = 'idle' | 'connecting' | 'ready' | 'failed' | 'closed';
@@ -22,6 +22,10 @@ export interface Connection {
   /** Sends no new requests to this session; the next one that is needed is opened. */
   retire(session: Session, error: unknown): void;
   readonly status: ConnectionStatus;
+  /** How the server is reached: as configured, or over the other transport where it has turned out to speak that. */
+  readonly transport: McpTransport;
+  /** Why it could not be opened last; undefined where it could. */
+  readonly fault: McpCallError | undefined;
   /** Whether the server is believed to be there: it was not tried yet, or did not fail last. */
   readonly available: boolean;
   /** Ends every session, process and socket. May be called twice. */
@@ -35,12 +39,16 @@ export interface ConnectionEvents {
   onListChanged(): void;
 }
 
+/** Servers of the other transport answer so; see "Backwards Compatibility" in MCP's chapter on transports. */
+const OTHER_TRANSPORT: ReadonlySet<unknown> = new Set([400, 404, 405]);
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 60_000;
 
 /** A connection that is not open yet. */
 export function createConnection(server: ServerSettings, settings: McpSettings, events: ConnectionEvents): Connection {
   const { label, redact } = server;
+  let way = server;
+  let fault: McpCallError | undefined;
   const sessions = new Set<Session>();
   let status: ConnectionStatus = { state: 'idle', since: Date.now() };
   let current: Session | undefined;
@@ -75,26 +83,54 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
 
   async function openSession(signal: AbortSignal): Promise<Session> {
     become('connecting', status.error);
-    const session: Session = createSession(server, settings.openPool, {
+    const session = await reached(signal);
+    try {
+      await events.onOpen(session, signal);
+      signal.throwIfAborted();
+    } catch (error) {
+      throw givenUp(session, error, signal);
+    }
+    current = session;
+    failures = 0;
+    fault = undefined;
+    become('ready');
+    keep();
+    return session;
+  }
+
+  /** Over the transport that the server speaks. */
+  async function reached(signal: AbortSignal): Promise<Session> {
+    const session = newSession();
+    try {
+      await session.open(signal);
+      return session;
+    } catch (error) {
+      const other = signal.aborted ? undefined : otherWay(way, error);
+      if (!other) throw givenUp(session, error, signal);
+      void session.close();
+      way = other;
+      return reached(signal);
+    }
+  }
+
+  function newSession(): Session {
+    const session: Session = createSession(way, settings.openPool, {
       onListChanged: () => events.onListChanged(),
       onLost: () => lost(session),
       onClosed: () => sessions.delete(session),
     });
     sessions.add(session);
-    try {
-      await session.open(signal);
-      await events.onOpen(session, signal);
-      signal.throwIfAborted();
-    } catch (error) {
-      void session.close();
-      failed(signal.aborted ? signal.reason : error, session.log());
-      throw unavailable(label);
-    }
-    current = session;
-    failures = 0;
-    become('ready');
-    keep();
     return session;
+  }
+
+  /** Which transport it is will be found out again. */
+  function givenUp(session: Session, error: unknown, signal: AbortSignal): McpCallError {
+    void session.close();
+    way = server;
+    const reason = signal.aborted ? signal.reason : error;
+    fault = notOpened(label, reason);
+    failed(reason, session.log());
+    return fault;
   }
 
   function failed(error: unknown, log: string): void {
@@ -145,13 +181,20 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
 
   return {
     async session() {
-      if (status.state === 'closed' || status.state === 'failed') throw unavailable(label);
+      if (status.state === 'closed') throw unavailable(label);
+      if (status.state === 'failed') throw fault ?? unavailable(label);
       keep();
       return open();
     },
     retire,
     get status() {
       return status;
+    },
+    get transport() {
+      return way.transport;
+    },
+    get fault() {
+      return fault;
     },
     get available() {
       return status.state !== 'closed' && failures === 0;
@@ -165,6 +208,14 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
       await Promise.all([...sessions].map((session) => session.close()));
     },
   };
+}
+
+/** The server over its other transport, where the error says that it does not speak this one. */
+function otherWay(way: ServerSettings, error: unknown): ServerSettings | undefined {
+  if (way.transport === 'stdio' || way.fallback === undefined || !OTHER_TRANSPORT.has(httpStatusOf(error)))
+    return undefined;
+  const { fallback, ...rest } = way;
+  return { ...rest, transport: fallback };
 }
 
 /** An error in words; fetch hides the reason in its cause. */

@@ -3,6 +3,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { Agent, type RequestInit as PoolInit, fetch as poolFetch, type RequestInfo } from 'undici';
 import { bodyMeter, eventMeter } from '../../egress/message-meter.ts';
+import { lineFeeds } from './line-feeds.ts';
 
 /** Fetch as the MCP SDK calls it. */
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -51,6 +52,8 @@ export function isEventStream(response: Response): boolean {
 export interface BodyTap {
   /** Throws to cut the body off. */
   chunk(bytes: Uint8Array): void;
+  /** Answers what is passed on in the place of a chunk; by default the chunk itself. */
+  rewrite?(bytes: Uint8Array): Uint8Array;
   /** Answers text to append; by default a body that broke off stays broken. */
   end?(): string | undefined;
 }
@@ -62,7 +65,7 @@ export function tapped(response: Response, tap: BodyTap): Response {
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const chunk = await nextChunk(reader, tap);
-      if (chunk) return controller.enqueue(chunk);
+      if (chunk) return controller.enqueue(tap.rewrite?.(chunk) ?? chunk);
       const last = tap.end?.();
       if (last !== undefined) controller.enqueue(Buffer.from(last));
       controller.close();
@@ -96,6 +99,14 @@ function limited(response: Response): Response {
         throw new Error(`The server sent a message of more than ${MESSAGE_BYTES} bytes.`);
     },
   });
+}
+
+/** The same fetch; lines of event streams end in line feeds, whatever the server writes. */
+export function withLineFeeds(fetch: Fetch): Fetch {
+  return async (url, init) => {
+    const response = await fetch(url, init);
+    return isEventStream(response) ? tapped(response, { chunk: () => {}, rewrite: lineFeeds() }) : response;
+  };
 }
 
 /** Reads events out of bytes as they pass. */

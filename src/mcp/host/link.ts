@@ -1,11 +1,16 @@
 /** One transport to an MCP server, and how to end it so that nothing is left behind. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SSEClientTransport, SseError } from '@modelcontextprotocol/sdk/client/sse.js';
-import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { answerStreams } from '../shared/answer-streams.ts';
-import { type HttpPool, MESSAGE_BYTES } from './http-pool.ts';
+import { HttpStatusError } from '../shared/call-error.ts';
+import {
+  getDefaultEnvironment,
+  SSEClientTransport,
+  SseError,
+  StdioClientTransport,
+  StreamableHTTPClientTransport,
+} from '../shared/sdk.ts';
+import { type Fetch, type HttpPool, MESSAGE_BYTES, withLineFeeds } from './http-pool.ts';
 import type { HttpServer, ServerSettings, StdioServer } from './server-config.ts';
 
 /** A transport that was not started yet. */
@@ -68,7 +73,7 @@ function stdioLink({ command, args, env, cwd }: StdioServer): Link {
 }
 
 /** One message after another: the SDK would have every message that a full pipe holds up wait by a listener of its own. */
-function sendInTurn(transport: StdioClientTransport): void {
+function sendInTurn(transport: InstanceType<typeof StdioClientTransport>): void {
   const send = transport.send.bind(transport);
   let last: Promise<unknown> = Promise.resolve();
   transport.send = (message) => {
@@ -94,7 +99,7 @@ function lastLines(): { add(chunk: Buffer): void; read(): string } {
 
 function streamableLink({ url, headers }: HttpServer, { openPool, onBroken }: LinkOptions): Link {
   const pool = openPool();
-  const fetch = answerStreams(pool.fetch, onBroken);
+  const fetch = answerStreams(withLineFeeds(pool.fetch), onBroken);
   const transport = new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers: { ...headers } } });
   return {
     // The cast: the SDK's optional properties are not written for exactOptionalPropertyTypes.
@@ -109,8 +114,11 @@ function streamableLink({ url, headers }: HttpServer, { openPool, onBroken }: Li
 }
 
 function sseLink({ url, headers }: HttpServer, { openPool }: LinkOptions): Link {
-  const { fetch, close } = openPool();
-  const transport = new SSEClientTransport(url, { fetch, requestInit: { headers: { ...headers } } });
+  const pool = openPool();
+  const transport = new SSEClientTransport(url, {
+    fetch: statusFetch(withLineFeeds(pool.fetch)),
+    requestInit: { headers: { ...headers } },
+  });
   // Its event source would reconnect by itself, to a new session that was never initialised.
   transport.onerror = (error) => {
     if (error instanceof SseError) void transport.close();
@@ -120,7 +128,17 @@ function sseLink({ url, headers }: HttpServer, { openPool }: LinkOptions): Link 
     log: () => '',
     async close() {
       await transport.close();
-      await close();
+      await pool.close();
     },
+  };
+}
+
+/** Fails a request with its status; the SDK would have the status in the words of its error alone. */
+function statusFetch(fetch: Fetch): Fetch {
+  return async (url, init) => {
+    const response = await fetch(url, init);
+    if (init?.method !== 'POST' || response.ok) return response;
+    await response.body?.cancel();
+    throw new HttpStatusError(response.status);
   };
 }

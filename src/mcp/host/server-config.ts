@@ -1,4 +1,6 @@
 /** One server of the `mcpServers` JSON that every MCP client reads: checked once, then trusted. */
+import { existsSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { type Redactor, redactor } from '../shared/redact.ts';
 import { expandVariables } from './variables.ts';
@@ -8,7 +10,10 @@ import { expandVariables } from './variables.ts';
  * that runs already. Further keys, which other clients know, are ignored with a warning.
  */
 export interface McpServerConfig {
-  /** `stdio` by default with `command`; `streamable-http` (`http`, `streamableHttp`) by default with `url`; or `sse`. */
+  /**
+   * `stdio` by default with `command`; `streamable-http` (`http`, `streamableHttp`) or `sse` with `url`: by default the
+   * first, and the second where the server answers it with 400, 404 or 405.
+   */
   readonly type?: string | undefined;
   /** Another name for `type`. */
   readonly transport?: string | undefined;
@@ -45,6 +50,8 @@ export interface StdioServer {
 /** A server that runs elsewhere. */
 export interface HttpServer {
   readonly transport: 'streamable-http' | 'sse';
+  /** What is tried where the server refuses that transport as one that does not speak it. */
+  readonly fallback?: 'streamable-http' | 'sse';
   /** Without user and password, which fetch refuses. */
   readonly url: URL;
   /** Names in lower case. */
@@ -125,7 +132,8 @@ function reach(owner: string, config: Config): StdioServer | HttpServer {
   const transport = kind(owner, config);
   if (transport === 'stdio') return stdioServer(owner, config);
   if (url === undefined) throw new TypeError(`${owner} is of type ${transport} and needs a url`);
-  return httpServer(owner, transport, url, config);
+  const isNamed = config.type !== undefined || config.transport !== undefined;
+  return { ...httpServer(owner, transport, url, config), ...(isNamed ? {} : { fallback: 'sse' }) };
 }
 
 function kind(owner: string, { type, transport, command, url }: Config): McpTransport {
@@ -146,7 +154,22 @@ function knownKind(owner: string, named: string): McpTransport {
 function stdioServer(owner: string, { command, args = [], env = {}, cwd, headers, auth }: Config): StdioServer {
   if (command === undefined) throw new TypeError(`${owner} is of type stdio and needs a command`);
   if (headers || auth) throw new TypeError(`${owner} is of type stdio and has no headers; use env`);
+  refuseCommandLine(owner, command, cwd);
   return { transport: 'stdio', command, args, env, cwd };
+}
+
+/** No shell reads the command: `npx -y foo` would be looked for as one program of that name. Its arguments may be secret. */
+function refuseCommandLine(owner: string, command: string, cwd = '.'): void {
+  const [program = ''] = command.trim().split(/\s/, 1);
+  if (program === command || existsSync(resolve(cwd, command)) || isOnPath(command)) return;
+  throw new TypeError(
+    `${owner}: command must be a program alone, with its arguments in args: { command: '${program}', args: [...] }`,
+  );
+}
+
+function isOnPath(command: string): boolean {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  return !/[\\/]/.test(command) && folders.some((folder) => existsSync(join(folder, command)));
 }
 
 function httpServer(owner: string, transport: HttpServer['transport'], address: string, config: Config): HttpServer {

@@ -1,8 +1,9 @@
 /** The tools of one MCP server: listed from a cache, called over the pooled connection. */
-import { McpError } from '@modelcontextprotocol/sdk/types.js';
+
 import type { ProvidedTool, ToolCall, ToolResult } from '../../ports/tool-provider.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import { isForgottenSession, toCallError, unknownTool } from '../shared/call-error.ts';
+import { isForgottenSession, type McpCallError, toCallError, unknownTool } from '../shared/call-error.ts';
+import { McpError } from '../shared/sdk.ts';
 import type { Session } from '../shared/session.ts';
 import { type ListPage, readToolList } from '../shared/tool-list.ts';
 import { toToolResult } from '../shared/tool-result.ts';
@@ -23,8 +24,10 @@ export interface ServerTools {
   readonly label: string;
   /** Waits for the first connection, never longer than that may take; later from the cache. Never rejects. */
   list(): Promise<readonly ProvidedTool[]>;
-  call(call: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal): Promise<ToolResult>;
+  call(call: Pick<ToolCall, 'name' | 'arguments' | 'outputBytes'>, signal: AbortSignal): Promise<ToolResult>;
   status(): McpServerStatus;
+  /** Why the server could not be reached last, in an error free of secrets; undefined where it could. */
+  readonly fault: McpCallError | undefined;
   close(): Promise<void>;
 }
 
@@ -33,7 +36,7 @@ const SETTLE_MS = 250;
 
 /** Nothing is connected before `list` or `call`. */
 export function serverTools(server: ServerSettings, settings: McpSettings): ServerTools {
-  const { label, transport } = server;
+  const { label } = server;
   const connection = createConnection(server, settings, { onOpen: load, onListChanged: refreshSoon });
   let tools: readonly ProvidedTool[] = [];
   let unusable = 0;
@@ -89,7 +92,7 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
     await connection.session().catch(() => {});
   }
 
-  async function request(params: Readonly<Record<string, unknown>>, signal: AbortSignal) {
+  async function request(params: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal) {
     for (let attempt = 0; ; attempt += 1) {
       const session = await untilAborted(signal, () => connection.session());
       try {
@@ -99,6 +102,16 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
         connection.retire(session, error);
         if (attempt > 0 || !isForgottenSession(error)) throw error;
       }
+    }
+  }
+
+  async function answerOf(call: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal) {
+    try {
+      await find(call.name, signal);
+      return await request(call, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toCallError(server, error);
     }
   }
 
@@ -119,16 +132,19 @@ export function serverTools(server: ServerSettings, settings: McpSettings): Serv
       else if (Date.now() - listedAt > settings.refreshMs) void refresh();
       return connection.available ? tools : [];
     },
-    async call({ name, arguments: args }, signal) {
-      try {
-        await find(name, signal);
-        return toToolResult(await request({ name, arguments: args }, signal), server.redact.content);
-      } catch (error) {
-        signal.throwIfAborted();
-        throw toCallError(server, error);
-      }
+    async call({ name, arguments: args, outputBytes: maxBytes }, signal) {
+      const result = await answerOf({ name, arguments: args }, signal);
+      return toToolResult(result, { redact: server.redact.content, maxBytes });
     },
-    status: () => ({ label, transport, tools: connection.available ? tools.length : 0, ...connection.status }),
+    status: () => ({
+      label,
+      transport: connection.transport,
+      tools: connection.available ? tools.length : 0,
+      ...connection.status,
+    }),
+    get fault() {
+      return connection.fault;
+    },
     close() {
       clearTimeout(changeTimer);
       return connection.close();

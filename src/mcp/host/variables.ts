@@ -1,6 +1,7 @@
 /** `${VAR}` in the strings of an MCP server's config, as MCP clients read it. */
 
-const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}/g;
+/** How a variable begins: up to its end, or up to its default. */
+const OPENING = /\$\{(?:env:)?([A-Za-z_]\w*)(\}|:-)/g;
 
 /** A config with its variables replaced, and the values that were put in, which are likely to be secret. */
 export interface Expanded {
@@ -15,7 +16,7 @@ export interface Expanded {
 export function expandVariables(owner: string, json: unknown, env: NodeJS.ProcessEnv = process.env): Expanded {
   const inserted: string[] = [];
 
-  function replacement(_match: string, name: string, fallback: string | undefined): string {
+  function replacement(name: string, fallback: string | undefined): string {
     const value = fallback === undefined ? env[name] : env[name] || fallback;
     if (value === undefined) throw new TypeError(`${owner} needs the environment variable ${name}, which is not set`);
     if (value !== fallback) inserted.push(value);
@@ -23,7 +24,24 @@ export function expandVariables(owner: string, json: unknown, env: NodeJS.Proces
   }
 
   const config: unknown = JSON.parse(JSON.stringify(json) ?? 'null', (_key, value: unknown) =>
-    typeof value === 'string' ? value.replace(VARIABLE, replacement) : value,
+    typeof value === 'string' ? expanded(value, replacement) : value,
   );
   return { config, inserted };
+}
+
+/** In one pass: a pattern that looks for the end of each default would read a text without any again and again. */
+function expanded(text: string, replacement: (name: string, fallback: string | undefined) => string): string {
+  const pieces: string[] = [];
+  let from = 0;
+  for (const { index, 0: opening, 1: name = '', 2: mark } of text.matchAll(OPENING)) {
+    // What stands in a default is part of it.
+    if (index < from) continue;
+    const start = index + opening.length;
+    const end = mark === '}' ? start - 1 : text.indexOf('}', start);
+    if (end < 0) break;
+    pieces.push(text.slice(from, index), replacement(name, mark === '}' ? undefined : text.slice(start, end)));
+    from = end + 1;
+  }
+  pieces.push(text.slice(from));
+  return pieces.join('');
 }

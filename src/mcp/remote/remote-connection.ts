@@ -3,6 +3,7 @@ import type { RemoteServer } from '../../ports/remote-servers.ts';
 import type { HttpServer, ServerSettings } from '../host/server-config.ts';
 import { type ServerTools, serverTools } from '../host/server-tools.ts';
 import { type Redactor, redactor } from '../shared/redact.ts';
+import { SilentServer } from './remote-errors.ts';
 import { type RemoteHttp, remoteHttp } from './remote-http.ts';
 import type { RemoteSettings } from './remote-options.ts';
 import { seenText } from './remote-text.ts';
@@ -17,69 +18,56 @@ export interface RemoteConnection {
   close(): Promise<void>;
 }
 
-type Transport = HttpServer['transport'];
-
-/** Servers of the other transport answer so; see "Backwards Compatibility" in MCP's chapter on transports. */
-const OTHER_TRANSPORT = new Set([400, 404, 405]);
 /** Shorter parts of a path are words such as `mcp`. */
 const SHORTEST_SECRET_IN_PATH = 16;
 
 /** Starts to open the connection; `server.url` was checked. */
 export function remoteConnection(server: RemoteServer, settings: RemoteSettings): RemoteConnection {
-  const url = new URL(server.url);
-  let tools: ServerTools | undefined;
-  let closed = false;
+  const http = remoteHttp(settings.openGuard);
+  const tools = serverTools(serverSettings(server), { ...settings.mcp, openPool: http.openPool });
   let failed = false;
 
   async function open(): Promise<ServerTools> {
-    const faults: string[] = [];
-    for (const transport of transportsOf(url)) {
-      const http = remoteHttp(settings.openGuard);
-      const fault = await tried(transport, http);
-      // The cast: only what was opened has no fault.
-      if (fault === undefined) return tools as ServerTools;
-      await tools?.close();
-      if (http.refusal) throw http.refusal;
-      faults.push(fault);
-      if (closed || !OTHER_TRANSPORT.has(http.status ?? 0)) break;
-    }
-    throw new Error(faults.join('; '));
-  }
-
-  async function tried(transport: Transport, { openPool }: RemoteHttp): Promise<string | undefined> {
-    tools = serverTools(serverSettings(server, url, transport), { ...settings.mcp, openPool });
     await tools.list();
-    const { state, error } = tools.status();
-    return state === 'failed' || state === 'closed' ? (error ?? 'The connection was closed.') : undefined;
+    const { state, error = '' } = tools.status();
+    if (state !== 'failed' && state !== 'closed') return tools;
+    failed = true;
+    throw state === 'closed' ? new Error('The connection was closed.') : openingFault(tools, http, error);
   }
 
-  const opened = open().catch((error: unknown) => {
-    failed = true;
-    throw error;
-  });
+  const opened = open();
   // Whoever waits is told.
   opened.catch(() => {});
 
   return {
     opened,
     get failed() {
-      return failed || tools?.status().state === 'failed';
+      return failed || tools.status().state === 'failed';
     },
     async close() {
-      closed = true;
-      await tools?.close();
+      await tools.close();
       await opened.catch(() => {});
     },
   };
 }
 
-function transportsOf({ pathname }: URL): readonly Transport[] {
-  return /\/sse\/?$/.test(pathname) ? ['sse', 'streamable-http'] : ['streamable-http', 'sse'];
+/** By facts: what our guard refused, what the server answered, and whether it answered at all. */
+function openingFault({ fault }: ServerTools, { refusal, answered }: RemoteHttp, error: string): Error {
+  if (refusal) return refusal;
+  if (!answered) return new SilentServer(error);
+  return fault?.type === 'http_error' ? fault : new Error(error);
 }
 
-function serverSettings({ headers }: RemoteServer, url: URL, transport: Transport): ServerSettings {
+/** Both transports of HTTP; the path says which of them is likelier. */
+function transportsOf({ pathname }: URL): Pick<HttpServer, 'transport' | 'fallback'> {
+  const isSSE = pathname.endsWith('/sse') || pathname.endsWith('/sse/');
+  return isSSE ? { transport: 'sse', fallback: 'streamable-http' } : { transport: 'streamable-http', fallback: 'sse' };
+}
+
+function serverSettings({ headers, url: text }: RemoteServer): ServerSettings {
+  const url = new URL(text);
   return {
-    transport,
+    ...transportsOf(url),
     url,
     headers,
     // Requests that name the server differently share the connection.

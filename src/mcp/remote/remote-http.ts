@@ -4,24 +4,19 @@ import type { EgressGuard } from '../../egress/egress-guard.ts';
 import { reasonOf } from '../host/connection.ts';
 import type { HttpPool } from '../host/http-pool.ts';
 
-/** Pools whose errors and statuses can be asked for: transports hide both behind errors of their own. */
+/** Pools whose errors can be asked for: transports hide them behind errors of their own. */
 export interface RemoteHttp {
   readonly openPool: () => HttpPool;
   /** What the guard refused to send. */
   readonly refusal: EgressError | undefined;
-  /** The status of the first answer that was no redirect. */
-  readonly status: number | undefined;
+  /** Whether anybody answered a request. */
+  readonly answered: boolean;
 }
 
 /** Opens no sockets yet. */
 export function remoteHttp(openGuard: () => EgressGuard): RemoteHttp {
   let refusal: EgressError | undefined;
-  let status: number | undefined;
-
-  function note(response: Response): Response {
-    if (response.status < 300 || response.status > 399) status ??= response.status;
-    return response;
-  }
+  let answered = false;
 
   function failure(error: unknown, signal: AbortSignal | null | undefined): unknown {
     if (signal?.aborted) return error;
@@ -38,7 +33,9 @@ export function remoteHttp(openGuard: () => EgressGuard): RemoteHttp {
         // As in the pool of configured servers: this status ends attempts to reopen a stream.
         if (closed) return new Response(null, { status: 405 });
         try {
-          return note(await guard.fetch(url, init));
+          const response = await guard.fetch(url, init);
+          answered = true;
+          return response;
         } catch (error) {
           throw failure(error, init.signal);
         }
@@ -55,8 +52,8 @@ export function remoteHttp(openGuard: () => EgressGuard): RemoteHttp {
     get refusal() {
       return refusal;
     },
-    get status() {
-      return status;
+    get answered() {
+      return answered;
     },
   };
 }

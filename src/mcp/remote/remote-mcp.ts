@@ -1,5 +1,6 @@
 /** Tools of MCP servers that requests name. */
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RemoteServer, RemoteServers } from '../../ports/remote-servers.ts';
 import type { ToolProvider } from '../../ports/tool-provider.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -7,7 +8,7 @@ import { untilAborted } from '../../streams/until-aborted.ts';
 import { isHeader } from '../host/server-config.ts';
 import type { ServerTools } from '../host/server-tools.ts';
 import { remoteConnection } from './remote-connection.ts';
-import { callError, openError } from './remote-errors.ts';
+import { callError, isUnreachable, openError } from './remote-errors.ts';
 import { type RemoteMcpOptions, remoteSettings } from './remote-options.ts';
 import { type PoolKey, remotePool } from './remote-pool.ts';
 
@@ -29,10 +30,12 @@ export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
   ): Promise<Result> {
     const create = () => remoteConnection(server, settings);
     return pool.use(keyOf(server, scope), create, async ({ opened }) => {
-      const tools = await untilAborted(signal, () => opened).catch((error: unknown) => {
-        signal.throwIfAborted();
-        throw openError(server, error);
-      });
+      const tools = await unhurried(signal, () =>
+        untilAborted(signal, () => opened).catch((error: unknown) => {
+          signal.throwIfAborted();
+          throw openError(server, error);
+        }),
+      );
       return work(tools);
     });
   }
@@ -52,7 +55,7 @@ export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
 
   return {
     async open(server, scope, signal) {
-      assertAllowed(server);
+      await unhurried(signal, async () => assertAllowed(server));
       await using(server, scope, signal, async () => {});
       return providerOf(server, (wait, work) => using(server, scope, wait, work));
     },
@@ -61,6 +64,23 @@ export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
       await door.close();
     },
   };
+}
+
+/** Refusals, answers of resolvers and refused connections are mostly faster than this, in milliseconds. */
+const STEP_MS = 250;
+
+/** Tells that a server cannot be reached in whole steps of time, so that the time says little of the reason. */
+async function unhurried<Result>(signal: AbortSignal, open: () => Promise<Result>): Promise<Result> {
+  const began = performance.now();
+  try {
+    return await open();
+  } catch (error) {
+    const took = performance.now() - began;
+    if (isUnreachable(error))
+      await sleep(STEP_MS - (took % STEP_MS), undefined, { signal, ref: false }).catch(() => {});
+    signal.throwIfAborted();
+    throw error;
+  }
 }
 
 type Using = <Result>(signal: AbortSignal, work: (tools: ServerTools) => Promise<Result>) => Promise<Result>;

@@ -1,4 +1,6 @@
 /** The connections to remote servers: shared by key, bounded, and closed when nobody has used them for a while. */
+
+import { shareOf } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { RemoteConnection } from './remote-connection.ts';
 
@@ -55,7 +57,8 @@ export function remotePool({ maxServers, maxServersPerScope, idleMs }: PoolLimit
 
   function makeRoom(scope: string): void {
     const all = [...entries.values()];
-    const own = all.filter((entry) => entry.scope === scope);
+    const share = shareOf(scope);
+    const own = all.filter((entry) => shareOf(entry.scope) === share);
     if (own.length >= maxServersPerScope) return dropUnused(own);
     if (all.length >= maxServers) dropUnused(all);
   }

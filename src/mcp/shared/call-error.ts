@@ -1,7 +1,7 @@
 /** A call that failed without a result of the tool. */
-import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { STATUS_CODES } from 'node:http';
 import type { ServerSettings } from '../host/server-config.ts';
+import { ErrorCode, McpError, SseError, StreamableHTTPError } from './sdk.ts';
 
 /**
  * Why a call has no result, in the words of OpenAI's `mcp_call.error`. Its message is free of secrets and is fit for the
@@ -50,9 +50,38 @@ export function toCallError({ label, redact }: ServerSettings, error: unknown): 
     const message = redact.error(error.message.replace(PREFIX, '')).slice(0, MESSAGE_CHARACTERS);
     return new McpCallError('mcp_protocol_error', error.code, message);
   }
-  if (error instanceof StreamableHTTPError && error.code !== undefined && error.code > 0)
-    return new McpCallError('http_error', error.code, `The MCP server '${label}' answered with HTTP ${error.code}.`);
-  return unavailable(label);
+  return notOpened(label, error);
+}
+
+/** Why a connection has come to nothing: the status that the server answered with, where it answered. */
+export function notOpened(label: string, error: unknown): McpCallError {
+  const status = httpStatusOf(error);
+  return status === undefined ? unavailable(label) : refused(label, status);
+}
+
+/** The server answered a request with this HTTP status. */
+export function refused(label: string, status: number): McpCallError {
+  const reason = STATUS_CODES[status];
+  const shown = reason === undefined ? status : `${status} (${reason})`;
+  return new McpCallError('http_error', status, `The MCP server '${label}' answered with HTTP ${shown}.`);
+}
+
+/** A request that was answered with a status that is no success. */
+export class HttpStatusError extends Error {
+  override readonly name = 'HttpStatusError';
+  readonly code: number;
+
+  constructor(code: number) {
+    super(`The server answered with HTTP ${code}.`);
+    this.code = code;
+  }
+}
+
+/** The HTTP error that an error stands for. The SDK has -1 and undefined for answers that were wrong in another way. */
+export function httpStatusOf(error: unknown): number | undefined {
+  const isStatus =
+    error instanceof StreamableHTTPError || error instanceof SseError || error instanceof HttpStatusError;
+  return isStatus && error.code !== undefined && error.code >= 400 ? error.code : undefined;
 }
 
 /** Whether the server no longer knows the session; it has then done nothing, so the call may be repeated. */

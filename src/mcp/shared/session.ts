@@ -1,11 +1,11 @@
 /** One session with an MCP server: requests, each with its own end, and what the server says unasked. */
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { ResultSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+
 import { LONGEST_MS } from '../../ports/options-check.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import type { HttpPool } from '../host/http-pool.ts';
 import { openLink } from '../host/link.ts';
 import type { ServerSettings } from '../host/server-config.ts';
+import { Client, ResultSchema, ToolListChangedNotificationSchema } from './sdk.ts';
 
 /** A session that is opened once and closed once. */
 export interface Session {

@@ -1,9 +1,10 @@
 /** A server's tools, as far as they can be trusted: bounded in number and in size. */
-import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+
 import type { ProvidedTool } from '../../ports/tool-provider.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { ServerSettings } from '../host/server-config.ts';
 import type { Redactor } from './redact.ts';
+import { ErrorCode, McpError } from './sdk.ts';
 
 /** Asks for one page of `tools/list`. */
 export type ListPage = (params: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>;

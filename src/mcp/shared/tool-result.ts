@@ -1,19 +1,33 @@
 /** What a tool answered, in the parts of a `function_call_output`: kept where a model can take it, else described. */
 
 import type { ToolResult } from '../../ports/tool-provider.ts';
+import { assertOutputSize } from '../../protocol/output-size.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { unsaidContent } from './structured-content.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Text that stands for a part, or an image. */
 type Part = string | { readonly type: 'input_image'; readonly image_url: string };
 
-/** Translates the result of `tools/call`; `redact` is applied to all text. */
-export function toToolResult(result: Fields, redact: (text: string) => string): ToolResult {
-  const parts = partsOf(result).map((part) => (typeof part === 'string' ? redact(part) : part));
-  const texts = parts.filter((part) => typeof part === 'string');
-  const content = texts.length === parts.length ? texts.join('\n') : parts.map(contentPart);
+/** What is done to the texts of a result, and how many bytes it may have. */
+export interface ResultRules {
+  readonly redact: (text: string) => string;
+  /** Default: any number. */
+  readonly maxBytes?: number | undefined;
+}
+
+/** Translates the result of `tools/call`. Throws where it is too large, before anything else is done to it. */
+export function toToolResult(result: Fields, { redact, maxBytes = Number.POSITIVE_INFINITY }: ResultRules): ToolResult {
+  const parts = partsOf(result);
+  assertOutputSize(contentOf(parts), maxBytes);
+  const content = contentOf(parts.map((part) => (typeof part === 'string' ? redact(part) : part)));
   return { content, ...(result.isError === true ? { isError: true } : {}) };
+}
+
+function contentOf(parts: readonly Part[]): ToolResult['content'] {
+  const texts = parts.filter((part) => typeof part === 'string');
+  return texts.length === parts.length ? texts.join('\n') : parts.map(contentPart);
 }
 
 function contentPart(part: Part): Fields {
@@ -22,10 +36,14 @@ function contentPart(part: Part): Fields {
 
 function partsOf({ content, structuredContent }: Fields): readonly Part[] {
   const blocks = Array.isArray(content) ? content.filter(isRecord) : [];
-  const parts = blocks.map(partOf);
-  // Servers repeat structured content as text, for clients that know no better: it is needed only where they did not.
-  if (structuredContent === undefined || blocks.some(({ type }) => type === 'text')) return parts;
-  return [...parts, JSON.stringify(structuredContent)];
+  const structured = unsaidContent(structuredContent, blocks.map(innerOf));
+  return [...blocks.map(partOf), ...(structured === undefined ? [] : [structured])];
+}
+
+/** The block, or the resource in it: where text and bytes stand. */
+function innerOf(block: Fields): Fields {
+  const { resource } = block;
+  return block.type === 'resource' && isRecord(resource) ? { ...resource, data: resource.blob } : block;
 }
 
 function partOf(block: Fields): Part {

@@ -85,7 +85,8 @@ class Decoder implements ChatDecoder {
     if (!this.calls?.waiting()) return;
     const said = events.splice(told);
     this.calls.settle(events);
-    events.push(...said);
+    // A loop: a model server may say more at once than a function takes arguments.
+    for (const event of said) events.push(event);
   }
 
   private takeCalls(entries: readonly unknown[], events: ModelEvent[]): void {
@@ -135,13 +136,13 @@ function takeContent(content: unknown, logprobs: unknown, tags: ThinkTags | unde
 /** Mistral's content is a list of text and thinking parts. */
 function takePart(part: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
   if (!isRecord(part)) return;
-  if (part.type === 'thinking') events.push(...thinkingOf(part.thinking));
+  if (part.type === 'thinking') takeThinking(part.thinking, events);
   else if (typeof part.text === 'string') takeText(part.text, '', tags, events);
 }
 
-function thinkingOf(thinking: unknown): readonly ModelEvent[] {
+function takeThinking(thinking: unknown, events: ModelEvent[]): void {
   const text = Array.isArray(thinking) ? detailsText(thinking) : thinking;
-  return typeof text === 'string' && text ? [{ type: 'reasoning-delta', text }] : [];
+  if (typeof text === 'string' && text) events.push({ type: 'reasoning-delta', text });
 }
 
 function takeText(text: string, logprobs: string, tags: ThinkTags | undefined, events: ModelEvent[]): void {
@@ -178,6 +179,7 @@ const CUT_OFF: Readonly<Record<string, FinishReason>> = {
   length: 'length',
   max_tokens: 'length',
   model_length: 'length',
+  model_context_window_exceeded: 'length',
   content_filter: 'content_filter',
 };
 

@@ -1,11 +1,12 @@
 /** Writes a conversation of items as the messages of a Chat Completions request. */
 
+import { callErrorText } from '../call-error.ts';
 import { outputText } from '../code-outputs.ts';
 import { modelCallOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { ModelRequest } from '../model-request.ts';
 import { pairCalls } from '../pair-calls.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, plainTextOf } from '../record.ts';
 import { CODE_INTERPRETER } from '../tool-names.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -57,7 +58,8 @@ export function toChatMessages(
 
   const flush = () => {
     if (isEmpty(draft)) return;
-    messages.push(...assistantMessages(draft, options));
+    // A loop: one answer may hold more calls than a function takes arguments.
+    for (const message of assistantMessages(draft, options)) messages.push(message);
     draft = emptyDraft();
   };
 
@@ -117,7 +119,7 @@ export function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): Answ
     case 'mcp_call':
       return {
         ...callHead(item.call_id ?? shortId(item.id), item.name, item.arguments),
-        output: item.output ?? errorText(item.error),
+        output: item.output ?? callErrorText(item.error),
       };
     case 'code_interpreter_call':
       return {
@@ -151,11 +153,6 @@ function isObjectText(text: unknown): text is string {
   }
 }
 
-function errorText(error: unknown): string {
-  if (error === undefined || error === null) return '(no output was recorded)';
-  return typeof error === 'string' ? error : JSON.stringify(error);
-}
-
 function assistantMessages(
   { text: content = '', reasoning, calls }: Draft,
   { reasoningReplay }: MessageOptions,
@@ -177,12 +174,21 @@ function assistantMessages(
 
 /** The answers in the order of the calls; images follow in a user message, since a tool message holds only text. */
 export function toolMessages(calls: readonly AnsweredCall[]): ChatMessage[] {
+  return answerMessages(calls, ({ id }) => ({ role: 'tool', tool_call_id: id }));
+}
+
+/** The same of a legacy `function_call`. */
+export function functionMessages(call: AnsweredCall): ChatMessage[] {
+  return answerMessages([call], ({ name }) => ({ role: 'function', name }));
+}
+
+function answerMessages(calls: readonly AnsweredCall[], headOf: (call: AnsweredCall) => ChatMessage): ChatMessage[] {
   const lifted: unknown[] = [];
   const messages = calls.map((call): ChatMessage => {
     const { text, media } = splitOutput(call.output);
-    lifted.push(...media);
+    for (const part of media) lifted.push(part);
     const content = text === '' && media.length > 0 ? '(The output is attached in the next message.)' : text;
-    return { role: 'tool', tool_call_id: call.id, content };
+    return { ...headOf(call), content };
   });
   return lifted.length === 0 ? messages : [...messages, { role: 'user', content: lifted }];
 }
@@ -241,7 +247,7 @@ function soleText(parts: readonly unknown[]): string | undefined {
 }
 
 function plainText(part: Fields): string {
-  return String(part.text ?? part.refusal ?? '');
+  return plainTextOf(part.text ?? part.refusal);
 }
 
 function chatPart(part: Fields): Fields {

@@ -5,6 +5,8 @@ const OPEN = '<think>';
 const CLOSE = '</think>';
 /** Characters of blanks before which a tag may stand, and pieces of text. */
 const LONGEST_BLANK = 1024;
+/** Characters of the log probabilities of those blanks. */
+const LONGEST_LOGPROBS = 1024 * 1024;
 
 /** Takes text piece by piece; what could still be a tag is held back until the next piece. */
 export interface ThinkTags {
@@ -49,7 +51,8 @@ class TagReader implements ThinkTags {
   private start(events: ModelEvent[]): void {
     const text = this.held.trimStart();
     const waiting = this.held.length + this.heldPieces;
-    if (text !== OPEN && OPEN.startsWith(text) && waiting < LONGEST_BLANK) return;
+    const hasRoom = waiting < LONGEST_BLANK && this.heldLogprobs.length < LONGEST_LOGPROBS;
+    if (text !== OPEN && OPEN.startsWith(text) && hasRoom) return;
     if (!text.startsWith(OPEN)) return this.answer(this.held, events);
     this.mode = 'thinking';
     this.heldLogprobs = '';

@@ -1,4 +1,6 @@
 /** Puts together the tool calls of one model call from however the upstream chose to cut them. */
+
+import { type ObjectEnd, objectEnd } from '../../upstreams/http/object-end.ts';
 import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
 import { isRecord } from '../record.ts';
@@ -8,7 +10,11 @@ interface Call {
   readonly call: number;
   id: string;
   name: string;
+  /** Those that wait for the call to be told. */
   arguments: string;
+  /** Those that nobody has looked through for their end. */
+  unread: string;
+  end: ObjectEnd | undefined;
   told: boolean;
   /** The chunk that last touched it. */
   chunk: number;
@@ -23,8 +29,9 @@ interface Entry {
 
 /** Characters of a tool's name; no server lets tools have longer ones. */
 const LONGEST_NAME = 256;
-/** Characters of arguments that wait for a name. */
+/** Characters of ids and arguments of all calls that wait for a name, and what each of them counts besides. */
 const LONGEST_NAMELESS = 1024 * 1024;
+const NAMELESS_CALL = 64;
 
 /** Takes the `tool_calls` of one chunk after another and adds what they mean to `events`. */
 export interface ToolCalls {
@@ -42,12 +49,14 @@ export function toolCalls(): ToolCalls {
 }
 
 class CallReader implements ToolCalls {
+  /** Those with a name that wait for arguments. */
   private readonly open = new Set<Call>();
   private readonly atIndex = new Map<number, Call>();
   private readonly withId = new Map<string, Call>();
   private last: Call | undefined = undefined;
   private count = 0;
   private chunk = 0;
+  private nameless = 0;
 
   take(entries: readonly unknown[], events: ModelEvent[]): void {
     this.chunk += 1;
@@ -57,13 +66,19 @@ class CallReader implements ToolCalls {
       this.settle(events, call);
       extend(call, entry, this.chunk, events);
       if (call.id !== '') this.withId.set(call.id, call);
-      this.forgetTold();
+      // A call without a name can be neither run nor answered.
+      if (call.name === '') this.refuseEndless(entry);
+      else if (call.told) this.open.delete(call);
+      else this.open.add(call);
     }
   }
 
   settle(events: ModelEvent[], except?: Call): void {
-    for (const call of this.open) if (call !== except) tell(call, '', events);
-    this.forgetTold();
+    for (const call of this.open) {
+      if (call === except) continue;
+      tell(call, '', events);
+      this.open.delete(call);
+    }
   }
 
   waiting(): boolean {
@@ -73,15 +88,16 @@ class CallReader implements ToolCalls {
   private callOf(entry: Entry): Call {
     const known = entry.index === undefined ? (this.withId.get(entry.id) ?? this.last) : this.atIndex.get(entry.index);
     if (known && !startsAnother(known, entry, this.chunk)) return known;
-    const call = { call: this.count++, id: '', name: '', arguments: '', told: false, chunk: this.chunk };
-    this.open.add(call);
+    const nothing = { id: '', name: '', arguments: '', unread: '', end: undefined, told: false };
+    const call: Call = { call: this.count++, ...nothing, chunk: this.chunk };
     this.last = call;
     if (entry.index !== undefined) this.atIndex.set(entry.index, call);
     return call;
   }
 
-  private forgetTold(): void {
-    for (const call of this.open) if (call.told) this.open.delete(call);
+  private refuseEndless(entry: Entry): void {
+    this.nameless += entry.id.length + entry.arguments.length + NAMELESS_CALL;
+    if (this.nameless > LONGEST_NAMELESS) throw tooLarge('a tool without naming it');
   }
 }
 
@@ -91,16 +107,15 @@ function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
   if (entry.name === '') return false;
   if (entry.id !== '' && call.id !== '') return entry.id !== call.id;
   if (entry.index === undefined && call.chunk === chunk) return true;
-  return entry.arguments !== '' && isWhole(call.arguments);
+  return entry.arguments !== '' && isWhole(call);
 }
 
-function isWhole(text: string): boolean {
-  if (!text.trimEnd().endsWith('}')) return false;
-  try {
-    return isRecord(JSON.parse(text));
-  } catch {
-    return false;
-  }
+/** Each character is looked at once, and only where an upstream repeats names: most never do. */
+function isWhole(call: Call): boolean {
+  call.end ??= objectEnd();
+  call.end.take(call.unread);
+  call.unread = '';
+  return call.end.isReached();
 }
 
 function extend(call: Call, entry: Entry, chunk: number, events: ModelEvent[]): void {
@@ -111,23 +126,20 @@ function extend(call: Call, entry: Entry, chunk: number, events: ModelEvent[]): 
     if (entry.name !== call.name) call.name += entry.name;
   }
   if (call.name.length > LONGEST_NAME) throw tooLarge('a tool by an endless name');
+  call.unread += entry.arguments;
   if (entry.arguments !== '') tell(call, entry.arguments, events);
 }
 
 function tell(call: Call, text: string, events: ModelEvent[]): void {
-  call.arguments += text;
   if (call.told) {
     events.push({ type: 'tool-call-delta', call: call.call, arguments: text });
     return;
   }
-  // A call without a name can be neither run nor answered.
-  if (call.name === '') return refuseEndless(call);
+  call.arguments += text;
+  if (call.name === '') return;
   call.told = true;
   events.push({ type: 'tool-call-delta', call: call.call, id: call.id, name: call.name, arguments: call.arguments });
-}
-
-function refuseEndless({ arguments: text }: Call): void {
-  if (text.length > LONGEST_NAMELESS) throw tooLarge('a tool without naming it');
+  call.arguments = '';
 }
 
 function tooLarge(what: string): ApiError {

@@ -12,7 +12,7 @@ export function readUsage(value: unknown): Usage | undefined {
   if (input === undefined && output === undefined && total === 0) return undefined;
   return {
     input_tokens: input ?? 0,
-    input_tokens_details: { cached_tokens: cachedTokens(value) },
+    input_tokens_details: { cached_tokens: cachedTokens(value), cache_write_tokens: cacheWriteTokens(value) },
     output_tokens: output ?? 0,
     output_tokens_details: { reasoning_tokens: reasoningTokens(value) },
     total_tokens: total,
@@ -23,6 +23,13 @@ function cachedTokens(usage: Readonly<Record<string, unknown>>): number {
   const details = usage.prompt_tokens_details ?? usage.input_tokens_details;
   // DeepSeek counts its cache beside the details, not in them.
   return count(isRecord(details) ? details.cached_tokens : undefined) ?? count(usage.prompt_cache_hit_tokens) ?? 0;
+}
+
+/** OpenAI and OpenRouter count them in the details, Anthropic and those that pass its counts on beside them. */
+function cacheWriteTokens(usage: Readonly<Record<string, unknown>>): number {
+  const details = usage.prompt_tokens_details ?? usage.input_tokens_details;
+  const inDetails = isRecord(details) ? (details.cache_write_tokens ?? details.cache_creation_tokens) : undefined;
+  return count(inDetails) ?? count(usage.cache_creation_input_tokens) ?? 0;
 }
 
 function reasoningTokens(usage: Readonly<Record<string, unknown>>): number {

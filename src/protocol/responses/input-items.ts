@@ -1,7 +1,7 @@
 /** Reads the input of a request as items. */
 import { inputItemId } from '../ids.ts';
 import type { Item } from '../items.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, withFields } from '../record.ts';
 import { withoutSecrets } from './tool-secrets.ts';
 import { itemType } from './validate.ts';
 
@@ -27,15 +27,21 @@ function wholeItem(fields: Fields, seed: string, index: number): Item {
   const type = itemType(fields);
   const prefix = (Object.hasOwn(ID_PREFIX, type) && ID_PREFIX[type]) || 'item';
   const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(prefix, seed, index);
-  const item: Item = Object.assign({}, fields, { type, id });
-  const status = item.status ?? 'completed';
-  if (type === 'message') return Object.assign({}, item, { status, content: partsOf(item) });
-  if (type === 'additional_tools' && Array.isArray(item.tools))
-    return { ...item, tools: additionalTools([item]).map(withoutSecrets) };
-  return type.endsWith('_output') ? Object.assign({}, item, { status }) : item;
+  const status = fields.status ?? 'completed';
+  // One copy for each item: there may be 100,000.
+  if (type === 'message') return withFields(fields, { type, id, status, content: partsOf(fields) });
+  // The cast: what is left of an item has its type and its id.
+  if (holdsTools(fields, type))
+    return withoutSecrets({ ...fields, type, id, tools: fields.tools.filter(isRecord) }) as Item;
+  return withFields(fields, type.endsWith('_output') ? { type, id, status } : { type, id });
 }
 
-function partsOf({ role, content }: Item): unknown {
+/** Items of several types bring tools; a list of a server's tools was made here, and has no secrets. */
+function holdsTools(fields: Fields, type: string): fields is Fields & { readonly tools: readonly unknown[] } {
+  return Array.isArray(fields.tools) && type !== 'mcp_list_tools';
+}
+
+function partsOf({ role, content }: Fields): unknown {
   if (typeof content !== 'string') return content ?? [];
   return role === 'assistant'
     ? [{ type: 'output_text', text: content, annotations: [], logprobs: [] }]
@@ -44,7 +50,10 @@ function partsOf({ role, content }: Item): unknown {
 
 /** The tools that agents send as items of the input; a list that was not checked may hold anything. */
 export function additionalTools(items: readonly unknown[]): readonly Fields[] {
-  return items.filter(isToolList).flatMap(({ tools }) => tools.filter(isRecord));
+  const found: Fields[] = [];
+  // Loops, here and for every request: most of thousands of items hold none.
+  for (const item of items) if (isToolList(item)) for (const tool of item.tools) if (isRecord(tool)) found.push(tool);
+  return found;
 }
 
 function isToolList(item: unknown): item is { readonly tools: readonly unknown[] } {

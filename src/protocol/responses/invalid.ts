@@ -4,6 +4,9 @@ import { ApiError, type ErrorCode } from '../errors.ts';
 
 type Issue = z.core.$ZodIssue;
 
+/** What a message quotes of what a client has sent, at most. */
+const PRINTED_CHARACTERS = 100;
+
 /** The error for the first issue; `at` is the path of the checked value in the request, `root` the value itself. */
 export function invalid(issues: readonly Issue[], root: unknown, at: readonly PropertyKey[] = []): ApiError {
   const issue = issues[0] as Issue;
@@ -69,6 +72,7 @@ function tooBig(
   param: string,
   value: unknown,
 ): readonly [ErrorCode, string] {
+  if (Array.isArray(value)) return tooLong(param, value.length, Number(issue.maximum));
   if (typeof value === 'number') {
     const kind = Number.isInteger(value) ? 'integer' : 'decimal';
     const message = `${kind} above maximum value. Expected a value <= ${issue.maximum}, but got ${value} instead.`;
@@ -77,6 +81,18 @@ function tooBig(
   const length = typeof value === 'string' ? value.length : 'more';
   const message = `string too long. Expected a string with maximum length ${issue.maximum}, but got ${length} instead.`;
   return ['string_above_max_length', `Invalid '${param}': ${message}`];
+}
+
+function tooLong(param: string, length: number, most: number): readonly [ErrorCode, string] {
+  const message = `array too long. Expected an array with maximum length ${most}, but got an array with length ${length} instead.`;
+  return ['array_above_max_length', `Invalid '${param}': ${message}`];
+}
+
+/** Throws for a list of more members than it may have. */
+export function refuseLong(param: string, length: number, most: number): void {
+  if (length <= most) return;
+  const [code, message] = tooLong(param, length, most);
+  throw new ApiError(code, message, { param });
 }
 
 const NOUNS: Readonly<Record<string, string>> = {
@@ -97,17 +113,15 @@ function kindOf(value: unknown): string {
   return nounOf(typeof value);
 }
 
-const PRINTED_CHARACTERS = 100;
-
 function printed(value: unknown): string {
   const text = typeof value === 'string' ? value : kindOf(value);
   return text.slice(0, PRINTED_CHARACTERS);
 }
 
-/** A path such as `input[2].content[0].text`. */
+/** A path such as `input[2].content[0].text`. A client chooses the keys of some objects, and how long they are. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
-    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
+    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key).slice(0, PRINTED_CHARACTERS)}`))
     .join('')
     .replace(/^\./, '');
 }

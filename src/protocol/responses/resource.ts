@@ -1,5 +1,7 @@
 /** The response resource: all of its keys, always, with the values that the request gave or that OpenAI fills in. */
 
+import { isRecord } from '../../protocol/record.ts';
+import { responseError } from '../../protocol/responses/response-error.ts';
 import type { ShowItem } from '../code-outputs.ts';
 import type { TurnEnd } from '../events.ts';
 import { conversationId } from '../ids.ts';
@@ -63,7 +65,7 @@ export function endedResource(started: Fields, end: TurnEnd, show: ShowItem = (i
     ...started,
     completed_at: end.completedAt,
     status: end.status,
-    error: end.error && { code: end.error.code ?? 'server_error', message: end.error.message },
+    error: end.error && responseError(end.error),
     incomplete_details: end.reason && { reason: end.reason },
     output: end.output.map(show),
     usage: end.usage,
@@ -82,8 +84,9 @@ function formatEcho(format: NonNullable<CreateBody['text']>['format']): Fields {
 }
 
 function choiceEcho(choice: unknown): unknown {
-  if (typeof choice !== 'object' || choice === null || !('type' in choice)) return choice;
-  return choice.type === 'allowed_tools' ? { mode: 'auto', ...choice } : choice;
+  if (!isRecord(choice)) return choice;
+  const echo = withoutSecrets(choice);
+  return choice.type === 'allowed_tools' ? { mode: 'auto', ...echo } : echo;
 }
 
 /** Function tools have all their keys. Others are echoed as sent, but for what may hold a secret. */

@@ -1,7 +1,12 @@
 /** The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest tolerated. */
 import { z } from 'zod';
+import { fields, list, listOf, textPairs } from '../../protocol/schema-kinds.ts';
 
-const MAX_METADATA = 16;
+/** At OpenAI. */
+const METADATA = { pairs: 16, keyLength: 64, valueLength: 512 };
+const MAX_MANAGEMENT = 16;
+
+// No schema copies fields that it does not name, of which there may be millions: `object`, never `looseObject`.
 
 const text = z.string();
 const optionalText = text.nullish();
@@ -14,45 +19,45 @@ function either<const T extends readonly [z.ZodType, ...z.ZodType[]]>(expected: 
 
 /** The part types of messages and tool outputs; others are refused. */
 export const partSchemas: Readonly<Record<string, z.ZodType>> = {
-  input_text: z.looseObject({ text }),
-  text: z.looseObject({ text }),
-  output_text: z.looseObject({ text }),
-  refusal: z.looseObject({ refusal: text }),
-  summary_text: z.looseObject({ text }),
-  reasoning_text: z.looseObject({ text }),
-  input_image: z.looseObject({ image_url: optionalText, file_id: optionalText }),
-  input_file: z.looseObject({
+  input_text: z.object({ text }),
+  text: z.object({ text }),
+  output_text: z.object({ text }),
+  refusal: z.object({ refusal: text }),
+  summary_text: z.object({ text }),
+  reasoning_text: z.object({ text }),
+  input_image: z.object({ image_url: optionalText, file_id: optionalText }),
+  input_file: z.object({
     file_data: optionalText,
     file_url: optionalText,
     file_id: optionalText,
     filename: optionalText,
   }),
-  input_audio: z.looseObject({ input_audio: z.looseObject({ data: text, format: text }) }),
-  input_video: z.looseObject({ video_url: text }),
+  input_audio: z.object({ input_audio: z.object({ data: text, format: text }) }),
+  input_video: z.object({ video_url: text }),
 };
 
 const callId = z.string().min(1);
 
 /** The item types that are looked into, but for their parts; all others are kept as they are. */
 export const itemSchemas: Readonly<Record<string, z.ZodType>> = {
-  message: z.looseObject({ role: z.enum(['user', 'assistant', 'system', 'developer']) }),
-  function_call: z.looseObject({ call_id: callId, name: z.string().min(1), arguments: text }),
-  function_call_output: z.looseObject({ call_id: callId }),
-  custom_tool_call: z.looseObject({ call_id: callId, name: z.string().min(1), input: text }),
-  custom_tool_call_output: z.looseObject({ call_id: callId }),
-  mcp_approval_response: z.looseObject({
+  message: z.object({ role: z.enum(['user', 'assistant', 'system', 'developer']) }),
+  function_call: z.object({ call_id: callId, name: z.string().min(1), arguments: text }),
+  function_call_output: z.object({ call_id: callId }),
+  custom_tool_call: z.object({ call_id: callId, name: z.string().min(1), input: text }),
+  custom_tool_call_output: z.object({ call_id: callId }),
+  mcp_approval_response: z.object({
     approval_request_id: z.string().min(1),
     approve: z.boolean(),
     reason: optionalText,
   }),
-  item_reference: z.looseObject({ id: z.string().min(1) }),
-  compaction: z.looseObject({ encrypted_content: text }),
-  reasoning: z.looseObject({
-    summary: z.array(z.looseObject({ text })).nullish(),
-    content: z.array(z.looseObject({ text })).nullish(),
+  item_reference: z.object({ id: z.string().min(1) }),
+  compaction: z.object({ encrypted_content: text }),
+  reasoning: z.object({
+    summary: listOf(z.object({ text })).nullish(),
+    content: listOf(z.object({ text })).nullish(),
   }),
-  mcp_call: z.looseObject({ id: z.string().min(1), name: text, arguments: text }),
-  code_interpreter_call: z.looseObject({ id: z.string().min(1), code: optionalText }),
+  mcp_call: z.object({ id: z.string().min(1), name: text, arguments: text }),
+  code_interpreter_call: z.object({ id: z.string().min(1), code: optionalText }),
 };
 
 /** Where an item has its parts, and whether it must have them. */
@@ -62,43 +67,38 @@ export const partFields: Readonly<Record<string, { readonly field: string; reado
   custom_tool_call_output: { field: 'output', required: true },
 };
 
-/** A list whose members are only looked for: checking each of millions would take longer than the rest. */
-const list = z.custom<readonly unknown[]>(Array.isArray, 'it must be an array');
-
 /** The tools that are looked into; others are kept as they are. */
 export const toolSchemas: Readonly<Record<string, z.ZodType>> = {
-  function: z.looseObject({
+  function: z.object({
     type: z.literal('function'),
     name: z.string().min(1).max(64),
     description: optionalText,
-    parameters: z.record(z.string(), z.unknown()).nullish(),
+    parameters: fields.nullish(),
     strict: flag,
   }),
-  custom: z.looseObject({ name: z.string().min(1), description: optionalText }),
-  code_interpreter: z.looseObject({
-    container: either('a container id or an object', text, z.looseObject({ file_ids: list.nullish() })).nullish(),
+  custom: z.object({ name: z.string().min(1), description: optionalText }),
+  code_interpreter: z.object({
+    container: either('a container id or an object', text, z.object({ file_ids: list.nullish() })).nullish(),
   }),
-  namespace: z.looseObject({ name: z.string().min(1), tools: list }),
+  namespace: z.object({ name: z.string().min(1), tools: list }),
 };
 
-const toolChoice = either('a string or an object', z.enum(['auto', 'none', 'required']), z.looseObject({ type: text }));
+const toolChoice = either('a string or an object', z.enum(['auto', 'none', 'required']), z.object({ type: text }));
 
 const textFormat = z.discriminatedUnion('type', [
-  z.looseObject({ type: z.literal('text') }),
-  z.looseObject({ type: z.literal('json_object') }),
-  z.looseObject({
+  z.object({ type: z.literal('text') }),
+  z.object({ type: z.literal('json_object') }),
+  z.object({
     type: z.literal('json_schema'),
     name: z.string().min(1).max(64),
     description: optionalText,
-    schema: z.record(z.string(), z.unknown()).nullish(),
+    schema: fields.nullish(),
     strict: flag,
   }),
 ]);
 
 /** Up to 16 pairs of short texts. */
-export const metadataSchema = z
-  .record(z.string().max(64), z.string().max(512))
-  .refine((pairs) => Object.keys(pairs).length <= MAX_METADATA, `it must hold at most ${MAX_METADATA} pairs`);
+export const metadataSchema = textPairs(METADATA);
 
 /** The body but for its input and tools, which are checked one by one; what it does not name is ignored. */
 export const createSchema = z.object({
@@ -118,19 +118,20 @@ export const createSchema = z.object({
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   top_logprobs: z.int().min(0).max(20).nullish(),
   include: list.nullish(),
-  text: z.looseObject({ format: textFormat.nullish(), verbosity: optionalText }).nullish(),
-  reasoning: z.looseObject({ effort: optionalText, summary: optionalText, generate_summary: optionalText }).nullish(),
+  text: z.object({ format: textFormat.nullish(), verbosity: optionalText }).nullish(),
+  reasoning: z.object({ effort: optionalText, summary: optionalText, generate_summary: optionalText }).nullish(),
   truncation: z.enum(['auto', 'disabled']).nullish(),
   metadata: metadataSchema.nullish(),
   service_tier: optionalText,
   safety_identifier: z.string().max(64).nullish(),
   prompt_cache_key: optionalText,
   user: optionalText,
-  conversation: either('a conversation id or an object with one', text, z.looseObject({ id: text })).nullish(),
+  conversation: either('a conversation id or an object with one', text, z.object({ id: text })).nullish(),
   prompt: z.unknown().optional(),
-  context_management: z
-    .array(z.looseObject({ type: z.enum(['compaction']), compact_threshold: z.int().min(1000).nullish() }))
-    .nullish(),
+  context_management: listOf(
+    z.object({ type: z.enum(['compaction']), compact_threshold: z.int().min(1000).nullish() }),
+    MAX_MANAGEMENT,
+  ).nullish(),
 });
 
 /** The validated body. */

@@ -1,41 +1,37 @@
 /** Checks the body of `POST /responses`: what passes is safe to read by the rest. */
 
-import { refuseDepth } from '../depth.ts';
+import { type BringLimits, toolCount } from '../../ports/brought.ts';
+import { DEFAULT_LIMITS } from '../../ports/limits.ts';
+import { bodyFields } from '../../protocol/json-shape.ts';
 import { ApiError } from '../errors.ts';
 import { isRecord } from '../record.ts';
-import { expectedInstead, invalid, pathText } from './invalid.ts';
+import { additionalTools } from './input-items.ts';
+import { expectedInstead, invalid, pathText, refuseLong } from './invalid.ts';
 import { type CreateBody, createSchema, itemSchemas, partFields, partSchemas, toolSchemas } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Path = readonly (string | number)[];
 
 /** The body with known fields typed. Throws `ApiError` naming the field at fault. */
-export function validateCreate(body: unknown): CreateBody {
-  if (!isRecord(body)) throw new ApiError('invalid_json', 'The request body must be a JSON object.');
+export function validateCreate(given: unknown, limits: BringLimits = DEFAULT_LIMITS): CreateBody {
+  const body = bodyFields(given, limits);
   const result = createSchema.safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
   refuseUnsupported(result.data);
   const { previous_response_id: previousId, conversation } = result.data;
   if (previousId && conversation) throw twoPasts();
   if (isOmitted(body.input) && !previousId && !conversation) throw missing(['input']);
-  refuseDepth(body);
-  checkInput(body.input);
-  checkTools(body.tools);
+  checkInput(body.input, limits);
+  checkTools(body.tools, limits);
   return result.data;
 }
 
-function refuseUnsupported({ background, store, prompt }: CreateBody): void {
-  if (background && store === false) throw unstoredBackground();
+function refuseUnsupported({ prompt }: CreateBody): void {
   if (prompt) throw unsupported('prompt', 'Prompt templates are not supported here; send the text itself.');
 }
 
 function unsupported(param: string, message: string): ApiError {
   return new ApiError('unsupported_parameter', message, { param });
-}
-
-function unstoredBackground(): ApiError {
-  const message = "Invalid 'background': a response that is made in the background must be stored.";
-  return new ApiError('invalid_value', message, { param: 'background' });
 }
 
 /** OpenAI's words for it. */
@@ -45,10 +41,12 @@ function twoPasts(): ApiError {
   return new ApiError('mutually_exclusive_parameters', message, { param: 'conversation' });
 }
 
-function checkInput(input: unknown): void {
+function checkInput(input: unknown, { inputItems, tools }: BringLimits): void {
   if (isOmitted(input) || typeof input === 'string') return;
   if (!Array.isArray(input)) throw wrongType(['input'], 'a string or an array of items', input);
+  refuseLong('input', input.length, inputItems);
   checkItems(input, 'input');
+  refuseLong('input', toolCount(additionalTools(input)), tools);
   refuseEarlyTrigger(input);
 }
 
@@ -61,7 +59,8 @@ function refuseEarlyTrigger(input: readonly unknown[]): void {
 
 /** Checks each item of the list in this field. Throws `ApiError` naming what is at fault. */
 export function checkItems(items: readonly unknown[], field: string): void {
-  for (const [index, item] of items.entries()) checkItem(item, [field, index]);
+  // A loop over places: `entries` takes as long as the checks of a small item.
+  for (let index = 0; index < items.length; index += 1) checkItem(items[index], [field, index]);
 }
 
 function checkItem(item: unknown, path: Path): void {
@@ -74,6 +73,8 @@ function checkItem(item: unknown, path: Path): void {
   checkWith(own(itemSchemas, kind), item, path);
   const parts = own(partFields, kind);
   if (parts) checkParts(item[parts.field], [...path, parts.field], parts.required);
+  // Agents send these with items of other servers too, so what is no list is kept as it is.
+  if (kind === 'additional_tools' && Array.isArray(item.tools)) checkEach(item.tools, [...path, 'tools']);
 }
 
 /** SDKs send messages without a type. */
@@ -89,13 +90,14 @@ function checkParts(parts: unknown, path: Path, required: boolean): void {
     return;
   }
   if (!Array.isArray(parts)) throw wrongType(path, 'a string or an array of content parts', parts);
-  for (const [index, part] of parts.entries()) checkPart(part, [...path, index]);
+  for (let index = 0; index < parts.length; index += 1) checkPart(parts[index], path, index);
 }
 
-function checkPart(part: unknown, path: Path): void {
+function checkPart(part: unknown, at: Path, index: number): void {
+  const path = [...at, index];
   if (!isRecord(part)) throw wrongType(path, 'an object', part);
   if (part.type === undefined) throw missing([...path, 'type']);
-  const schema = own(partSchemas, String(part.type));
+  const schema = typeof part.type === 'string' ? own(partSchemas, part.type) : undefined;
   if (!schema) throw unknownPart([...path, 'type']);
   checkWith(schema, part, path);
   refuseEmpty(part, path);
@@ -126,10 +128,15 @@ function unknownPart(path: Path): ApiError {
   return new ApiError('invalid_value', message, { param: pathText(path) });
 }
 
-function checkTools(tools: unknown): void {
+function checkTools(tools: unknown, limits: BringLimits): void {
   if (isOmitted(tools)) return;
   if (!Array.isArray(tools)) throw wrongType(['tools'], 'an array of objects', tools);
-  for (const [index, tool] of tools.entries()) checkTool(tool, ['tools', index]);
+  refuseLong('tools', toolCount(tools), limits.tools);
+  checkEach(tools, ['tools']);
+}
+
+function checkEach(tools: readonly unknown[], path: Path): void {
+  for (const [index, tool] of tools.entries()) checkTool(tool, [...path, index]);
 }
 
 function checkTool(tool: unknown, path: Path): void {
@@ -139,9 +146,7 @@ function checkTool(tool: unknown, path: Path): void {
   checkWith(own(toolSchemas, tool.type), tool, path);
   if (tool.type !== 'namespace') return;
   // The cast: the schema has seen it.
-  for (const [index, inner] of (tool.tools as readonly unknown[]).entries()) {
-    checkTool(inner, [...path, 'tools', index]);
-  }
+  checkEach(tool.tools as readonly unknown[], [...path, 'tools']);
 }
 
 function checkWith(schema: (typeof itemSchemas)[string] | undefined, value: Fields, path: Path): void {

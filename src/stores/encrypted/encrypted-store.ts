@@ -42,8 +42,12 @@ export function encryptedStore(store: ResponseStore, options: EncryptedStoreOpti
     get,
     put: (response) => store.put(sealed(seal, response)),
     delete: (key) => store.delete(key),
+    ...(store.replace && {
+      replace: async (response, version) => (await store.replace?.(sealed(seal, response), version)) === true,
+    }),
     ...(store.chain && {
-      chain: async (key, limit) => openedChain(seal, key, (await store.chain?.(key, limit)) ?? []),
+      chain: async (key, limit, maxBytes) =>
+        openedChain(seal, key, (await store.chain?.(key, limit, sealedBytes(maxBytes))) ?? []),
     }),
     ...(store.conversations && { conversations: encryptedConversations(store.conversations, seal) }),
     ...(store.close && { close: () => store.close?.() }),
@@ -100,24 +104,42 @@ function encryptedConversations(store: ConversationStore, seal: Seal): Conversat
     return { ...stored, scope, id, metadata: metadata as Metadata };
   }
 
-  async function items(key: ResponseKey): Promise<readonly Item[]> {
-    return (await store.items(key)).map((item) => openedItem(seal, key, item));
+  function sealedConversation({ metadata, ...readable }: StoredConversation): StoredConversation {
+    return { ...readable, metadata: { encrypted: seal.close(metadata, placeOf(readable)) } };
   }
+
+  const openedItems = (key: ResponseKey, items: readonly Item[]) => items.map((item) => openedItem(seal, key, item));
 
   return {
     get,
-    put({ metadata, ...readable }) {
-      return store.put({ ...readable, metadata: { encrypted: seal.close(metadata, placeOf(readable)) } });
-    },
+    put: (conversation) => store.put(sealedConversation(conversation)),
     delete: (key) => store.delete(key),
-    append: (key, added) =>
+    append: (key, added, maxBytes) =>
       store.append(
         key,
         added.map((item) => sealedItem(seal, key, item)),
+        sealedBytes(maxBytes),
       ),
-    items,
+    items: async (key, maxBytes) => openedItems(key, await store.items(key, sealedBytes(maxBytes))),
     removeItem: (key, itemId) => store.removeItem(key, itemId),
+    ...(store.update && {
+      update: async (conversation) => (await store.update?.(sealedConversation(conversation))) === true,
+    }),
+    ...(store.page && {
+      async page(key, query) {
+        const found = (await store.page?.(key, query)) ?? { items: [], hasMore: false };
+        return { ...found, items: openedItems(key, found.items) };
+      },
+    }),
+    ...(store.find && {
+      find: async (key, itemIds) => openedItems(key, (await store.find?.(key, itemIds)) ?? []),
+    }),
   };
+}
+
+/** What so many bytes of JSON take in the store at most: base64 needs four for three, and each item its id and a frame. */
+function sealedBytes(maxBytes: number | undefined): number | undefined {
+  return maxBytes === undefined ? undefined : Math.ceil((maxBytes * 4) / 3);
 }
 
 type Metadata = StoredConversation['metadata'];

@@ -1,29 +1,34 @@
 /** Conversations in a process's memory. */
 
-import { type ConversationStore, placeOf, type ResponseKey, type StoredConversation } from '../../ports/store.ts';
+import {
+  type ConversationStore,
+  type ItemPage,
+  type ItemPageQuery,
+  placeOf,
+  type ResponseKey,
+  type StoredConversation,
+  TooManyBytes,
+} from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { Shelf } from './room.ts';
 
 /** A conversation and its items as JSON texts, which nobody can change later and whose sizes are known exactly. */
 export interface KeptConversation {
   readonly text: string;
-  readonly items: readonly KeptItem[];
+  readonly items: KeptItems;
   readonly expiresAt: number;
-}
-
-interface KeptItem {
-  readonly id: unknown;
-  readonly text: string;
-  readonly bytes: number;
 }
 
 /** Conversations that answer at once. */
 export interface MemoryConversations extends ConversationStore {
   get(key: ResponseKey): StoredConversation | undefined;
   put(conversation: StoredConversation): void;
+  update(conversation: StoredConversation): boolean;
   delete(key: ResponseKey): boolean;
-  append(key: ResponseKey, items: readonly Item[]): boolean;
-  items(key: ResponseKey): readonly Item[];
+  append(key: ResponseKey, items: readonly Item[], maxBytes?: number): boolean | 'full';
+  items(key: ResponseKey, maxBytes?: number): readonly Item[];
+  page(key: ResponseKey, query: ItemPageQuery): ItemPage;
+  find(key: ResponseKey, itemIds: readonly string[]): readonly Item[];
   removeItem(key: ResponseKey, itemId: string): boolean;
 }
 
@@ -36,40 +41,141 @@ export interface MemoryConversationsOptions {
 
 /** Keeps conversations on the shelf; each change makes one the newest there. */
 export function memoryConversations({ shelf, expiry }: MemoryConversationsOptions): MemoryConversations {
-  function keep(key: ResponseKey, kept: KeptConversation): void {
-    shelf.keep(placeOf(key), kept, { id: key.id, bytes: bytesOf(kept), expiresAt: kept.expiresAt });
+  const find = (key: ResponseKey) => shelf.find(placeOf(key));
+
+  function keep(key: ResponseKey, kept: KeptConversation, addedBytes = 0): void {
+    const bytes = Buffer.byteLength(kept.text) + kept.items.bytes + addedBytes;
+    shelf.keep(placeOf(key), kept, { id: key.id, bytes, expiresAt: kept.expiresAt });
   }
 
   function put(conversation: StoredConversation): void {
-    const items = shelf.find(placeOf(conversation))?.items ?? [];
+    const items = find(conversation)?.items ?? new KeptItems();
     keep(conversation, { text: JSON.stringify(conversation), items, expiresAt: expiry() });
   }
 
-  function append(key: ResponseKey, items: readonly Item[]): boolean {
-    const found = shelf.find(placeOf(key));
-    if (found) keep(key, { ...found, items: [...found.items, ...items.map(keptItem)], expiresAt: expiry() });
+  function update(conversation: StoredConversation): boolean {
+    const found = find(conversation);
+    if (found) put(conversation);
     return found !== undefined;
   }
 
+  function append(key: ResponseKey, items: readonly Item[], maxBytes = Number.POSITIVE_INFINITY): boolean | 'full' {
+    const found = find(key);
+    if (!found) return false;
+    const added = items.map(keptItem);
+    const addedBytes = added.reduce((sum, { bytes }) => sum + bytes, 0);
+    if (found.items.bytes + addedBytes > maxBytes) return 'full';
+    // First what may be refused.
+    keep(key, { ...found, expiresAt: expiry() }, addedBytes);
+    found.items.add(added);
+    return true;
+  }
+
   function removeItem(key: ResponseKey, itemId: string): boolean {
-    const found = shelf.find(placeOf(key));
-    if (!found?.items.some(({ id }) => id === itemId)) return false;
-    keep(key, { ...found, items: found.items.filter(({ id }) => id !== itemId) });
+    const found = find(key);
+    if (!found?.items.remove(itemId)) return false;
+    keep(key, found);
     return true;
   }
 
   return {
     get(key) {
-      const found = shelf.find(placeOf(key));
+      const found = find(key);
       // The cast: only `put` writes these texts.
       return found && (JSON.parse(found.text) as StoredConversation);
     },
     put,
+    update,
     delete: (key) => shelf.drop(placeOf(key)),
     append,
-    items: (key) => shelf.find(placeOf(key))?.items.map(({ text }): Item => JSON.parse(text)) ?? [],
+    items(key, maxBytes = Number.POSITIVE_INFINITY) {
+      const { items } = find(key) ?? {};
+      if (items && items.bytes > maxBytes) throw new TooManyBytes(maxBytes);
+      return items?.all() ?? [];
+    },
+    page: (key, query) => find(key)?.items.page(query) ?? { items: [], hasMore: false },
+    find: (key, itemIds) => find(key)?.items.find(itemIds) ?? [],
     removeItem,
   };
+}
+
+interface KeptItem {
+  readonly id: unknown;
+  readonly text: string;
+  readonly bytes: number;
+}
+
+/** The items of one conversation, oldest first. */
+export class KeptItems {
+  private list: KeptItem[] = [];
+  /** Where the first item of an id stands; undefined after a removal, which moves those behind it, until somebody asks. */
+  private places: Map<unknown, number> | undefined = new Map();
+  private sum = 0;
+
+  /** Bytes of JSON of all items. */
+  get bytes(): number {
+    return this.sum;
+  }
+
+  add(items: readonly KeptItem[]): void {
+    for (const item of items) {
+      if (this.places && !this.places.has(item.id)) this.places.set(item.id, this.list.length);
+      this.list.push(item);
+      this.sum += item.bytes;
+    }
+  }
+
+  /** Whether there were any with this id. */
+  remove(itemId: string): boolean {
+    if (this.placeOf(itemId) === undefined) return false;
+    this.list = this.list.filter(({ id }) => id !== itemId);
+    this.sum = this.list.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.places = undefined;
+    return true;
+  }
+
+  all(): readonly Item[] {
+    return this.list.map(itemFrom);
+  }
+
+  find(itemIds: readonly string[]): readonly Item[] {
+    const places = itemIds.map((id) => this.placeOf(id)).filter((place) => place !== undefined);
+    return places.flatMap((place) => this.list.slice(place, place + 1)).map(itemFrom);
+  }
+
+  page({ limit, order, after, before }: ItemPageQuery): ItemPage {
+    const named = { after: this.edge(after), before: this.edge(before) };
+    if (after !== undefined && named.after === undefined) return unknown('after');
+    if (before !== undefined && named.before === undefined) return unknown('before');
+    // Of the list, whatever the order: what is wanted stands behind `start` and in front of `end`.
+    const start = (order === 'asc' ? named.after : named.before) ?? -1;
+    const end = (order === 'asc' ? named.before : named.after) ?? this.list.length;
+    const [from, to] =
+      order === 'asc'
+        ? [start + 1, Math.min(end, start + 1 + limit)]
+        : [Math.max(start + 1, end - limit), Math.max(start + 1, end)];
+    const items = this.list.slice(from, to).map(itemFrom);
+    return { items: order === 'asc' ? items : items.reverse(), hasMore: end - start - 1 > limit };
+  }
+
+  private edge(id: string | undefined): number | undefined {
+    return id === undefined ? undefined : this.placeOf(id);
+  }
+
+  private placeOf(id: string): number | undefined {
+    this.places ??= placesIn(this.list);
+    return this.places.get(id);
+  }
+}
+
+function placesIn(list: readonly KeptItem[]): Map<unknown, number> {
+  const places = new Map<unknown, number>();
+  for (const [place, { id }] of list.entries()) if (!places.has(id)) places.set(id, place);
+  return places;
+}
+
+function unknown(param: 'after' | 'before'): ItemPage {
+  return { items: [], hasMore: false, unknown: param };
 }
 
 function keptItem(item: Item): KeptItem {
@@ -77,6 +183,6 @@ function keptItem(item: Item): KeptItem {
   return { id: item.id, text, bytes: Buffer.byteLength(text) };
 }
 
-function bytesOf({ text, items }: KeptConversation): number {
-  return items.reduce((sum, { bytes }) => sum + bytes, Buffer.byteLength(text));
+function itemFrom({ text }: KeptItem): Item {
+  return JSON.parse(text);
 }

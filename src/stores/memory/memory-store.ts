@@ -1,6 +1,13 @@
 /** Keeps responses in this process's memory: for one node, for tests and as the default. */
 import { inspect } from 'node:util';
-import { placeOf, type ResponseKey, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
+import {
+  placeOf,
+  type ResponseKey,
+  type ResponseStore,
+  type StoredResponse,
+  TooManyBytes,
+  versionOf,
+} from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type MemoryConversations, memoryConversations } from './conversations.ts';
 import { memoryRoom } from './room.ts';
@@ -23,8 +30,9 @@ export interface MemoryStore extends ResponseStore {
   readonly size: number;
   get(key: ResponseKey): StoredResponse | undefined;
   put(response: StoredResponse): void;
+  replace(response: StoredResponse, version: number): boolean;
   delete(key: ResponseKey): boolean;
-  chain(key: ResponseKey, limit: number): readonly StoredResponse[];
+  chain(key: ResponseKey, limit: number, maxBytes?: number): readonly StoredResponse[];
   readonly conversations: MemoryConversations;
   close(): void;
 }
@@ -36,6 +44,13 @@ const DEFAULTS = {
   now: () => Date.now(),
 };
 
+/** A response as JSON text: what nobody can change later, and whose size is known exactly. */
+interface KeptResponse {
+  readonly text: string;
+  readonly bytes: number;
+  readonly version: number;
+}
+
 /**
  * Keeps responses and conversations until they expire or until newer ones need the room, oldest first; a conversation
  * is as old as its last change. It runs no timer.
@@ -43,27 +58,38 @@ const DEFAULTS = {
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   const { maxResponses, maxBytes, ttlMs, now } = settingsFrom(options);
   const room = memoryRoom({ maxBytes, now });
-  // JSON text: what nobody can change later, and whose size is known exactly.
-  const texts = room.shelf<string>(maxResponses);
+  const responses = room.shelf<KeptResponse>(maxResponses);
 
   function get(key: ResponseKey): StoredResponse | undefined {
-    const text = texts.find(placeOf(key));
-    // The cast: only `put` writes these texts.
-    return text === undefined ? undefined : (JSON.parse(text) as StoredResponse);
+    const found = responses.find(placeOf(key));
+    return found && responseFrom(found);
   }
 
   function put(response: StoredResponse): void {
     const text = JSON.stringify(response);
+    const bytes = Buffer.byteLength(text);
     const expiresAt = Math.min(now() + ttlMs, response.expiresAt ?? Number.POSITIVE_INFINITY);
-    texts.keep(placeOf(response), text, { id: response.id, bytes: Buffer.byteLength(text), expiresAt });
+    const kept = { text, bytes, version: versionOf(response) };
+    responses.keep(placeOf(response), kept, { id: response.id, bytes, expiresAt });
   }
 
-  function chain(key: ResponseKey, limit: number): readonly StoredResponse[] {
+  function replace(response: StoredResponse, version: number): boolean {
+    if (responses.find(placeOf(response))?.version !== version) return false;
+    put(response);
+    return true;
+  }
+
+  function chain(key: ResponseKey, limit: number, maxBytes = Number.POSITIVE_INFINITY): readonly StoredResponse[] {
     const found: StoredResponse[] = [];
+    let left = maxBytes;
     for (let id: string | undefined = key.id; id !== undefined && found.length < limit; ) {
-      const stored = get({ scope: key.scope, id });
-      if (stored) found.push(stored);
-      id = stored?.previousId;
+      const kept = responses.find(placeOf({ scope: key.scope, id }));
+      if (!kept) break;
+      left -= kept.bytes;
+      if (left < 0) throw new TooManyBytes(maxBytes);
+      const stored = responseFrom(kept);
+      found.push(stored);
+      id = stored.previousId;
     }
     return found;
   }
@@ -71,15 +97,21 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return {
     name: 'memory',
     get size() {
-      return texts.size;
+      return responses.size;
     },
     get,
     put,
-    delete: (key) => texts.drop(placeOf(key)),
+    replace,
+    delete: (key) => responses.drop(placeOf(key)),
     chain,
     conversations: memoryConversations({ shelf: room.shelf(maxResponses), expiry: () => now() + ttlMs }),
     close: room.clear,
   };
+}
+
+function responseFrom({ text }: KeptResponse): StoredResponse {
+  // The cast: only `put` writes these texts.
+  return JSON.parse(text) as StoredResponse;
 }
 
 function settingsFrom(options: MemoryStoreOptions): typeof DEFAULTS {

@@ -1,15 +1,44 @@
 /** Conversations in PostgreSQL: a row each, and a row for each item. */
 
-import type { ConversationStore, ResponseKey, StoredConversation } from '../../ports/store.ts';
+import {
+  type ConversationStore,
+  type ItemPage,
+  type ItemPageQuery,
+  type ResponseKey,
+  type StoredConversation,
+  TooManyBytes,
+} from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { digestOf, type PostgresPlace } from './responses.ts';
 import { fieldOf, type PostgresTables } from './schema.ts';
 
+/** The methods of a store that are about conversations. */
+export type ConversationMethods = Required<ConversationStore>;
+
 /** Keeps conversations, each for `ttlMs` from its last `put` or `append`. */
-export function postgresConversations({ queries, tables, ttlMs, now }: PostgresPlace): ConversationStore {
+export function postgresConversations({ queries, tables, ttlMs, now }: PostgresPlace): ConversationMethods {
   const sql = statements(tables);
   const ask = async (text: string, { scope, id }: ResponseKey, ...more: readonly unknown[]) =>
     (await queries.query(text, [digestOf(scope), digestOf(id), now(), ...more])).rows;
+
+  async function append(key: ResponseKey, items: readonly Item[], maxBytes?: number): Promise<boolean | 'full'> {
+    const texts = items.map((item) => JSON.stringify(item));
+    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    const given = [now() + ttlMs, items.map(digestOfId), texts, bytes, boundOf(maxBytes)];
+    if ((await ask(sql.append, key, ...given)).length > 0) return true;
+    // Without a bound it can only be missing.
+    return maxBytes !== undefined && (await ask(sql.get, key)).length > 0 ? 'full' : false;
+  }
+
+  async function page(key: ResponseKey, { limit, order, after, before }: ItemPageQuery): Promise<ItemPage> {
+    const ids = [after, before].map((id) => (id === undefined ? null : digestOf(id)));
+    // One more than is wanted tells whether others follow.
+    const rows = await ask(order === 'asc' ? sql.pageUp : sql.pageDown, key, ...ids, limit + 1);
+    const unknown = fieldOf(rows, 'unknown');
+    if (unknown === 'after' || unknown === 'before') return { items: [], hasMore: false, unknown };
+    const items = itemsFrom(rows);
+    return { items: items.slice(0, limit), hasMore: items.length > limit };
+  }
 
   return {
     async get(key) {
@@ -23,16 +52,21 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
       const values = [digestOf(conversation.scope), digestOf(conversation.id), now() + ttlMs];
       await queries.query(sql.put, [...values, JSON.stringify(conversation)]);
     },
+    async update(conversation) {
+      return (await ask(sql.update, conversation, now() + ttlMs, JSON.stringify(conversation))).length > 0;
+    },
     async delete(key) {
       return (await ask(sql.delete, key)).length > 0;
     },
-    async append(key, items) {
-      const texts = items.map((item) => JSON.stringify(item));
-      return (await ask(sql.append, key, now() + ttlMs, items.map(digestOfId), texts)).length > 0;
+    append,
+    async items(key, maxBytes) {
+      const rows = await ask(sql.items, key, boundOf(maxBytes));
+      if (fieldOf(rows, 'is_too_much') === true) throw new TooManyBytes(Number(maxBytes));
+      return itemsFrom(rows);
     },
-    async items(key) {
-      // The casts: this is the column that is asked for, and only `append` writes it.
-      return (await ask(sql.items, key)).map((row) => JSON.parse((row as { readonly item: string }).item) as Item);
+    page,
+    async find(key, itemIds) {
+      return itemsFrom(await ask(sql.find, key, itemIds.map(digestOf)));
     },
     async removeItem(key, itemId) {
       return (await ask(sql.removeItem, key, digestOf(itemId))).length > 0;
@@ -40,25 +74,40 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
   };
 }
 
+/** A number that PostgreSQL takes for a bigint. */
+function boundOf(maxBytes = Number.MAX_SAFE_INTEGER): number {
+  return Math.floor(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
+}
+
 function digestOfId({ id }: Item): Uint8Array | null {
   return typeof id === 'string' ? digestOf(id) : null;
+}
+
+function itemsFrom(rows: readonly unknown[]): readonly Item[] {
+  // The casts: this is the column that is asked for, empty in a row without an item, and only `append` writes it.
+  const texts = rows.map((row) => (row as { readonly item: string | null }).item);
+  return texts.filter((text) => text !== null).map((text) => JSON.parse(text) as Item);
 }
 
 /** $1 and $2 are scope and id, $3 is the time, but for `put`, where it is when the conversation expires. */
 function statements({ conversations, items }: PostgresTables) {
   const living = 'scope = $1 AND id = $2 AND expires_at > $3';
+  const owner = `SELECT 1 FROM ${conversations} WHERE ${living}`;
   return {
     get: `SELECT conversation FROM ${conversations} WHERE ${living}`,
     deleteExpired: `DELETE FROM ${conversations} WHERE scope = $1 AND id = $2 AND expires_at <= $3`,
     put: `
       INSERT INTO ${conversations} (scope, id, expires_at, conversation) VALUES ($1, $2, $3, $4)
       ON CONFLICT (scope, id) DO UPDATE SET expires_at = excluded.expires_at, conversation = excluded.conversation`,
+    update: `UPDATE ${conversations} SET expires_at = $4, conversation = $5 WHERE ${living} RETURNING 1`,
     delete: `DELETE FROM ${conversations} WHERE ${living} RETURNING 1`,
     // The UPDATE locks the row until the items are in, so appends take their places one after the other.
     append: `
       WITH owner AS (
-        UPDATE ${conversations} SET expires_at = $4, item_count = item_count + cardinality($6::text[])
-        WHERE ${living} RETURNING item_count - cardinality($6::text[]) AS behind
+        UPDATE ${conversations} SET expires_at = $4, item_count = item_count + cardinality($6::text[]),
+          item_bytes = item_bytes + $7::bigint
+        WHERE ${living} AND item_bytes + $7::bigint <= $8::bigint
+        RETURNING item_count - cardinality($6::text[]) AS behind
       ), added AS (
         INSERT INTO ${items} (scope, id, place, item_id, item)
         SELECT $1, $2, behind + place, item_id, item
@@ -66,10 +115,46 @@ function statements({ conversations, items }: PostgresTables) {
       )
       SELECT 1 FROM owner`,
     items: `
-      SELECT item FROM ${items} WHERE scope = $1 AND id = $2
-      AND EXISTS (SELECT 1 FROM ${conversations} WHERE ${living}) ORDER BY place`,
+      SELECT item_bytes > $4::bigint AS is_too_much, item
+      FROM (SELECT item_bytes FROM ${conversations} WHERE ${living}) AS owner
+      LEFT JOIN ${items} ON scope = $1 AND id = $2 AND item_bytes <= $4::bigint ORDER BY place`,
+    pageUp: pageOf(items, owner, 'asc'),
+    pageDown: pageOf(items, owner, 'desc'),
+    find: `
+      SELECT first.item FROM unnest($4::bytea[]) AS wanted (item_id) CROSS JOIN LATERAL (
+        SELECT item FROM ${items} WHERE scope = $1 AND id = $2 AND item_id = wanted.item_id ORDER BY place LIMIT 1
+      ) AS first
+      WHERE EXISTS (${owner})`,
+    // The conversation first, as an append and a delete do it, or the two would wait for each other.
     removeItem: `
-      DELETE FROM ${items} WHERE scope = $1 AND id = $2 AND item_id = $4
-      AND EXISTS (SELECT 1 FROM ${conversations} WHERE ${living}) RETURNING 1`,
+      WITH owner AS (SELECT scope, id FROM ${conversations} WHERE ${living} FOR UPDATE),
+      gone AS (
+        DELETE FROM ${items} AS own USING owner
+        WHERE own.scope = owner.scope AND own.id = owner.id AND own.item_id = $4 RETURNING octet_length(own.item) AS bytes
+      ), less AS (
+        UPDATE ${conversations} SET item_bytes = item_bytes - (SELECT sum(bytes) FROM gone)
+        WHERE ${living} AND EXISTS (SELECT 1 FROM gone)
+      )
+      SELECT 1 FROM gone`,
   };
+}
+
+/** $4 and $5 are the digests of `after` and `before`, $6 is how many items. */
+function pageOf(items: string, owner: string, order: 'asc' | 'desc'): string {
+  // Bounds and not `IS NULL OR`, of which an index knows nothing.
+  const [low, high] = order === 'asc' ? ['start', 'finish'] : ['finish', 'start'];
+  const placeOf = (id: string) =>
+    `(SELECT place FROM ${items} WHERE scope = $1 AND id = $2 AND item_id = ${id} ORDER BY place LIMIT 1)`;
+  return `
+    WITH edges AS (SELECT ${placeOf('$4')} AS start, ${placeOf('$5')} AS finish),
+    named AS (
+      SELECT start, finish, CASE WHEN $4::bytea IS NOT NULL AND start IS NULL THEN 'after'
+        WHEN $5::bytea IS NOT NULL AND finish IS NULL THEN 'before' END AS unknown
+      FROM edges WHERE EXISTS (${owner})
+    )
+    SELECT unknown, found.item FROM named LEFT JOIN LATERAL (
+      SELECT place, item FROM ${items} WHERE scope = $1 AND id = $2 AND unknown IS NULL
+        AND place > coalesce(${low}, 0) AND place < coalesce(${high}, ${Number.MAX_SAFE_INTEGER})
+      ORDER BY place ${order} LIMIT $6
+    ) AS found ON true ORDER BY found.place ${order}`;
 }

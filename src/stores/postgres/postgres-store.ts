@@ -1,7 +1,7 @@
 /** Keeps responses and conversations in PostgreSQL, for any number of processes. */
 import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
-import type { ConversationStore, StoredResponse } from '../../ports/store.ts';
-import { postgresConversations } from './conversations.ts';
+import type { StoredResponse } from '../../ports/store.ts';
+import { type ConversationMethods, postgresConversations } from './conversations.ts';
 import { postgresResponses, type ResponseMethods } from './responses.ts';
 import { migrate, type PostgresPool, type PostgresQueries, postgresTables } from './schema.ts';
 import { sweeper } from './sweep.ts';
@@ -23,7 +23,7 @@ export interface PostgresStoreOptions {
 /** A store over PostgreSQL. */
 export interface PostgresStore extends ResponseMethods {
   readonly name: string;
-  readonly conversations: ConversationStore;
+  readonly conversations: ConversationMethods;
   /** Makes or upgrades the tables. Other methods do so themselves; this is for failing at the start instead. */
   setup(): Promise<void>;
   /** Does nothing: the pool is the host's to end. */

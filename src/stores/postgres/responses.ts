@@ -1,7 +1,7 @@
 /** Responses in PostgreSQL: one row each. */
 import { hash } from 'node:crypto';
-import type { ResponseStore, StoredResponse } from '../../ports/store.ts';
-import type { PostgresQueries, PostgresTables } from './schema.ts';
+import { type ResponseStore, type StoredResponse, TooManyBytes, versionOf } from '../../ports/store.ts';
+import { fieldOf, type PostgresQueries, type PostgresTables } from './schema.ts';
 
 /** What both kinds of things in PostgreSQL are kept with. */
 export interface PostgresPlace {
@@ -13,11 +13,18 @@ export interface PostgresPlace {
 }
 
 /** The methods of a store that are about responses. */
-export type ResponseMethods = Required<Pick<ResponseStore, 'get' | 'put' | 'delete' | 'chain'>>;
+export type ResponseMethods = Required<Pick<ResponseStore, 'get' | 'put' | 'replace' | 'delete' | 'chain'>>;
 
 /** Keeps responses, each for `ttlMs` from when it was put, or until its own `expiresAt`. */
 export function postgresResponses({ queries, tables, ttlMs, now }: PostgresPlace): ResponseMethods {
   const sql = statements(tables);
+
+  function valuesOf(response: StoredResponse): unknown[] {
+    const { scope, id, previousId, expiresAt = Number.POSITIVE_INFINITY } = response;
+    const previous = previousId === undefined ? null : digestOf(previousId);
+    const life = Math.floor(Math.min(now() + ttlMs, expiresAt));
+    return [digestOf(scope), digestOf(id), previous, life, JSON.stringify(response), versionOf(response)];
+  }
 
   return {
     async get({ scope, id }) {
@@ -25,16 +32,18 @@ export function postgresResponses({ queries, tables, ttlMs, now }: PostgresPlace
       return responsesFrom(rows)[0];
     },
     async put(response) {
-      const { scope, id, previousId } = response;
-      const previous = previousId === undefined ? null : digestOf(previousId);
-      const expiresAt = Math.floor(Math.min(now() + ttlMs, response.expiresAt ?? Infinity));
-      await queries.query(sql.put, [digestOf(scope), digestOf(id), previous, expiresAt, JSON.stringify(response)]);
+      await queries.query(sql.put, valuesOf(response));
+    },
+    async replace(response, version) {
+      return (await queries.query(sql.replace, [...valuesOf(response), now(), version])).rows.length > 0;
     },
     async delete({ scope, id }) {
       return (await queries.query(sql.delete, [digestOf(scope), digestOf(id), now()])).rows.length > 0;
     },
-    async chain({ scope, id }, limit) {
-      const { rows } = await queries.query(sql.chain, [digestOf(scope), digestOf(id), now(), limit]);
+    async chain({ scope, id }, limit, maxBytes = Number.MAX_SAFE_INTEGER) {
+      const bound = Math.min(maxBytes, Number.MAX_SAFE_INTEGER);
+      const { rows } = await queries.query(sql.chain, [digestOf(scope), digestOf(id), now(), limit, bound]);
+      if (fieldOf(rows, 'is_too_much') === true) throw new TooManyBytes(maxBytes);
       return responsesFrom(rows);
     },
   };
@@ -54,21 +63,28 @@ function statements({ responses }: PostgresTables) {
   return {
     get: `SELECT response FROM ${responses} WHERE scope = $1 AND id = $2 AND expires_at > $3`,
     put: `
-      INSERT INTO ${responses} (scope, id, previous_id, expires_at, response) VALUES ($1, $2, $3, $4, $5)
-      ON CONFLICT (scope, id) DO UPDATE SET
-        previous_id = excluded.previous_id, expires_at = excluded.expires_at, response = excluded.response`,
+      INSERT INTO ${responses} (scope, id, previous_id, expires_at, response, version) VALUES ($1, $2, $3, $4, $5, $6)
+      ON CONFLICT (scope, id) DO UPDATE SET previous_id = excluded.previous_id, expires_at = excluded.expires_at,
+        response = excluded.response, version = excluded.version`,
+    replace: `
+      UPDATE ${responses} SET previous_id = $3, expires_at = $4, response = $5, version = $6
+      WHERE scope = $1 AND id = $2 AND expires_at > $7 AND version = $8 RETURNING 1`,
     delete: `DELETE FROM ${responses} WHERE scope = $1 AND id = $2 AND expires_at > $3 RETURNING 1`,
-    // LATERAL with LIMIT, so that no planner joins the whole table at each step.
+    // LATERAL with LIMIT, so that no planner joins the whole table at each step. The length of a large text is known
+    // without reading it, so a chain that is too long ends early, and is not sent.
     chain: `
-      WITH RECURSIVE chain (depth, previous_id, response) AS (
-        SELECT 1, previous_id, response FROM ${responses} WHERE scope = $1 AND id = $2 AND expires_at > $3
+      WITH RECURSIVE chain (depth, previous_id, response, bytes) AS (
+        SELECT 1, previous_id, response, octet_length(response)::bigint
+        FROM ${responses} WHERE scope = $1 AND id = $2 AND expires_at > $3
         UNION ALL
-        SELECT depth + 1, ancestor.previous_id, ancestor.response FROM chain CROSS JOIN LATERAL (
+        SELECT depth + 1, ancestor.previous_id, ancestor.response, bytes + octet_length(ancestor.response)
+        FROM chain CROSS JOIN LATERAL (
           SELECT previous_id, response FROM ${responses}
           WHERE scope = $1 AND id = chain.previous_id AND expires_at > $3 LIMIT 1
         ) ancestor
-        WHERE depth < $4
-      )
-      SELECT response FROM chain ORDER BY depth LIMIT $4`,
+        WHERE depth < $4 AND bytes <= $5
+      ), total (is_too_much) AS (SELECT max(bytes) > $5 FROM chain)
+      SELECT is_too_much, CASE WHEN NOT is_too_much THEN response END AS response
+      FROM chain CROSS JOIN total ORDER BY depth LIMIT $4`,
   };
 }

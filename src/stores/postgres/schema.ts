@@ -64,6 +64,14 @@ const MIGRATIONS: readonly ((tables: PostgresTables) => string)[] = [
       PRIMARY KEY (scope, id, place),
       FOREIGN KEY (scope, id) REFERENCES ${conversations} ON DELETE CASCADE
     )`,
+  ({ responses, conversations, items }) => `
+    ALTER TABLE ${responses} ADD COLUMN version bigint NOT NULL DEFAULT 0;
+    ALTER TABLE ${conversations} ADD COLUMN item_bytes bigint NOT NULL DEFAULT 0;
+    UPDATE ${conversations} AS owner SET item_bytes = (
+      SELECT coalesce(sum(octet_length(item)), 0) FROM ${items} AS own
+      WHERE own.scope = owner.scope AND own.id = owner.id
+    );
+    CREATE INDEX ${items}_by_id ON ${items} (scope, id, item_id, place)`,
 ];
 
 /**

@@ -1,61 +1,196 @@
 /** Conversations in Redis: each a list, so that it expires and is evicted whole; first itself, then its items. */
 
-import type { ConversationStore, StoredConversation } from '../../ports/store.ts';
+import { type ConversationStore, type ItemPage, type StoredConversation, TooManyBytes } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { redisScript } from './client.ts';
+import { type RedisScript, redisScript } from './client.ts';
 import { digestOf } from './keys.ts';
 import type { RedisPlace } from './responses.ts';
 
-const PUT = redisScript(`
-if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('LSET', KEYS[1], 0, ARGV[2])
-else redis.call('RPUSH', KEYS[1], ARGV[2]) end
+/** Stands between the texts of items that go to a script as one: JSON has no such character unescaped. */
+const SEPARATOR = '\u001e';
+
+// How many bytes the items take stands in front of the conversation's own fields; an older list does not have it.
+const HEAD = `
+local function bytesIn(head)
+  local counted = string.match(head, '^{"bytes":(%d+),')
+  if counted then return tonumber(counted) end
+  local sum = 0
+  for _, text in ipairs(redis.call('LRANGE', KEYS[1], 1, -1)) do sum = sum + #text end
+  return sum
+end
+local function withBytes(head, bytes)
+  return string.format('{"bytes":%.0f,', bytes) .. string.gsub(string.sub(head, 2), '^"bytes":%d+,', '')
+end`;
+
+// The index leads from the digest of an item's id to the item's place in the list. It is made when it is first needed,
+// only ever right, as it knows the length of its list, and made again where it was lost.
+const INDEX = `
+local index = KEYS[1] .. ':index'
+local function indexed()
+  local length = redis.call('LLEN', KEYS[1])
+  if redis.call('HGET', index, '') == tostring(length) then return end
+  redis.call('DEL', index)
+  if length == 0 then return end
+  for from = 1, length - 1, 1000 do
+    for offset, text in ipairs(redis.call('LRANGE', KEYS[1], from, from + 999)) do
+      local id = string.match(text, '^[^\\n]+')
+      if id then redis.call('HSETNX', index, id, from + offset - 1) end
+    end
+  end
+  redis.call('HSET', index, '', length)
+  redis.call('PEXPIRE', index, redis.call('PTTL', KEYS[1]))
+end`;
+
+const PUT = redisScript(`${HEAD}
+local head = redis.call('LINDEX', KEYS[1], 0)
+if head then redis.call('LSET', KEYS[1], 0, withBytes(ARGV[2], bytesIn(head)))
+elseif ARGV[3] == 'new' then
+  redis.call('DEL', KEYS[1] .. ':index')
+  redis.call('RPUSH', KEYS[1], withBytes(ARGV[2], 0))
+end
+redis.call('PEXPIRE', KEYS[1] .. ':index', ARGV[1])
 return redis.call('PEXPIRE', KEYS[1], ARGV[1])`);
 
 const GET = redisScript(`return redis.call('LINDEX', KEYS[1], 0)`);
 
-const DELETE = redisScript(`return redis.call('DEL', KEYS[1])`);
+const DELETE = redisScript(`
+redis.call('DEL', KEYS[1] .. ':index')
+return redis.call('DEL', KEYS[1])`);
 
-// One by one: unpack() fails beyond some thousand values. Nothing else runs while a script does.
-const APPEND = redisScript(`
-for place = 2, #ARGV do redis.call('RPUSHX', KEYS[1], ARGV[place]) end
+// All items in one argument: clients and unpack() fail beyond some thousand. Nothing else runs while a script does.
+const APPEND = redisScript(`${HEAD}
+local index, length = KEYS[1] .. ':index', redis.call('LLEN', KEYS[1])
+local head = redis.call('LINDEX', KEYS[1], 0)
+if not head then return 0 end
+local bytes = bytesIn(head)
+for text in string.gmatch(ARGV[2], '[^\u001e]+') do bytes = bytes + #text end
+if bytes > tonumber(ARGV[3]) then return 2 end
+local isIndexed = redis.call('HGET', index, '') == tostring(length)
+for text in string.gmatch(ARGV[2], '[^\u001e]+') do
+  redis.call('RPUSH', KEYS[1], text)
+  local id = isIndexed and string.match(text, '^[^\\n]+')
+  if id then redis.call('HSETNX', index, id, length) end
+  length = length + 1
+end
+if isIndexed then redis.call('HSET', index, '', length) end
+redis.call('LSET', KEYS[1], 0, withBytes(head, bytes))
+redis.call('PEXPIRE', index, ARGV[1])
 return redis.call('PEXPIRE', KEYS[1], ARGV[1])`);
 
-const ITEMS = redisScript(`return redis.call('LRANGE', KEYS[1], 1, -1)`);
+const ITEMS = redisScript(`${HEAD}
+local head = redis.call('LINDEX', KEYS[1], 0)
+if head and bytesIn(head) > tonumber(ARGV[1]) then return 'too many' end
+return redis.call('LRANGE', KEYS[1], 1, -1)`);
 
-const REMOVE_ITEM = redisScript(`
-local removed, start = 0, ARGV[1] .. '\\n'
-for _, text in ipairs(redis.call('LRANGE', KEYS[1], 1, -1)) do
-  if string.sub(text, 1, #start) == start then removed = removed + redis.call('LREM', KEYS[1], 0, text) end
+const PAGE = redisScript(`${INDEX}
+local first, last, ascends = 1, redis.call('LLEN', KEYS[1]) - 1, ARGV[2] == 'asc'
+for each = 3, 4 do
+  if ARGV[each] ~= '' then
+    indexed()
+    local place = tonumber(redis.call('HGET', index, ARGV[each]) or nil)
+    if not place then return { each, {} } end
+    if ascends == (each == 3) then first = place + 1 else last = place - 1 end
+  end
 end
+local limit = tonumber(ARGV[1])
+local more = last - first + 1 > limit and 1 or 0
+if last < first then return { 0, {} } end
+if ascends then return { more, redis.call('LRANGE', KEYS[1], first, math.min(last, first + limit - 1)) } end
+return { more, redis.call('LRANGE', KEYS[1], math.max(first, last - limit + 1), last) }`);
+
+const FIND = redisScript(`${INDEX}
+indexed()
+local found = {}
+for each = 1, #ARGV do
+  local place = redis.call('HGET', index, ARGV[each])
+  if place then found[#found + 1] = redis.call('LINDEX', KEYS[1], place) end
+end
+return found`);
+
+// Emptied in their places and then removed together, since each LREM reads the whole list.
+const REMOVE_ITEM = redisScript(`${HEAD}
+local start, removed, less = ARGV[1] .. '\\n', 0, 0
+local head = redis.call('LINDEX', KEYS[1], 0)
+if not head then return 0 end
+local bytes = bytesIn(head)
+for place, text in ipairs(redis.call('LRANGE', KEYS[1], 1, -1)) do
+  if string.sub(text, 1, #start) == start then
+    redis.call('LSET', KEYS[1], place, '')
+    removed, less = removed + 1, less + #text
+  end
+end
+if removed == 0 then return 0 end
+redis.call('LREM', KEYS[1], 0, '')
+redis.call('LSET', KEYS[1], 0, withBytes(head, bytes - less))
+redis.call('DEL', KEYS[1] .. ':index')
 return removed`);
 
+/** What PAGE answers where an id stands for no item: the number of its argument. */
+const UNKNOWN: ReadonlyMap<number, 'after' | 'before'> = new Map([
+  [3, 'after'],
+  [4, 'before'],
+]);
+
+/** The methods of a store that are about conversations. */
+export type ConversationMethods = Required<ConversationStore>;
+
 /** Keeps conversations, each for `ttlMs` from its last `put` or `append`. */
-export function redisConversations({ run, keys, ttlMs }: RedisPlace): ConversationStore {
+export function redisConversations({ run, keys, ttlMs }: RedisPlace): ConversationMethods {
   const life = String(ttlMs);
+  const write = (conversation: StoredConversation, how: 'new' | 'there') =>
+    run(PUT, keys.conversation(conversation), life, JSON.stringify(conversation), how);
+  // The cast: these scripts answer arrays of strings.
+  const textsOf = async (script: RedisScript, ...given: readonly [key: string, ...more: readonly string[]]) =>
+    (await run(script, ...given)) as readonly string[];
+
   return {
     async get(key) {
       const text = await run(GET, keys.conversation(key));
-      // The cast: only `put` writes these texts.
-      return typeof text === 'string' ? (JSON.parse(text) as StoredConversation) : undefined;
+      return typeof text === 'string' ? conversationFrom(text) : undefined;
     },
     async put(conversation) {
-      await run(PUT, keys.conversation(conversation), life, JSON.stringify(conversation));
+      await write(conversation, 'new');
+    },
+    async update(conversation) {
+      return (await write(conversation, 'there')) === 1;
     },
     async delete(key) {
       return (await run(DELETE, keys.conversation(key))) === 1;
     },
-    async append(key, items) {
-      return (await run(APPEND, keys.conversation(key), life, ...items.map(textOf))) === 1;
+    async append(key, items, maxBytes) {
+      const texts = items.map(textOf).join(SEPARATOR);
+      const answer = await run(APPEND, keys.conversation(key), life, texts, boundOf(maxBytes));
+      return answer === 2 ? 'full' : answer === 1;
     },
-    async items(key) {
-      // The cast: the script answers an array of strings.
-      const texts = (await run(ITEMS, keys.conversation(key))) as readonly string[];
+    async items(key, maxBytes) {
+      const texts = await textsOf(ITEMS, keys.conversation(key), boundOf(maxBytes));
+      if (!Array.isArray(texts)) throw new TooManyBytes(Number(maxBytes));
       return texts.map(itemFrom);
+    },
+    async page(key, { limit, order, after, before }) {
+      const ids = [after, before].map((id) => (id === undefined ? '' : digestOf(id)));
+      // The cast: that is what the script answers.
+      const [more, texts] = (await run(PAGE, keys.conversation(key), String(limit), order, ...ids)) as PageAnswer;
+      const items = texts.map(itemFrom);
+      const page: ItemPage = { items: order === 'asc' ? items : items.reverse(), hasMore: more === 1 };
+      const unknown = UNKNOWN.get(more);
+      return unknown ? { ...page, unknown } : page;
+    },
+    async find(key, itemIds) {
+      if (itemIds.length === 0) return [];
+      return (await textsOf(FIND, keys.conversation(key), ...itemIds.map(digestOf))).map(itemFrom);
     },
     async removeItem(key, itemId) {
       return Number(await run(REMOVE_ITEM, keys.conversation(key), digestOf(itemId))) > 0;
     },
   };
+}
+
+type PageAnswer = readonly [more: number, texts: readonly string[]];
+
+/** A number that Lua reads exactly. */
+function boundOf(maxBytes = Number.MAX_SAFE_INTEGER): string {
+  return String(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
 }
 
 /** The digest of the item's id and its JSON, on two lines: a script finds the item without reading JSON. */
@@ -66,4 +201,10 @@ function textOf(item: Item): string {
 function itemFrom(text: string): Item {
   // The cast: only `append` writes these texts.
   return JSON.parse(text.slice(text.indexOf('\n'))) as Item;
+}
+
+function conversationFrom(text: string): StoredConversation {
+  // The cast: only `put` writes these texts, and the scripts put `bytes` in front.
+  const { bytes: _, ...conversation } = JSON.parse(text) as StoredConversation & { readonly bytes?: number };
+  return conversation;
 }

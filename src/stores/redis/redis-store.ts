@@ -1,8 +1,7 @@
 /** Keeps responses and conversations in Redis, for any number of processes. */
 import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
-import type { ConversationStore } from '../../ports/store.ts';
 import { isRedisClient, type RedisClient, redisScript, scriptsOn } from './client.ts';
-import { redisConversations } from './conversations.ts';
+import { type ConversationMethods, redisConversations } from './conversations.ts';
 import { redisKeys } from './keys.ts';
 import { type ResponseMethods, redisResponses } from './responses.ts';
 
@@ -23,7 +22,7 @@ export interface RedisStoreOptions {
 /** A store over Redis. */
 export interface RedisStore extends ResponseMethods {
   readonly name: string;
-  readonly conversations: ConversationStore;
+  readonly conversations: ConversationMethods;
   /** Asks the server for its version; rejects where it cannot be reached or is too old. Nothing needs to be set up. */
   setup(): Promise<void>;
   /** Does nothing: the client is the host's to end. */

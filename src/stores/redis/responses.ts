@@ -1,5 +1,11 @@
 /** Responses in Redis: each a string, the digest of its previous id on the first line and its JSON on the second. */
-import type { ResponseKey, ResponseStore, StoredResponse } from '../../ports/store.ts';
+import {
+  type ResponseKey,
+  type ResponseStore,
+  type StoredResponse,
+  TooManyBytes,
+  versionOf,
+} from '../../ports/store.ts';
 import { type RunScript, redisScript } from './client.ts';
 import { digestOf, type RedisKeys } from './keys.ts';
 
@@ -17,16 +23,26 @@ const PUT = redisScript(`
 if tonumber(ARGV[1]) <= 0 then return redis.call('DEL', KEYS[1]) end
 return redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])`);
 
+// A version stands in front of all other fields; without one it is 0.
+const REPLACE = redisScript(`
+local kept = redis.call('GET', KEYS[1])
+if not kept or (string.match(kept, '^[^\\n]*\\n{"version":(%d+)') or '0') ~= ARGV[3] then return 0 end
+if tonumber(ARGV[1]) <= 0 then redis.call('DEL', KEYS[1])
+else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1]) end
+return 1`);
+
 const GET = redisScript(`return redis.call('GET', KEYS[1])`);
 
 const DELETE = redisScript(`return redis.call('DEL', KEYS[1])`);
 
 const CHAIN = redisScript(`
-local found, key = {}, KEYS[1]
+local found, key, left = {}, KEYS[1], tonumber(ARGV[2])
 local start = string.match(key, '^.*:')
 while key and #found < tonumber(ARGV[1]) do
   local text = redis.call('GET', key)
   if not text then break end
+  left = left - #text
+  if left < 0 then return 'too many' end
   found[#found + 1] = text
   local previous = string.match(text, '^[^\\n]+')
   key = previous and start .. previous
@@ -34,33 +50,43 @@ end
 return found`);
 
 /** The methods of a store that are about responses. */
-export type ResponseMethods = Required<Pick<ResponseStore, 'get' | 'put' | 'delete' | 'chain'>>;
+export type ResponseMethods = Required<Pick<ResponseStore, 'get' | 'put' | 'replace' | 'delete' | 'chain'>>;
 
 /** Keeps responses, each for `ttlMs` from when it was put, or until its own `expiresAt`. */
 export function redisResponses({ run, keys, ttlMs, now }: RedisPlace): ResponseMethods {
+  const lifeOf = ({ expiresAt = Number.POSITIVE_INFINITY }: StoredResponse) =>
+    String(Math.min(ttlMs, Math.ceil(expiresAt - now())));
+
   return {
     async get(key) {
       const text = await run(GET, keys.response(key));
       return typeof text === 'string' ? responseFrom(text) : undefined;
     },
     async put(response) {
-      const lifeMs = Math.min(ttlMs, Math.ceil((response.expiresAt ?? Infinity) - now()));
-      await run(PUT, keys.response(response), String(lifeMs), textOf(response));
+      await run(PUT, keys.response(response), lifeOf(response), textOf(response));
+    },
+    async replace(response, version) {
+      const given = [lifeOf(response), textOf(response), String(version)];
+      return (await run(REPLACE, keys.response(response), ...given)) === 1;
     },
     async delete(key) {
       return (await run(DELETE, keys.response(key))) === 1;
     },
-    async chain(key: ResponseKey, limit: number) {
-      // The cast: the script answers an array of strings.
-      const texts = (await run(CHAIN, keys.response(key), String(limit))) as readonly string[];
+    async chain(key: ResponseKey, limit: number, maxBytes = Number.MAX_SAFE_INTEGER) {
+      const bound = String(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
+      // The cast: the script answers an array of strings, or that they are too many bytes.
+      const texts = (await run(CHAIN, keys.response(key), String(limit), bound)) as readonly string[] | string;
+      if (typeof texts === 'string') throw new TooManyBytes(maxBytes);
       return texts.map(responseFrom);
     },
   };
 }
 
 function textOf(response: StoredResponse): string {
-  const { previousId } = response;
-  return `${previousId === undefined ? '' : digestOf(previousId)}\n${JSON.stringify(response)}`;
+  const { previousId, version: _, ...fields } = response;
+  const version = versionOf(response);
+  const json = JSON.stringify({ ...(version > 0 ? { version } : {}), ...fields, previousId });
+  return `${previousId === undefined ? '' : digestOf(previousId)}\n${json}`;
 }
 
 function responseFrom(text: string): StoredResponse {

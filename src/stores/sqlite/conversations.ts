@@ -1,6 +1,12 @@
 /** Conversations in SQLite: one row for each, and one for each of their items. */
 
-import type { ResponseKey, StoredConversation } from '../../ports/store.ts';
+import {
+  type ItemPage,
+  type ItemPageQuery,
+  type ResponseKey,
+  type StoredConversation,
+  TooManyBytes,
+} from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { changes, rowsOf, type SqliteDatabase } from './database.ts';
 import { columnsOf } from './responses.ts';
@@ -8,18 +14,34 @@ import { columnsOf } from './responses.ts';
 interface ConversationRow {
   readonly number: number;
   readonly body: string;
+  /** Of the JSON of its items. */
+  readonly bytes: number;
+}
+
+interface ItemRow {
+  readonly body: string;
 }
 
 /** The questions and changes that the store is made of; the caller brings times and transactions. */
 export interface SqliteConversations {
   get(key: ResponseKey, now: number): StoredConversation | undefined;
   put(conversation: StoredConversation, now: number, expiresAt: number): void;
+  update(conversation: StoredConversation, now: number, expiresAt: number): boolean;
   delete(key: ResponseKey, now: number): boolean;
-  append(key: ResponseKey, items: readonly Item[], now: number, expiresAt: number): boolean;
-  items(key: ResponseKey, now: number): readonly Item[];
+  append(key: ResponseKey, items: readonly Item[], terms: AppendTerms): boolean | 'full';
+  items(key: ResponseKey, now: number, maxBytes?: number): readonly Item[];
+  page(key: ResponseKey, query: ItemPageQuery, now: number): ItemPage;
+  find(key: ResponseKey, itemIds: readonly string[], now: number): readonly Item[];
   removeItem(key: ResponseKey, itemId: string, now: number): boolean;
   /** Removes one of those that expired, with its items. */
   sweep(now: number): void;
+}
+
+/** When an append happens, and what comes of it. */
+export interface AppendTerms {
+  readonly now: number;
+  readonly expiresAt: number;
+  readonly maxBytes?: number | undefined;
 }
 
 /** Prepares the statements. */
@@ -36,12 +58,54 @@ export function sqliteConversations(database: SqliteDatabase): SqliteConversatio
     return changes(statements.remove, row.number);
   }
 
-  function append(key: ResponseKey, items: readonly Item[], now: number, expiresAt: number): boolean {
+  function append(key: ResponseKey, items: readonly Item[], terms: AppendTerms): boolean | 'full' {
+    const { now, expiresAt, maxBytes = Number.POSITIVE_INFINITY } = terms;
     const row = find(key, now);
     if (!row) return false;
-    statements.prolong.run(expiresAt, row.number);
-    for (const item of items) statements.add.run(row.number, idColumn(item.id), JSON.stringify(item));
+    const texts = items.map((item) => JSON.stringify(item));
+    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), Number(row.bytes));
+    if (bytes > maxBytes) return 'full';
+    statements.prolong.run(expiresAt, bytes, row.number);
+    for (const [index, text] of texts.entries()) statements.add.run(row.number, idColumn(items[index]?.id), text);
     return true;
+  }
+
+  /** The place of the first item of this id; undefined where there is none. */
+  function placeOf({ number }: ConversationRow, itemId: string): number | undefined {
+    return rowsOf<{ readonly place: number }>(statements.place, number, idColumn(itemId))[0]?.place;
+  }
+
+  function page(key: ResponseKey, { limit, order, after, before }: ItemPageQuery, now: number): ItemPage {
+    const row = find(key, now);
+    if (!row) return { items: [], hasMore: false };
+    const [first, last] = order === 'asc' ? [0, Number.MAX_SAFE_INTEGER] : [Number.MAX_SAFE_INTEGER, 0];
+    const from = after === undefined ? first : placeOf(row, after);
+    const to = before === undefined ? last : placeOf(row, before);
+    if (from === undefined) return { items: [], hasMore: false, unknown: 'after' };
+    if (to === undefined) return { items: [], hasMore: false, unknown: 'before' };
+    // One more than is wanted tells whether others follow.
+    const rows =
+      order === 'asc'
+        ? rowsOf<ItemRow>(statements.pageUp, row.number, from, to, limit + 1)
+        : rowsOf<ItemRow>(statements.pageDown, row.number, to, from, limit + 1);
+    return { items: rows.slice(0, limit).map(itemFrom), hasMore: rows.length > limit };
+  }
+
+  function itemsOf(key: ResponseKey, now: number, maxBytes = Number.POSITIVE_INFINITY): readonly Item[] {
+    const row = find(key, now);
+    if (row && Number(row.bytes) > maxBytes) throw new TooManyBytes(maxBytes);
+    return row ? rowsOf<ItemRow>(statements.items, row.number).map(itemFrom) : [];
+  }
+
+  function removeItem(key: ResponseKey, itemId: string, now: number): boolean {
+    const row = find(key, now);
+    if (!row) return false;
+    statements.shrink.run(row.number, idColumn(itemId), row.number);
+    return changes(statements.removeItem, row.number, idColumn(itemId));
+  }
+
+  function upsert(conversation: StoredConversation, expiresAt: number): void {
+    statements.upsert.run(...columnsOf(conversation), expiresAt, JSON.stringify(conversation));
   }
 
   return {
@@ -53,38 +117,55 @@ export function sqliteConversations(database: SqliteDatabase): SqliteConversatio
     put(conversation, now, expiresAt) {
       // One that expired is another: its items must not come back.
       if (!find(conversation, now)) remove(find(conversation, Number.MIN_SAFE_INTEGER));
-      statements.upsert.run(...columnsOf(conversation), expiresAt, JSON.stringify(conversation));
+      upsert(conversation, expiresAt);
+    },
+    update(conversation, now, expiresAt) {
+      if (!find(conversation, now)) return false;
+      upsert(conversation, expiresAt);
+      return true;
     },
     delete: (key, now) => remove(find(key, now)),
     append,
-    items: (key, now) => rowsOf<{ readonly body: string }>(statements.items, ...columnsOf(key), now).map(itemFrom),
-    removeItem: (key, itemId, now) => changes(statements.removeItem, idColumn(itemId), ...columnsOf(key), now),
+    items: itemsOf,
+    page,
+    find(key, itemIds, now) {
+      const row = find(key, now);
+      if (!row) return [];
+      return itemIds.flatMap((id) => rowsOf<ItemRow>(statements.item, row.number, idColumn(id))).map(itemFrom);
+    },
+    removeItem,
     sweep: (now) => void remove(rowsOf<ConversationRow>(statements.expired, now)[0]),
   };
 }
 
 function prepare(database: SqliteDatabase) {
   const table = 'open_responses_conversations';
+  const items = 'open_responses_items';
   return {
-    find: database.prepare(`SELECT number, body FROM ${table} WHERE scope = ? AND id = ? AND expires_at > ?`),
-    expired: database.prepare(`SELECT number, body FROM ${table} WHERE expires_at <= ? LIMIT 1`),
+    find: database.prepare(`SELECT number, body, bytes FROM ${table} WHERE scope = ? AND id = ? AND expires_at > ?`),
+    expired: database.prepare(`SELECT number, body, bytes FROM ${table} WHERE expires_at <= ? LIMIT 1`),
     upsert: database.prepare(
       `INSERT INTO ${table} (scope, id, expires_at, body) VALUES (?, ?, ?, ?)
        ON CONFLICT (scope, id) DO UPDATE SET expires_at = excluded.expires_at, body = excluded.body`,
     ),
-    prolong: database.prepare(`UPDATE ${table} SET expires_at = ? WHERE number = ?`),
+    prolong: database.prepare(`UPDATE ${table} SET expires_at = ?, bytes = ? WHERE number = ?`),
     remove: database.prepare(`DELETE FROM ${table} WHERE number = ?`),
-    add: database.prepare('INSERT INTO open_responses_items (conversation, id, body) VALUES (?, ?, ?)'),
-    items: database.prepare(
-      `SELECT item.body AS body FROM ${table} AS found CROSS JOIN open_responses_items AS item
-       ON item.conversation = found.number WHERE found.scope = ? AND found.id = ? AND found.expires_at > ?
-       ORDER BY item.place`,
+    add: database.prepare(`INSERT INTO ${items} (conversation, id, body) VALUES (?, ?, ?)`),
+    items: database.prepare(`SELECT body FROM ${items} WHERE conversation = ? ORDER BY place`),
+    item: database.prepare(`SELECT body FROM ${items} WHERE conversation = ? AND id = ? ORDER BY place LIMIT 1`),
+    place: database.prepare(`SELECT place FROM ${items} WHERE conversation = ? AND id = ? ORDER BY place LIMIT 1`),
+    pageUp: database.prepare(
+      `SELECT body FROM ${items} WHERE conversation = ? AND place > ? AND place < ? ORDER BY place LIMIT ?`,
     ),
-    removeItem: database.prepare(
-      `DELETE FROM open_responses_items WHERE id = ? AND conversation =
-         (SELECT number FROM ${table} WHERE scope = ? AND id = ? AND expires_at > ?)`,
+    pageDown: database.prepare(
+      `SELECT body FROM ${items} WHERE conversation = ? AND place > ? AND place < ? ORDER BY place DESC LIMIT ?`,
     ),
-    removeItems: database.prepare('DELETE FROM open_responses_items WHERE conversation = ?'),
+    shrink: database.prepare(
+      `UPDATE ${table} SET bytes = bytes - (SELECT coalesce(sum(length(CAST(body AS BLOB))), 0)
+         FROM ${items} WHERE conversation = ? AND id = ?) WHERE number = ?`,
+    ),
+    removeItem: database.prepare(`DELETE FROM ${items} WHERE conversation = ? AND id = ?`),
+    removeItems: database.prepare(`DELETE FROM ${items} WHERE conversation = ?`),
   };
 }
 
@@ -93,6 +174,6 @@ function idColumn(id: Item['id']): string | null {
   return typeof id === 'string' ? JSON.stringify(id) : null;
 }
 
-function itemFrom({ body }: { readonly body: string }): Item {
+function itemFrom({ body }: ItemRow): Item {
   return JSON.parse(body);
 }

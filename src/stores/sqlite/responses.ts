@@ -1,9 +1,8 @@
 /** Responses in SQLite: one row for each, whose body is the whole response as JSON. */
-import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
+import { type ResponseKey, type StoredResponse, TooManyBytes, versionOf } from '../../ports/store.ts';
 import { changes, rowsOf, type SqliteDatabase } from './database.ts';
 
-interface ChainRow {
-  readonly depth: number;
+interface Row {
   readonly body: string;
 }
 
@@ -11,8 +10,9 @@ interface ChainRow {
 export interface SqliteResponses {
   get(key: ResponseKey, now: number): StoredResponse | undefined;
   put(response: StoredResponse, expiresAt: number): void;
+  replace(response: StoredResponse, version: number, now: number, expiresAt: number): boolean;
   delete(key: ResponseKey, now: number): boolean;
-  chain(key: ResponseKey, limit: number, now: number): readonly StoredResponse[];
+  chain(key: ResponseKey, limit: number, now: number, maxBytes?: number): readonly StoredResponse[];
   /** Removes a few of those that expired. */
   sweep(now: number): void;
 }
@@ -21,47 +21,59 @@ export interface SqliteResponses {
 export function sqliteResponses(database: SqliteDatabase): SqliteResponses {
   const select = database.prepare('SELECT body FROM open_responses WHERE scope = ? AND id = ? AND expires_at > ?');
   const upsert = database.prepare(
-    `INSERT INTO open_responses (scope, id, previous_id, expires_at, body) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (scope, id) DO UPDATE SET
-       previous_id = excluded.previous_id, expires_at = excluded.expires_at, body = excluded.body`,
+    `INSERT INTO open_responses (scope, id, previous_id, version, expires_at, body) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (scope, id) DO UPDATE SET previous_id = excluded.previous_id, version = excluded.version,
+       expires_at = excluded.expires_at, body = excluded.body`,
+  );
+  const update = database.prepare(
+    `UPDATE open_responses SET previous_id = ?, version = ?, expires_at = ?, body = ?
+     WHERE scope = ? AND id = ? AND expires_at > ? AND version = ?`,
   );
   const remove = database.prepare('DELETE FROM open_responses WHERE scope = ? AND id = ? AND expires_at > ?');
-  const walk = database.prepare(CHAIN);
   const sweep = database.prepare(
     'DELETE FROM open_responses WHERE rowid IN (SELECT rowid FROM open_responses WHERE expires_at <= ? LIMIT 10)',
   );
 
+  function find(key: ResponseKey, now: number): Row | undefined {
+    return rowsOf<Row>(select, ...columnsOf(key), now)[0];
+  }
+
+  /** Row by row: a recursive query would read all of it before it is known to be too much. */
+  function chain(key: ResponseKey, limit: number, now: number, maxBytes = Number.POSITIVE_INFINITY) {
+    const found: StoredResponse[] = [];
+    let left = maxBytes;
+    for (let id: string | undefined = key.id; id !== undefined && found.length < limit; ) {
+      const row = find({ scope: key.scope, id }, now);
+      if (!row) break;
+      left -= Buffer.byteLength(row.body);
+      if (left < 0) throw new TooManyBytes(maxBytes);
+      const stored = responseFrom(row);
+      found.push(stored);
+      id = stored.previousId;
+    }
+    return found;
+  }
+
   return {
     get(key, now) {
-      const [row] = rowsOf<{ readonly body: string }>(select, ...columnsOf(key), now);
+      const row = find(key, now);
       return row && responseFrom(row);
     },
     put(response, expiresAt) {
-      const previous = response.previousId === undefined ? null : JSON.stringify(response.previousId);
-      upsert.run(...columnsOf(response), previous, expiresAt, JSON.stringify(response));
+      upsert.run(...columnsOf(response), ...valuesOf(response, expiresAt));
     },
+    replace: (response, version, now, expiresAt) =>
+      changes(update, ...valuesOf(response, expiresAt), ...columnsOf(response), now, version),
     delete: (key, now) => changes(remove, ...columnsOf(key), now),
-    chain(key, limit, now) {
-      const scope = JSON.stringify(key.scope);
-      const rows = rowsOf<ChainRow>(walk, ...columnsOf(key), now, limit, scope, now, limit);
-      // SQL promises no order without ORDER BY, and would copy every body to keep it.
-      return rows.toSorted((one, other) => Number(one.depth) - Number(other.depth)).map(responseFrom);
-    },
+    chain,
     sweep: (now) => void sweep.run(now),
   };
 }
 
-// Bodies are joined last: what recursion carries along is copied at every step.
-const CHAIN = `
-  WITH RECURSIVE chain (depth, place, previous_id) AS (
-    SELECT 1, rowid, previous_id FROM open_responses WHERE scope = ? AND id = ? AND expires_at > ? AND ? > 0
-    UNION ALL
-    SELECT chain.depth + 1, parent.rowid, parent.previous_id
-    FROM chain CROSS JOIN open_responses AS parent
-    WHERE parent.scope = ? AND parent.id = chain.previous_id AND parent.expires_at > ? AND chain.depth < ?
-  )
-  SELECT chain.depth AS depth, stored.body AS body
-  FROM chain CROSS JOIN open_responses AS stored ON stored.rowid = chain.place`;
+function valuesOf(response: StoredResponse, expiresAt: number) {
+  const previous = response.previousId === undefined ? null : JSON.stringify(response.previousId);
+  return [previous, versionOf(response), expiresAt, JSON.stringify(response)] as const;
+}
 
 /**
  * Scope and id as JSON strings: escaped, as half surrogate pairs and NULs end up as other text, or end the process, in
@@ -71,7 +83,7 @@ export function columnsOf({ scope, id }: ResponseKey): readonly [scope: string, 
   return [JSON.stringify(scope), JSON.stringify(id)];
 }
 
-function responseFrom({ body }: { readonly body: string }): StoredResponse {
+function responseFrom({ body }: Row): StoredResponse {
   // The cast: only `put` writes these texts.
   return JSON.parse(body) as StoredResponse;
 }

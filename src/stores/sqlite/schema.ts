@@ -17,6 +17,11 @@ const MIGRATIONS = [
    CREATE TABLE open_responses_items (
      place INTEGER PRIMARY KEY AUTOINCREMENT, conversation INTEGER NOT NULL, id TEXT, body TEXT NOT NULL);
    CREATE INDEX open_responses_items_order ON open_responses_items (conversation, place);`,
+  `ALTER TABLE open_responses ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE open_responses_conversations ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+   UPDATE open_responses_conversations SET bytes = (SELECT coalesce(sum(length(CAST(body AS BLOB))), 0)
+     FROM open_responses_items WHERE conversation = open_responses_conversations.number);
+   CREATE INDEX open_responses_items_by_id ON open_responses_items (conversation, id, place);`,
 ] as const;
 
 /** Prepares the connection and makes or renews the tables; any number of processes may do so at once. */

@@ -22,7 +22,8 @@ export interface SqliteStoreOptions {
 export interface SqliteStore extends ResponseStore {
   /** Prepares the connection and makes or renews the tables. The first use does it too; here it fails at the start. */
   setup(): void;
-  chain(key: ResponseKey, limit: number): readonly StoredResponse[];
+  replace(response: StoredResponse, version: number): boolean;
+  chain(key: ResponseKey, limit: number, maxBytes?: number): readonly StoredResponse[];
   readonly conversations: ConversationStore;
 }
 
@@ -64,23 +65,33 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
     });
   }
 
+  function expiryOf({ expiresAt = Number.POSITIVE_INFINITY }: StoredResponse, time: number): number {
+    return Math.min(time + ttlMs, expiresAt);
+  }
+
   return {
     name: 'sqlite',
     setup: () => void tables(),
     get: (key) => tables().responses.get(key, now()),
-    put: (response) =>
-      change(({ responses }, time) =>
-        responses.put(response, Math.min(time + ttlMs, response.expiresAt ?? Number.POSITIVE_INFINITY)),
-      ),
+    put: (response) => change(({ responses }, time) => responses.put(response, expiryOf(response, time))),
+    replace: (response, version) =>
+      change(({ responses }, time) => responses.replace(response, version, time, expiryOf(response, time))),
     delete: (key) => tables().responses.delete(key, now()),
-    chain: (key, limit) => tables().responses.chain(key, limit, now()),
+    chain: (key, limit, maxBytes) => tables().responses.chain(key, limit, now(), maxBytes),
     conversations: {
       get: (key) => tables().conversations.get(key, now()),
       put: (conversation) => change(({ conversations }, time) => conversations.put(conversation, time, time + ttlMs)),
+      update: (conversation) =>
+        change(({ conversations }, time) => conversations.update(conversation, time, time + ttlMs)),
       delete: (key) => change(({ conversations }, time) => conversations.delete(key, time)),
-      append: (key, items) => change(({ conversations }, time) => conversations.append(key, items, time, time + ttlMs)),
-      items: (key) => tables().conversations.items(key, now()),
-      removeItem: (key, itemId) => tables().conversations.removeItem(key, itemId, now()),
+      append: (key, items, maxBytes) =>
+        change(({ conversations }, time) =>
+          conversations.append(key, items, { now: time, expiresAt: time + ttlMs, maxBytes }),
+        ),
+      items: (key, maxBytes) => tables().conversations.items(key, now(), maxBytes),
+      page: (key, query) => tables().conversations.page(key, query, now()),
+      find: (key, itemIds) => tables().conversations.find(key, itemIds, now()),
+      removeItem: (key, itemId) => change(({ conversations }, time) => conversations.removeItem(key, itemId, time)),
     },
     close() {},
   };

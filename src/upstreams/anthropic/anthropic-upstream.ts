@@ -5,10 +5,10 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { scrubber } from '../../protocol/scrub.ts';
+import { cleanNote, scrubber } from '../../protocol/scrub.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
-import { requestHeaders } from '../http/server-options.ts';
+import { fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { toMessagesBody } from './body.ts';
 import { type MessagesDecoder, messagesDecoder } from './decoder.ts';
 import { type AnthropicOptions, anthropicSettings, keyHeaders } from './options.ts';
@@ -30,12 +30,17 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const settings = anthropicSettings(options);
   const client = httpClient(settings);
   const scrub = scrubber(settings);
-  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, keyHeaders(settings), headers);
+  const headersFor = ({ headers }: UpstreamCall) =>
+    requestHeaders('anthropicUpstream', settings, keyHeaders(settings), headers);
 
-  async function* answer(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
+  async function* answer(
+    request: ModelRequest,
+    call: UpstreamCall,
+    headers: Readonly<Record<string, string>>,
+  ): AsyncGenerator<readonly ModelEvent[]> {
     const body = JSON.stringify(toMessagesBody(request, settings, call.note));
-    const decoder = messagesDecoder(call.note);
-    const asked = { path: '/messages', headers: headersFor(call), body, isLast };
+    const decoder = messagesDecoder(cleanNote(call.note, scrub.textOf(headers)));
+    const asked = { path: '/messages', headers, body, isLast };
     for await (const { data } of exchange(client, asked, call)) {
       const events: ModelEvent[] = [];
       const failure = decodeBatch(data, decoder, events);
@@ -48,23 +53,31 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   }
 
   async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
+    const headers = headersFor(call);
     try {
-      yield* answer(request, call);
+      yield* answer(request, call, headers);
     } catch (error) {
-      throw scrub(error);
+      throw scrub.of(headers)(error);
     }
   }
 
   async function models(call: UpstreamCall): Promise<readonly Fields[]> {
     const path = settings.baseURL.search ? '/models' : `/models?limit=${MODELS}`;
+    const headers = headersFor(call);
     try {
-      return modelList(await fetchJson(client, { path, headers: headersFor(call) }, call));
+      return modelList(await fetchJson(client, { path, headers }, call));
     } catch (error) {
-      throw scrub(error);
+      throw scrub.of(headers)(error);
     }
   }
 
-  return { name: 'anthropic', stream, redact: scrub, models, close: () => client.close() };
+  return {
+    name: 'anthropic',
+    stream,
+    redact: scrub.of(fixedHeaders(settings, keyHeaders(settings))),
+    models,
+    close: () => client.close(),
+  };
 }
 
 /** Only a short event can be the last one, so that long ones are not parsed twice. */

@@ -2,6 +2,7 @@
 
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
+import { skippedItem } from '../http/skipped-item.ts';
 import { type Conversation, isThought, type Message, toConversation } from './messages.ts';
 import type { AnthropicSettings } from './options.ts';
 import type { Block } from './parts.ts';
@@ -18,7 +19,7 @@ export type BodySettings = Pick<
 /** The body, always asking for a stream. What the wire has no place for is noted. */
 export function toMessagesBody(request: ModelRequest, settings: BodySettings, note: (note: Note) => void): Fields {
   const drop = (setting: string) => note(dropped(setting));
-  const conversation = toConversation(request, ({ type }) => note(skipped(type)));
+  const conversation = toConversation(request, (item) => note(skippedItem(item, 'a Messages request')));
   noteUnknown(request, drop);
   const tools = [...serverTools(request, settings, drop), ...request.tools.map(messagesTool)];
   const plan = thinkingPlan(request, settings, drop);
@@ -34,10 +35,6 @@ export function toMessagesBody(request: ModelRequest, settings: BodySettings, no
     ...sampling(request, thinking?.type !== 'disabled' && thinking !== undefined, drop),
     metadata: metadata(request),
   });
-}
-
-function skipped(type: string): Note {
-  return { code: 'item_skipped', message: `Input items of type '${type}' have no place in a Messages request.` };
 }
 
 function dropped(setting: string): Note {

@@ -1,5 +1,6 @@
 /** Writes a conversation of items as the system prompt and the alternating messages of a Messages request. */
 
+import { callErrorText } from '../../protocol/call-error.ts';
 import { SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
 import { outputText } from '../../protocol/code-outputs.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
@@ -93,7 +94,7 @@ function addSaid(draft: Draft, item: Item): boolean {
   if (item.type !== 'message') return false;
   if (item.role === 'assistant') addAssistants(draft, item, blocksOf(item.content));
   else if (item.role === 'user') addUsers(draft, blocksOf(item.content));
-  else draft.system.push(...blocksOf(item.content).filter(({ type }) => type === 'text'));
+  else for (const block of blocksOf(item.content)) if (block.type === 'text') draft.system.push(block);
   return true;
 }
 
@@ -134,7 +135,7 @@ function add({ messages }: Draft, role: Message['role'], blocks: readonly Block[
 function addTo(messages: OpenMessage[], role: Message['role'], blocks: readonly Block[]): void {
   if (blocks.length === 0) return;
   const last = messages.at(-1);
-  if (last?.role === role) last.content.push(...blocks);
+  if (last?.role === role) for (const block of blocks) last.content.push(block);
   else messages.push({ role, content: [...blocks] });
 }
 
@@ -170,7 +171,7 @@ function answeredCall(item: Item, answer: Item | undefined): AnsweredCall | unde
       return { id: callId, name, input: { input: item.input }, output: answer?.output, failed: false };
     case 'mcp_call': {
       const failed = item.output === null || item.output === undefined;
-      const output = failed ? (error ?? UNKNOWN) : item.output;
+      const output = failed ? callErrorText(error) : item.output;
       return { id: callId, name, input: objectFrom(item.arguments), output, failed: failed && Boolean(error) };
     }
     case 'code_interpreter_call': {
@@ -182,8 +183,6 @@ function answeredCall(item: Item, answer: Item | undefined): AnsweredCall | unde
       return undefined;
   }
 }
-
-const UNKNOWN = '(no output was recorded)';
 
 /** The wire takes an object only; what was wrong with other arguments stands in their output. */
 function objectFrom(text: unknown): Fields {

@@ -1,8 +1,10 @@
 /** The options of `anthropicUpstream`, checked once. */
 import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { basePath } from '../http/base-path.ts';
 import {
   boolean,
+  envKey,
   type ServerOptions,
   type ServerSettings,
   serverChecks,
@@ -94,7 +96,7 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
   return {
     ...serverSettings(options),
     baseURL: versioned(options.baseURL ?? (process.env.ANTHROPIC_BASE_URL || 'https://api.anthropic.com')),
-    apiKey: options.apiKey ?? (options.baseURL === undefined ? process.env.ANTHROPIC_API_KEY : undefined),
+    apiKey: options.apiKey ?? (options.baseURL === undefined ? envKey(NAME, 'ANTHROPIC_API_KEY') : undefined),
     version: options.version ?? '2023-06-01',
     maxTokens: options.maxTokens ?? 8192,
     thinking: typeof thinking === 'function' ? thinking : () => thinking,
@@ -107,7 +109,7 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
 /** Anthropic's own clients are given the address without `/v1`, all others with it. */
 function versioned(text: string): URL {
   const url = serverURL(NAME, text);
-  const path = url.pathname.replace(/\/+$/, '');
+  const path = basePath(url);
   url.pathname = path.endsWith('/v1') ? path : `${path}/v1`;
   return url;
 }

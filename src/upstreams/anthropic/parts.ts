@@ -1,6 +1,6 @@
 /** Writes the parts of messages and tool outputs as content blocks. */
 import { ApiError } from '../../protocol/errors.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, plainTextOf } from '../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -22,14 +22,14 @@ export function textBlocks(text: string): readonly Block[] {
 function blocksOfPart(part: Fields): readonly Block[] {
   switch (part.type) {
     case 'input_image':
-      return [{ type: 'image', source: imageSource(String(part.image_url)) }];
+      return [{ type: 'image', source: imageSource(plainTextOf(part.image_url)) }];
     case 'input_file':
       return [fileBlock(part)];
     case 'input_audio':
     case 'input_video':
       throw unsupported(`Parts of type '${part.type}' cannot be given to this model.`);
     default:
-      return textBlocks(String(part.text ?? part.refusal ?? ''));
+      return textBlocks(plainTextOf(part.text ?? part.refusal));
   }
 }
 
@@ -41,7 +41,7 @@ function imageSource(url: string): Fields {
 /** A PDF as it is, text as text; the wire has no other documents. */
 function fileBlock({ filename, file_data: data, file_url: url }: Fields): Block {
   const title = typeof filename === 'string' && filename !== '' ? { title: filename } : {};
-  return { type: 'document', source: data ? fileSource(String(data)) : { type: 'url', url }, ...title };
+  return { type: 'document', source: data ? fileSource(plainTextOf(data)) : { type: 'url', url }, ...title };
 }
 
 function fileSource(text: string): Fields {

@@ -38,13 +38,14 @@ function isCount(value: unknown): boolean {
 /** `input_tokens` lacks what was read from the cache and written to it; OpenAI's count holds all. */
 function usageEvent(count: (name: string) => number): ModelEvent {
   const cached = count('cache_read_input_tokens');
-  const input = count('input_tokens') + cached + count('cache_creation_input_tokens');
+  const written = count('cache_creation_input_tokens');
+  const input = count('input_tokens') + cached + written;
   const output = count('output_tokens');
   return {
     type: 'usage',
     usage: {
       input_tokens: input,
-      input_tokens_details: { cached_tokens: cached },
+      input_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
       output_tokens: output,
       output_tokens_details: { reasoning_tokens: count('thinking') },
       total_tokens: input + output,

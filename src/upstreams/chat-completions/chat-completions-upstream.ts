@@ -6,18 +6,21 @@ import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { scrubber } from '../../protocol/scrub.ts';
+import { type Scrub, scrubber } from '../../protocol/scrub.ts';
 import { type Mapping, mapped, type Pieces } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
-import { bearer, requestHeaders } from '../http/server-options.ts';
+import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
+import { skippedItem } from '../http/skipped-item.ts';
 import { toChatBody } from './chat-body.ts';
 import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './chat-options.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
+
+const NAME = 'chatCompletionsUpstream';
 
 /**
  * Talks to `POST {baseURL}/chat/completions`, always asking for a stream; a server that answers with one JSON object
@@ -28,42 +31,49 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   const settings = chatSettings(options);
   const client = httpClient(settings);
   const scrub = scrubber(settings);
-  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, bearer(settings), headers);
+  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(NAME, settings, bearer(settings), headers);
+  /** Of each call: the host's headers may be another tenant's each time. */
+  const scrubs = new WeakMap<UpstreamCall, Scrub>();
 
   function chat(body: Fields, call: UpstreamCall): Pieces<ChatBatch> {
-    const request = { path: '/chat/completions', headers: headersFor(call), body: JSON.stringify(body) };
-    return exchange(client, { isLast: isDone, shown: scrub, ...request }, call);
+    const headers = headersFor(call);
+    const shown = scrub.of(headers);
+    scrubs.set(call, shown);
+    const request = { path: '/chat/completions', headers, body: JSON.stringify(body) };
+    return exchange(client, { isLast: isDone, shown, ...request }, call);
   }
 
   function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
-    const body = toChatBody(request, settings, (item) => call.note(skipped(item.type)));
-    return mapped(chat(body, call), new Decoding(settings, scrub));
+    const body = toChatBody(request, settings, (item) => call.note(skippedItem(item, 'a chat request')));
+    return mapped(chat(body, call), new Decoding(settings, (error) => redact(error, call)));
   }
 
   async function models(call: UpstreamCall): Promise<readonly Fields[]> {
+    const headers = headersFor(call);
     try {
-      return modelList(await fetchJson(client, { path: '/models', headers: headersFor(call) }, call));
+      return modelList(await fetchJson(client, { path: '/models', headers }, call));
     } catch (error) {
-      throw scrub(error);
+      throw scrub.of(headers)(error);
     }
   }
 
-  return { name: 'chat-completions', stream, chat, redact: scrub, models, close: () => client.close() };
-}
+  const usual = scrub.of(fixedHeaders(settings, bearer(settings)));
+  function redact(error: unknown, call?: UpstreamCall): unknown {
+    return ((call && scrubs.get(call)) ?? usual)(error);
+  }
 
-function skipped(type: string) {
-  return { code: 'item_skipped', message: `Input items of type '${type}' have no place in a chat request.` } as const;
+  return { name: 'chat-completions', stream, chat, redact, models, close: () => client.close() };
 }
 
 /** Decodes batch by batch, with the `finish` at the end. */
 class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
   private readonly decoder: ChatDecoder;
   private readonly memo = chunkMemo();
-  private readonly scrub: (error: unknown) => unknown;
+  private readonly scrub: Scrub;
   private failure: unknown = undefined;
   private done = false;
 
-  constructor({ thinkTags }: ChatSettings, scrub: (error: unknown) => unknown) {
+  constructor({ thinkTags }: ChatSettings, scrub: Scrub) {
     this.decoder = chatDecoder({ think: thinkTags });
     this.scrub = scrub;
   }
@@ -88,7 +98,11 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
 
   end(): readonly ModelEvent[] {
     const events: ModelEvent[] = [];
-    this.decoder.end(events, false);
+    try {
+      this.decoder.end(events, false);
+    } catch (error) {
+      throw this.scrub(error);
+    }
     return events;
   }
 

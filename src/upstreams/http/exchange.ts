@@ -148,7 +148,9 @@ export async function fetchJson(
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch (cause) {
+  } catch (error) {
+    // V8 quotes the text at fault and cuts it, and half a secret is none that could be found.
+    const cause = new SyntaxError(String(error).replace(/".*"/s, 'the text'));
     throw new ApiError('upstream_error', 'The model server sent something that is not JSON.', { cause });
   }
 }

@@ -1,11 +1,14 @@
 /** Requests to a model server: one keep-alive pool, and retries before the first byte. */
 
 import { Pool } from 'undici';
+import { CONTEXT_OVERFLOW } from '../../protocol/context-overflow.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { jsonIn } from '../../protocol/json-text.ts';
+import { isRecord } from '../../protocol/record.ts';
 import { upstreamError } from '../../protocol/upstream-error.ts';
 import { type Bytes, readWhole } from '../../streams/bytes.ts';
 import { type Answered, type AnswerHeaders, asked } from './asking.ts';
+import { basePath } from './base-path.ts';
 import type { Stop } from './watchdog.ts';
 
 const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504, 529]);
@@ -48,7 +51,7 @@ export interface HttpClient {
 export function httpClient({ baseURL, retries, connectTimeoutMs }: HttpOptions): HttpClient {
   // The deadlines of a call are its own, kept by `watchdog`: undici's would not tell first byte from silence.
   const pool = new Pool(baseURL.origin, { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: connectTimeoutMs } });
-  const prefix = baseURL.pathname.replace(/\/+$/, '');
+  const prefix = basePath(baseURL);
 
   async function attempt(request: HttpRequest): Promise<HttpAnswer> {
     const { method, headers, body = null, stop } = request;
@@ -56,7 +59,8 @@ export function httpClient({ baseURL, retries, connectTimeoutMs }: HttpOptions):
     const answer = await asked(pool, { method, path, headers: { ...headers }, body }, stop);
     const contentType = String(answer.headers['content-type'] ?? '');
     if (answer.status >= 200 && answer.status < 300) return { contentType, body: answer.body };
-    throw await refusal(answer);
+    if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseURL);
+    throw await refusal(answer, baseURL, request.path);
   }
 
   return {
@@ -101,13 +105,34 @@ type Refusal = ApiError & {
   readonly final?: boolean;
 };
 
-async function refusal({ status, headers, body }: Answered): Promise<Refusal> {
+async function refusal({ status, headers, body }: Answered, baseURL: URL, path: string): Promise<Refusal> {
   const retryAfter = headers['retry-after'];
   const text = await readWhole(body);
   const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
-  const error = upstreamError(status, jsonIn(text), passed);
-  const final = headers['x-should-retry'] === 'false';
+  const answer = jsonIn(text);
+  const hint = status === 404 ? missingVersion(answer, baseURL, path) : undefined;
+  const error = upstreamError(status, answer, passed, hint);
+  const final = headers['x-should-retry'] === 'false' || error.code === CONTEXT_OVERFLOW;
   return Object.assign(error, { answered: status, retryAfterMs: retryAfterMs(headers), final });
+}
+
+/** For the host alone: a server that knows no such path answers no error of the API, and its API may be below `/v1`. */
+function missingVersion(answer: unknown, { pathname }: URL, path: string): Error | undefined {
+  if ((isRecord(answer) && isRecord(answer.error)) || /\/v\d/.test(pathname)) return undefined;
+  const place = `${pathname.replace(/\/+$/, '')}${path.split('?', 1)[0]}`;
+  return new Error(`The model server has no path ${place}: does baseURL lack '/v1' at its end?`);
+}
+
+/** A redirect is not followed: it would take the key and the prompt to a server that the host has not named. */
+function redirected({ status, headers, body }: Answered, baseURL: URL): ApiError {
+  body.close();
+  const location = String(headers.location ?? '');
+  const to = URL.canParse(location, baseURL.href) ? new URL(location, baseURL).origin : undefined;
+  const where = to === baseURL.origin ? 'another path of its own' : (to ?? 'no URL');
+  const cause = new Error(
+    `The model server redirects to ${where} (status ${status}): baseURL must be where its API is.`,
+  );
+  return new ApiError('upstream_error', 'The model server redirected the request, which is not followed.', { cause });
 }
 
 /** In milliseconds; `retry-after` holds seconds or a date. */

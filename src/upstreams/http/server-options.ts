@@ -1,5 +1,7 @@
 /** The options that upstreams of every kind share: where the server is, and what goes with each request. */
-import { type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
+import { type OptionCheck, positiveInteger, secretly } from '../../ports/options-check.ts';
+import { warnOnce } from '../../ports/warner.ts';
+import { isRecord } from '../../protocol/record.ts';
 
 /** Headers for every request, or worked out from the client's own, for a key per tenant. */
 export type UpstreamHeaders =
@@ -33,17 +35,38 @@ export const boolean: OptionCheck = (value) => typeof value === 'boolean' || 'tr
 /** The check of an option that is text. */
 export const string: OptionCheck = (value) => typeof value === 'string' || 'a string';
 
+/** What HTTP can carry; a line break at the end of a key that was read from a file is what is usually wrong. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const CARRIED = 'that an HTTP header can carry, without line breaks or characters beyond Latin-1';
+
+const isKey = (value: unknown) => {
+  if (typeof value !== 'string') return 'a string';
+  return HEADER_VALUE.test(value) || `a string ${CARRIED}`;
+};
+
 /** The checks of the shared options, to which an upstream adds its own. */
 export const serverChecks: Readonly<Record<keyof ServerOptions | 'baseURL' | 'apiKey', OptionCheck>> = {
-  baseURL: string,
-  apiKey: string,
-  headers: (value) =>
-    (typeof value === 'object' && value !== null) || typeof value === 'function' || 'an object or a function',
+  baseURL: secretly(string),
+  apiKey: secretly(isKey),
+  headers: secretly((value) => typeof value === 'function' || headersFault(value) || true),
   forwardHeaders: (value) =>
     (Array.isArray(value) && value.every((name) => typeof name === 'string')) || 'a list of header names',
   retries: (value) => (Number.isInteger(value) && (value as number) >= 0) || 'a whole number from 0',
   connectTimeoutMs: positiveInteger,
 };
+
+/** Undefined where HTTP can carry them all; names the header at fault and never its value. */
+function headersFault(headers: unknown): string | undefined {
+  if (!isRecord(headers)) return 'an object or a function';
+  const wrong = Object.entries(headers).find(([name, value]) => !isHeader(name, value));
+  return wrong && `headers with values ${CARRIED} (look at '${wrong[0]}')`;
+}
+
+/** `undefined` means omitted here too. */
+function isHeader(name: string, value: unknown): boolean {
+  return HEADER_NAME.test(name) && (value === undefined || (typeof value === 'string' && HEADER_VALUE.test(value)));
+}
 
 /** Fills in the defaults of options that passed their checks. */
 export function serverSettings(options: ServerOptions): ServerSettings {
@@ -55,14 +78,28 @@ export function serverSettings(options: ServerOptions): ServerSettings {
   };
 }
 
-/** The server's address; throws a `TypeError` for one that is no address, or that holds a secret. */
+/** The paths that the upstreams add themselves. */
+const ENDPOINT = /\/(chat\/completions|completions|responses|messages)\/*$/;
+
+/** The server's address; throws a `TypeError` for one that is no address, or that holds a secret or an endpoint. */
 export function serverURL(owner: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol))
-    throw new TypeError(`${owner}: baseURL must be an http(s) URL, got '${text}'`);
+    throw new TypeError(`${owner}: baseURL must be an http(s) URL, got '${withoutSecrets(text)}'`);
   if (url.username || url.password)
     throw new TypeError(`${owner}: baseURL must hold no credentials; use apiKey or headers`);
+  const [endpoint] = ENDPOINT.exec(url.pathname) ?? [];
+  if (endpoint) {
+    const base = url.origin + url.pathname.slice(0, -endpoint.length);
+    throw new TypeError(`${owner}: baseURL must not have the endpoint '${endpoint}' in it; write '${base}'`);
+  }
   return url;
+}
+
+/** What stands before a query and behind a user. */
+function withoutSecrets(text: string): string {
+  const [place = ''] = text.split(/[?#]/, 1);
+  return place.slice(place.lastIndexOf('@') + 1);
 }
 
 /** Where OpenAI's own clients would ask, and with which key: one belongs to its server, and must not go to another by omission. */
@@ -70,10 +107,27 @@ export function openaiServer(
   owner: string,
   { baseURL, apiKey }: { readonly baseURL?: string | undefined; readonly apiKey?: string | undefined },
 ): { readonly baseURL: URL; readonly apiKey: string | undefined } {
-  return {
-    baseURL: serverURL(owner, baseURL ?? (process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1')),
-    apiKey: apiKey ?? (baseURL === undefined ? process.env.OPENAI_API_KEY : undefined),
-  };
+  const configured = baseURL ?? (process.env.OPENAI_BASE_URL || undefined);
+  const key = apiKey ?? (baseURL === undefined ? envKey(owner, 'OPENAI_API_KEY') : undefined);
+  if (configured === undefined) announceOpenAI(owner, key);
+  return { baseURL: serverURL(owner, configured ?? OPENAI), apiKey: key };
+}
+
+/** The key of the environment. Throws a `TypeError` that does not quote it. */
+export function envKey(owner: string, variable: string): string | undefined {
+  const key = process.env[variable];
+  if (key === undefined || HEADER_VALUE.test(key)) return key;
+  throw new TypeError(`${owner}: ${variable} must be a string ${CARRIED}`);
+}
+
+const OPENAI = 'https://api.openai.com/v1';
+
+/** A key of OpenAI's says what is meant. Any other, or none, stands there since a URL was forgotten, or a variable is not set. */
+function announceOpenAI(owner: string, key: string | undefined): void {
+  if (key?.startsWith('sk-')) return;
+  const why = 'neither baseURL nor OPENAI_BASE_URL is set';
+  const message = `${owner}: ${why}, so prompts go to ${OPENAI}${key ? '' : ', without an API key'}. Set baseURL to your model server, or to that URL if it is meant.`;
+  warnOnce('openai', message);
 }
 
 /** The key as a bearer token; nothing where there is none. */
@@ -83,6 +137,7 @@ export function bearer({ apiKey }: { readonly apiKey: string | undefined }): Rea
 
 /** The headers of one request: the key's, what the host adds, and of the client's own only what is allowed. */
 export function requestHeaders(
+  owner: string,
   { headers, forwardHeaders }: ServerSettings,
   key: Readonly<Record<string, string>>,
   client: Headers,
@@ -94,9 +149,31 @@ export function requestHeaders(
   }
   sent['content-type'] = 'application/json';
   sent.accept = 'text/event-stream, application/json';
-  return Object.assign(sent, key, lowerCased(typeof headers === 'function' ? headers(client) : headers));
+  return Object.assign(
+    sent,
+    key,
+    typeof headers === 'function' ? askedFor(owner, headers, client) : lowerCased(headers),
+  );
 }
 
-function lowerCased(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+/** What the host's function answers for this client. Throws a `TypeError` that names the header at fault and not its value. */
+function askedFor(owner: string, headers: (client: Headers) => unknown, client: Headers) {
+  const given = headers(client);
+  const fault = headersFault(given);
+  if (fault) throw new TypeError(`${owner}: headers must answer ${fault}`);
+  // The cast: that was just checked.
+  return lowerCased(given as Readonly<Record<string, string>>);
+}
+
+/** Those that are the same for every request, by which a secret is known where no request is. */
+export function fixedHeaders(
+  { headers }: ServerSettings,
+  key: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return typeof headers === 'function' ? key : { ...key, ...lowerCased(headers) };
+}
+
+function lowerCased(headers: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
+  const given = Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), value]));
 }

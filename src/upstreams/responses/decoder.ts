@@ -151,7 +151,9 @@ function skipped(type: string): Note {
 }
 
 function failure(response: Fields): ApiError {
-  const error = isRecord(response.error) ? errorInBody(response) : undefined;
+  const { error: told } = response;
+  const reason = isRecord(told) && typeof told.reason === 'string' ? { code: told.reason } : {};
+  const error = isRecord(told) ? errorInBody({ ...response, error: { ...told, ...reason } }) : undefined;
   return error ?? new ApiError('upstream_error', `The model server ended the response as ${response.status}.`);
 }
 

@@ -5,7 +5,7 @@ import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { pairCalls } from '../../protocol/pair-calls.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, plainTextOf } from '../../protocol/record.ts';
 import { sealOf } from '../http/seal.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -78,7 +78,7 @@ function textOf(content: unknown): unknown {
   if (!Array.isArray(content)) return content ?? '';
   return content
     .filter(isRecord)
-    .map(({ text, refusal }) => String(text ?? refusal ?? ''))
+    .map(({ text, refusal }) => plainTextOf(text ?? refusal))
     .join('');
 }
 

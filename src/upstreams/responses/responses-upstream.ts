@@ -3,14 +3,16 @@
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
+import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { scrubber } from '../../protocol/scrub.ts';
+import { cleanNote, type Scrub, scrubber } from '../../protocol/scrub.ts';
 import { type Mapping, mapped, type Pieces } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { type AnswerBatch, exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
-import { bearer, requestHeaders } from '../http/server-options.ts';
+import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
+import { skippedItem } from '../http/skipped-item.ts';
 import { toResponsesBody } from './body.ts';
 import { type ResponsesDecoder, responsesDecoder } from './decoder.ts';
 import { type ResponsesOptions, responsesSettings } from './options.ts';
@@ -28,35 +30,45 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   const settings = responsesSettings(options);
   const client = httpClient(settings);
   const scrub = scrubber(settings);
-  const headersFor = ({ headers }: UpstreamCall) => requestHeaders(settings, bearer(settings), headers);
+  const headersFor = ({ headers }: UpstreamCall) =>
+    requestHeaders('responsesUpstream', settings, bearer(settings), headers);
 
   function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
-    const skipped = ({ type }: { readonly type: string }) =>
-      call.note({ code: 'item_skipped', message: `Input items of type '${type}' have no place in a request there.` });
+    const headers = headersFor(call);
+    const shown = scrub.of(headers);
+    const skipped = (item: Item) => call.note(skippedItem(item, 'a request there'));
     const body = JSON.stringify(toResponsesBody(request, settings, skipped));
-    const asked = { path: '/responses', headers: headersFor(call), body, isLast: isDone, shown: scrub };
-    return mapped(exchange(client, asked, call), new Decoding(responsesDecoder(call.note), scrub));
+    const asked = { path: '/responses', headers, body, isLast: isDone, shown };
+    const note = cleanNote(call.note, scrub.textOf(headers));
+    return mapped(exchange(client, asked, call), new Decoding(responsesDecoder(note), shown));
   }
 
   async function models(call: UpstreamCall): Promise<readonly Fields[]> {
+    const headers = headersFor(call);
     try {
-      const body = await fetchJson(client, { path: '/models', headers: headersFor(call) }, call);
+      const body = await fetchJson(client, { path: '/models', headers }, call);
       return isRecord(body) && Array.isArray(body.data) ? body.data.filter(isRecord) : [];
     } catch (error) {
-      throw scrub(error);
+      throw scrub.of(headers)(error);
     }
   }
 
-  return { name: 'responses', stream, redact: scrub, models, close: () => client.close() };
+  return {
+    name: 'responses',
+    stream,
+    redact: scrub.of(fixedHeaders(settings, bearer(settings))),
+    models,
+    close: () => client.close(),
+  };
 }
 
 /** Decodes batch by batch; the decoder tells the end, since few servers write `[DONE]`. */
 class Decoding implements Mapping<AnswerBatch, readonly ModelEvent[]> {
   private readonly decoder: ResponsesDecoder;
-  private readonly scrub: (error: unknown) => unknown;
+  private readonly scrub: Scrub;
   private failure: unknown = undefined;
 
-  constructor(decoder: ResponsesDecoder, scrub: (error: unknown) => unknown) {
+  constructor(decoder: ResponsesDecoder, scrub: Scrub) {
     this.decoder = decoder;
     this.scrub = scrub;
   }
@@ -78,7 +90,7 @@ class Decoding implements Mapping<AnswerBatch, readonly ModelEvent[]> {
   }
 
   end(): readonly ModelEvent[] {
-    throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
+    throw this.scrub(new ApiError('upstream_truncated', 'The model server broke off its answer.'));
   }
 
   private take(data: string, events: ModelEvent[]): void {

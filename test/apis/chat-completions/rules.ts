@@ -8,5 +8,5 @@ export const RULES: RoundRules = {
   offersTools: true,
   isOwned: (name) => name === 'ours',
   newCallId: () => `own_${++ids}`,
-  limits: { outputBytes: 1000, argumentBytes: 100 },
+  limits: { outputBytes: 1000, argumentBytes: 100, eventBytes: 10_000 },
 };

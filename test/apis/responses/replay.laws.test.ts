@@ -10,6 +10,7 @@ import {
 } from '../../../src/index.ts';
 import type { Call } from '../../../src/ports/api-request.ts';
 import type { ApiRoutes } from '../../../src/ports/routes.ts';
+import { callErrorText } from '../../../src/protocol/call-error.ts';
 import { outputText } from '../../../src/protocol/code-outputs.ts';
 import type { Reply } from '../../../src/protocol/reply.ts';
 import { type CoreOptions, coreSettings } from '../../../src/server/options.ts';
@@ -135,7 +136,12 @@ function answersIn(items: readonly Item[]): readonly unknown[] {
     .map((item) => {
       if (isCode(item)) return [item.id, outputText(item.outputs)];
       const id = item.call_id ?? item.id;
-      return [id, item.type === 'mcp_call' ? (item.output ?? item.error ?? NOT_RUN) : outputs.get(id)];
+      return [
+        id,
+        item.type === 'mcp_call'
+          ? (item.output ?? (item.error ? callErrorText(item.error) : NOT_RUN))
+          : outputs.get(id),
+      ];
     });
 }
 

@@ -112,7 +112,7 @@ describe('startedResource', () => {
 describe('endedResource', () => {
   const usage = {
     input_tokens: 1,
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
     output_tokens: 1,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: 2,
@@ -143,7 +143,7 @@ describe('endedResource', () => {
       {
         status: 'failed',
         completed_at: null,
-        error: { code: 'server_error', message: 'No.' },
+        error: { code: 'server_error', message: 'No.', type: 'server_error', param: null },
         incomplete_details: null,
       },
     ],

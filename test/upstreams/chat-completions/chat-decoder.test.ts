@@ -65,7 +65,7 @@ describe('chatDecoder', () => {
         type: 'usage',
         usage: {
           input_tokens: 1,
-          input_tokens_details: { cached_tokens: 0 },
+          input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
           output_tokens: 2,
           output_tokens_details: { reasoning_tokens: 0 },
           total_tokens: 3,
@@ -157,7 +157,7 @@ describe('chatDecoder', () => {
         type: 'usage',
         usage: {
           input_tokens: 10,
-          input_tokens_details: { cached_tokens: 4 },
+          input_tokens_details: { cached_tokens: 4, cache_write_tokens: 0 },
           output_tokens: 5,
           output_tokens_details: { reasoning_tokens: 3 },
           total_tokens: 15,

@@ -1,5 +1,7 @@
 /** Encodes the events of one response for one reader, in the reader's dialect, as SSE frames or as messages. */
+
 import type { Dialect } from '../../../ports/dialect.ts';
+import type { ErrorBody } from '../../../protocol/errors.ts';
 import type { TurnEvent } from '../../../protocol/events.ts';
 import type { WireEvent } from '../../../protocol/wire-event.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame, numberedJson } from '../../../streams/sse-frames.ts';
@@ -29,6 +31,7 @@ export class Encoder {
   /** Of the next event, where the dialect has more or fewer of them. */
   private sequence = 0;
   private fillsSilence = false;
+  private hasEnded = false;
 
   constructor(options: EncoderOptions) {
     const { dialect, isServerTool } = options;
@@ -43,6 +46,30 @@ export class Encoder {
     return events.map((event) => this.frameOf(event)).join('');
   }
 
+  /** Whether it must be given every event from the first on: its dialect numbers them anew. */
+  get readsAll(): boolean {
+    return this.rewrite !== undefined;
+  }
+
+  /** The frames of one event that stand behind the number `after`. */
+  read(event: TurnEvent, after: number): string {
+    this.hasEnded ||= event.type === 'turn-end';
+    if (!this.rewrite) return 'sequence' in event && event.sequence <= after ? '' : this.frames([event]);
+    const isSeen = this.sequence <= after;
+    const frames = this.frameOf(event, after);
+    return frames === HEARTBEAT_FRAME && isSeen ? '' : frames;
+  }
+
+  /** What ends the stream of a response whose own end was not read. */
+  end(): string {
+    return this.hasEnded || this.options.dialect.stream?.done === false ? '' : DONE_FRAME;
+  }
+
+  /** The frames of an error that ends the stream, though not the response. */
+  fail(sequence: number, error: ErrorBody): string {
+    return this.frames([{ type: 'error', sequence, error }]) + this.end();
+  }
+
   /** The same as messages of one event each. */
   messages(events: readonly TurnEvent[]): readonly (string | typeof HEARTBEAT)[] {
     return events.flatMap((event) => this.messagesOf(event));
@@ -53,9 +80,10 @@ export class Encoder {
     return this.numbered(event).map((each) => numberedJson(each.event, each.sequence));
   }
 
-  private frameOf(event: TurnEvent): string {
+  private frameOf(event: TurnEvent, after = -1): string {
     if (this.isSilent(event)) return HEARTBEAT_FRAME;
-    const frames = this.numbered(event).map((each) => numberedFrame(each.event, each.sequence));
+    const unseen = this.numbered(event).filter(({ sequence }) => sequence > after);
+    const frames = unseen.map((each) => numberedFrame(each.event, each.sequence));
     const isEnd = event.type === 'turn-end' && this.options.dialect.stream?.done !== false;
     return frames.join('') + (isEnd ? DONE_FRAME : '');
   }

@@ -1,7 +1,7 @@
 /** The tools that the client runs, whatever their form, as functions that any model can call. */
 
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
-import { isRecord } from '../../../protocol/record.ts';
+import { isRecord, plainTextOf } from '../../../protocol/record.ts';
 import type { ToolForm } from '../../../protocol/tool-form.ts';
 import { modelSafe, namespacedName } from '../../../protocol/tool-names.ts';
 
@@ -32,7 +32,7 @@ export function readClientTools(tools: readonly Fields[]): ClientTools {
   for (const each of tools.flatMap(unpacked)) {
     const tool = clientTool(each);
     const name = tool?.definition.name ?? '';
-    if (!tool) unknown.push(String(each.type));
+    if (!tool) unknown.push(printed(each.type));
     else if (known.has(name)) repeated.push(name);
     else known.set(name, tool);
   }
@@ -44,11 +44,16 @@ function unpacked(tool: Fields): readonly Fields[] {
   return tool.tools.filter(isRecord).map((inner) => ({ ...inner, namespace: tool.name }));
 }
 
+/** As a note quotes it; tools in the input have not been checked. */
+function printed(type: unknown): string {
+  return typeof type === 'string' ? type.slice(0, 100) : typeof type;
+}
+
 function clientTool(tool: Fields): ClientTool | undefined {
+  const { name, namespace } = tool;
   if (tool.type !== 'function' && tool.type !== 'custom') return undefined;
-  // The casts: the tools have been checked.
-  const name = tool.name as string;
-  const namespace = tool.namespace as string | undefined;
+  // A middleware reads tools that nobody has checked.
+  if (typeof name !== 'string' || (namespace !== undefined && typeof namespace !== 'string')) return undefined;
   const form: ToolForm = { kind: tool.type, name, ...(namespace === undefined ? {} : { namespace }) };
   return { form, definition: form.kind === 'custom' ? freeform(form, tool) : callable(form, tool) };
 }
@@ -71,12 +76,12 @@ function callable(form: ToolForm, { description, parameters, strict }: Fields): 
 /** Free text, possibly of a grammar, which the Chat wire has only as the one argument of a function. */
 function freeform(form: ToolForm, { description, format }: Fields): ToolDefinition {
   const rule = isRecord(format) && format.type === 'grammar' ? grammarRule(format) : '';
-  const told = [description, rule].filter(Boolean).join('\n\n');
+  const told = [plainTextOf(description), rule].filter(Boolean).join('\n\n');
   return { name: modelNameOf(form), ...(told ? { description: told } : {}), parameters: FREE_TEXT };
 }
 
 function grammarRule({ syntax, definition }: Fields): string {
-  return `The input must follow this ${syntax} grammar:\n${definition}`;
+  return `The input must follow this ${plainTextOf(syntax)} grammar:\n${plainTextOf(definition)}`;
 }
 
 const FREE_TEXT = {

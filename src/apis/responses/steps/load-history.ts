@@ -26,10 +26,12 @@ export async function loadRequestHistory(call: Call, settings: PrepareSettings):
   const { store, limits } = settings;
   const conversation = conversationId(body.conversation);
   const history = conversation
-    ? { items: await conversationItems(store, { scope, id: conversation }), previous: undefined }
-    : await loadHistory(store, scope, idIn(body), limits.historyTurns);
+    ? { items: await conversationItems(store, { scope, id: conversation }, limits.historyBytes), previous: undefined }
+    : await loadHistory(store, scope, idIn(body), limits);
   const own = ownItems(body.input);
-  const input = await resolveReferences(store, scope, own, history.items, noteOf(call, settings));
+  const note = noteOf(call, settings);
+  const { historyBytes: maxBytes, historyTurns: maxResponses } = limits;
+  const input = await resolveReferences(own, { store, scope, history: history.items, maxBytes, maxResponses, note });
   const found = { previous: history.previous, loaded: history.items, conversation };
   const next = Object.assign({}, context, { history: found });
   if (!history.previous && !conversation)

@@ -5,6 +5,7 @@ import { ApiError } from '../../../protocol/errors.ts';
 import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request.ts';
 import type { Note } from '../../../protocol/note.ts';
 import { isRecord } from '../../../protocol/record.ts';
+import { refuseLong } from '../../../protocol/responses/invalid.ts';
 import type { ToolForm } from '../../../protocol/tool-form.ts';
 import { definitions, namesServing, withoutServed } from '../../../tools/toolset.ts';
 import { modelNameOf, readClientTools } from './client-tools.ts';
@@ -84,11 +85,16 @@ function namedChoice(choice: Fields, offered: readonly ToolDefinition[]): ToolCh
   throw choiceError(`Tool choice '${typeof name === 'string' ? name : 'function'}' not found in 'tools' parameter.`);
 }
 
+/** Each may stand for all tools of a server. */
+const MOST_ALLOWED = 4096;
+
 /** All tools stay in the prompt; one required tool is the same as naming it, which every server understands. */
 function allowedTools({ tools, mode }: Fields, offered: readonly ToolDefinition[], offer: Offer): Settled {
   if (!Array.isArray(tools)) throw choiceError("Missing required parameter: 'tool_choice.tools'.");
+  refuseLong('tool_choice.tools', tools.length, MOST_ALLOWED);
   const names = tools.filter(isRecord).flatMap((tool) => namesOf(tool, offer));
-  const callable = names.filter((name) => offered.some((tool) => tool.name === name));
+  const known = new Set(offered.map(({ name }) => name));
+  const callable = names.filter((name) => known.has(name));
   if (mode === 'required' && callable.length === 0) throw choiceError("No tool of 'tool_choice.tools' is in 'tools'.");
   const only = callable.length === 1 && mode === 'required' ? { name: callable[0] as string } : undefined;
   return { toolChoice: only ?? (mode === 'required' ? 'required' : 'auto'), allowed: new Set(names) };

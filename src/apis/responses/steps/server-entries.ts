@@ -1,9 +1,11 @@
 /** Reads the tools of type `mcp` in a request: servers by their URL, or by the label of one that the host has. */
+
 import { z } from 'zod';
 import type { RemoteServer } from '../../../ports/remote-servers.ts';
 import type { ProvidedTool } from '../../../ports/tool-provider.ts';
 import { ApiError, type ErrorCode } from '../../../protocol/errors.ts';
 import { invalid } from '../../../protocol/responses/invalid.ts';
+import { listOf, textPairs } from '../../../protocol/schema-kinds.ts';
 import type { CoreSettings } from '../../../server/options.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -24,28 +26,32 @@ export interface ServerEntry {
 /** What decides which servers a request may name. */
 export type ServerSettings = Pick<CoreSettings, 'remoteMcp' | 'mcpLabels'>;
 
-const filterSchema = z.looseObject({
-  tool_names: z.array(z.string()).nullish(),
+const names = listOf(z.string());
+const filterSchema = z.object({
+  tool_names: names.nullish(),
   read_only: z.boolean().nullish(),
 });
 type Filter = z.infer<typeof filterSchema>;
 const approvalSchema = z.union([
   z.literal(['always', 'never']),
-  z.looseObject({ always: filterSchema.nullish(), never: filterSchema.nullish() }),
+  z.object({ always: filterSchema.nullish(), never: filterSchema.nullish() }),
 ]);
 type Approval = z.infer<typeof approvalSchema>;
-const allowedSchema = z.union([z.array(z.string()), filterSchema]);
+const allowedSchema = z.union([names, filterSchema]);
 
 /** A union whose error says what it must be. */
 function fitting<Schema extends z.ZodType>(schema: Schema, expected: string) {
   return z.custom<z.infer<Schema>>((value) => schema.safeParse(value).success, `it must be ${expected}`).nullish();
 }
 
-const entrySchema = z.looseObject({
+/** More than any server reads. */
+const HEADERS = { pairs: 64, keyLength: 256, valueLength: 16_384 };
+
+const entrySchema = z.object({
   server_label: z.string(),
   server_url: z.string().nullish(),
   connector_id: z.string().nullish(),
-  headers: z.record(z.string(), z.string()).nullish(),
+  headers: textPairs(HEADERS).nullish(),
   authorization: z.string().nullish(),
   allowed_tools: fitting(allowedSchema, "an array of names, or an object of 'tool_names' and 'read_only'"),
   require_approval: fitting(approvalSchema, "'always', 'never', or an object with filters under these names"),
@@ -84,7 +90,7 @@ function isTurnedOn(tool: Fields, hosted: ReadonlySet<string>, { remoteMcp, mcpL
   if (tool.type !== 'mcp') return false;
   if (remoteMcp) return true;
   if (tool.server_url || tool.connector_id) return false;
-  return mcpLabels !== undefined || hosted.has(String(tool.server_label));
+  return mcpLabels !== undefined || (typeof tool.server_label === 'string' && hosted.has(tool.server_label));
 }
 
 function readEntry(
@@ -99,6 +105,7 @@ function readEntry(
   const param = `tools[${index}]`;
   const fault: Fault = (code, field, message) => new ApiError(code, message, { param: `${param}.${field}` });
   if (connector) throw fault('unsupported_parameter', 'connector_id', NO_CONNECTORS);
+  refuseLong(data, fault);
   if (url) refuseLabel(label, hosted, fault);
   else refuseStrange(data, hosted.has(label) && mcpLabels.includes(label), fault);
   const remote = url ? { label, url, headers: headersOf(data, fault), param } : undefined;
@@ -108,6 +115,25 @@ function readEntry(
 type Fault = (code: ErrorCode, field: string, message: string) => ApiError;
 
 const NO_CONNECTORS = "Connectors are not supported here; name a 'server_url'.";
+
+/** As long as common web servers take a URL. */
+const MOST_URL_CHARACTERS = 8 * 1024;
+/** All headers of a request that Node's own server takes. */
+const MOST_HEADER_CHARACTERS = 16 * 1024;
+
+/** Each is looked for in whatever the server says, and kept in memory for that. */
+function refuseLong({ server_url: url, headers, authorization }: Entry, fault: Fault): void {
+  if (url && url.length > MOST_URL_CHARACTERS)
+    throw fault('string_above_max_length', 'server_url', tooLong('server_url', MOST_URL_CHARACTERS));
+  const given = Object.entries(headers ?? {}).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  if (given + (authorization?.length ?? 0) <= MOST_HEADER_CHARACTERS) return;
+  const field = given > MOST_HEADER_CHARACTERS ? 'headers' : 'authorization';
+  throw fault('string_above_max_length', field, tooLong('headers', MOST_HEADER_CHARACTERS));
+}
+
+function tooLong(what: string, most: number): string {
+  return `Invalid '${what}': it may have at most ${most} characters in all.`;
+}
 
 /** Models know its tools by names that the label may be part of. */
 function refuseLabel(label: string, hosted: ReadonlySet<string>, fault: Fault): void {
@@ -153,10 +179,12 @@ function headersIn(headers: Readonly<Record<string, string>>, field: string, fau
 type Terms = Pick<ServerEntry, 'isFiltered' | 'allows' | 'needsApproval'>;
 
 function termsOf({ allowed_tools: allowed, require_approval: approval, server_url: url }: Entry): Terms {
-  const only = Array.isArray(allowed) ? { tool_names: allowed } : allowed;
+  // The cast: a list is one of names.
+  const only = Array.isArray(allowed) ? { tool_names: allowed as readonly string[] } : (allowed as Filter | undefined);
+  const isAllowed = only ? passing(only) : () => true;
   return {
     isFiltered: only !== undefined && only !== null,
-    allows: (tool) => !only || passes(only, tool),
+    allows: isAllowed,
     needsApproval: approvalOf(approval ?? (url ? 'always' : 'never'), !url),
   };
 }
@@ -164,16 +192,18 @@ function termsOf({ allowed_tools: allowed, require_approval: approval, server_ur
 /** Of a tool that neither filter names: the host's own are trusted where only `always` is told, others never are. */
 function approvalOf(approval: Approval, isHosted: boolean): (tool: ProvidedTool) => boolean {
   if (typeof approval === 'string') return () => approval === 'always';
-  const { always, never } = approval;
-  return (tool) => {
-    if (always && passes(always, tool)) return true;
-    return !(never ? passes(never, tool) : isHosted);
-  };
+  const always = approval.always ? passing(approval.always) : () => false;
+  const never = approval.never ? passing(approval.never) : () => isHosted;
+  return (tool) => always(tool) || !never(tool);
 }
 
-function passes({ tool_names: names, read_only: readOnly }: Filter, { name, annotations }: ProvidedTool): boolean {
-  const isReadOnly = annotations?.readOnlyHint === true;
-  return (names?.includes(name) ?? true) && (readOnly ?? isReadOnly) === isReadOnly;
+/** Whether a tool passes the filter, whose names a client may have written a million of. */
+function passing({ tool_names: listed, read_only: readOnly }: Filter): (tool: ProvidedTool) => boolean {
+  const names = listed ? new Set(listed) : undefined;
+  return ({ name, annotations }) => {
+    const isReadOnly = annotations?.readOnlyHint === true;
+    return (names?.has(name) ?? true) && (readOnly ?? isReadOnly) === isReadOnly;
+  };
 }
 
 function refuseRepeated(entries: readonly ServerEntry[]): void {

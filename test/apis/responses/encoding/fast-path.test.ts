@@ -187,7 +187,7 @@ describe('encodeBatch', () => {
     (status) => {
       const usage = {
         input_tokens: 1,
-        input_tokens_details: { cached_tokens: 0 },
+        input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
         output_tokens: 1,
         output_tokens_details: { reasoning_tokens: 0 },
         total_tokens: 2,
@@ -207,7 +207,7 @@ describe('encodeBatch', () => {
         ...OPTIONS.started,
         status,
         completed_at: status === 'completed' ? 7 : null,
-        error: status === 'failed' ? { code: 'upstream_error', message: 'No.' } : null,
+        error: status === 'failed' ? { ...error, code: 'server_error', reason: 'upstream_error' } : null,
         incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
         usage,
       };

@@ -1,0 +1,56 @@
+/** The clients that follow the events of responses in the background: how many may, for how long, and how they end. */
+import { type Activity, activity } from '../ports/activity.ts';
+import type { Call } from '../ports/api-request.ts';
+import type { Limits } from '../ports/limits.ts';
+import { placeOf } from '../ports/store.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
+
+type FollowerLimits = Pick<Limits, 'followersPerResponse' | 'followersPerScope' | 'durationMs'>;
+
+/** The followers of one router. */
+export class Followers {
+  private readonly limits: FollowerLimits;
+  private readonly running: Activity = activity(Number.POSITIVE_INFINITY);
+  private readonly counts = new Map<string, number>();
+
+  constructor(limits: FollowerLimits) {
+    this.limits = limits;
+  }
+
+  /**
+   * Begins to follow the response `id`, or one that is yet to be made. Like a turn it ends when `durationMs` is over, the
+   * server shuts down or the client leaves. Throws `too_many_streams` or `server_draining`.
+   */
+  begin(call: Call, id?: string): Lifetime {
+    const { followersPerResponse, followersPerScope, durationMs } = this.limits;
+    const { scope } = call;
+    const places = [placeOf({ scope, id: '' }), ...(id === undefined ? [] : [placeOf({ scope, id })])];
+    const [ofScope = 0, ofResponse = 0] = places.map((place) => this.counts.get(place));
+    if (ofScope >= followersPerScope) throw tooMany('You follow as many responses');
+    if (ofResponse >= followersPerResponse) throw tooMany('This response is followed by as many clients');
+    const life = beginTurn(call, durationMs, this.running);
+    for (const place of places) this.count(place, 1);
+    let isOver = false;
+    const leave = () => {
+      life.leave();
+      if (isOver) return;
+      isOver = true;
+      for (const place of places) this.count(place, -1);
+    };
+    return { signal: life.signal, leave };
+  }
+
+  /** As `Activity` does: refuses new ones, and resolves when none follows any more. */
+  readonly drain: Activity['drain'] = (options) => this.running.drain(options);
+
+  private count(place: string, more: number): void {
+    const count = (this.counts.get(place) ?? 0) + more;
+    if (count === 0) this.counts.delete(place);
+    else this.counts.set(place, count);
+  }
+}
+
+function tooMany(what: string): ApiError {
+  return new ApiError('too_many_streams', `${what} as this server allows. Try again later.`);
+}

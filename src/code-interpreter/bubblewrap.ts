@@ -1,0 +1,83 @@
+/** The sandbox around a container's process: nothing of the host is in it but Node, the child's scripts and Pyodide. */
+import { execFile } from 'node:child_process';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import type { FilteredArch } from './allowed-system-calls.ts';
+import { brokenIsolation } from './isolation.ts';
+import { seccompFilter } from './seccomp-filter.ts';
+import { startChild } from './start-child.ts';
+
+/** A file or folder of the host, and where it lies in the sandbox. */
+export type Bind = readonly [source: string, place: string];
+
+/** Where Node lies in the sandbox. */
+export const NODE = '/node';
+
+/** The descriptors of the filter and of what bubblewrap tells of the process; it closes both before the process starts. */
+const FILTER_FD = '3';
+const INFO_FD = '4';
+
+/**
+ * Namespaces of its own, nobody's user and group, no capabilities, and a root that holds only what is bound.
+ * `--as-pid-1`: the process that bubblewrap tells of is then Node itself, which can be stopped and measured.
+ */
+const ALONE = [
+  ['--unshare-all', '--unshare-user', '--uid', '65534', '--gid', '65534', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
+  ['--new-session', '--die-with-parent', '--as-pid-1', '--seccomp', FILTER_FD, '--info-fd', INFO_FD],
+].flat();
+
+/** A sandbox that works here: it makes command lines, and has the filter that goes with them. */
+export interface Bubblewrap {
+  /** The words before the command; the command starts with `NODE`. */
+  words(binds: readonly Bind[]): readonly string[];
+  readonly filter: Uint8Array;
+}
+
+/** Tries it. Rejects with an error for the host where the system forbids it. */
+export async function bubblewrap(program: string, arch: FilteredArch): Promise<Bubblewrap> {
+  const libraries = await nodeLibraries();
+  const filter = seccompFilter(arch);
+  const node: readonly Bind[] = [[process.execPath, NODE], ...libraries.map((path): Bind => [path, path])];
+  const folders = [...new Set(libraries.map((path) => dirname(path)))].join(':');
+
+  function words(binds: readonly Bind[]): readonly string[] {
+    const bound = [...node, ...binds].flatMap(([source, place]) => ['--ro-bind', source, place]);
+    // Nothing can be written anywhere: there is no /tmp, /dev, /proc or /sys either, since Node needs none.
+    const root = [...bound, '--remount-ro', '/', '--chdir', '/'];
+    // Not `--clearenv`, which bubblewrap 0.4 does not know. The folders: the loader's cache, which would name them, is not there.
+    return ['env', '-i', program, ...ALONE, '--setenv', 'LD_LIBRARY_PATH', folders, ...root, '--'];
+  }
+
+  await tried(program, [...words([]), NODE, '--version'], filter);
+  return { words, filter };
+}
+
+const SHELL = '/bin/sh';
+/** Long, so that a busy machine is not taken for one that refuses. */
+const PROBE_MS = 60_000;
+const run = promisify(execFile);
+const reported = z.array(z.string());
+
+/** The libraries that Node itself has loaded, the loader among them; asked of a Node that has loaded nothing else. */
+async function nodeLibraries(): Promise<readonly string[]> {
+  const script = 'process.report.excludeNetwork = true; JSON.stringify(process.report.getReport().sharedObjects)';
+  const options = { env: {}, cwd: '/', timeout: PROBE_MS };
+  const { stdout } = await run(process.execPath, ['--print', script], options);
+  // The kernel's own has no path.
+  return reported.parse(JSON.parse(stdout)).filter((name) => name.startsWith('/') && name !== process.execPath);
+}
+
+async function tried(program: string, args: readonly string[], filter: Uint8Array): Promise<void> {
+  const { child } = startChild({ command: SHELL, args: ['-c', 'exec "$@"', 'sh', ...args], filter });
+  let words = '';
+  child.stderr.on('data', (chunk) => {
+    words += chunk;
+  });
+  child.stdin.on('error', () => {});
+  child.stdout.resume();
+  const timer = setTimeout(() => child.kill('SIGKILL'), PROBE_MS);
+  const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve));
+  clearTimeout(timer);
+  if (code !== 0) throw brokenIsolation(program, words || `exit code ${code}`);
+}

@@ -1,0 +1,37 @@
+/** Makes an escaped object of this realm worth nothing: nobody can change what Node's own code inherits from. */
+import vm from 'node:vm';
+
+/** Freezes all that can be reached from the language's own globals and syntax. Node's code goes on: it asks for none of this to change. */
+export function freezeIntrinsics(): void {
+  // An error that could be written to tells of no frames: they would lead into Node.
+  Object.defineProperty(Error, 'stackTraceLimit', { value: undefined, writable: false, configurable: false });
+  const seen = new Set<object>();
+  const left = roots();
+  for (let value = left.pop(); value; value = left.pop()) {
+    if (seen.has(value)) continue;
+    seen.add(value);
+    left.push(...partsOf(value));
+    Object.freeze(value);
+  }
+}
+
+/** A fresh realm has the language's globals alone, to which Node adds its own. */
+function roots(): object[] {
+  const names: readonly string[] = vm.runInNewContext('Object.getOwnPropertyNames(globalThis)');
+  const shared = [...names].filter((name) => name !== 'globalThis' && name !== 'console');
+  const made = [function* () {}, async () => {}, async function* () {}, [].values(), new Map().values()];
+  const iterators = [new Set().values(), ''[Symbol.iterator](), ''.matchAll(/x/g)];
+  return [...shared.map((name) => Reflect.get(globalThis, name)), ...made, ...iterators].filter(isObject);
+}
+
+/** Its prototype, and what its properties hold or are read and written with. */
+function partsOf(value: object): object[] {
+  const properties = Object.values(Object.getOwnPropertyDescriptors(value));
+  const symbols = Object.getOwnPropertySymbols(value).map((key) => Reflect.getOwnPropertyDescriptor(value, key));
+  const parts = [...properties, ...symbols].flatMap((property) => [property?.value, property?.get, property?.set]);
+  return [Object.getPrototypeOf(value), ...parts].filter(isObject);
+}
+
+function isObject(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}

@@ -1,0 +1,65 @@
+/** The command line of a container of Docker or Podman. */
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import type { ContainerSettings } from './container-settings.ts';
+import type { Launch } from './launch.ts';
+import { PYTHON_RUNNER, type RunnerSettings } from './python-runner.ts';
+
+const FOLDER = '/mnt/data';
+/** The end of what escaped every other limit, such as code that runs on after the host has died. */
+const CPU_SECONDS = 3600;
+const NOBODY = '65534:65534';
+
+/** A container with a name of its own, by which it is removed when the program has ended, however that came. */
+export function containerLaunch(settings: ContainerSettings): Launch {
+  const { program } = settings;
+  const name = `code-${randomUUID()}`;
+  return {
+    command: program,
+    args: containerArgs(settings, name),
+    // The program finds its daemon and its settings by it; the container gets none of it.
+    env: process.env,
+    elsewhere: true,
+    // The program's death leaves the container alone, which then sees that its channel is closed.
+    diesWithHost: false,
+    ownNetwork: true,
+    cleanUp: () => removed(program, name),
+  };
+}
+
+/** No network, no powers, no other files than its image's, which cannot be written, and limits of the kernel. */
+export function containerArgs({ image, ociRuntime, limits }: ContainerSettings, name: string): readonly string[] {
+  const { memoryMb, diskMb, processes, cpus, outputBytes, fileBytes, files } = limits;
+  const inside: RunnerSettings = { folder: FOLDER, outputBytes, fileBytes, files };
+  const disk = `rw,nosuid,nodev,noexec,size=${diskMb}m,mode=1777`;
+  return [
+    ['run', '--interactive', '--rm', '--name', name, '--pull', 'never'],
+    ociRuntime ? ['--runtime', ociRuntime] : [],
+    [
+      '--network',
+      'none',
+      '--hostname',
+      'sandbox',
+      '--read-only',
+      '--tmpfs',
+      `${FOLDER}:${disk}`,
+      '--tmpfs',
+      `/tmp:${disk}`,
+    ],
+    ['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--user', NOBODY],
+    ['--pids-limit', `${processes}`, '--memory', `${memoryMb}m`, '--memory-swap', `${memoryMb}m`, '--cpus', `${cpus}`],
+    ['--ulimit', 'core=0', '--ulimit', 'nofile=256:256', '--ulimit', `cpu=${CPU_SECONDS}`],
+    // Or all that it says would be kept on the host's disk.
+    ['--log-driver', 'none', '--workdir', FOLDER, '--env', `HOME=${FOLDER}`, '--env', 'PYTHONDONTWRITEBYTECODE=1'],
+    ['--entrypoint', 'python3', image, '-c', PYTHON_RUNNER, JSON.stringify(inside)],
+  ].flat();
+}
+
+const REMOVE_MS = 60_000;
+
+/** Resolves also where there is nothing to remove. */
+function removed(program: string, name: string): Promise<void> {
+  return new Promise((resolve) => {
+    execFile(program, ['rm', '--force', name], { timeout: REMOVE_MS }, () => resolve());
+  });
+}

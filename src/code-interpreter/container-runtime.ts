@@ -1,0 +1,56 @@
+/** CPython in containers of Docker or Podman, one process of the program for each. */
+
+import { type CodeRuntime, ContainerLostError } from '../ports/code-runtime.ts';
+import { untilAborted } from '../streams/until-aborted.ts';
+import { containerLaunch } from './container-launch.ts';
+import { type ContainerRuntimeOptions, type ContainerSettings, containerSettings } from './container-settings.ts';
+import { findProgram } from './find-program.ts';
+import { processPool } from './pool.ts';
+import { pyodideContainer } from './pyodide-container.ts';
+import { processLimits } from './pyodide-runtime.ts';
+import { type SandboxProcess, sandboxProcess } from './sandbox-process.ts';
+
+/**
+ * Runs the Python of an image, with all that is installed in it, in the folder `/mnt/data`. Needs Docker or Podman, and throws where
+ * the program is not there; a container that cannot be started rejects with what the program said. What it guards against and what
+ * it does not is in docs/security.md.
+ */
+export function containerRuntime(options: ContainerRuntimeOptions): CodeRuntime {
+  const settings = containerSettings(options);
+  const { program, limits, warm, maxContainers, warn } = settings;
+  if (!findProgram(program))
+    throw new Error(
+      `containerRuntime: there is no program '${program}'; install Docker or Podman, or name it in 'program'`,
+    );
+  const pool = processPool({
+    start: (signal) => started(settings, signal),
+    warm: Math.min(warm, maxContainers),
+    max: maxContainers,
+    onFailure: (error) => warn(`containerRuntime: no container could be kept ready: ${error}`),
+  });
+
+  return {
+    name: 'container',
+    create: async (signal) => pyodideContainer(await pool.take(signal), limits),
+    close: () => pool.close(),
+  };
+}
+
+async function started(settings: ContainerSettings, signal: AbortSignal): Promise<SandboxProcess> {
+  signal.throwIfAborted();
+  // The kernel counts the container's memory; the program's own is its own.
+  const limits = { ...processLimits(settings.limits), memoryBytes: Number.POSITIVE_INFINITY };
+  const process = sandboxProcess(containerLaunch(settings), limits);
+  try {
+    await untilAborted(signal, () => process.ready);
+    return process;
+  } catch (error) {
+    process.end();
+    throw error instanceof ContainerLostError ? notStarted(settings, error) : error;
+  }
+}
+
+function notStarted({ program, image }: ContainerSettings, lost: ContainerLostError): Error {
+  const words = typeof lost.cause === 'string' ? lost.cause : lost.message;
+  return new Error(`containerRuntime: ${program} could not start a container of ${image}: ${words}`, { cause: lost });
+}

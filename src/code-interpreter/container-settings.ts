@@ -1,0 +1,81 @@
+/** The options of `containerRuntime`, checked once. */
+import { checkOptions, isFunction, milliseconds, type OptionCheck, positiveInteger } from '../ports/options-check.ts';
+import { warner } from '../ports/warner.ts';
+import { PYODIDE_LIMITS, type PyodideLimits } from './pyodide-settings.ts';
+
+/** What one container may take; sizes are bytes where they do not say otherwise. */
+export interface ContainerLimits extends PyodideLimits {
+  /** What lies in `/mnt/data`, in MiB, and the same for `/tmp`. They are in memory and count there, too. */
+  readonly diskMb: number;
+  /** Processes and threads. */
+  readonly processes: number;
+  /** Cores, of which parts may be given: 0.5. */
+  readonly cpus: number;
+}
+
+/** `undefined` means omitted. */
+export interface ContainerRuntimeOptions {
+  /** An image that has `python3` and is there already: nothing is downloaded. */
+  readonly image: string;
+  /** The program: `docker`, `podman`, or the path of one. Default: `docker`. */
+  readonly program?: string | undefined;
+  /** The name of a stronger OCI runtime that the program knows, such as `runsc` (gVisor). Default: the program's own. */
+  readonly ociRuntime?: string | undefined;
+  readonly limits?: Partial<ContainerLimits> | undefined;
+  /** Containers kept ready. Default: 1. */
+  readonly warm?: number | undefined;
+  /** Containers at the same time, ready ones included; further calls wait. Default: 8. */
+  readonly maxContainers?: number | undefined;
+  /** Told of what the host should know, such as that no container could be kept ready. Default: a process warning. */
+  readonly onWarning?: ((message: string) => void) | undefined;
+}
+
+/** With every default filled in. */
+export interface ContainerSettings {
+  readonly image: string;
+  readonly program: string;
+  readonly ociRuntime: string | undefined;
+  readonly limits: ContainerLimits;
+  readonly warm: number;
+  readonly maxContainers: number;
+  readonly warn: (message: string) => void;
+}
+
+/** The defaults. */
+const LIMITS: ContainerLimits = { ...PYODIDE_LIMITS, diskMb: 64, processes: 64, cpus: 1 };
+
+const limitChecks: Readonly<Record<keyof ContainerLimits, OptionCheck>> = {
+  runMs: milliseconds,
+  memoryMb: positiveInteger,
+  outputBytes: positiveInteger,
+  fileBytes: positiveInteger,
+  files: positiveInteger,
+  diskMb: positiveInteger,
+  processes: positiveInteger,
+  cpus: (value) => (typeof value === 'number' && value > 0 && value <= 1024) || 'a number above 0 and at most 1024',
+};
+
+/** A word that starts with a dash would be an option of the program. */
+const word =
+  (what: string): OptionCheck =>
+  (value) =>
+    (typeof value === 'string' && /^[^-\s]\S*$/.test(value)) || what;
+
+/** Fills in the defaults; throws a `TypeError` that names the option. */
+export function containerSettings(options: ContainerRuntimeOptions): ContainerSettings {
+  checkOptions('containerRuntime', options, {
+    image: word('the name of an image'),
+    program: word("'docker', 'podman' or the path of a program"),
+    ociRuntime: word('the name of an OCI runtime'),
+    limits: (value) => (typeof value === 'object' && value !== null) || 'an object',
+    warm: (value) => (Number.isInteger(value) && Number(value) >= 0) || 'a whole number from 0',
+    maxContainers: positiveInteger,
+    onWarning: isFunction,
+  });
+  const { image, program = 'docker', ociRuntime, limits = {}, warm = 1, maxContainers = 8, onWarning } = options;
+  if (image === undefined) throw new TypeError('containerRuntime: image must be the name of an image, got undefined');
+  checkOptions('containerRuntime: limits', limits, limitChecks);
+  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
+  const all = { ...LIMITS, ...Object.fromEntries(given) };
+  return { image, program, ociRuntime, limits: all, warm, maxContainers, warn: warner(onWarning) };
+}

@@ -1,0 +1,84 @@
+/** The wire between the host and the process of a container: binary frames, each of which is bounded before it is read. */
+import { Buffer } from 'node:buffer';
+import { FRAME_BYTES, KINDS, type Kind } from './kinds.ts';
+
+/** One frame; `id` is the question's. */
+export interface Frame {
+  readonly kind: Kind;
+  readonly id: number;
+  readonly data: Buffer;
+}
+
+/** Where frames go; `broken` is called once where the bytes are no frames, and nothing after it. */
+export interface FrameTaker {
+  frame(frame: Frame): void;
+  broken(): void;
+}
+
+/** A byte for the kind, and four each for the id and the length. */
+export const HEADER_BYTES = 9;
+
+/** The bytes of a field, in as many frames as it takes; a field without bytes is one frame. */
+export function framesOf(kind: Kind, id: number, data: Uint8Array = new Uint8Array()): Buffer {
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at === 0 || at < data.length; at += FRAME_BYTES) {
+    const part = data.subarray(at, at + FRAME_BYTES);
+    parts.push(headerOf(kind, id, part.length), part);
+  }
+  return Buffer.concat(parts);
+}
+
+function headerOf(kind: Kind, id: number, length: number): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt8(KINDS.indexOf(kind), 0);
+  header.writeUInt32BE(id, 1);
+  header.writeUInt32BE(length, 5);
+  return header;
+}
+
+/** Takes the chunks of a stream. Holds no more than one frame. */
+export function frameReader(taker: FrameTaker): (chunk: Buffer) => void {
+  let parts: Buffer[] = [];
+  let held = 0;
+  let wanted = HEADER_BYTES;
+  let header: Omit<Frame, 'data'> | undefined;
+  let broken = false;
+
+  /** The bytes that were wanted; what one chunk holds whole is not copied. */
+  function taken(): Buffer {
+    const whole = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+    parts = [];
+    held = 0;
+    return whole;
+  }
+
+  function readHeader(bytes: Buffer): void {
+    const kind = KINDS[bytes.readUInt8(0)];
+    const length = bytes.readUInt32BE(5);
+    if (!kind || length > FRAME_BYTES) {
+      broken = true;
+      return taker.broken();
+    }
+    header = { kind, id: bytes.readUInt32BE(1) };
+    wanted = length;
+  }
+
+  function advance(): void {
+    if (!header) return readHeader(taken());
+    const frame = { ...header, data: taken() };
+    header = undefined;
+    wanted = HEADER_BYTES;
+    taker.frame(frame);
+  }
+
+  return function read(chunk) {
+    let at = 0;
+    while (!broken && (at < chunk.length || held === wanted)) {
+      const part = chunk.subarray(at, at + wanted - held);
+      parts.push(part);
+      held += part.length;
+      at += part.length;
+      if (held === wanted) advance();
+    }
+  };
+}

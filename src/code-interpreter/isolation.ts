@@ -1,0 +1,55 @@
+/** What stands around a container's process, as the host asks for it and the system has it. */
+import type { FilteredArch } from './allowed-system-calls.ts';
+import { findProgram } from './find-program.ts';
+import { isFilteredArch } from './seccomp-filter.ts';
+
+/** What hosts may ask for. */
+export const ISOLATIONS = ['bubblewrap', 'process-only'] as const;
+
+/** `bubblewrap`: a sandbox of the system around the process. `process-only`: none, Node's and the process's own walls alone. */
+export type IsolationName = (typeof ISOLATIONS)[number];
+
+/** With what it needs. */
+export type Isolation =
+  | { readonly name: 'bubblewrap'; readonly program: string; readonly arch: FilteredArch }
+  | { readonly name: 'process-only' };
+
+/** What is asked of the system; tests ask of another. */
+export interface IsolationSystem {
+  readonly platform: string;
+  readonly arch: string;
+  readonly path: string | undefined;
+}
+
+const ALTERNATIVES =
+  "use containerRuntime(), or accept a sandbox that has only Node's own walls with isolation: 'process-only' (docs/security.md)";
+
+/** Throws an `Error` that says what to install or to say where this system cannot have what is asked for. */
+export function isolationOf(name: IsolationName, system: IsolationSystem = thisSystem()): Isolation {
+  if (name === 'process-only') return { name };
+  const { platform, arch, path } = system;
+  if (platform !== 'linux')
+    throw new Error(
+      `pyodideRuntime: its isolation, bubblewrap, is there on Linux only, not on ${platform}: ${ALTERNATIVES}`,
+    );
+  if (!isFilteredArch(arch))
+    throw new Error(`pyodideRuntime: there is no filter of system calls for the processor ${arch}: ${ALTERNATIVES}`);
+  const program = findProgram('bwrap', path);
+  if (!program)
+    throw new Error(
+      `pyodideRuntime needs bubblewrap, and finds no program 'bwrap': install the package bubblewrap (apt install bubblewrap, dnf install bubblewrap, apk add bubblewrap), ${ALTERNATIVES}`,
+    );
+  return { name, program, arch };
+}
+
+/** The error of a program that is there but cannot make a sandbox; `words` are its own. */
+export function brokenIsolation(program: string, words: string): Error {
+  const why = 'It needs user namespaces, which some systems and most containers forbid';
+  return new Error(
+    `pyodideRuntime: bubblewrap (${program}) cannot make a sandbox here: ${words.trim()}. ${why}: allow them, ${ALTERNATIVES}`,
+  );
+}
+
+function thisSystem(): IsolationSystem {
+  return { platform: process.platform, arch: process.arch, path: process.env.PATH };
+}

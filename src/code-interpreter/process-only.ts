@@ -1,0 +1,45 @@
+/** What util-linux can add around a process where no sandbox stands around it. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+/** Programs that end in the program that they are given, and what they achieve. */
+export interface Wrapper {
+  readonly words: readonly string[];
+  readonly diesWithHost: boolean;
+  readonly ownNetwork: boolean;
+}
+
+const OWN_NETWORK = ['unshare', '--user', '--map-root-user', '--net', '--'];
+const DIES = ['setpriv', '--pdeathsig', 'KILL', '--no-new-privs'];
+const POWERLESS = ['--inh-caps=-all', '--bounding-set=-all'];
+
+/** The strongest first. Containers often refuse `unshare`. */
+const WRAPPERS: readonly Wrapper[] = [
+  { words: [...OWN_NETWORK, ...DIES, ...POWERLESS, '--'], ownNetwork: true, diesWithHost: true },
+  { words: [...OWN_NETWORK, ...DIES, '--'], ownNetwork: true, diesWithHost: true },
+  { words: OWN_NETWORK, ownNetwork: true, diesWithHost: false },
+  { words: [...DIES, ...POWERLESS, '--'], ownNetwork: false, diesWithHost: true },
+  { words: [...DIES, '--'], ownNetwork: false, diesWithHost: true },
+];
+
+const NOTHING: Wrapper = { words: [], ownNetwork: false, diesWithHost: false };
+const SHELL = '/bin/sh';
+/** Long, so that a busy machine is not taken for one that refuses. */
+const PROBE_MS = 60_000;
+const run = promisify(execFile);
+
+/** The strongest that works here. */
+export function strongestWrapper(): Promise<Wrapper> {
+  return strongest(WRAPPERS);
+}
+
+async function strongest([first, ...rest]: readonly Wrapper[]): Promise<Wrapper> {
+  if (!first || process.platform === 'win32') return NOTHING;
+  try {
+    // By way of the same shell, which knows where programs are though the environment is empty.
+    await run(SHELL, ['-c', 'exec "$@"', 'sh', ...first.words, 'true'], { env: {}, cwd: '/', timeout: PROBE_MS });
+    return first;
+  } catch {
+    return strongest(rest);
+  }
+}

@@ -1,0 +1,243 @@
+/** The program that runs in a container of Docker or Podman: CPython behind the same frames as the Pyodide process. */
+import { FRAME_BYTES, KINDS } from './kinds.ts';
+
+/** What it is told on its command line, as JSON. */
+export interface RunnerSettings {
+  /** Where the code runs, and which files count. */
+  readonly folder: string;
+  readonly outputBytes: number;
+  readonly fileBytes: number;
+  readonly files: number;
+}
+
+/** How frames are read and written; nothing else here knows what they look like. */
+const WIRE = `
+KINDS = ${JSON.stringify(KINDS)}
+FRAME_BYTES = ${FRAME_BYTES}
+HEADER = struct.Struct(">BII")
+
+
+class Wire:
+    def __init__(self, source, target):
+        self.source = source
+        self.target = target
+
+    def exactly(self, count):
+        data = self.source.read(count)
+        if len(data) < count:
+            # The host has closed the channel, or has died.
+            os._exit(0)
+        return data
+
+    def question(self):
+        fields = {}
+        while True:
+            kind, asked, length = HEADER.unpack(self.exactly(HEADER.size))
+            data = self.exactly(length)
+            if KINDS[kind] == "done":
+                return asked, fields
+            fields[KINDS[kind]] = fields.get(KINDS[kind], b"") + data
+
+    def answer(self, asked, fields):
+        for kind, data in [*fields, ("done", b"")]:
+            for at in range(0, max(len(data), 1), FRAME_BYTES):
+                part = data[at : at + FRAME_BYTES]
+                self.target.write(HEADER.pack(KINDS.index(kind), asked, len(part)) + part)
+        self.target.flush()
+`;
+
+/**
+ * The code's names are kept apart from the runner's, its standard streams are pipes that the runner reads, and a thread
+ * waits for questions, so that the program ends when the channel closes even while code runs.
+ */
+export const PYTHON_RUNNER = `
+import array, ast, asyncio, fcntl, hashlib, inspect, json, linecache, os, queue, select, stat, struct, sys, termios, threading, traceback, types
+${WIRE}
+
+class Capture:
+    """What is written to a descriptor, by whatever process, up to a limit."""
+
+    def __init__(self, descriptor, limit):
+        self.limit = limit
+        self.kept, self.seen = b"", 0
+        self.lock = threading.Lock()
+        # Its own end for writing stays open, so that there is no end of the file when the code closes the descriptor.
+        self.end, self.write = os.pipe()
+        os.set_blocking(self.end, False)
+        os.dup2(self.write, descriptor, inheritable=True)
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        while True:
+            select.select([self.end], [], [])
+            self.read()
+
+    def read(self):
+        with self.lock:
+            try:
+                data = os.read(self.end, 65536)
+            except BlockingIOError:
+                return
+            self.seen += len(data)
+            self.kept += data[: self.limit - len(self.kept)]
+
+    def take(self):
+        waiting = array.array("i", [1])
+        # Not until it is empty: what the code has left running may write for ever.
+        for _ in range(64):
+            self.read()
+            fcntl.ioctl(self.end, termios.FIONREAD, waiting)
+            if not waiting[0]:
+                break
+        with self.lock:
+            kept, seen, self.kept, self.seen = self.kept, self.seen, b"", 0
+        note = f"\\n[cut after {len(kept)} of {seen} bytes]\\n" if seen > len(kept) else ""
+        return kept.decode("utf-8", "replace") + note
+
+
+class Folder:
+    """The files of the code, and which of them have changed."""
+
+    def __init__(self, path, limit, count):
+        self.path, self.limit, self.count, self.marks = path, limit, count, {}
+
+    def names(self):
+        for folder, _, files in os.walk(self.path):
+            for name in files:
+                path = os.path.join(folder, name)
+                if stat.S_ISREG(os.lstat(path).st_mode):
+                    yield os.path.relpath(path, self.path)
+
+    def read(self, name):
+        path = os.path.join(self.path, name)
+        size = os.lstat(path).st_size
+        if size > self.limit:
+            return size, None
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            return size, file.read(self.limit)
+
+    def changed(self, name):
+        size, data = self.read(name)
+        mark = (size, data and hashlib.blake2b(data).digest())
+        if self.marks.get(name) == mark:
+            return None
+        self.marks[name] = mark
+        return size, data
+
+    def put(self, name, data):
+        path = os.path.join(self.path, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+        self.changed(name)
+
+    def changes(self):
+        kept, left, room = [], [], self.limit
+        for name in sorted(self.names()):
+            try:
+                change = self.changed(name)
+                encoded = name.encode("utf-8")
+            except (OSError, UnicodeEncodeError):
+                continue
+            if change is None:
+                continue
+            size, data = change
+            if data is None or size > room or len(kept) == self.count:
+                left.append(name)
+                continue
+            room -= len(data)
+            kept.append((encoded, data))
+        return kept, self.note(left)
+
+    def note(self, left):
+        if not left:
+            return ""
+        names = ", ".join(left[:5]) + (f", and {len(left) - 5} more" if len(left) > 5 else "")
+        return f"\\n[not given back: {names}; a run gives back at most {self.count} files of {self.limit} bytes in all]\\n"
+
+
+class Runner:
+    def __init__(self, settings):
+        # Descriptors that neither the code nor what it starts inherits.
+        self.wire = Wire(open(os.dup(0), "rb"), open(os.dup(1), "wb"))
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        self.limit = settings["outputBytes"]
+        self.captures = [Capture(1, self.limit), Capture(2, self.limit)]
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(encoding="utf-8", errors="strict", line_buffering=True)
+        self.folder = Folder(settings["folder"], settings["fileBytes"], settings["files"])
+        os.chdir(settings["folder"])
+        self.module = types.ModuleType("__main__")
+        self.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        self.cells = 0
+        self.questions = queue.SimpleQueue()
+
+    def listen(self):
+        while True:
+            self.questions.put(self.wire.question())
+
+    def serve(self):
+        sys.modules["__main__"] = self.module
+        sys.argv = [""]
+        threading.Thread(target=self.listen, daemon=True).start()
+        self.wire.answer(0, [])
+        while True:
+            asked, fields = self.questions.get()
+            self.wire.answer(asked, self.run(fields["code"]) if "code" in fields else self.put(fields))
+
+    def put(self, fields):
+        try:
+            self.folder.put(fields["name"].decode("utf-8"), fields.get("data", b""))
+            return []
+        except OSError as error:
+            return [("refused", str(error).encode("utf-8", "replace"))]
+
+    def run(self, code):
+        result, error = self.evaluated(code.decode("utf-8"))
+        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+            # The code may have put anything in their place.
+            try:
+                stream.flush()
+            except BaseException:
+                pass
+        files, note = self.folder.changes()
+        stdout, stderr = (capture.take() for capture in self.captures)
+        texts = [("stdout", stdout), ("stderr", stderr + note), ("result", result), ("error", error)]
+        fields = [(kind, text.encode("utf-8", "backslashreplace")) for kind, text in texts if text is not None]
+        return fields + [field for name, data in files for field in (("name", name), ("data", data))]
+
+    def evaluated(self, code):
+        self.cells += 1
+        cell = f"<cell {self.cells}>"
+        # So that tracebacks show the lines.
+        linecache.cache[cell] = (len(code), None, code.splitlines(True), cell)
+        try:
+            value = self.value(code, cell)
+            return None if value is None else repr(value)[: self.limit], None
+        except BaseException as error:
+            return None, self.told(error, cell)[-self.limit :]
+
+    def value(self, code, cell):
+        tree = ast.parse(code, cell)
+        last = None
+        if tree.body and isinstance(tree.body[-1], ast.Expr) and not code.rstrip().endswith(";"):
+            last = ast.Expression(tree.body.pop().value)
+        self.executed(tree, cell, "exec")
+        return self.executed(last, cell, "eval") if last else None
+
+    def executed(self, tree, cell, mode):
+        compiled = compile(tree, cell, mode, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        value = eval(compiled, self.module.__dict__)
+        return self.loop.run_until_complete(value) if compiled.co_flags & inspect.CO_COROUTINE else value
+
+    def told(self, error, cell):
+        # Frames above the cell are this runner's own, which the model need not see.
+        frames = error.__traceback__
+        while frames and frames.tb_frame.f_code.co_filename != cell:
+            frames = frames.tb_next
+        return "".join(traceback.format_exception(type(error), error, frames))
+
+
+Runner(json.loads(sys.argv[1])).serve()
+`;

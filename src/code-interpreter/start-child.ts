@@ -1,0 +1,109 @@
+/** Starts a command with pipes and an empty environment, and finds the process that runs the code. */
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import { jsonIn } from '../protocol/json-text.ts';
+import { isRecord } from '../protocol/record.ts';
+
+/** A command line. */
+export interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Default: none. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** The filter of system calls for bubblewrap, which reads it at descriptor 3 and tells of the process at descriptor 4. */
+  readonly filter?: Uint8Array | undefined;
+  /** Whether the code runs where this system does not see it, so that it can be neither measured nor stopped from here. */
+  readonly elsewhere?: boolean | undefined;
+  /** Descriptors of this process that the child must not get; it finds nothing behind them. */
+  readonly inherited?: readonly number[] | undefined;
+}
+
+/** The child, and the process in which the code runs: the child itself, or the one that bubblewrap has made for it. */
+export interface StartedChild {
+  readonly child: ChildProcessWithoutNullStreams;
+  /** The number of the process that runs the code, where it is known and there. */
+  codePid(): number | undefined;
+  /** Resolves when its number is known, or never will be. */
+  readonly known: Promise<void>;
+  /** Signals it. Does nothing where it is gone. */
+  signal(name: NodeJS.Signals): void;
+}
+
+export function startChild(command: Command): StartedChild {
+  const child = spawned(command);
+  const { filter, elsewhere } = command;
+  if (elsewhere) return { child, codePid: () => undefined, known: Promise.resolve(), signal: () => {} };
+  if (!filter)
+    return { child, codePid: () => child.pid, known: Promise.resolve(), signal: (name) => void child.kill(name) };
+
+  let pid: number | undefined;
+  const known = toldPid(child, filter).then((told) => {
+    pid = told;
+  });
+  const codePid = () => (pid !== undefined && parentOf(pid) === child.pid ? pid : undefined);
+  return { child, codePid, known, signal: (name) => kill(codePid(), name) };
+}
+
+function spawned({ command, args, env = {}, filter, inherited = [] }: Command): ChildProcessWithoutNullStreams {
+  // In a group of its own: Ctrl-C in the host's terminal is for the host to answer, which may let runs end first.
+  const detached = process.platform !== 'win32';
+  const nothing = inherited.length > 0 ? openSync('/dev/null', 'r') : -1;
+  const stdio = stdioOf(filter ? 5 : 3, new Set(inherited), nothing);
+  try {
+    // The cast: the first three are pipes.
+    return spawn(command, args, {
+      env,
+      cwd: '/',
+      stdio,
+      detached,
+      windowsHide: true,
+    }) as ChildProcessWithoutNullStreams;
+  } finally {
+    if (nothing !== -1) closeSync(nothing);
+  }
+}
+
+function stdioOf(pipes: number, inherited: ReadonlySet<number>, nothing: number): ('pipe' | 'ignore' | number)[] {
+  const length = Math.max(pipes, ...[...inherited].map((descriptor) => descriptor + 1));
+  return Array.from({ length }, (_, index) => {
+    if (index < pipes) return 'pipe';
+    return inherited.has(index) ? nothing : 'ignore';
+  });
+}
+
+/** It tells a few numbers. */
+const LONGEST_INFO = 10_000;
+
+async function toldPid(child: ChildProcessWithoutNullStreams, filter: Uint8Array): Promise<number | undefined> {
+  // The casts: pipes that were asked for are there, and are sockets.
+  const input = child.stdio[3] as unknown as Writable & Socket;
+  const info = child.stdio[4] as unknown as Readable & Socket;
+  for (const pipe of [input, info]) pipe.on('error', () => {}).unref();
+  input.end(filter);
+  let text = '';
+  info.on('data', (chunk) => {
+    if (text.length < LONGEST_INFO) text += chunk;
+  });
+  await new Promise((resolve) => info.once('close', resolve));
+  const told = jsonIn(text);
+  return isRecord(told) && Number.isInteger(told['child-pid']) ? Number(told['child-pid']) : undefined;
+}
+
+/** Numbers are given again: only a child of bubblewrap's is the one that it told of. */
+function parentOf(pid: number): number | undefined {
+  try {
+    return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  } catch {
+    return undefined;
+  }
+}
+
+function kill(pid: number | undefined, name: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(pid, name);
+  } catch {
+    // It has gone in between.
+  }
+}

@@ -1,0 +1,106 @@
+/** Loads chains and conversations so that many requests at once do not hold more memory than one server has. */
+
+import {
+  type ConversationStore,
+  chainOf,
+  isRunning,
+  placeOf,
+  type ResponseKey,
+  type ResponseStore,
+  roomOf,
+  type StoredResponse,
+  TooManyBytes,
+} from '../ports/store.ts';
+import type { Item } from '../protocol/items.ts';
+
+/** What is no longer than this is loaded at once, however many requests do so. */
+const SMALL_BYTES = 1024 * 1024;
+/** Loads of longer ones that are under way at the same time; the others wait. */
+const LARGE_LOADS = 4;
+
+type Chain = readonly StoredResponse[];
+
+/** The chain of `key`, newest first, at most `limit` responses. Throws `TooManyBytes` past `maxBytes`. */
+export function loadChain(store: ResponseStore, key: ResponseKey, limit: number, maxBytes: number): Promise<Chain> {
+  return smallFirst(
+    maxBytes,
+    (bytes) => chainOf(store, key, limit, bytes),
+    async (bytes) => {
+      const load = () => queue(store).run(() => chainOf(store, key, limit, bytes));
+      const [chain, isOwn] = await shared(store, `${limit}:${bytes}:${placeOf(key)}`, load);
+      // It may have ended since somebody else's load began.
+      return isOwn || !chain[0] || !isRunning(chain[0]) ? chain : load();
+    },
+  );
+}
+
+/** All items of a conversation, oldest first; each load by itself, since others may add to it meanwhile. Throws `TooManyBytes`. */
+export function loadItems(store: ConversationStore, key: ResponseKey, maxBytes: number): Promise<readonly Item[]> {
+  async function load(bytes: number): Promise<readonly Item[]> {
+    // Measured again: a store of the host's may not know the bound.
+    return roomOf(bytes).take(await store.items(key, bytes));
+  }
+  return smallFirst(maxBytes, load, (bytes) => queue(store).run(() => load(bytes)));
+}
+
+/** Most are small, and need not wait for those that are large. How large one is, only reading it tells. */
+async function smallFirst<Loaded>(
+  maxBytes: number,
+  small: (maxBytes: number) => Promise<Loaded>,
+  large: (maxBytes: number) => Promise<Loaded>,
+): Promise<Loaded> {
+  if (maxBytes <= SMALL_BYTES) return small(maxBytes);
+  try {
+    return await small(SMALL_BYTES);
+  } catch (error) {
+    if (!(error instanceof TooManyBytes)) throw error;
+    return large(maxBytes);
+  }
+}
+
+const loadsUnderWay = new WeakMap<ResponseStore, Map<string, Promise<Chain>>>();
+
+/** The load of this name that is under way, or a new one; and whether it is new. Nobody changes what it gives. */
+async function shared(
+  store: ResponseStore,
+  name: string,
+  load: () => Promise<Chain>,
+): Promise<readonly [chain: Chain, isOwn: boolean]> {
+  const loads = made(loadsUnderWay, store, () => new Map<string, Promise<Chain>>());
+  const other = loads.get(name);
+  if (other) return [await other, false];
+  const own = load().finally(() => loads.delete(name));
+  loads.set(name, own);
+  return [await own, true];
+}
+
+/** Lets a few run at a time, in the order in which they came. */
+class Queue {
+  private running = 0;
+  private readonly waiting: (() => void)[] = [];
+
+  async run<Result>(task: () => Promise<Result>): Promise<Result> {
+    // Who is woken takes over the place of who wakes it.
+    if (this.running >= LARGE_LOADS) await new Promise<void>((wake) => this.waiting.push(wake));
+    else this.running += 1;
+    try {
+      return await task();
+    } finally {
+      const wake = this.waiting.shift();
+      if (wake) wake();
+      else this.running -= 1;
+    }
+  }
+}
+
+const queues = new WeakMap<object, Queue>();
+
+function queue(store: object): Queue {
+  return made(queues, store, () => new Queue());
+}
+
+function made<Key extends object, Value>(values: WeakMap<Key, Value>, key: Key, make: () => Value): Value {
+  const value = values.get(key) ?? make();
+  values.set(key, value);
+  return value;
+}

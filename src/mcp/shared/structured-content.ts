@@ -1,0 +1,67 @@
+/** The structured content of a result, which servers repeat as text for clients that know no better. */
+import { isDeepStrictEqual } from 'node:util';
+import { sizeText } from '../../protocol/output-text.ts';
+import { isRecord } from '../../protocol/record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** As JSON, for the model; undefined where there is none, or where the blocks say the same. */
+export function unsaidContent(structured: unknown, blocks: readonly Fields[]): string | undefined {
+  if (structured === undefined) return undefined;
+  const said = blocks.map(saidBy);
+  try {
+    if (isSaid(structured, said) || isSaid(soleResult(structured), said)) return undefined;
+    return JSON.stringify(structured, withoutBytes(blocks));
+  } catch {
+    // Nested deeper than the stack: no model reads that.
+    return '[structured content, nested too deeply]';
+  }
+}
+
+/** What a block says: a value that its text is the JSON of, or the text itself, or its bytes. */
+interface Said {
+  readonly text?: string;
+  readonly value?: unknown;
+  readonly data?: string;
+}
+
+function saidBy({ text, data }: Fields): Said {
+  if (typeof data === 'string') return { data };
+  return typeof text === 'string' ? { text, value: jsonIn(text) } : {};
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Python's servers put what is no object under this name, and the bare value into the text. */
+function soleResult(structured: unknown): unknown {
+  if (!isRecord(structured)) return undefined;
+  const [[name, value] = [], ...others] = Object.entries(structured);
+  return name === 'result' && others.length === 0 ? value : undefined;
+}
+
+/** Whether a block says the value, or the blocks say its members one by one. */
+function isSaid(value: unknown, said: readonly Said[]): boolean {
+  if (value === undefined) return false;
+  if (said.some((each) => says(each, value))) return true;
+  if (!Array.isArray(value) || value.length !== said.length || value.length === 0) return false;
+  return said.every((each, index) => says(each, value[index]));
+}
+
+function says({ text, value: known, data }: Said, value: unknown): boolean {
+  if (data !== undefined) return isRecord(value) && value.data === data;
+  if (text === undefined) return false;
+  return text === value || (known !== undefined && isDeepStrictEqual(known, value));
+}
+
+/** The bytes of a picture that stands beside it are no text for a model. */
+function withoutBytes(blocks: readonly Fields[]): (key: string, value: unknown) => unknown {
+  const bytes = new Set(blocks.flatMap(({ data }) => (typeof data === 'string' ? [data] : [])));
+  return (_key, value) =>
+    typeof value === 'string' && bytes.has(value) ? `[${sizeText(Buffer.byteLength(value, 'base64'))}]` : value;
+}

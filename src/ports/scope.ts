@@ -1,0 +1,72 @@
+/** The tenant of a request that the host has named none for; the one place that knows the default of the option `scope`. */
+import { hash, randomUUID } from 'node:crypto';
+import { inspect } from 'node:util';
+import { ApiError } from '../protocol/errors.ts';
+import { warnOnce } from './warner.ts';
+
+type Headers = Pick<globalThis.Headers, 'get'>;
+
+/** The headers that clients of OpenAI's API and of its relatives send their key in. */
+const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'] as const;
+
+/** Of this process alone, so that no scope of a host's can be taken for one. */
+const UNTRACKED = `untracked:${randomUUID()}:`;
+const ANONYMOUS = 'anonymous';
+
+/**
+ * A digest of the credentials that the request has. Without any, all requests share `anonymous`; with a cookie instead,
+ * the user is known to the host alone, and the request gets a scope of its own that nothing is kept under.
+ */
+export function defaultScope(headers: Headers): string {
+  const given = CREDENTIALS.filter((name) => headers.get(name));
+  if (given.length > 0) return digestOf(given, headers);
+  if (headers.get('cookie')) return untrackedScope();
+  if (process.env.NODE_ENV === 'production') warnOnce('anonymous', SHARED);
+  return ANONYMOUS;
+}
+
+/** All of them, since some clients must send a placeholder in one; that of `Authorization` alone has no name in it, as it never had. */
+function digestOf(names: readonly string[], headers: Headers): string {
+  const authorization = headers.get('authorization');
+  const isAlone = names.length === 1 && authorization;
+  const text = isAlone ? authorization : JSON.stringify(names.map((name) => [name, headers.get(name)]));
+  // Prefixed outside of the digest too: no Authorization header is spelled so that it becomes another credential's scope.
+  return isAlone ? digest(text) : `keys:${digest(text)}`;
+}
+
+function digest(text: string): string {
+  return hash('sha256', text, 'base64url');
+}
+
+function untrackedScope(): string {
+  warnOnce('untracked', COOKIES);
+  return UNTRACKED + randomUUID();
+}
+
+const LINE = 'responsesRouter({ scope: (req) => req.user.id })';
+const COOKIES = `A request came with a cookie and no API key. Only your app knows whose it is, so nothing is stored for such requests and no id is found for them. Name the user: ${LINE}`;
+const SHARED = `A request came without an API key or a cookie. All such requests share the scope 'anonymous', and each can read what the others stored. Name the tenant: ${LINE}`;
+
+/** Whether nothing is kept for the request, nor found. */
+export function isUntracked(scope: string): boolean {
+  return scope.startsWith(UNTRACKED);
+}
+
+/** Whose share of a limit the scope takes: those that nothing is kept for share one, as each of them is of one request only. */
+export function shareOf(scope: string): string {
+  return isUntracked(scope) ? UNTRACKED : scope;
+}
+
+/** Throws `tenant_unknown` where the request needs something kept for it and nothing may be. */
+export function needTenant(scope: string, what: string, param: string | null): void {
+  if (!isUntracked(scope)) return;
+  const why = 'this server cannot tell whose request it is, so it stores nothing for it';
+  const remedy = "Send an Authorization header, or have this server set its option 'scope'.";
+  throw new ApiError('tenant_unknown', `${what} needs storage, and ${why}. ${remedy}`, { param });
+}
+
+/** A host that knows no user must say so: with one scope for all who have none, each would see the others' responses. */
+export function checkedScope(scope: unknown): string {
+  if (typeof scope === 'string') return scope;
+  throw new TypeError(`scope: must return a string, got ${inspect(scope, { depth: 1 })}`);
+}

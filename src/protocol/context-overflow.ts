@@ -1,0 +1,75 @@
+/** How model servers say that a conversation is longer than the model's context: each in words of its own, and none with OpenAI's code. */
+
+/** One wording, and who says it. */
+export interface OverflowWording {
+  readonly servers: string;
+  /** Words in a row that stand in the message, in lower case; numbers stand between them. */
+  readonly words: readonly string[];
+}
+
+/** The code by which clients know it: Codex compacts the conversation on this one and on no other. */
+export const CONTEXT_OVERFLOW = 'context_length_exceeded';
+
+/**
+ * Words, not patterns, so that the longest message is read in one go. None of them is said of a rate, which is another
+ * thing: a smaller conversation does not help there, and waiting does.
+ */
+export const OVERFLOW_WORDINGS: readonly OverflowWording[] = [
+  { servers: 'OpenAI', words: ['exceeds the context window'] },
+  { servers: 'OpenAI, vLLM, DeepSeek, Azure', words: ["this model's maximum context length is", 'tokens'] },
+  { servers: 'OpenRouter', words: ["this endpoint's maximum context length is", 'tokens'] },
+  { servers: 'vLLM', words: ['longer than the maximum model length of'] },
+  { servers: 'vLLM', words: ['exceeds model', 'maximum context length'] },
+  { servers: 'SGLang', words: ["exceeds the model's maximum context length"] },
+  { servers: 'SGLang, Together', words: ["is longer than the model's context length"] },
+  { servers: 'SGLang', words: ['input length (', 'exceeds the maximum allowed length'] },
+  { servers: 'llama.cpp', words: ['exceeds the available context size'] },
+  { servers: 'llama.cpp', words: ['context size has been exceeded'] },
+  { servers: 'llama-cpp-python', words: ['requested tokens', 'exceed context window of'] },
+  {
+    servers: 'LM Studio',
+    words: ['the number of tokens to keep from the initial prompt is greater than the context length'],
+  },
+  { servers: 'LM Studio', words: ['trying to keep the first', 'tokens when context', 'overflows'] },
+  { servers: 'LM Studio', words: ['reached context length of', 'tokens'] },
+  { servers: 'Ollama', words: ['prompt too long; exceeded', 'context length'] },
+  { servers: 'Ollama', words: ['input length exceeds', 'context length'] },
+  { servers: 'TGI', words: ['`inputs` tokens + `max_new_tokens` must be <='] },
+  { servers: 'TGI', words: ['`inputs` must have less than', 'tokens'] },
+  { servers: 'Groq', words: ['please reduce the length of the messages'] },
+  { servers: 'Mistral', words: ['prompt contains', 'tokens', 'too large for model with', 'maximum context length'] },
+  { servers: 'Anthropic', words: ['prompt is too long'] },
+  { servers: 'Anthropic', words: ['input length and', 'exceed context limit'] },
+  { servers: 'Bedrock', words: ['input is too long for requested model'] },
+  { servers: 'Gemini', words: ['input token count', 'exceeds the maximum number of tokens allowed'] },
+  { servers: 'xAI', words: ["this model's maximum prompt length is"] },
+  { servers: 'Cohere', words: ['too many tokens: size limit exceeded'] },
+  { servers: 'Moonshot', words: ['exceeded model token limit'] },
+  { servers: 'MiniMax', words: ['context window exceeds limit'] },
+  { servers: 'Alibaba', words: ['range of input length should be'] },
+];
+
+/** Types and codes that say it by themselves: OpenAI's own, and those of llama.cpp and Z.AI. */
+const OVERFLOW_CODES: ReadonlySet<unknown> = new Set([
+  CONTEXT_OVERFLOW,
+  'exceed_context_size_error',
+  'model_context_window_exceeded',
+]);
+
+/** Whether an error of this type, code and message says so. */
+export function isContextOverflow(type: unknown, code: unknown, message: string): boolean {
+  if (OVERFLOW_CODES.has(code) || OVERFLOW_CODES.has(type)) return true;
+  const said = message.toLowerCase().replaceAll('’', "'");
+  return OVERFLOW_WORDINGS.some(({ words }) => stand(words, said));
+}
+
+/** Whether all of the words stand in the text, one behind the other. */
+function stand(words: readonly string[], text: string): boolean {
+  let from = 0;
+  for (const each of words) {
+    const at = text.indexOf(each, from);
+    if (at < 0) return false;
+    from = at + each.length;
+  }
+  return true;
+}

@@ -1,0 +1,61 @@
+/** Takes secrets out of text, in every spelling in which a peer may repeat them. */
+
+import { literalMask } from './literal-mask.ts';
+
+/** Names of headers, variables and parameters whose values are secrets. */
+export const SECRET_NAME = /key|token|secret|pass|pwd|credential|auth|cookie|private|dsn|(?:^|_)pat(?:_|$)/i;
+
+/** A function that masks the secrets of at least `shortest` characters; shorter values are words such as `1` or `on`. */
+export function masker(secrets: readonly string[], shortest: number): (text: string) => string {
+  return literalMask(new Set(secrets.flatMap(spellings).filter((form) => form.length >= shortest)));
+}
+
+/** How a peer may repeat a secret: as it is, line by line, inside JSON, inside a URL, in base64. */
+function spellings(secret: string): readonly string[] {
+  const trimmed = secret.trim();
+  const inURL = encodeURIComponent(wellFormed(trimmed));
+  const bytes = Buffer.from(trimmed);
+  return [
+    trimmed,
+    ...trimmed.split(/\r?\n/),
+    JSON.stringify(trimmed).slice(1, -1),
+    inURL,
+    inURL.replace(/%../g, (code) => code.toLowerCase()),
+    inURL.replaceAll('%20', '+'),
+    bytes.toString('base64').replace(/=+$/, ''),
+    bytes.toString('base64url'),
+  ];
+}
+
+/** Half a surrogate pair, which no URL can hold. */
+function wellFormed(text: string): string {
+  return Buffer.from(text).toString();
+}
+
+/** A header's value; for `Bearer x`, the `x`; for `Basic x`, the pair and the password in it. */
+export function secretsOfHeader(value: string): readonly string[] {
+  const [, scheme = '', rest = value] = /^(\S+)\s+(.*)$/s.exec(value) ?? [];
+  if (scheme.toLowerCase() !== 'basic') return [value, rest];
+  const pair = Buffer.from(rest, 'base64').toString();
+  return [value, rest, pair, pair.slice(pair.indexOf(':') + 1)];
+}
+
+/** The user, the password and the values of the query, as they are written and as they are meant. */
+export function secretsOfURL(text: string): readonly string[] {
+  if (!URL.canParse(text)) return [];
+  const { username, password, search, searchParams } = new URL(text);
+  const raw = search.slice(1).split('&');
+  return [username, password, search.slice(1), ...raw.map(afterEquals), ...searchParams.values()].flatMap(decoded);
+}
+
+function afterEquals(pair: string): string {
+  return pair.slice(pair.indexOf('=') + 1);
+}
+
+function decoded(text: string): readonly string[] {
+  try {
+    return [text, decodeURIComponent(text)];
+  } catch {
+    return [text];
+  }
+}

@@ -1,0 +1,59 @@
+/** The `error` of a response: its code is always one that OpenAI's clients know. */
+import type { ErrorBody } from '../errors.ts';
+
+/** Every code that OpenAI's types have for it. */
+const CODES: ReadonlySet<string> = new Set([
+  'server_error',
+  'rate_limit_exceeded',
+  'invalid_prompt',
+  'data_residency_mismatch',
+  'bio_policy',
+  'misalignment_policy_violation',
+  'vector_store_timeout',
+  'invalid_image',
+  'invalid_image_format',
+  'invalid_base64_image',
+  'invalid_image_url',
+  'image_too_large',
+  'image_too_small',
+  'image_parse_error',
+  'image_content_policy_violation',
+  'invalid_image_mode',
+  'image_file_too_large',
+  'unsupported_image_media_type',
+  'empty_image_file',
+  'failed_to_download_image',
+  'image_file_not_found',
+]);
+
+/** Codes that are in no types of OpenAI's, but on its wire, and that its own client decides by. */
+const UNLISTED_CODES: ReadonlySet<string> = new Set([
+  'context_length_exceeded',
+  'insufficient_quota',
+  'usage_not_included',
+  'server_is_overloaded',
+  'slow_down',
+]);
+
+/** An error with the HTTP status that it would have had, where one is known. */
+type Failure = Pick<ErrorBody, 'code' | 'message'> &
+  Partial<Pick<ErrorBody, 'type' | 'param'>> & {
+    readonly status?: number;
+  };
+
+/** The error as it stands in a response; a finer code than the wire has a word for is its `reason`. */
+export function responseError(failure: Failure): Readonly<Record<string, unknown>> {
+  const { message, type = 'server_error', param = null } = failure;
+  const code = codeOf(failure);
+  const reason = failure.code === null || failure.code === code ? {} : { reason: failure.code };
+  return { code, message, type, param, ...reason };
+}
+
+const REFUSED: ReadonlySet<number> = new Set([400, 404, 413, 415, 422]);
+
+function codeOf({ code, status, type }: Failure): string {
+  if (code !== null && (CODES.has(code) || UNLISTED_CODES.has(code))) return code;
+  if (status === 429 || type === 'rate_limit_error') return 'rate_limit_exceeded';
+  const isRefused = status === undefined ? type === 'invalid_request_error' : REFUSED.has(status);
+  return isRefused ? 'invalid_prompt' : 'server_error';
+}

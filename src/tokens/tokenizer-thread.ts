@@ -1,0 +1,160 @@
+/** Counts tokens in a thread of its own: loading the encoding takes a second, and texts may be long. */
+import { fileURLToPath } from 'node:url';
+import type { Worker } from 'node:worker_threads';
+import { warner } from '../ports/warner.ts';
+import { ApiError } from '../protocol/errors.ts';
+
+/** A text for the thread; without one, nobody waits for it any more. */
+export interface ToCount {
+  readonly id: number;
+  readonly text?: string;
+}
+
+/** What the thread answers. */
+export interface Counted {
+  readonly id: number;
+  readonly tokens: number;
+}
+
+/** What the thread says first: whether there is an encoding. */
+export interface Ready {
+  readonly hasEncoding: boolean;
+}
+
+/** How long a thread without work is kept, in milliseconds. */
+const IDLE_MS = 60_000;
+/** What may be counted at the same time: texts, and characters in all. */
+const MOST_TEXTS = 256;
+const MOST_CHARACTERS = 16_000_000;
+/** Of the thread: the encoding takes some 60 MB. */
+const MOST_MB = 512;
+
+interface Job {
+  readonly characters: number;
+  readonly resolve: (tokens: number | undefined) => void;
+}
+
+const HERE = fileURLToPath(import.meta.url);
+// Node runs only what is built: tests that run the sources use the build as well.
+const WORKER = HERE.endsWith('.ts')
+  ? HERE.replace(/src([\\/]core[\\/]tokens[\\/])tokenizer-thread\.ts$/, 'dist$1tokenizer-worker.js')
+  : HERE.replace('tokenizer-thread', 'tokenizer-worker');
+
+/** The thread, started when it is needed; it keeps no process alive but while something is counted. */
+export class TokenizerThread {
+  private readonly path: string;
+  private readonly warn: (message: string) => void;
+  private readonly jobs = new Map<number, Job>();
+  private starting: Promise<Worker | undefined> | undefined;
+  private worker: Worker | undefined;
+  private idle: NodeJS.Timeout | undefined;
+  private characters = 0;
+  private lastId = 0;
+
+  constructor(path = WORKER, warn: (message: string) => void = warner()) {
+    this.path = path;
+    this.warn = warn;
+  }
+
+  /**
+   * The tokens of the text; undefined where no thread can be started, or no encoding is installed. Rejects with the
+   * signal's reason, and with `too_many_streams` where too much is counted already.
+   */
+  async count(text: string, signal?: AbortSignal): Promise<number | undefined> {
+    signal?.throwIfAborted();
+    if (this.jobs.size >= MOST_TEXTS || this.characters + text.length > MOST_CHARACTERS) throw tooMuch();
+    this.lastId += 1;
+    const id = this.lastId;
+    clearTimeout(this.idle);
+    let stop = () => {};
+    const counted = new Promise<number | undefined>((resolve, reject) => {
+      this.jobs.set(id, { characters: text.length, resolve });
+      this.characters += text.length;
+      stop = () => {
+        reject(signal?.reason);
+        this.end(id);
+        this.starting?.then((worker) => worker?.postMessage({ id } satisfies ToCount));
+      };
+      signal?.addEventListener('abort', stop, { once: true });
+    });
+    this.send({ id, text });
+    try {
+      return await counted;
+    } finally {
+      signal?.removeEventListener('abort', stop);
+    }
+  }
+
+  /** Ends the thread; what is being counted is answered as if there were none. */
+  async close(): Promise<void> {
+    clearTimeout(this.idle);
+    const worker = await this.starting;
+    if (!worker) return;
+    this.lose(worker);
+    await worker.terminate();
+  }
+
+  private async send(toCount: ToCount): Promise<void> {
+    this.starting ??= this.start();
+    const worker = await this.starting;
+    if (!worker) return this.end(toCount.id);
+    if (!this.jobs.has(toCount.id)) return;
+    worker.ref();
+    worker.postMessage(toCount);
+  }
+
+  /** Undefined for good where that fails: it would fail for each request. */
+  private async start(): Promise<Worker | undefined> {
+    try {
+      // Not before it is needed: not every runtime has threads.
+      const { Worker } = await import('node:worker_threads');
+      const worker = new Worker(this.path, { resourceLimits: { maxOldGenerationSizeMb: MOST_MB } });
+      const { hasEncoding } = await this.readiness(worker);
+      if (!hasEncoding) return void (await worker.terminate());
+      this.worker = worker;
+      return worker;
+    } catch (error) {
+      this.warn(`Tokens are estimated by the length of texts: the tokenizer's thread cannot be started: ${error}`);
+      return undefined;
+    }
+  }
+
+  private readiness(worker: Worker): Promise<Ready> {
+    return new Promise((resolve, reject) => {
+      worker.on('message', (told: Ready | Counted) => {
+        if ('hasEncoding' in told) resolve(told);
+        else this.end(told.id, told.tokens);
+      });
+      const ended = (error: unknown) => {
+        reject(error);
+        if (worker === this.worker) this.warn(`Tokens were estimated: the tokenizer's thread has ended: ${error}`);
+        this.lose(worker);
+      };
+      worker.on('error', ended).on('exit', ended);
+    });
+  }
+
+  private end(id: number, tokens?: number): void {
+    const job = this.jobs.get(id);
+    if (!job) return;
+    this.jobs.delete(id);
+    this.characters -= job.characters;
+    job.resolve(tokens);
+    if (this.jobs.size > 0) return;
+    this.starting?.then((worker) => this.jobs.size === 0 && worker?.unref());
+    clearTimeout(this.idle);
+    this.idle = setTimeout(() => void this.close(), IDLE_MS).unref();
+  }
+
+  /** A later text gets another thread. */
+  private lose(worker: Worker): void {
+    if (worker !== this.worker) return;
+    this.worker = undefined;
+    this.starting = undefined;
+    for (const id of [...this.jobs.keys()]) this.end(id);
+  }
+}
+
+function tooMuch(): ApiError {
+  return new ApiError('too_many_streams', 'This server counts as many tokens as it may. Try again later.');
+}

@@ -1,0 +1,34 @@
+/** The tokenizer's thread: loads the encoding, and counts texts in turns, so that a short one need not wait for a long one. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { parentPort } from 'node:worker_threads';
+import { encodedTokens, loadEncoding } from './encoding.ts';
+import type { Counted, Ready, ToCount } from './tokenizer-thread.ts';
+
+const encoding = await loadEncoding((name) => import(name));
+const counting = new Map<number, { readonly slices: Iterator<number, void>; tokens: number }>();
+let isRunning = false;
+
+function tell(what: Counted | Ready): void {
+  parentPort?.postMessage(what);
+}
+
+tell({ hasEncoding: encoding !== undefined });
+parentPort?.on('message', ({ id, text }: ToCount) => {
+  if (text === undefined || !encoding) return void counting.delete(id);
+  counting.set(id, { slices: encodedTokens(text, encoding), tokens: 0 });
+  if (!isRunning) run();
+});
+
+async function run(): Promise<void> {
+  isRunning = true;
+  while (counting.size > 0) {
+    for (const [id, job] of counting) {
+      const { done, value } = job.slices.next();
+      if (!done) job.tokens += value;
+      else if (counting.delete(id)) tell({ id, tokens: job.tokens });
+    }
+    // Messages come in between: more to count, and what nobody waits for any more.
+    await nextTurn();
+  }
+  isRunning = false;
+}

@@ -1,0 +1,113 @@
+/** Lists and maps that every version of a turn's state keeps as they were, and that versions share but for what changed. */
+
+/** Members that are copied when one of them changes. Together with the list of blocks that is little for 65,536 members. */
+const BLOCK = 256;
+
+/** A list; a change answers a new one. It costs one block and the list of blocks, not all members. */
+export class SharedList<Member> implements Iterable<Member> {
+  readonly size: number;
+  private readonly blocks: readonly (readonly Member[])[];
+
+  constructor(blocks: readonly (readonly Member[])[] = [], size = 0) {
+    this.blocks = blocks;
+    this.size = size;
+  }
+
+  at(index: number): Member | undefined {
+    return this.blocks[Math.floor(index / BLOCK)]?.[index % BLOCK];
+  }
+
+  /** The list with the member at this place, which is one of its own or the next. */
+  with(index: number, member: Member): SharedList<Member> {
+    const place = Math.floor(index / BLOCK);
+    const blocks = this.blocks.slice();
+    const block = blocks[place]?.slice() ?? [];
+    block[index % BLOCK] = member;
+    blocks[place] = block;
+    return new SharedList(blocks, Math.max(this.size, index + 1));
+  }
+
+  /** The list with the member at its end. */
+  added(member: Member): SharedList<Member> {
+    return this.with(this.size, member);
+  }
+
+  /** The members from this place on. */
+  from(index: number): readonly Member[] {
+    const place = Math.floor(index / BLOCK);
+    return this.blocks
+      .slice(place)
+      .flat()
+      .slice(index - place * BLOCK);
+  }
+
+  [Symbol.iterator](): Iterator<Member> {
+    return this.from(0)[Symbol.iterator]();
+  }
+}
+
+interface Entry<Key, Value> {
+  readonly key: Key;
+  readonly value: Value;
+}
+
+/** A map in the order in which its keys came; a change answers a new one, at the cost of a list's. */
+export class SharedMap<Key, Value> {
+  readonly size: number;
+  private readonly entries: SharedList<Entry<Key, Value> | undefined>;
+  /**
+   * Where the key may be: no part of the value, since versions share it. Each looks whether it is true of itself; only one
+   * that another has gone on from has to search.
+   */
+  readonly #places: Map<Key, number>;
+
+  constructor(
+    entries: SharedList<Entry<Key, Value> | undefined> = new SharedList<never>(),
+    places: Map<Key, number> = new Map(),
+    size = 0,
+  ) {
+    this.entries = entries;
+    this.#places = places;
+    this.size = size;
+  }
+
+  get(key: Key): Value | undefined {
+    return this.entries.at(this.placeOf(key))?.value;
+  }
+
+  has(key: Key): boolean {
+    return this.placeOf(key) >= 0;
+  }
+
+  /** The map with this value in the place of the key's, or at its end. */
+  with(key: Key, value: Value): SharedMap<Key, Value> {
+    const known = this.placeOf(key);
+    if (known >= 0) return new SharedMap(this.entries.with(known, { key, value }), this.#places, this.size);
+    // The map of nothing is one for all.
+    const places = this.entries.size === 0 ? new Map<Key, number>() : this.#places;
+    places.set(key, this.entries.size);
+    return new SharedMap(this.entries.added({ key, value }), places, this.size + 1);
+  }
+
+  /** The map without the key. */
+  without(key: Key): SharedMap<Key, Value> {
+    const place = this.placeOf(key);
+    if (place < 0) return this;
+    if (this.size === 1) return new SharedMap();
+    return new SharedMap(this.entries.with(place, undefined), this.#places, this.size - 1);
+  }
+
+  values(): readonly Value[] {
+    const values: Value[] = [];
+    for (const entry of this.entries) if (entry) values.push(entry.value);
+    return values;
+  }
+
+  private placeOf(key: Key): number {
+    const place = this.#places.get(key);
+    // What no version has put in is in none.
+    if (place === undefined) return -1;
+    if (this.entries.at(place)?.key === key) return place;
+    return this.entries.from(0).findIndex((entry) => entry?.key === key);
+  }
+}

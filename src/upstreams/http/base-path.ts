@@ -1,0 +1,8 @@
+/** The path that a model server's address begins its own paths with. */
+
+/** The path without slashes at its end: that of `http://h/v1//` is `/v1`. */
+export function basePath({ pathname }: URL): string {
+  let end = pathname.length;
+  while (pathname[end - 1] === '/') end -= 1;
+  return pathname.slice(0, end);
+}

@@ -1,0 +1,23 @@
+/** What clients and models are told of a run. */
+import { runOutputs } from '../../src/code-interpreter/run-outputs.ts';
+
+const LIMITS = { logCharacters: 1000, imageBytes: 0 };
+
+function logsOf(stdout: string, stderr: string, result: string): unknown {
+  const [output] = runOutputs({ stdout, stderr, result, error: undefined, files: [] }, false, LIMITS);
+  return output && 'logs' in output ? output.logs : undefined;
+}
+
+describe('runOutputs', () => {
+  it('leaves out the last line breaks of each text, and no others', () => {
+    expect(logsOf('\na\n\nb\n\n', '\n', 'c\n')).toBe('\na\n\nb\nc');
+  });
+
+  it('[F-04] takes a megabyte of line breaks without looking at any of them again', () => {
+    const breaks = '\n'.repeat(2 ** 20);
+    const before = process.cpuUsage();
+    expect(logsOf(`${breaks}x`, breaks, 'y')).toMatch(/y$/);
+    const { user, system } = process.cpuUsage(before);
+    expect(user + system).toBeLessThan(2_000_000);
+  });
+});

@@ -1,0 +1,60 @@
+/** What a server and the request that names it can make of each other: secrets by the hundred, looked for in long answers. */
+
+import { startSite } from '../egress/site.ts';
+import { callOf, describeRemote, named, remoteFor, startScripted } from '../mcp/remote-support.ts';
+import { closeAll, closeLater, never, openTools } from '../support/mcp-client.ts';
+import { tally } from './tally.ts';
+
+const { tried } = tally('mcp');
+
+const MIB = 1024 * 1024;
+const SHARED = 'a'.repeat(24);
+
+/** As many secrets that begin alike as a URL may hold. */
+function manySecrets(): string {
+  const pairs = Array.from({ length: 220 }, (_, index) => `k=${SHARED}${index.toString(36).padStart(3, 'a')}x`);
+  return `/mcp?${pairs.join('&')}`;
+}
+
+function cpuSeconds(since: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1e6;
+}
+
+describeRemote('a remote MCP server', () => {
+  afterEach(closeAll);
+
+  it.each([
+    ['as text', (text: string) => ({ content: [{ type: 'text', text }] })],
+    ['in an error', (text: string) => ({ content: [{ type: 'text', text }], isError: true })],
+    ['as structured content', (text: string) => ({ content: [], structuredContent: { text } })],
+  ])('[F-13] cannot make the process look for secrets for long: 9 MiB %s', async (_where, result) => {
+    const text = `${'a'.repeat(9 * MIB)}${SHARED}aaax`;
+    const server = await startScripted((method) =>
+      method === 'tools/list' ? { tools: [{ name: 'flood' }] } : result(text),
+    );
+    const provider = await remoteFor([server]).open(named(server, { path: manySecrets() }), 'a', never());
+    const before = process.cpuUsage();
+    const answer = await callOf(provider, 'flood');
+    expect(cpuSeconds(before)).toBeLessThan(6);
+    expect(JSON.stringify(answer).slice(-30)).toContain('***');
+    tried('9 MiB of an answer against 220 secrets of a URL');
+  });
+
+  it('[F-04] cannot keep the process busy with lines that end in carriage returns', async () => {
+    // Comments, which no parser has to complain of.
+    const lines = ':\r'.repeat(4 * MIB);
+    const site = await startSite((request, response) => {
+      request.resume();
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(lines);
+    });
+    closeLater(site.close);
+    const before = process.cpuUsage();
+    await openTools(
+      { a: { url: `http://127.0.0.1:${site.port}/mcp`, type: 'http' } },
+      { connectTimeoutMs: 15_000 },
+    ).list(never());
+    expect(cpuSeconds(before)).toBeLessThan(2.2);
+    tried('8 MiB of lines that end in CR');
+  });
+});

@@ -1,0 +1,25 @@
+/** Calls whatever of the realm could lead into Node with hostile arguments; run by `sandbox-doors.test.ts`, over the build. Says `{ tried, foreign }`. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import vm from 'node:vm';
+import { CodeRealm } from '../../dist/code-interpreter/child/code-realm.js';
+
+const prepared = process.argv[2] !== 'raw';
+const realm = new CodeRealm();
+const inside = await realm.evaluate(join(import.meta.dirname, '../../dist/code-interpreter/child/realm.js'));
+if (prepared) inside.prepare(JSON.stringify({ wasmBytes: 2 ** 28 }));
+
+// In the realm itself, as code that got out of Python would be.
+const text = readFileSync(join(import.meta.dirname, 'realm-doors-inside.mjs'), 'utf8');
+const attack = new vm.SourceTextModule(text, { context: realm.context });
+await attack.link(() => {});
+await attack.evaluate();
+attack.namespace.start();
+const timer = setInterval(() => {
+  const report = attack.namespace.report();
+  if (report === undefined) return;
+  clearInterval(timer);
+  process.stdout.write(report);
+}, 50);
+process.on('uncaughtException', () => {});
+process.on('unhandledRejection', () => {});

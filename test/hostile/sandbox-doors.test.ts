@@ -1,0 +1,155 @@
+/** Every way between the realm of the code and Node, called by code that wants an object of Node's, or the end of the host. */
+import { type ExecFileException, execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { frameReader, framesOf } from '../../src/code-interpreter/frames.ts';
+import { runOutputs } from '../../src/code-interpreter/run-outputs.ts';
+import { CHANGING, JUDGE, SYMBOLIC } from '../code-interpreter/escapes.ts';
+import { PATIENCE } from '../code-interpreter/support.ts';
+import { tally } from './tally.ts';
+
+const count = tally('the doors of the sandbox');
+const HERE = import.meta.dirname;
+const REALM_FLAGS = ['--no-warnings', '--experimental-vm-modules', '--disallow-code-generation-from-strings'];
+
+/** What a script of this folder says. */
+function said(flags: readonly string[], script: string, argument: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const done = (error: ExecFileException | null, stdout: string) => (error ? reject(error) : resolve(stdout));
+    execFile(process.execPath, [...flags, join(HERE, script), argument], { timeout: PATIENCE }, done);
+  });
+}
+
+async function hostSays(...cells: readonly string[]): Promise<readonly string[]> {
+  return JSON.parse(await said(['--max-old-space-size=128'], 'small-host.mjs', JSON.stringify(cells)));
+}
+
+describe('the doors of the realm', () => {
+  it(
+    '[F-01] let nothing of Node in, whatever they are called with and however full the stack is',
+    async () => {
+      const { tried, open, foreign } = JSON.parse(await said(REALM_FLAGS, 'realm-doors.mjs', 'prepared'));
+      expect([open, foreign]).toEqual([0, []]);
+      count.tried('calls of a door with hostile arguments', tried);
+    },
+    PATIENCE,
+  );
+
+  it(
+    '[F-01] would let it in if they were as Node makes them, which shows that the search finds it',
+    async () => {
+      const { foreign } = JSON.parse(await said(REALM_FLAGS, 'realm-doors.mjs', 'raw'));
+      expect(foreign).toEqual(expect.arrayContaining(['silent 0', 'WebAssembly.compileStreaming, settled']));
+    },
+    PATIENCE,
+  );
+});
+
+/** From an error of Node's to the pipe behind `stdout.write`, and to a socket in the host's files. */
+function pipeAttack(path: string): readonly string[] {
+  return [
+    `${JUDGE}${CHANGING}found = []
+def keep(error):
+    if judge(error) != 'of the realm': found.append(top(error))
+try:
+    pyodide_js._api.scheduleCallback(create_proxy(lambda: None), changing)
+except BaseException as error:
+    keep(error)
+len(found)`,
+    `${SYMBOLIC_TRY}
+len(found)`,
+    `seen = []
+for prototype in found[:1]:
+    prototype.__defineSetter__('handle', create_proxy(lambda value, *_: seen.append(value)))
+    prototype.__defineGetter__('handle', create_proxy(lambda *_: seen[-1]))
+len(seen)`,
+    'len(seen)',
+    `[pipe.constructor.new(0).bind('${path}') for pipe in seen[:1]]`,
+  ];
+}
+
+const SYMBOLIC_TRY = `try:
+    ${SYMBOLIC.replaceAll('\n', '\n    ')}
+except BaseException as error:
+    keep(error)`;
+
+describe('a container of pyodideRuntime', () => {
+  it(
+    "[F-01] gives the code no object of Node's, and so no pipe to bind in the host's files",
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'doors-'));
+      const path = join(folder, 'socket');
+      const told = await hostSays(...pipeAttack(path)).finally(() => count.tried('ways to the pipe of stdout', 5));
+      const bound = existsSync(path);
+      rmSync(folder, { recursive: true });
+      expect([told, bound]).toEqual([['0', '0', '0', '0', '[]'], false]);
+    },
+    PATIENCE,
+  );
+
+  it(
+    '[F-03] cannot make its host read millions of files out of one answer',
+    async () => {
+      const forged = `${JUDGE}files = to_js([])
+files.length = 5500000
+forged = O()
+forged.id, forged.stdout, forged.stderr, forged.files = 1, '', '', files
+O.prototype.toJSON = create_proxy(lambda this, key='', *_: forged if key == '' else this, capture_this=True)
+'told'`;
+      expect(await hostSays(forged, '6 * 7')).toEqual(["'told'", '42']);
+      count.tried('forged answers');
+    },
+    PATIENCE,
+  );
+});
+
+describe('the frames of a container', () => {
+  it(
+    '[F-03] are read in linear time, whatever the bytes are',
+    () => {
+      const runs = 2000;
+      fc.assert(
+        fc.property(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 20 }), (chunks) => {
+          const read = frameReader({ frame: () => {}, broken: () => {} });
+          for (const chunk of chunks) read(Buffer.from(chunk));
+        }),
+        { numRuns: runs },
+      );
+      count.tried('streams of garbage', runs);
+      const costs = [100_000, 400_000].map((frames) => {
+        const bytes = Buffer.alloc(frames * 9, framesOf('result', 1));
+        let seen = 0;
+        const before = process.cpuUsage();
+        frameReader({ frame: () => (seen += 1), broken: () => {} })(bytes);
+        expect(seen).toBe(frames);
+        return microseconds(before);
+      });
+      expect(costs[1]).toBeLessThan(12 * (costs[0] ?? 0) + 200_000);
+      count.tried('streams of empty frames', costs.length);
+    },
+    PATIENCE,
+  );
+
+  it('[F-04] end in a text that is shortened in linear time, however many line breaks it has', () => {
+    const texts = [
+      '\n'.repeat(2 ** 20),
+      `${'\n'.repeat(2 ** 20)}x`,
+      `x${'\n'.repeat(2 ** 20)}`,
+      '\n x'.repeat(2 ** 18),
+    ];
+    for (const stdout of texts) {
+      const before = process.cpuUsage();
+      const run = { stdout, stderr: stdout, result: undefined, error: stdout, files: [] };
+      runOutputs(run, false, { logCharacters: 10_000, imageBytes: 0 });
+      expect(microseconds(before)).toBeLessThan(2_000_000);
+    }
+    count.tried('texts of line breaks', texts.length);
+  });
+});
+
+function microseconds(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+}

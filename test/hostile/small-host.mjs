@@ -1,0 +1,16 @@
+/** A host of one container with a small heap, which runs Python given as JSON and says what came; run by `sandbox-doors.test.ts`, over the build. */
+import { pyodideRuntime } from '../../dist/code-interpreter/index.js';
+
+const runtime = pyodideRuntime({ warm: 0, isolation: 'process-only', onWarning: () => {} });
+const container = await runtime.create(new AbortController().signal);
+const said = [];
+for (const code of JSON.parse(process.argv[2])) {
+  try {
+    const { result, error } = await container.run(code, new AbortController().signal);
+    said.push(error?.trim().split('\n').at(-1) ?? result);
+  } catch (error) {
+    said.push(`lost: ${error.reason}`);
+  }
+}
+await runtime.close();
+process.stdout.write(JSON.stringify(said));

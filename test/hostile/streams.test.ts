@@ -1,0 +1,201 @@
+/** Streams of events that are very long, that nobody reads, or that everybody reads: each ends, and none fills the memory. */
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { text as textIn } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  chatChunk,
+  type FakeReply,
+  type FakeUpstream,
+  startFakeUpstream,
+  textStream,
+} from '../../src/testing/index.ts';
+import { ask, type Fields, parseStream } from '../http/client.ts';
+import { type App, type AppSetup, startApp } from '../support/app.ts';
+import { tally } from './tally.ts';
+
+const { tried } = tally('streams');
+const MIB = 1024 * 1024;
+
+let model: FakeUpstream;
+let app: App;
+
+/** As `textStream`, of more pieces than a call has arguments. */
+function textStreamOf(pieces: readonly string[]): string {
+  return pieces.map((content) => chatChunk({ content })).join('') + textStream('');
+}
+
+/** An app whose model writes these pieces of text. */
+async function start(pieces: readonly string[], options: AppSetup['options'] = {}): Promise<void> {
+  await startOver({ body: textStreamOf(pieces) }, options);
+}
+
+async function startOver(reply: FakeReply, options: AppSetup['options'] = {}): Promise<void> {
+  model = await startFakeUpstream({ reply });
+  app = await startApp({ upstream: model, options });
+}
+
+afterEach(() => Promise.all([app.close(), model.close()]));
+
+const IN_BACKGROUND = { background: true, stream: true };
+
+/** How a stream ended: the type of its last event, whether it said that it is over, and how much text its deltas held. */
+function endOf(text: string): readonly unknown[] {
+  const { events, done } = parseStream(text);
+  const said = events.reduce((sum, { type, delta }) => sum + (/text\.delta$/.test(type) ? String(delta).length : 0), 0);
+  return [events.at(-1)?.type, done, said];
+}
+
+/** The whole answer, or what is known where it does not come to an end. */
+async function readWhole(response: Response, ms = 20_000): Promise<string> {
+  const late = sleep(ms, 'SILENT: the stream stays open', { ref: false });
+  return Promise.race([response.text(), late]);
+}
+
+const pieces = (count: number, length: number) => Array.from({ length: count }, () => 'x'.repeat(length));
+const ENDLESS: FakeReply = { body: chatChunk({ content: 'word' }), stallAfterBytes: 10_000 };
+
+/** Sends a request and reads nothing of the answer but its head. */
+async function unread(path: string, body?: Fields): Promise<IncomingMessage> {
+  const headers = { 'content-type': 'application/json' };
+  const asked = request(`${app.url}${path}`, { method: body ? 'POST' : 'GET', headers });
+  asked.end(body && JSON.stringify({ model: 'm', input: 'Hi', ...body }));
+  const [answer] = await once(asked, 'response');
+  return answer;
+}
+
+/** Starts a response in the background, and leaves; its id. */
+async function left(): Promise<string> {
+  const stop = new AbortController();
+  const answer = await ask(app.url, IN_BACKGROUND, { signal: stop.signal });
+  const { value } = (await answer.body?.getReader().read()) ?? {};
+  const [id = ''] = /resp_\w+/.exec(new TextDecoder().decode(value)) ?? [];
+  stop.abort();
+  return id;
+}
+
+/** How the response stands, once it is over. */
+async function statusOf(id: string): Promise<unknown> {
+  for (;;) {
+    const { status } = (await (await fetch(`${app.url}/responses/${id}`)).json()) as Fields;
+    if (status !== 'in_progress') return status;
+    await sleep(50);
+  }
+}
+
+/** Follows a response on a socket that never reads. */
+function deafFollower(id: string): Socket {
+  const { hostname, port, host } = new URL(app.url);
+  const socket = connect(Number(port), hostname).pause();
+  socket.on('error', () => {}).write(`GET /v1/responses/${id}?stream=true HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+  return socket;
+}
+
+describe('a response in the background that is very long', () => {
+  it.each([
+    [3, 1_000_000],
+    [3000, 1000],
+    [100_000, 10],
+    [10, 1_000_000],
+  ])(
+    '[F-07] is read to its end by a client that reads as fast as it can: %d pieces of %d',
+    async (count, length) => {
+      await start(pieces(count, length));
+      const text = await readWhole(await ask(app.url, IN_BACKGROUND));
+      expect(endOf(text)).toEqual(['response.completed', true, count * length]);
+      tried('characters read to the end', count * length);
+    },
+    60_000,
+  );
+
+  it('[F-07] tells a client that stopped reading for too long, and is whole all the same', async () => {
+    await start(pieces(100_000, 100));
+    const answer = await unread('/responses', IN_BACKGROUND);
+    const first = await new Promise<Buffer>((resolve) =>
+      answer.once('data', resolve).once('data', () => answer.pause()),
+    );
+    const [id = ''] = /resp_\w+/.exec(first.toString()) ?? [];
+    const status = await statusOf(id);
+    const rest = await textIn(answer.resume());
+    const kept = (await (await fetch(`${app.url}/responses/${id}`)).text()).length;
+    expect([status, kept > 10_000_000, rest.match(/"code":"([^"]+)"/)?.[1], rest.endsWith('data: [DONE]\n\n')]).toEqual(
+      ['completed', true, 'reader_too_slow', true],
+    );
+    tried('clients that stopped reading');
+  }, 60_000);
+});
+
+describe('followers that do not read', () => {
+  const FOLLOWERS = 50;
+
+  /** Followers of a response that has ended, each of which was sent what its socket takes; and the server's own sockets of theirs. */
+  async function deafFollowers(options: AppSetup['options'] = {}) {
+    await start(pieces(6000, 1000), options);
+    const id = await left();
+    await statusOf(id);
+    const own: Socket[] = [];
+    app.server.on('connection', (socket) => own.push(socket));
+    const followers = Array.from({ length: FOLLOWERS }, () => deafFollower(id));
+    const closed = followers.map((follower) => once(follower, 'close'));
+    while (own.filter(({ bytesWritten }) => bytesWritten > 100_000).length < FOLLOWERS) await sleep(20);
+    return { followers, closed: Promise.all(closed), own };
+  }
+
+  /** Only by reading does a socket notice its end; all of the events are 31 MB, of which the kernel holds some. */
+  async function expectCutOff({ followers, closed }: Awaited<ReturnType<typeof deafFollowers>>): Promise<void> {
+    for (const follower of followers) follower.resume();
+    await closed;
+    expect(Math.max(...followers.map(({ bytesRead }) => bytesRead))).toBeLessThan(24_000_000);
+    tried('followers cut off', FOLLOWERS);
+  }
+
+  it('[F-15] are given no more than they read', async () => {
+    const { own } = await deafFollowers();
+    await sleep(500);
+    expect(Math.max(...own.map(({ writableLength }) => writableLength))).toBeLessThan(MIB / 2);
+    tried('followers that read nothing', FOLLOWERS);
+  }, 60_000);
+
+  it('[F-15] are cut off when their time is up, though the response has ended', async () => {
+    const deaf = await deafFollowers({ limits: { durationMs: 4000 } });
+    while (deaf.own.some(({ destroyed }) => !destroyed)) await sleep(50);
+    await expectCutOff(deaf);
+  }, 60_000);
+
+  it('[F-15] are cut off by the end of a drain', async () => {
+    const deaf = await deafFollowers();
+    await app.router.drain({ timeoutMs: 100 });
+    await expectCutOff(deaf);
+  }, 60_000);
+});
+
+describe('10,000 clients that follow one response', () => {
+  it('[F-15] are as many as may, and the others are told so; places that are left are free again', async () => {
+    await startOver(ENDLESS, { heartbeat: { intervalMs: 100 } });
+    const id = await left();
+    // Held: an answer that nobody holds is left.
+    const followed: Response[] = [];
+    const statuses = new Map<number, number>();
+    const follow = async () => {
+      const answer = await fetch(`${app.url}/responses/${id}?stream=true`);
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      if (answer.status === 200) followed.push(answer);
+      else await answer.text();
+    };
+    for (let count = 0; count < 10_000; count += 100) await Promise.all(Array.from({ length: 100 }, follow));
+    expect([...statuses]).toEqual([
+      [200, 100],
+      [429, 9900],
+    ]);
+    await Promise.all(followed.map(({ body }) => body?.cancel()));
+    let again = await fetch(`${app.url}/responses/${id}?stream=true`);
+    while (again.status !== 200) again = await fetch(`${app.url}/responses/${id}?stream=true`);
+    const reader = again.body?.getReader();
+    let text = '';
+    while (!text.includes(': heartbeat')) text += new TextDecoder().decode((await reader?.read())?.value);
+    await reader?.cancel();
+    await fetch(`${app.url}/responses/${id}/cancel`, { method: 'POST' });
+    tried('followers of one response', 10_000);
+  }, 120_000);
+});

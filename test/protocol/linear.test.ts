@@ -1,0 +1,212 @@
+/** What a model server may send by the thousand takes time in proportion, in every piece of code that handles it. */
+import { newCompletion } from '../../src/apis/chat-completions/completion.ts';
+import { endRound, newRound, takeData } from '../../src/apis/chat-completions/round.ts';
+import { openResponsesServer } from '../../src/dialects/open-responses-server.ts';
+import { toolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
+import type { ModelEvent, TurnInput } from '../../src/protocol/events.ts';
+import { step } from '../../src/turn/machine.ts';
+import { startState, type TurnPlan, type TurnState } from '../../src/turn/state.ts';
+
+const OWNER = { server: 's', name: 'f' };
+const PLAN: TurnPlan = {
+  seed: '0'.repeat(32),
+  reasoning: 'summary_text',
+  queuedEvent: false,
+  outputBytes: 1e9,
+  argumentBytes: 1e9,
+  owners: new Map(),
+  ownedAs: 'mcp_call',
+};
+
+/** Seconds of CPU. */
+function secondsOf(run: () => void): number {
+  const began = process.cpuUsage();
+  run();
+  const { user, system } = process.cpuUsage(began);
+  return (user + system) / 1e6;
+}
+
+/** One step for each input, as where each comes in a read of its own. */
+function stepped(plan: TurnPlan, inputs: readonly TurnInput[]): TurnState {
+  return inputs.reduce((state, input) => step(state, [input])[0], step(startState(plan), [{ type: 'start' }])[0]);
+}
+
+const many = <Made>(count: number, make: (index: number) => Made) =>
+  Array.from({ length: count }, (_, index) => make(index));
+const call = (index: number): ModelEvent => ({
+  type: 'tool-call-delta',
+  call: index,
+  id: `c${index}`,
+  name: 'f',
+  arguments: '',
+});
+const STOP: ModelEvent = { type: 'finish', reason: 'stop' };
+
+describe('a turn of 20,000 steps', () => {
+  it.each<[string, TurnPlan, readonly TurnInput[]]>([
+    ['calls', PLAN, [...many(20_000, call), STOP]],
+    ['calls that are not allowed', { ...PLAN, allowedTools: new Set() }, [...many(20_000, call), STOP]],
+    [
+      'calls that need approval',
+      { ...PLAN, owners: new Map([['f', { ...OWNER, needsApproval: true }]]) },
+      [...many(20_000, call), STOP],
+    ],
+    [
+      'calls of ours and their results',
+      { ...PLAN, owners: new Map([['f', OWNER]]) },
+      [
+        ...many(10_000, call),
+        STOP,
+        ...many(10_000, (index): TurnInput => ({ type: 'tool-result', index, output: '', failed: false })),
+      ],
+    ],
+    [
+      'arguments of a thousand calls in turn',
+      PLAN,
+      [
+        ...many(1000, call),
+        ...many(19_000, (index): TurnInput => ({ type: 'tool-call-delta', call: index % 1000, arguments: ' ' })),
+        STOP,
+      ],
+    ],
+    [
+      'thoughts and words',
+      PLAN,
+      many(20_000, (index): TurnInput => ({ type: index % 2 ? 'text-delta' : 'reasoning-delta', text: 'a' })),
+    ],
+    [
+      'refusals and words',
+      PLAN,
+      many(20_000, (index): TurnInput => ({ type: index % 2 ? 'text-delta' : 'refusal-delta', text: 'a' })),
+    ],
+    [
+      'searches of one name',
+      PLAN,
+      many(20_000, (): TurnInput => ({ type: 'search-start', search: 's', action: { type: 'open_page', url: 'u' } })),
+    ],
+    [
+      'searches',
+      PLAN,
+      many(
+        20_000,
+        (index): TurnInput => ({ type: 'search-start', search: `${index}`, action: { type: 'open_page', url: 'u' } }),
+      ),
+    ],
+    [
+      'citations',
+      PLAN,
+      many(
+        20_000,
+        (): TurnInput => ({
+          type: 'annotation',
+          annotation: { type: 'url_citation', url: 'u', title: '', start_index: 0, end_index: 0 },
+        }),
+      ),
+    ],
+  ])('[F-14] takes time in proportion: %s', (_, plan, inputs) => {
+    expect(secondsOf(() => step(stepped(plan, inputs), [{ type: 'end', at: 0 }]))).toBeLessThan(1.5);
+  });
+
+  it('[F-14] counts each item after the first 128, so that not even empty ones are endless', () => {
+    const calls = many(100_000, call);
+    const [{ ended, output }] = step(startState({ ...PLAN, outputBytes: 1024 * 1024 }), calls);
+    expect([ended, output.size < 4500]).toEqual([true, true]);
+  });
+
+  it('[F-14] counts log probabilities, of which one token can have megabytes', () => {
+    const inputs = many(
+      100,
+      (): TurnInput => ({ type: 'text-delta', text: 'a', logprobs: `{"token":"${'x'.repeat(100_000)}"}` }),
+    );
+    expect(step(startState({ ...PLAN, outputBytes: 1024 * 1024 }), inputs)[0].ended).toBe(true);
+  });
+
+  it('[F-14] leaves the state before a step as it was, whatever steps follow', () => {
+    const before = stepped(PLAN, many(300, call));
+    const [one] = step(before, [call(300), { type: 'tool-call-delta', call: 5, arguments: '{"one":1}' }, STOP]);
+    const [other] = step(before, [
+      { ...call(400), id: 'c300' } as ModelEvent,
+      { type: 'tool-call-delta', call: 5, arguments: '{}' },
+      STOP,
+    ]);
+    const fifth = (state: TurnState) => [state.output.size, state.output.at(5), state.output.at(300)];
+    expect([fifth(before), fifth(one), fifth(other)]).toMatchObject([
+      [300, { status: 'in_progress', arguments: '' }, undefined],
+      [301, { status: 'completed', arguments: '{"one":1}' }, { call_id: 'c300' }],
+      [301, { status: 'completed', arguments: '{}' }, { call_id: 'c300' }],
+    ]);
+  });
+});
+
+describe('20,000 pieces of calls', () => {
+  const read = (entries: readonly unknown[]) => {
+    const calls = toolCalls();
+    const events: ModelEvent[] = [];
+    for (const entry of entries) calls.take([entry], events);
+    calls.settle(events);
+    return events;
+  };
+
+  it('[F-14] take time in proportion under a name that is repeated', () => {
+    const repeated = (text: string) => ({ index: 0, id: 'c', function: { name: 'f', arguments: text } });
+    const entries = [repeated(`{"a":"${'x'.repeat(300_000)}`), ...many(20_000, () => repeated('}'))];
+    expect(secondsOf(() => read(entries))).toBeLessThan(1.5);
+  });
+
+  it('[F-14] are refused where none of them has a name, however many calls they are of', () => {
+    const entries = many(20_000, (index) => ({ index, id: `c${index}`, function: { arguments: '{' } }));
+    expect(() => read(entries)).toThrow(expect.objectContaining({ code: 'output_too_large' }));
+    const ids = many(20, (index) => ({ index, id: `${index}${'x'.repeat(100_000)}` }));
+    expect(() => read(ids)).toThrow(expect.objectContaining({ code: 'output_too_large' }));
+  });
+});
+
+describe('a round of 4,000 calls without arguments', () => {
+  const limits = { outputBytes: 1e9, argumentBytes: 1e9, eventBytes: 1e9 };
+  const rules = { offersTools: true, isOwned: (name: string) => name === 'ours', newCallId: () => 'own', limits };
+  const plan = { wantsUsage: false, legacy: false };
+  const chunk = (delta: object) => JSON.stringify({ id: 'x', choices: [{ index: 0, delta }] });
+  const begun = (index: number, name = 'f') =>
+    chunk({ tool_calls: [{ index, id: `c${index}`, function: { name, arguments: '' } }] });
+
+  it.each([
+    ['of the client', (index: number) => begun(index)],
+    ['of ours and of the client', (index: number) => begun(index, index % 2 ? 'f' : 'ours')],
+  ])('[F-14] takes time in proportion: %s', (_, make) => {
+    const round = newRound(newCompletion(plan), rules);
+    const run = () => {
+      for (const data of many(4000, make)) takeData(round, data);
+      takeData(round, '[DONE]');
+      endRound(round);
+    };
+    expect([secondsOf(run) < 1.5, round.calls.length]).toEqual([true, 4000]);
+  });
+
+  it('[F-14] holds back no more than it may, while it is not known whose call has begun', () => {
+    const round = newRound(newCompletion(plan), {
+      ...rules,
+      limits: { ...limits, outputBytes: 10_000, eventBytes: 10_000 },
+    });
+    takeData(round, begun(0));
+    const junk = JSON.stringify({ id: 'x', choices: [], padding: 'x'.repeat(5000) });
+    expect(() => many(10, () => takeData(round, junk))).toThrow(expect.objectContaining({ code: 'output_too_large' }));
+  });
+});
+
+it('[F-14] snapshots of the dialect of open-responses-server do not grow with the square of the calls', () => {
+  const rewrite = openResponsesServer.rewriter?.({ isServerTool: () => false });
+  const item = (index: number) => ({
+    type: 'function_call',
+    id: `fc_${index}`,
+    call_id: 'c',
+    name: 'f',
+    arguments: 'x'.repeat(1000),
+  });
+  const frames = many(4000, (index) => [
+    { type: 'response.output_item.added', output_index: index, item: item(index) },
+    { type: 'response.output_item.done', output_index: index, item: item(index) },
+  ]).flat();
+  const said = frames.flatMap((frame) => rewrite?.(frame) ?? []);
+  const snapshots = said.filter(({ type }) => type === 'response.in_progress');
+  expect([said.length - snapshots.length, snapshots.length > 50, snapshots.length < 150]).toEqual([8000, true, true]);
+});

@@ -1,0 +1,90 @@
+/** The default of the option `scope`: what tells tenants apart where the host has not said. */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { memoryStore } from '../../src/index.ts';
+import { defaultScope, isUntracked, needTenant, shareOf } from '../../src/ports/scope.ts';
+import { tenantStore } from '../../src/ports/tenant-store.ts';
+
+const scopeOf = (headers: Readonly<Record<string, string>>) => defaultScope(new Headers(headers));
+
+describe('the default scope', () => {
+  it('[F-08] is what it always was where there is Authorization alone, or nothing at all', () => {
+    const digest = createHash('sha256').update('Bearer a').digest('base64url');
+    const withCookie = scopeOf({ authorization: 'Bearer a', cookie: 'session=1' });
+    expect([scopeOf({ authorization: 'Bearer a' }), withCookie, scopeOf({})]).toEqual([digest, digest, 'anonymous']);
+  });
+
+  it('[F-08] tells apart every key, in every header, and combinations of them', () => {
+    const requests = [
+      {},
+      { authorization: 'a' },
+      { 'x-api-key': 'a' },
+      { 'api-key': 'a' },
+      { authorization: 'a', 'x-api-key': 'a' },
+      { authorization: 'a', 'api-key': 'a' },
+      { 'x-api-key': 'a', 'api-key': 'a' },
+      { authorization: 'a', 'x-api-key': 'a', 'api-key': 'a' },
+      { 'x-api-key': 'b' },
+      { authorization: '[["x-api-key","a"]]' },
+      { authorization: 'keys:a' },
+    ];
+    expect(new Set(requests.map(scopeOf)).size).toBe(requests.length);
+  });
+
+  it('[F-08] is another for each request with a cookie alone, all of which share one share of every limit', () => {
+    const [one, other] = [scopeOf({ cookie: 'session=1' }), scopeOf({ cookie: 'session=1' })];
+    expect([one !== other, isUntracked(one), isUntracked('untracked:'), shareOf(one) === shareOf(other)]).toEqual([
+      true,
+      true,
+      false,
+      true,
+    ]);
+    expect(() => needTenant(one, 'It', null)).toThrow(
+      'It needs storage, and this server cannot tell whose request it is',
+    );
+  });
+});
+
+it('[F-08] a store keeps and finds nothing for a request with a cookie alone', async () => {
+  const host = memoryStore();
+  const puts: unknown[] = [];
+  const store = tenantStore({ ...host, put: (response) => void puts.push(response) });
+  const key = { scope: scopeOf({ cookie: 'a=b' }), id: 'resp_1' };
+  await store.put({ ...key, createdAt: 0, input: [], output: [], resource: {} });
+  const { conversations } = store;
+  const found = [
+    await store.get(key),
+    await store.chain?.(key, 2),
+    await store.delete(key),
+    await conversations?.get(key),
+    await conversations?.items(key),
+    await conversations?.append(key, []),
+    await conversations?.removeItem(key, 'msg_1'),
+    await conversations?.delete(key),
+  ];
+  expect([puts, found]).toEqual([[], [undefined, [], false, undefined, [], false, false, false]]);
+  expect(() => conversations?.put({ ...key, createdAt: 0, metadata: {} })).toThrow('A conversation needs storage');
+});
+
+describe('the warning', () => {
+  const warned = (headers: string, env: Readonly<Record<string, string>> = {}) => {
+    const url = join(import.meta.dirname, '../../dist/ports/scope.js');
+    const code = `import { defaultScope } from ${JSON.stringify(url)}; for (const _ of [1, 2]) defaultScope(new Headers(${headers}));`;
+    const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+    });
+    return stderr.match(/ExpressOpenResponsesWarning: .*/g) ?? [];
+  };
+
+  it('[F-08] says once, for a cookie, which line to write', () => {
+    const [first = '', ...more] = warned("{ cookie: 'a=b' }");
+    expect([first.includes('responsesRouter({ scope: (req) => req.user.id })'), more]).toEqual([true, []]);
+  });
+
+  it('[F-08] says once that all without a key share one scope, in production alone', () => {
+    const production = warned('{}', { NODE_ENV: 'production' });
+    expect([production.length, warned('{}', { NODE_ENV: 'development' })]).toEqual([1, []]);
+  });
+});

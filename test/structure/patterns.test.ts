@@ -1,0 +1,24 @@
+/**
+ * No pattern of `src` comes in unseen: each stands in `patterns.txt`, which `UPDATE_PATTERNS=1` writes anew. Whether what
+ * stands there is fit for text of strangers is checked by `test/hostile/patterns.test.ts`: run it after an update.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { lineOf, patternsOfSource } from './patterns.ts';
+
+const LIST = join(import.meta.dirname, 'patterns.txt');
+
+/** Files that make a pattern out of text, and why that is safe; `test/hostile/patterns.test.ts` attacks each. */
+const CONSTRUCTED: readonly string[] = [
+  // Of constants, for texts of at most 64 Ki characters.
+  'src/protocol/chat-completions/log-probs.ts',
+  // Of the name of a field that is a constant.
+  'src/turn/text-field.ts',
+];
+
+it('[F-04] lists every pattern of the source', () => {
+  const { literals, constructed } = patternsOfSource();
+  const found = `${[...new Set(literals.map(lineOf))].sort().join('\n')}\n`;
+  if (process.env.UPDATE_PATTERNS === '1') writeFileSync(LIST, found);
+  expect([found, constructed]).toEqual([readFileSync(LIST, 'utf8'), [...CONSTRUCTED].sort()]);
+});

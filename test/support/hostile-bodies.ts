@@ -1,0 +1,286 @@
+/** JSON that is cheap to send and meant to be dear to read: shapes of values, and the places of each body that they can stand in. */
+
+import { type CoreOptions, memoryStore } from '../../src/index.ts';
+import type { Upstream } from '../../src/ports/upstream.ts';
+import { toChatBody } from '../../src/upstreams/chat-completions/chat-body.ts';
+
+/** Makes the text of one JSON value of about so many bytes. */
+type Shape = (bytes: number) => string;
+
+/** A body that stands for one attack. */
+export interface HostileBody {
+  /** Such as `POST /responses: zeros in tools`. */
+  readonly name: string;
+  readonly endpoint: EndpointName;
+  /** Made when it is asked for. */
+  readonly text: () => string;
+}
+
+/** The members that fill so many bytes, each by its number; joined once, so that making them is cheap. */
+function members(bytes: number, member: (index: number) => string): string {
+  const list: string[] = [];
+  for (let length = 0, index = 0; length < bytes; index += 1) {
+    const text = member(index);
+    length += text.length + 1;
+    list.push(text);
+  }
+  return list.join(',');
+}
+
+const many =
+  (member: (index: number) => string): Shape =>
+  (bytes) =>
+    `[${members(bytes, member)}]`;
+const fields =
+  (member: (index: number) => string): Shape =>
+  (bytes) =>
+    `{${members(bytes, member)}}`;
+const seed = (index: number) => index.toString(16).padStart(36, '0');
+
+const DEPTH = 100;
+const NEST = `${'['.repeat(DEPTH)}${']'.repeat(DEPTH)}`;
+
+/** Every shape. */
+export const SHAPES = {
+  zeros: many(() => '0'),
+  'nested arrays': many(() => '[]'),
+  'empty objects': many(() => '{}'),
+  'one huge string': (bytes) => JSON.stringify('x'.repeat(bytes)),
+  'one string of hex': (bytes) => `"msg_${'a'.repeat(bytes)}"`,
+  'one string of commas': (bytes) => JSON.stringify(',['.repeat(bytes / 2)),
+  'one string of quotes': (bytes) => JSON.stringify('"\\'.repeat(bytes / 4)),
+  'many keys': fields((index) => `"k${index}":0`),
+  'many long keys': fields((index) => `"${'k'.repeat(200)}${index}":"v"`),
+  'pairs of texts': fields((index) => `"k${index}":"v"`),
+  'a schema': (bytes) =>
+    `{"type":"object","properties":{${members(bytes, (index) => `"k${index}":{"type":"string"}`)}}}`,
+  'prototypes in a row': many(() => '{"__proto__":{"role":"user"}}'),
+  'prototypes in each other': (bytes) => {
+    const depth = Math.min(120, Math.floor(bytes / 15));
+    return `{"a":${'{"__proto__":'.repeat(depth)}1${'}'.repeat(depth)},"b":[${members(bytes, () => '0')}]}`;
+  },
+  'deep nests': many(() => NEST),
+  messages: many(() => '{"role":"user","content":"a"}'),
+  'answers of the model': many(() => '{"role":"assistant","content":"a"}'),
+  'messages of parts': many(() => '{"role":"user","content":[{"type":"input_text","text":"a"}]}'),
+  parts: many(() => '{"type":"input_text","text":"a"}'),
+  'chat parts': many(() => '{"type":"text","text":"a"}'),
+  images: many(() => '{"type":"input_image","image_url":"a"}'),
+  calls: many((index) => {
+    const half = Math.floor(index / 2);
+    return index % 2 === 0
+      ? `{"type":"function_call","call_id":"c${half}","name":"f","arguments":"{}"}`
+      : `{"type":"function_call_output","call_id":"c${half}","output":"a"}`;
+  }),
+  'calls without outputs': many(
+    (index) => `{"type":"function_call","call_id":"c${index}","name":"f","arguments":"{}"}`,
+  ),
+  'outputs without calls': many((index) => `{"type":"function_call_output","call_id":"c${index}","output":"a"}`),
+  'outputs that bring their calls': many(
+    (index) => `{"type":"function_call_output","call_id":"c${index}","name":"f","output":"a"}`,
+  ),
+  references: many((index) => `{"type":"item_reference","id":"msg_${seed(index)}"}`),
+  'items with ids of ours': many((index) => `{"role":"assistant","content":"a","id":"msg_${seed(index)}"}`),
+  approvals: many((index) => `{"type":"mcp_approval_response","approval_request_id":"mcpr_${index}","approve":false}`),
+  'compaction items': many(() => '{"type":"compaction","encrypted_content":"a"}'),
+  'unknown items': many((index) => `{"type":"t${index}"}`),
+  'lists of tools': many((index) => `{"type":"additional_tools","tools":[{"type":"function","name":"f${index}"}]}`),
+  'chat calls': many((index) => {
+    const half = Math.floor(index / 2);
+    const call = `{"id":"c${half}","type":"function","function":{"name":"f","arguments":"{}"}}`;
+    return index % 2 === 0
+      ? `{"role":"assistant","content":null,"tool_calls":[${call}]}`
+      : `{"role":"tool","tool_call_id":"c${half}","content":"a"}`;
+  }),
+  'results without calls': many((index) => `{"role":"tool","tool_call_id":"c${index}","content":"a"}`),
+  'calls of one message': many(
+    (index) => `{"id":"c${index}","type":"function","function":{"name":"f","arguments":"{}"}}`,
+  ),
+  tools: many((index) => `{"type":"function","name":"f${index}"}`),
+  'chat tools': many((index) => `{"type":"function","function":{"name":"f${index}"}}`),
+  'tools of one name': many(() => '{"type":"function","name":"f"}'),
+  'servers of tools': many((index) => `{"type":"mcp","server_label":"s${index}"}`),
+  namespaces: many((index) => `{"type":"namespace","name":"n${index}","tools":[{"type":"function","name":"f"}]}`),
+  'outputs to submit': many((index) => `{"tool_call_id":"c${index}","output":"a"}`),
+} as const satisfies Readonly<Record<string, Shape>>;
+
+/** The name of a shape. */
+export type ShapeName = keyof typeof SHAPES;
+
+const ANY = [
+  'zeros',
+  'nested arrays',
+  'empty objects',
+  'one huge string',
+  'many keys',
+  'many long keys',
+  'prototypes in a row',
+  'prototypes in each other',
+  'deep nests',
+] as const satisfies readonly ShapeName[];
+const LIST = ['zeros', 'nested arrays', 'empty objects', 'many keys'] as const satisfies readonly ShapeName[];
+
+const INPUT = [
+  ...ANY,
+  'messages',
+  'answers of the model',
+  'messages of parts',
+  'calls',
+  'calls without outputs',
+  'outputs without calls',
+  'outputs that bring their calls',
+  'references',
+  'items with ids of ours',
+  'approvals',
+  'compaction items',
+  'unknown items',
+  'lists of tools',
+] as const satisfies readonly ShapeName[];
+const TOOLS = [...LIST, 'tools', 'tools of one name', 'servers of tools', 'namespaces'] as const;
+const CONTENT = [...LIST, 'parts', 'images', 'one string of commas', 'one string of quotes'] as const;
+const PAIRS = [...LIST, 'many long keys', 'pairs of texts', 'one huge string'] as const;
+const SCHEMA = ['a schema', 'many keys', 'many long keys', 'deep nests'] as const;
+
+/** A place is a body with `@` where the shape goes. */
+type Places = Readonly<Record<string, readonly ShapeName[]>>;
+
+const ITEM_PLACES: Places = {
+  '{"model":"m","input":@}': INPUT,
+  '{"model":"m","input":[{"role":"user","content":@}]}': CONTENT,
+  '{"model":"m","input":[{"role":"user","content":"a","x":@}]}': ANY,
+  '{"model":"m","input":[{"role":"user","content":[{"type":"input_text","text":"a","x":@}]}]}': LIST,
+  '{"model":"m","input":[{"type":"function_call_output","name":"f","call_id":"c","output":@}]}': CONTENT,
+  '{"model":"m","input":[{"type":"reasoning","summary":@}]}': CONTENT,
+  '{"model":"m","input":[{"type":"item_reference","id":@}]}': ['one string of hex'],
+  '{"model":"m","input":[{"role":"assistant","content":"a","id":@}]}': ['one string of hex'],
+  '{"model":"m","previous_response_id":@}': ['one string of hex', 'zeros'],
+  '{"model":"m","instructions":@,"input":"a"}': ['one huge string', 'zeros'],
+};
+const RESPONSE_PLACES: Places = {
+  ...ITEM_PLACES,
+  '{"model":"m","input":"a","tools":@}': TOOLS,
+  '{"model":"m","input":"a","tools":[{"type":"function","name":"f","parameters":@}]}': SCHEMA,
+  '{"model":"m","input":"a","tools":[{"type":"function","name":"f","x":@}]}': ANY,
+  '{"model":"m","input":"a","tools":[{"type":"mcp","server_label":"s","allowed_tools":@}]}': LIST,
+  '{"model":"m","input":"a","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"allowed_tools","tools":@}}':
+    [...LIST, 'tools', 'tools of one name'],
+  '{"model":"m","input":"a","tool_choice":@}': LIST,
+  '{"model":"m","input":"a","metadata":@}': PAIRS,
+  '{"model":"m","input":"a","include":@}': LIST,
+  '{"model":"m","input":"a","context_management":@}': LIST,
+  '{"model":"m","input":"a","reasoning":@}': LIST,
+  '{"model":"m","input":"a","reasoning":{"summary":@}}': LIST,
+  '{"model":"m","input":"a","text":@}': LIST,
+  '{"model":"m","input":"a","text":{"format":{"type":"json_schema","name":"n","schema":@}}}': SCHEMA,
+  '{"model":"m","input":"a","conversation":@}': ['one string of hex', 'zeros', 'many keys'],
+  '{"model":"m","input":"a","x":@}': ANY,
+};
+const CHAT_PLACES: Places = {
+  '{"model":"m","messages":@}': [...ANY, 'messages', 'answers of the model', 'chat calls', 'results without calls'],
+  '{"model":"m","messages":[{"role":"user","content":@}]}': [...LIST, 'chat parts', 'one string of commas'],
+  '{"model":"m","messages":[{"role":"assistant","content":"a","tool_calls":@}]}': [...LIST, 'calls of one message'],
+  '{"model":"m","messages":[{"role":"user","content":"a","x":@}]}': ANY,
+  '{"model":"m","messages":[{"role":"user","content":"a"}],"tools":@}': [...LIST, 'chat tools'],
+  '{"model":"m","messages":[{"role":"user","content":"a"}],"functions":@}': LIST,
+  '{"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"f","parameters":@}}]}':
+    SCHEMA,
+  '{"model":"m","messages":[{"role":"user","content":"a"}],"stream_options":@}': LIST,
+  '{"model":"m","messages":[{"role":"user","content":"a"}],"reasoning":@}': LIST,
+  '{"model":"m","messages":[{"role":"user","content":"a"}],"previous_response_id":@}': ['one string of hex'],
+  '{"model":"m","messages":[{"role":"user","content":"a"}],"x":@}': ANY,
+};
+const CONVERSATION_ITEMS: Places = { '{"items":@}': INPUT, '{"items":[{"role":"user","content":@}]}': CONTENT };
+
+/** The endpoints that take a body, and where in it a stranger may put what he likes. */
+export const ENDPOINTS = {
+  'POST /responses': RESPONSE_PLACES,
+  'POST /responses/input_tokens': RESPONSE_PLACES,
+  'POST /responses/compact': ITEM_PLACES,
+  'POST /conversations': { ...CONVERSATION_ITEMS, '{"metadata":@}': PAIRS, '{"x":@}': ANY },
+  'POST /conversations/:id': { '{"metadata":@}': PAIRS, '{"metadata":{},"x":@}': ANY },
+  'POST /conversations/:id/items': CONVERSATION_ITEMS,
+  'POST /responses/:id/submit_tool_outputs': {
+    '{"tool_outputs":@}': [...LIST, 'outputs to submit'],
+    '{"tool_outputs":[{"tool_call_id":"call_1","output":@}]}': ANY,
+    '{"tool_outputs":[{"tool_call_id":"call_1","output":"a"}],"x":@}': ANY,
+  },
+  'POST /chat/completions': CHAT_PLACES,
+} as const satisfies Readonly<Record<string, Places>>;
+
+/** The name of an endpoint, as `METHOD /path`. */
+export type EndpointName = keyof typeof ENDPOINTS;
+
+/** Every body of about so many bytes. */
+export function* hostileBodies(endpoint: EndpointName, bytes: number): Generator<HostileBody> {
+  for (const [place, shapes] of Object.entries(ENDPOINTS[endpoint]) as [string, readonly ShapeName[]][])
+    for (const shape of shapes)
+      yield {
+        name: `${endpoint}: ${shape} in ${place}`,
+        endpoint,
+        text: () => place.replace('@', () => SHAPES[shape](bytes)),
+      };
+}
+
+/** The milliseconds of processor time that it takes, and what comes of it. */
+export async function processorTime<Value>(
+  run: () => Value,
+): Promise<{ readonly ms: number; readonly value: Awaited<Value> }> {
+  const start = process.cpuUsage();
+  const value = await run();
+  const { user, system } = process.cpuUsage(start);
+  return { ms: (user + system) / 1000, value };
+}
+
+/** Parsing may be repeated so often. */
+const TIMES = 10;
+/** A valid item gets an id, is copied, written for the model and kept, however little it says. */
+const MS_PER_ITEM = 0.012;
+/** Carrying and inflating the bytes, and writing them again for the model and the store. */
+const MS_PER_MIB = 20;
+/** Sockets, timers and the collection of garbage that others have left. */
+const SPARE_MS = 100;
+
+/** The milliseconds of processor time that a request may take whose body is so many times this one. */
+export async function allowedTime(text: string, copies = 1): Promise<number> {
+  const runs = [await processorTime(() => JSON.parse(text)), await processorTime(() => JSON.parse(text))];
+  const { input, messages } = runs[0]?.value ?? {};
+  const items = [input, messages].flatMap((list) => (Array.isArray(list) ? [list.length] : []))[0] ?? 0;
+  const parsing = Math.min(...runs.map(({ ms }) => ms)) * copies;
+  const carrying = (MS_PER_MIB * copies * text.length) / 2 ** 20;
+  return TIMES * parsing + carrying + MS_PER_ITEM * Math.min(items * copies, 100_000) + SPARE_MS;
+}
+
+const NO_NOTES = () => {};
+const WIRE = {
+  systemMessages: 'keep',
+  developerRole: 'system',
+  reasoningReplay: true,
+  maxTokensField: 'max_tokens',
+} as const;
+const COMPLETION = {
+  id: 'chatcmpl_1',
+  object: 'chat.completion',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }],
+};
+
+/** A model without a server: it writes each request for the wire, and drops it. It calls the tool `call` where there is one. */
+export const silentModel: Upstream = {
+  name: 'silent',
+  async *stream(request) {
+    JSON.stringify(toChatBody(request, WIRE, NO_NOTES));
+    const calls = request.tools.some(({ name }) => name === 'call');
+    if (calls) yield [{ type: 'tool-call-delta', call: 0, id: 'call_1', name: 'call', arguments: '{}' }];
+    yield [{ type: 'text-delta', text: 'Hi.' }];
+    yield [{ type: 'finish', reason: 'stop' }];
+  },
+  async *chat(body) {
+    JSON.stringify(body);
+    yield { whole: true, data: [JSON.stringify(COMPLETION)] };
+  },
+};
+
+/** What the attacked servers have in common. */
+export function attackedOptions(): CoreOptions {
+  // A tokenizer takes its own time, which it bounds itself.
+  return { upstream: silentModel, store: memoryStore(), tokens: { count: (text) => text.length } };
+}
