@@ -254,7 +254,8 @@ class Replay<Event> extends Layer<string> {
     const { recording, reading } = this;
     let text = '';
     for (let next = recording.at(this.index); next && text.length < PIECE; next = recording.at(this.index)) {
-      text += reading.reader.read(next.event, reading.after);
+      if (reading.reader.readsAll || next.sequence > reading.after)
+        text += reading.reader.read(next.event, reading.after);
       this.sequence = next.sequence;
       this.index += 1;
     }

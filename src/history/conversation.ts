@@ -1,5 +1,6 @@
 /** Conversations as the client knows them, and how a turn finds and extends one. */
 
+import { pageOf } from '../ports/item-pages.ts';
 import {
   type ConversationStore,
   fromStore,
@@ -13,7 +14,6 @@ import {
 import { ApiError } from '../protocol/errors.ts';
 import { isId, quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
-import { pageOf } from '../protocol/list.ts';
 import { loadItems } from './load-chain.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

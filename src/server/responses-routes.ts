@@ -13,12 +13,12 @@ import { wholeResource } from '../history/keep-turn.ts';
 import { activity, DRAIN_MS, type DrainOptions } from '../ports/activity.ts';
 import type { Call } from '../ports/api-request.ts';
 import { answered, type Handler, modelsEndpoint } from '../ports/endpoint.ts';
+import { page } from '../ports/item-pages.ts';
 import type { ApiRoutes, Route } from '../ports/routes.ts';
 import { fromStore, type StoredResponse } from '../ports/store.ts';
 import { queryShower } from '../protocol/code-outputs.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quotedId } from '../protocol/ids.ts';
-import { page } from '../protocol/list.ts';
 import { jsonReply } from '../protocol/reply.ts';
 import { type CoreSettings, settingsFor } from './options.ts';
 

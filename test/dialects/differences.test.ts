@@ -81,9 +81,10 @@ describe('src', () => {
   const root = join(import.meta.dirname, '../../src');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
 
-  it('decides nothing by the name of a dialect outside core/dialects', () => {
+  it('decides nothing by the name of a dialect outside of dialects', () => {
     const wrong = files
-      .filter((file) => !file.startsWith('dialects/'))
+      // The port has the list of names.
+      .filter((file) => !file.startsWith('dialects/') && file !== 'ports/dialect.ts')
       .filter((file) => /vllm-responses|open-responses-server|tokligence|\bdialect\.name\b/.test(codeOf(file)));
     expect([files.length > 100, wrong]).toEqual([true, []]);
   });

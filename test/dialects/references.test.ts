@@ -115,6 +115,7 @@ describe('reference 000, of open-responses-server', () => {
     const [created] = ofType(streamOf('open-responses-server', 'legacy-client-call'), 'tool_calls.created');
     expect(created).toEqual({
       type: 'response.tool_calls.created',
+      sequence_number: 3,
       item_id: 'fc_<seed 1>0000',
       output_index: 0,
       tool_call: { id: 'call_<seed 1>000', name: 'look', arguments: '' },

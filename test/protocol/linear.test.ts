@@ -1,6 +1,7 @@
 /** What a model server may send by the thousand takes time in proportion, in every piece of code that handles it. */
 import { newCompletion } from '../../src/apis/chat-completions/completion.ts';
-import { endRound, newRound, takeData } from '../../src/apis/chat-completions/round.ts';
+import { endRound, takeData } from '../../src/apis/chat-completions/round.ts';
+import { newRound } from '../../src/apis/chat-completions/round-state.ts';
 import { openResponsesServer } from '../../src/dialects/open-responses-server.ts';
 import { toolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
 import type { ModelEvent, TurnInput } from '../../src/protocol/events.ts';

@@ -10,7 +10,8 @@ import { toolRounds } from '../../tools/rounds.ts';
 import { type ChatCall, type Completion, closingFrames } from './completion.ts';
 import type { ChatRound } from './kept-results.ts';
 import { type AnsweredChatCall, calledIn, callMessage, nextBody, roundMessages } from './next-body.ts';
-import { endRound, newRound, type Round, type RoundRules, takeData, takeWhole } from './round.ts';
+import { endRound, takeData, takeWhole } from './round.ts';
+import { newRound, type Round, type RoundRules } from './round-state.ts';
 import type { ChatBody } from './schema.ts';
 import { addUsage } from './usage.ts';
 

@@ -12,6 +12,7 @@ import {
 } from '../../history/conversation.ts';
 import type { Call } from '../../ports/api-request.ts';
 import { answered, type Endpoint, type EndpointSettings } from '../../ports/endpoint.ts';
+import { listOf, page, pageQuery } from '../../ports/item-pages.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { Route } from '../../ports/routes.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../../ports/store.ts';
@@ -19,7 +20,6 @@ import { queryShower } from '../../protocol/code-outputs.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isId, quotedId, randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { listOf, page, pageQuery } from '../../protocol/list.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { wholeItem } from '../../protocol/whole-item.ts';

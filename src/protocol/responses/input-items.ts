@@ -2,8 +2,8 @@
 import { inputItemId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { isRecord, withFields } from '../record.ts';
+import { itemType } from './item-type.ts';
 import { withoutSecrets } from './tool-secrets.ts';
-import { itemType } from './validate.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

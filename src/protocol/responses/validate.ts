@@ -1,19 +1,19 @@
 /** Checks the body of `POST /responses`: what passes is safe to read by the rest. */
 
-import { type BringLimits, toolCount } from '../../ports/brought.ts';
-import { DEFAULT_LIMITS } from '../../ports/limits.ts';
-import { bodyFields } from '../../protocol/json-shape.ts';
 import { ApiError } from '../errors.ts';
+import { bodyFields } from '../json-shape.ts';
 import { isRecord } from '../record.ts';
+import { type BringLimits, NO_LIMITS, toolCount } from './bring-limits.ts';
 import { additionalTools } from './input-items.ts';
 import { expectedInstead, invalid, pathText, refuseLong } from './invalid.ts';
+import { itemType } from './item-type.ts';
 import { type CreateBody, createSchema, itemSchemas, partFields, partSchemas, toolSchemas } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Path = readonly (string | number)[];
 
 /** The body with known fields typed. Throws `ApiError` naming the field at fault. */
-export function validateCreate(given: unknown, limits: BringLimits = DEFAULT_LIMITS): CreateBody {
+export function validateCreate(given: unknown, limits: BringLimits = NO_LIMITS): CreateBody {
   const body = bodyFields(given, limits);
   const result = createSchema.safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
@@ -75,12 +75,6 @@ function checkItem(item: unknown, path: Path): void {
   if (parts) checkParts(item[parts.field], [...path, parts.field], parts.required);
   // Agents send these with items of other servers too, so what is no list is kept as it is.
   if (kind === 'additional_tools' && Array.isArray(item.tools)) checkEach(item.tools, [...path, 'tools']);
-}
-
-/** SDKs send messages without a type. */
-export function itemType(item: Fields): string {
-  if (typeof item.type === 'string' && item.type !== '') return item.type;
-  return 'role' in item ? 'message' : '';
 }
 
 function checkParts(parts: unknown, path: Path, required: boolean): void {

@@ -54,7 +54,7 @@ export class Encoder {
   /** The frames of one event that stand behind the number `after`. */
   read(event: TurnEvent, after: number): string {
     this.hasEnded ||= event.type === 'turn-end';
-    if (!this.rewrite) return 'sequence' in event && event.sequence <= after ? '' : this.frames([event]);
+    if (!this.rewrite) return this.frames([event]);
     const isSeen = this.sequence <= after;
     const frames = this.frameOf(event, after);
     return frames === HEARTBEAT_FRAME && isSeen ? '' : frames;

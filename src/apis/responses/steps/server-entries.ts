@@ -1,12 +1,11 @@
 /** Reads the tools of type `mcp` in a request: servers by their URL, or by the label of one that the host has. */
 
 import { z } from 'zod';
-import type { RemoteServer } from '../../../ports/remote-servers.ts';
+import type { RemoteServer, RemoteServers } from '../../../ports/remote-servers.ts';
 import type { ProvidedTool } from '../../../ports/tool-provider.ts';
 import { ApiError, type ErrorCode } from '../../../protocol/errors.ts';
 import { invalid } from '../../../protocol/responses/invalid.ts';
 import { listOf, textPairs } from '../../../protocol/schema-kinds.ts';
-import type { CoreSettings } from '../../../server/options.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -24,7 +23,10 @@ export interface ServerEntry {
 }
 
 /** What decides which servers a request may name. */
-export type ServerSettings = Pick<CoreSettings, 'remoteMcp' | 'mcpLabels'>;
+export interface ServerSettings {
+  readonly remoteMcp?: RemoteServers | undefined;
+  readonly mcpLabels?: readonly string[] | undefined;
+}
 
 const names = listOf(z.string());
 const filterSchema = z.object({

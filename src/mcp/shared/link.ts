@@ -1,16 +1,16 @@
 /** One transport to an MCP server, and how to end it so that nothing is left behind. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { answerStreams } from '../shared/answer-streams.ts';
-import { HttpStatusError } from '../shared/call-error.ts';
+import { answerStreams } from './answer-streams.ts';
+import { HttpStatusError } from './call-error.ts';
+import { type Fetch, type HttpPool, MESSAGE_BYTES, withLineFeeds } from './http-pool.ts';
 import {
   getDefaultEnvironment,
   SSEClientTransport,
   SseError,
   StdioClientTransport,
   StreamableHTTPClientTransport,
-} from '../shared/sdk.ts';
-import { type Fetch, type HttpPool, MESSAGE_BYTES, withLineFeeds } from './http-pool.ts';
+} from './sdk.ts';
 import type { HttpServer, ServerSettings, StdioServer } from './server-config.ts';
 
 /** A transport that was not started yet. */

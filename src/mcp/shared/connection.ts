@@ -1,9 +1,9 @@
 /** The pooled connection to one MCP server: opened when needed, reopened with backoff, closed when idle. */
 import { isRecord } from '../../protocol/record.ts';
-import { httpStatusOf, type McpCallError, notOpened, unavailable } from '../shared/call-error.ts';
-import { createSession, type Session } from '../shared/session.ts';
-import type { McpSettings } from './options.ts';
+import { httpStatusOf, type McpCallError, notOpened, unavailable } from './call-error.ts';
 import type { McpTransport, ServerSettings } from './server-config.ts';
+import { createSession, type Session } from './session.ts';
+import type { McpSettings } from './settings.ts';
 
 /** Where a connection stands. `idle`: not connected, and connected when next needed. `failed`: tried again later. */
 export type McpServerState = 'idle' | 'connecting' | 'ready' | 'failed' | 'closed';

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { type Redactor, redactor } from '../shared/redact.ts';
+import { type Redactor, redactor } from './redact.ts';
 import { expandVariables } from './variables.ts';
 
 /**

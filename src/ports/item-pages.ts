@@ -1,11 +1,11 @@
 /** OpenAI's paged lists: `limit`, `order`, `after`, `before`. */
 
-import type { ItemPage, ItemPageQuery } from '../ports/store.ts';
-import { queryShower } from './code-outputs.ts';
-import { ApiError } from './errors.ts';
-import { quotedId } from './ids.ts';
-import type { Item } from './items.ts';
-import { wholeItem } from './whole-item.ts';
+import { queryShower } from '../protocol/code-outputs.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { quotedId } from '../protocol/ids.ts';
+import type { Item } from '../protocol/items.ts';
+import { wholeItem } from '../protocol/whole-item.ts';
+import type { ItemPage, ItemPageQuery } from './store.ts';
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;

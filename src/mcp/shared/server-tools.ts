@@ -2,14 +2,14 @@
 
 import type { ProvidedTool, ToolCall, ToolResult } from '../../ports/tool-provider.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import { isForgottenSession, type McpCallError, toCallError, unknownTool } from '../shared/call-error.ts';
-import { McpError } from '../shared/sdk.ts';
-import type { Session } from '../shared/session.ts';
-import { type ListPage, readToolList } from '../shared/tool-list.ts';
-import { toToolResult } from '../shared/tool-result.ts';
+import { isForgottenSession, type McpCallError, toCallError, unknownTool } from './call-error.ts';
 import { type ConnectionStatus, createConnection } from './connection.ts';
-import type { McpSettings } from './options.ts';
+import { McpError } from './sdk.ts';
 import type { McpTransport, ServerSettings } from './server-config.ts';
+import type { Session } from './session.ts';
+import type { McpSettings } from './settings.ts';
+import { type ListPage, readToolList } from './tool-list.ts';
+import { toToolResult } from './tool-result.ts';
 
 /** How one server is doing, for a health route; free of secrets. */
 export interface McpServerStatus extends ConnectionStatus {
