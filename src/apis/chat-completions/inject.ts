@@ -1,3 +1,4 @@
+/** Puts the server's tools into a Chat Completions body. */
 import type { Offer } from '../../ports/toolset.ts';
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
 import { definitions, withoutServed } from '../../tools/toolset.ts';
