@@ -9,7 +9,6 @@ import { toApiError } from '../protocol/errors.ts';
 import type { TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import type { Reply } from '../protocol/reply.ts';
-import { responseError } from '../protocol/responses/response-error.ts';
 import type { CoreSettings } from '../server/options.ts';
 import { DONE_FRAME } from '../streams/sse-frames.ts';
 import { keepEnd, keptTurn, TurnOverruled, untilEnded, untilForgotten } from '../turn/keep.ts';

@@ -3,6 +3,7 @@
 import type { Limits } from '../../ports/limits.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import { type ChunkMemo, chunkMemo, type Said } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { GrownText } from '../../protocol/grown-text.ts';
@@ -184,7 +185,7 @@ function hold(round: Round, latest: Held): void {
 /** Only the last call can be: the decoder tells a call on when anything else comes. */
 function isUndecided(before: boolean, { chunk, events }: Held): boolean {
   const pieces = callPieces(chunk);
-  const last = pieces.findLast((piece) => mayBeginCall(piece) || piece.function?.arguments || piece.custom);
+  const last = pieces.findLast((piece) => mayBeginCall(piece) || piece.function?.arguments || customOf(piece));
   if (last) return mayBeginCall(last);
   return before && !events.some(({ type }) => type !== 'usage');
 }
