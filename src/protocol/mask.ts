@@ -22,7 +22,7 @@ function spellings(secret: string): readonly string[] {
     inURL,
     inURL.replace(/%../g, (code) => code.toLowerCase()),
     inURL.replaceAll('%20', '+'),
-    bytes.toString('base64').replace(/=+$/, ''),
+    bytes.toString('base64').replace(/={1,2}$/, ''),
     bytes.toString('base64url'),
   ];
 }

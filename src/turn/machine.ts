@@ -4,7 +4,7 @@ import type { FinishReason, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } fr
 import type { ItemStatus } from '../protocol/items.ts';
 import { unreachable } from '../protocol/unreachable.ts';
 import { SharedMap } from './shared-list.ts';
-import { type Draft, draftOf, isCutOff, stateOf, type TurnState } from './state.ts';
+import { type Draft, draftOf, isCutOff, parkNewest, stateOf, type TurnState } from './state.ts';
 import {
   abandonWaiting,
   askForApproval,
@@ -120,9 +120,9 @@ function finishModelCall(draft: Draft, reason: FinishReason): void {
 
 /** Closes what is open in the order of the output: a call closes what was being written before it, so calls come first. */
 function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
+  parkNewest(draft);
   const { calls, writing } = draft;
   draft.calls = NOTHING;
-  draft.newest = undefined;
   // Copies: closing a call writes on it, and the state before this step has it too.
   for (const call of calls.values()) closeCall(draft, { ...call }, status(call.index));
   failSearches(draft);
@@ -165,8 +165,8 @@ function end(draft: Draft, at: number): void {
 }
 
 /** Whether the model call has begun something that it has not finished. */
-function isOpen({ writing, calls, held, searches }: Draft): boolean {
-  return writing !== undefined || calls.size > 0 || held.size > 0 || searches.size > 0;
+function isOpen({ writing, newest, calls, held, searches }: Draft): boolean {
+  return writing !== undefined || newest !== undefined || calls.size > 0 || held.size > 0 || searches.size > 0;
 }
 
 function fail(draft: Draft, error: TurnError): void {

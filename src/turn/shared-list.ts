@@ -34,6 +34,8 @@ export class SharedList<Member> implements Iterable<Member> {
 
   /** The members from this place on. */
   from(index: number): readonly Member[] {
+    // Most lists have one block, and flattening is slow.
+    if (this.size <= BLOCK) return this.blocks[0]?.slice(index) ?? [];
     const place = Math.floor(index / BLOCK);
     return this.blocks
       .slice(place)

@@ -97,6 +97,8 @@ export interface TurnState {
   readonly round: number;
   readonly output: SharedList<OutputItem>;
   readonly writing: Readonly<Writing> | undefined;
+  /** The call that was written last: most deltas are of it, so it is kept beside the others, which are as they were parked. */
+  readonly newest: Readonly<OpenCall> | undefined;
   /** By the upstream's number. */
   readonly calls: SharedMap<number, Readonly<OpenCall>>;
   readonly held: SharedMap<number, HeldCall>;
@@ -117,11 +119,9 @@ export interface TurnState {
 }
 
 /** A copy of the state that one step may change, and what that step says. */
-export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'writing'>]: TurnState[Key] } & {
+export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'writing' | 'newest'>]: TurnState[Key] } & {
   writing: Writing | undefined;
-  /** The call that was written last, and all that this step has made its own to change; most steps write none. */
   newest: OpenCall | undefined;
-  ownCalls: Set<Readonly<OpenCall>> | undefined;
   events: TurnEvent[];
 };
 
@@ -138,6 +138,7 @@ export function startState(plan: TurnPlan): TurnState {
     round: 0,
     output: EMPTY_LIST,
     writing: undefined,
+    newest: undefined,
     calls: EMPTY_MAP,
     held: EMPTY_MAP,
     waiting: EMPTY_MAP,
@@ -164,6 +165,8 @@ export function draftOf(state: TurnState): Draft {
     round: state.round,
     output: state.output,
     writing: writing && writingCopy(writing),
+    // Once for a step, not for each of its deltas.
+    newest: state.newest && { ...state.newest },
     calls: state.calls,
     held: state.held,
     waiting: state.waiting,
@@ -176,8 +179,6 @@ export function draftOf(state: TurnState): Draft {
     stopped: state.stopped,
     bytes: state.bytes,
     items: state.items,
-    newest: undefined,
-    ownCalls: undefined,
     events: [],
   };
 }
@@ -199,8 +200,6 @@ function writingCopy({ kind, index, id, parts, part }: Readonly<Writing>): Writi
  * larger half of what a step costs.
  */
 export function stateOf(draft: Draft): TurnState {
-  draft.newest = undefined;
-  draft.ownCalls = undefined;
   draft.events = NOTHING_SAID;
   return draft;
 }
@@ -209,16 +208,21 @@ export function stateOf(draft: Draft): TurnState {
 export function ownCall(draft: Draft, number: number): OpenCall | undefined {
   if (draft.newest?.call === number) return draft.newest;
   const call = draft.calls.get(number);
-  return call && writeOn(draft, draft.ownCalls?.has(call) ? call : { ...call });
+  return call && writeOn(draft, { ...call });
 }
 
-/** Makes it the call that is written now. Once for a step, not for each of its deltas, does an older one become another. */
+/** Makes it the call that is written now. */
 export function writeOn(draft: Draft, call: OpenCall): OpenCall {
-  if (!draft.ownCalls?.has(call)) draft.calls = draft.calls.with(call.call, call);
-  draft.ownCalls ??= new Set();
-  draft.ownCalls.add(call);
+  parkNewest(draft);
   draft.newest = call;
   return call;
+}
+
+/** Puts the call that was written last to the others. */
+export function parkNewest(draft: Draft): void {
+  const { newest } = draft;
+  if (newest) draft.calls = draft.calls.with(newest.call, newest);
+  draft.newest = undefined;
 }
 
 /** In place of what a step said, which belongs to its caller. */

@@ -55,8 +55,8 @@ function said({ id, choices: [choice] }: OpenAI.Chat.ChatCompletion) {
   return {
     id,
     text: textOf(content),
-    calls: [...called, ...(legacy ? [legacy] : [])].map((call) => [call.name, call.arguments || '{}']),
-    finish: choice?.finish_reason ?? 'stop',
+    calls: [...called, ...(legacy?.name ? [legacy] : [])].map((call) => [call.name, call.arguments || '{}']),
+    finish: choice?.finish_reason || 'stop',
   };
 }
 
@@ -65,8 +65,9 @@ function inputOf({ name, input }: { name: string; input: string }) {
   return { name, arguments: JSON.stringify({ input }) };
 }
 
-/** Mistral's content is in parts, some of which are thoughts. */
+/** Mistral's content is in parts, some of which are thoughts; Cloudflare's JSON mode answers with the object itself. */
 function textOf(content: unknown): string {
+  if (content && !Array.isArray(content) && typeof content === 'object') return JSON.stringify(content);
   if (!Array.isArray(content)) return String(content ?? '');
   return content.map(({ text = '' }) => text).join('');
 }

@@ -129,7 +129,7 @@ describe('an error that comes late', () => {
     ];
     replay.fake.reply(eventStream(bytes.join('')));
     const { text, response } = await askForStream(replay.url);
-    expect(response.error).toEqual({ code: 'upstream_error', message: 'Key *** refused at ***.' });
+    expect(response.error).toMatchObject({ reason: 'upstream_error', message: 'Key *** refused at ***.' });
     expectNoLeak(text);
     expectNoLeak(JSON.stringify(await askForJson(replay.url)));
   });

@@ -232,7 +232,7 @@ describe('a response in a conversation', () => {
     const kept = await refusal(client.responses.retrieve(response.id));
     expect([response.status, response.error, kept]).toEqual([
       'failed',
-      { code: 'conversation_not_found', message: `Conversation with id '${id}' not found.` },
+      expect.objectContaining({ code: 'invalid_prompt', reason: 'conversation_not_found', param: 'conversation' }),
       { status: 404, code: 'response_not_found', param: 'response_id' },
     ]);
   });

@@ -183,7 +183,7 @@ describe('an error after the first byte', () => {
       done: true,
     });
     expect([response.error, response.completed_at, told.map(({ code }) => code)]).toEqual([
-      { code: 'died', message: 'Engine died.' },
+      { code: 'server_error', message: 'Engine died.', type: 'server_error', param: null, reason: 'died' },
       null,
       ['died'],
     ]);
@@ -196,7 +196,7 @@ describe('an error after the first byte', () => {
     expect([response.status, status, error, output]).toEqual([
       200,
       'failed',
-      { code: 'upstream_truncated', message: 'The model server broke off its answer.' },
+      expect.objectContaining({ code: 'server_error', reason: 'upstream_truncated' }),
       [
         {
           id: expect.stringMatching(/^msg_[0-9a-f]{36}$/),

@@ -12,6 +12,8 @@ const LIST = join(import.meta.dirname, 'patterns.txt');
 const CONSTRUCTED: readonly string[] = [
   // Of constants, for texts of at most 64 Ki characters.
   'src/protocol/chat-completions/log-probs.ts',
+  // Of an encoding's own pattern, over text of strangers: it runs in a thread with a deadline.
+  'src/tokens/byte-pairs.ts',
   // Of the name of a field that is a constant.
   'src/turn/text-field.ts',
 ];

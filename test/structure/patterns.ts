@@ -18,8 +18,6 @@ export interface Patterns {
 }
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Checked beside the runtime that it belongs to. */
-const ELSEWHERE = 'src/code-interpreter/';
 
 /** Reads all of `src`. */
 export function patternsOfSource(): Patterns {
@@ -46,7 +44,6 @@ function sourceFiles(): readonly string[] {
   return all
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
-    .filter((file) => !file.startsWith(ELSEWHERE))
     .sort();
 }
 

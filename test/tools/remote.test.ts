@@ -111,13 +111,14 @@ describe('a server by its URL', () => {
       entry('a', URL_A, { headers: { 'X-Key': SECRET } }),
       trusted('b', URL_B, { authorization: SECRET, headers: { 'x-other': '1' } }),
     ];
-    const more = { type: 'additional_tools', tools: [entry('c', URL_A, { headers: { a: SECRET } }), null] };
+    const more = { type: 'additional_tools', tools: [entry('c', URL_A, { headers: { a: SECRET } })] };
     const input = [more, { role: 'user', content: 'Go.' }];
     await withTools({ remoteMcp, store: { ...store, put } }, async (app) => {
       app.fake.reply(calls(['call_a', 'mcp__a__write'], ['call_b', 'mcp__b__look']));
       const { text, response } = await streamOf(app.url, { tools, input });
       app.fake.reply(says('Hi.'));
       const whole = await post(app.url, { tools });
+      expect(await refused(app, { tools, input: [{ ...more, tools: [null] }] })).toEqual([400, 'invalid_type']);
       const told = [app.notes, app.toolCalls, app.approvals, app.fake.requests.map(({ body }) => body)];
       expect(opened.slice(0, 2).map(({ headers }) => headers)).toEqual([
         { 'x-key': SECRET },

@@ -61,10 +61,15 @@ function eventsIn(text: string): readonly Fields[] {
   return parsed.map((line) => JSON.parse(line) as Fields);
 }
 
+const isEnd = ({ type }: Fields) => /^response\.(completed|incomplete|failed)$/.test(String(type));
+
+/** What the first response says, as its stream ends there: the recording of a tool's two rounds holds two of them. */
 function readStream(text: string): Reading {
-  const events = eventsIn(text);
+  const all = eventsIn(text);
+  const end = all.findIndex(isEnd);
+  const events = end < 0 ? all : all.slice(0, end + 1);
   const done = events.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item as Fields);
-  const last = events.find(({ type }) => /^response\.(completed|incomplete|failed)$/.test(String(type)));
+  const last = events.find(isEnd);
   const response = isRecord(last?.response) ? last.response : undefined;
   const reading = readingOf(done.length > 0 ? done : listOf(response?.output), response);
   const words = events.filter(({ type }) => /^response\.(output_text|refusal)\.delta$/.test(String(type)));

@@ -1,4 +1,6 @@
 /** What can be told of a chunk at a glance, without putting it together with the chunks before it. */
+
+import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -20,8 +22,9 @@ export function callPieces(chunk: Fields): readonly CallPiece[] {
 }
 
 /** Whether a call may begin here whose name is not sure to be whole before more of it comes. */
-export function mayBeginCall({ id, function: called, custom }: CallPiece): boolean {
-  return Boolean(id || called?.name) && !custom && !called?.arguments;
+export function mayBeginCall(piece: CallPiece): boolean {
+  const { id, function: called } = piece;
+  return Boolean(id || called?.name) && !customOf(piece) && !called?.arguments;
 }
 
 /** Whether the chunk is there for the usage alone. */

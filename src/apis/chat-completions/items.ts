@@ -1,6 +1,7 @@
 /** Reads chat messages as items, and writes items as chat messages: both dialects share what is at rest. */
 
 import { toChatMessages } from '../../protocol/chat-completions/messages.ts';
+import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
 import type { ChatBody } from './schema.ts';
@@ -70,8 +71,10 @@ function outputText(text: string): Fields {
   return { type: 'output_text', text, annotations: [], logprobs: [] };
 }
 
-function callItem({ id, function: called, custom }: Fields): Item {
-  if (isRecord(custom)) return { type: 'custom_tool_call', call_id: id, name: custom.name, input: custom.input };
+function callItem(call: Fields): Item {
+  const { id, function: called } = call;
+  const custom = customOf(call);
+  if (custom) return { type: 'custom_tool_call', call_id: id, name: custom.name, input: custom.input };
   const { name, arguments: text } = isRecord(called) ? called : {};
   return { type: 'function_call', call_id: id, name, arguments: text };
 }

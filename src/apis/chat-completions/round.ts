@@ -1,6 +1,7 @@
 /** One model call of a completion: passed on as it comes, until it turns out to call a tool of ours. */
 
 import type { Said } from '../../protocol/chat-completions/said.ts';
+import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -101,7 +102,7 @@ function hold(round: Round, latest: Held): void {
 /** Only the last call can be: the decoder tells a call on when anything else comes. */
 function isUndecided(before: boolean, { chunk, events }: Held): boolean {
   const pieces = callPieces(chunk);
-  const last = pieces.findLast((piece) => mayBeginCall(piece) || piece.function?.arguments || piece.custom);
+  const last = pieces.findLast((piece) => mayBeginCall(piece) || piece.function?.arguments || customOf(piece));
   if (last) return mayBeginCall(last);
   return before && !events.some(({ type }) => type !== 'usage');
 }

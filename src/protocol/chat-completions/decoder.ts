@@ -129,6 +129,8 @@ function detailsText(details: unknown): string {
 
 function takeContent(content: unknown, logprobs: unknown, tags: ThinkTags | undefined, events: ModelEvent[]): void {
   if (typeof content === 'string') return takeText(content, readLogProbs(logprobs), tags, events);
+  // Cloudflare's JSON mode answers with the object itself.
+  if (isRecord(content)) return takeText(JSON.stringify(content), readLogProbs(logprobs), tags, events);
   if (!Array.isArray(content)) return;
   for (const part of content) takePart(part, tags, events);
 }

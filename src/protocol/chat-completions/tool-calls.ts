@@ -5,6 +5,8 @@ import type { ModelEvent } from '../events.ts';
 import { type ObjectEnd, objectEnd } from '../object-end.ts';
 import { isRecord } from '../record.ts';
 
+type Fields = Readonly<Record<string, unknown>>;
+
 /** A call that has begun. It is told on only when its name is sure to be whole: at its first arguments, or when something else comes. */
 interface Call {
   readonly call: number;
@@ -149,13 +151,27 @@ function tooLarge(what: string): ApiError {
 function readEntry(raw: unknown): Entry {
   const entry = isRecord(raw) ? raw : {};
   const called = isRecord(entry.function) ? entry.function : undefined;
-  const custom = isRecord(entry.custom) ? entry.custom : undefined;
+  const custom = customOf(entry);
   return {
     index: typeof entry.index === 'number' ? entry.index : undefined,
     id: text(entry.id),
-    name: text((called ?? custom)?.name),
+    name: text((custom ?? called)?.name),
     arguments: custom ? JSON.stringify({ input: text(custom.input) }) : argumentsText(called?.arguments),
   };
+}
+
+/** The call of a custom tool, if it is one: some servers send an empty `custom` beside a `function` that says all. */
+export function customOf({
+  function: called,
+  custom,
+}: {
+  readonly function?: unknown;
+  readonly custom?: unknown;
+}): Fields | undefined {
+  if (!isRecord(custom)) return undefined;
+  if (!isRecord(called)) return custom;
+  const isFunction = called.name || called.arguments || !(custom.name || custom.input);
+  return isFunction ? undefined : custom;
 }
 
 function text(value: unknown): string {

@@ -117,9 +117,9 @@ async function refusal({ status, headers, body }: Answered, baseURL: URL, path: 
 }
 
 /** For the host alone: a server that knows no such path answers no error of the API, and its API may be below `/v1`. */
-function missingVersion(answer: unknown, { pathname }: URL, path: string): Error | undefined {
-  if ((isRecord(answer) && isRecord(answer.error)) || /\/v\d/.test(pathname)) return undefined;
-  const place = `${pathname.replace(/\/+$/, '')}${path.split('?', 1)[0]}`;
+function missingVersion(answer: unknown, baseURL: URL, path: string): Error | undefined {
+  if ((isRecord(answer) && isRecord(answer.error)) || /\/v\d/.test(baseURL.pathname)) return undefined;
+  const place = `${basePath(baseURL)}${path.split('?', 1)[0]}`;
   return new Error(`The model server has no path ${place}: does baseURL lack '/v1' at its end?`);
 }
 

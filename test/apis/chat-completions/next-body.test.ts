@@ -59,7 +59,7 @@ it('[S-19] answers a legacy call in the legacy words', () => {
   const messages = roundMessages(round(), [{ call: CALL, output: [{ type: 'input_text', text: '2' }] }], true);
   expect(messages).toEqual([
     { role: 'assistant', content: null, function_call: { name: 'add', arguments: '{"x":1}' } },
-    { role: 'function', name: 'add', content: '[{"type":"input_text","text":"2"}]' },
+    { role: 'function', name: 'add', content: '2' },
   ]);
 });
 

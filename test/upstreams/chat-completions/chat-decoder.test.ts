@@ -251,6 +251,13 @@ describe('chatDecoder', () => {
     ]);
   });
 
+  it('[P-08] reads content that is an object as its JSON', () => {
+    const content = { title: 'Apples', tags: ['red'] };
+    expect(said({ choices: [{ index: 0, message: { role: 'assistant', content } }] })).toEqual([
+      text('{"title":"Apples","tags":["red"]}'),
+    ]);
+  });
+
   it('[P-05] takes the legacy function_call for a call', () => {
     const chunks = [
       chunk({ function_call: { name: 'get_weather', arguments: '' } }),

@@ -166,6 +166,17 @@ describe('toolCalls', () => {
     ]);
   });
 
+  it('[P-05] takes the function for the call where an empty custom call stands beside it', () => {
+    const custom = { name: '', input: '' };
+    const first = { ...entry(0, 'a', 'one', ''), custom };
+    expect(whole([first], [{ ...entry(0, '', '', '{"x"'), custom }], [{ ...entry(0, '', '', ':1}'), custom }])).toEqual(
+      ONE,
+    );
+    expect(whole([{ ...first, function: { name: '', arguments: '' }, custom: { name: 'raw', input: 'x' } }])).toEqual([
+      { id: 'a', name: 'raw', arguments: '{"input":"x"}' },
+    ]);
+  });
+
   it('[P-05] tells a call once, however often it is settled', () => {
     const calls = toolCalls();
     const events: Parameters<typeof calls.settle>[0] = [];
