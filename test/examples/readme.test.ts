@@ -137,11 +137,14 @@ describe('the README’s servers', () => {
         const answer = await fetch(`${app.lines[0]}/v1/responses`, { method: 'POST', headers, body });
         return [answer.status, JSON.parse(await answer.text()).error.message];
       };
+      // Alike, so that nobody learns what there is in the host's network.
+      const unreachable =
+        "The MCP server 'a' cannot be reached: its host is not known, does not answer, or is not one that this server may go to.";
       const answers = [await ask('https://169.254.169.254/latest'), await ask('https://mcp.example.org/mcp')];
       expect([answers, await app.stop()]).toEqual([
         [
-          [400, expect.stringMatching(/^Egress to https:\/\/169.254.169.254 refused/)],
-          [400, 'Egress to https://mcp.example.org refused: its host is not on the allow list.'],
+          [422, unreachable],
+          [422, unreachable],
         ],
         0,
       ]);

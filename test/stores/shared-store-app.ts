@@ -60,7 +60,7 @@ export interface Answer {
 interface Body {
   readonly id: string;
   readonly output?: readonly { readonly content?: readonly { readonly text: string }[] }[];
-  readonly error?: { readonly code: string } | null;
+  readonly error?: { readonly code: string; readonly reason?: string } | null;
   readonly usage?: { readonly input_tokens: number };
 }
 
@@ -74,7 +74,8 @@ export async function say({ url }: AppProcess, input: string, previous?: string)
     status: response.status,
     id: body.id,
     text: body.output?.[0]?.content?.[0]?.text,
-    code: body.error?.code,
+    // A failed response has one of OpenAI's own codes, and ours as its reason.
+    code: body.error?.reason ?? body.error?.code,
     words: body.usage?.input_tokens,
     tookMs: performance.now() - began,
   };

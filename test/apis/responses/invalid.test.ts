@@ -114,14 +114,6 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ background: true, store: false }),
-      refused(
-        'invalid_value',
-        'background',
-        "Invalid 'background': a response that is made in the background must be stored.",
-      ),
-    ],
-    [
       asked({ conversation: 'conv_1', previous_response_id: 'resp_1' }),
       refused(
         'mutually_exclusive_parameters',
@@ -143,6 +135,11 @@ describe('validateCreate', () => {
     ],
   ])('[D-19] [S-03] says what is wrong with %j', (body, error) => {
     expect(refusal(body)).toEqual(error);
+  });
+
+  it('[S-03] takes a response in the background that is not to be stored', () => {
+    const body = asked({ background: true, store: false });
+    expect(refusal(body)).toMatchObject({ background: true, store: false });
   });
 
   it('[S-03] [Q-06] takes every JSON for an item that it does not know, or says what is wrong', () => {
