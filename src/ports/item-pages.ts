@@ -50,8 +50,10 @@ export function listOf({ items, hasMore, unknown }: ItemPage, query: Fields, sho
   };
 }
 
+/** What is no text, such as a repeated parameter, is the id of nothing. */
 function idOf(value: unknown): string | undefined {
-  return value === undefined ? undefined : String(value);
+  if (value === undefined) return undefined;
+  return typeof value === 'string' ? value : '';
 }
 
 function limitOf(value: unknown): number {

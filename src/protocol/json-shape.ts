@@ -30,11 +30,11 @@ export function refuseManyValues(text: Uint8Array, { bodyValues }: ValueLimits):
   if (valuesIn(text, bodyValues) > bodyValues) throw tooManyValues(bodyValues);
 }
 
-/** How many values the text holds; counted until there are more than `most`. */
+/** How many values the text holds; counted until there are more than `most`, and one more: an object that has just begun may stay empty. */
 function valuesIn(text: Uint8Array, most: number): number {
   let values = 1;
   let last = 0;
-  for (let at = 0; at < text.length && values <= most; at += 1) {
+  for (let at = 0; at < text.length && values <= most + 1; at += 1) {
     const byte = text[at] as number;
     if (byte <= SPACE) continue;
     if (byte === QUOTE) at = endOfString(text, at);
