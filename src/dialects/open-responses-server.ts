@@ -29,6 +29,7 @@ function rewriter(about: About): (frame: Frame) => readonly Frame[] {
         response = fieldsOf(frame.response);
         return [frame];
       case 'response.output_item.added':
+        size += lengthOf(frame.item);
         return added(place(frame, output, about), snapshot);
       case 'response.output_item.done':
         size += lengthOf(frame.item);
