@@ -31,6 +31,7 @@ function rewriter(about: StreamFacts): (event: WireEvent) => readonly WireEvent[
         response = fieldsOf(event.response);
         return [event];
       case 'response.output_item.added':
+        size += lengthOf(event.item);
         return added(place(event, output, about), snapshot);
       case 'response.output_item.done':
         size += lengthOf(event.item);
