@@ -208,7 +208,7 @@ it('[F-14] snapshots of the dialect of open-responses-server do not grow with th
     { type: 'response.output_item.done', output_index: index, item: item(index) },
   ]).flat();
   const begun = frames.filter(({ type }) => type.endsWith('added'));
-  const open = openResponsesServer.rewriter?.({ isOwned: () => false });
+  const open = openResponsesServer.rewriter?.({ isServerTool: () => false });
   expect(begun.flatMap((frame) => open?.(frame) ?? []).length).toBeLessThan(4200);
   const said = frames.flatMap((frame) => rewrite?.(frame) ?? []);
   const snapshots = said.filter(({ type }) => type === 'response.in_progress');
