@@ -66,9 +66,12 @@ export function withRequestId(reply: Reply, { requestId }: Call): Reply {
   return { ...reply, headers: Object.assign({}, reply.headers, { 'x-request-id': requestId }) };
 }
 
-/** Answers a request that no other endpoint may see. */
+/** Answers a request that no other endpoint may see. The host is told of it even where the client has left, whose body broke off. */
 export function refusal(error: ApiError, settings: EndpointSettings): Endpoint {
-  return answered(() => Promise.reject(error), settings);
+  return async (call) => {
+    const reply = errorReply(reportError(error, call, settings));
+    return withRequestId(written(inDialect(reply, settings.dialectOf(call.request))), call);
+  };
 }
 
 /** `GET /models`: most clients read `data`, Codex reads `models` and `slug`. */

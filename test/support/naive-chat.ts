@@ -98,7 +98,8 @@ function add(segments: Open[], kind: Open['kind'], value: unknown): void {
 
 /** Mistral writes a list of parts. */
 function addContent(segments: Open[], content: unknown): void {
-  if (!Array.isArray(content)) return add(segments, 'text', content);
+  const isObject = typeof content === 'object' && content !== null;
+  if (!Array.isArray(content)) return add(segments, 'text', isObject ? JSON.stringify(content) : content);
   for (const part of content) {
     if (part.type === 'text') add(segments, 'text', part.text);
     if (part.type === 'thinking') for (const thought of part.thinking) add(segments, 'reasoning', thought.text);
