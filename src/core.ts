@@ -1,8 +1,9 @@
 /** Everything that needs no framework: both APIs as functions, the Web handler, and what they are configured with. */
 
-export type { DialectName } from './dialects/dialect.ts';
 export type { DrainOptions } from './ports/activity.ts';
 export type { NodeHeaders } from './ports/api-request.ts';
+export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
+export type { DialectName } from './ports/dialect.ts';
 export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './ports/hooks.ts';
 export type { Limits } from './ports/limits.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
@@ -17,15 +18,14 @@ export {
   type StoredResponse,
   TooManyBytes,
 } from './ports/store.ts';
-export type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from './ports/tool-provider.ts';
+export type { ProvidedTool, ToolCall, ToolProvider, ToolResult, ToolsOf } from './ports/tool-provider.ts';
 export type { Upstream } from './ports/upstream.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
 export type { Note } from './protocol/note.ts';
 export type { Reply } from './protocol/reply.ts';
 export { type Api, type ApiRequest, createChatCompletions, createResponses } from './server/api.ts';
-export type { CoreOptions, DialectOf, HeartbeatOptions, ToolsOf } from './server/options.ts';
+export type { CoreOptions, DialectOf, HeartbeatOptions } from './server/options.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
-export type { ApprovalPolicy, ApprovalQuestion } from './tools/approval-rules.ts';
 export { type ExecuteContext, type FunctionTool, functionTool, functionTools } from './tools/function-tools.ts';
 export {
   type ChatCompletionsOptions,

@@ -1,7 +1,6 @@
 /** The OpenAI Responses API for Express apps, over any Chat Completions server. */
 
 export type { CompactionOptions } from './compaction/settings.ts';
-export type { DialectName } from './dialects/dialect.ts';
 export type { Scope } from './express/call-of.ts';
 export { chatCompletionsRouter } from './express/chat-completions-router.ts';
 export { responsesRouter } from './express/responses-router.ts';
@@ -19,6 +18,8 @@ export { type ValidateMessagesOptions, validateMessages } from './middleware/val
 export type { NodeHandler } from './node/handler-answer.ts';
 export type { NodeRequest } from './node/node-call.ts';
 export type { DrainOptions } from './ports/activity.ts';
+export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
+export type { DialectName } from './ports/dialect.ts';
 export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './ports/hooks.ts';
 export type { Limits } from './ports/limits.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
@@ -33,23 +34,16 @@ export {
   type StoredResponse,
   TooManyBytes,
 } from './ports/store.ts';
-export type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from './ports/tool-provider.ts';
-export type {
-  ModelRequest,
-  TextFormat,
-  ToolChoice,
-  ToolDefinition,
-  Upstream,
-  UpstreamCall,
-} from './ports/upstream.ts';
+export type { ProvidedTool, ToolCall, ToolProvider, ToolResult, ToolsOf } from './ports/tool-provider.ts';
+export type { Upstream, UpstreamCall } from './ports/upstream.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
 export type { FinishReason, ModelEvent, Usage } from './protocol/events.ts';
 export type { Item, LogProb, TopLogProb, UrlCitation } from './protocol/items.ts';
+export type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from './protocol/model-request.ts';
 export type { Note } from './protocol/note.ts';
-export type { CoreOptions, DialectOf, HeartbeatOptions, ToolsOf } from './server/options.ts';
+export type { CoreOptions, DialectOf, HeartbeatOptions } from './server/options.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
 export type { TokenOptions } from './tokens/settings.ts';
-export type { ApprovalPolicy, ApprovalQuestion } from './tools/approval-rules.ts';
 export {
   type AnyFunctionTool,
   type ExecuteContext,

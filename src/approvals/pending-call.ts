@@ -1,9 +1,9 @@
 /** Calls that wait for the user's approval, kept until they are answered: by them an approval is bound to one call. */
 
+import { type KeepSettings, keep } from '../ports/keep.ts';
 import { fromStore, type ResponseStore } from '../ports/store.ts';
 import { pendingCallId, responseIdOfItem } from '../protocol/ids.ts';
 import type { Item, McpApprovalRequestItem } from '../protocol/items.ts';
-import { type KeepSettings, keep } from '../turn/keep.ts';
 
 /** A call as it will run: the item that asks for it, and where its server is. */
 export interface PendingCall {

@@ -1,13 +1,16 @@
 /** Reads the user's answers to calls that wait for approval: all are checked before any is used. */
+
 import { isDeepStrictEqual } from 'node:util';
+import type { Hooks } from '../ports/hooks.ts';
+import type { Limits } from '../ports/limits.ts';
+import type { ResponseStore } from '../ports/store.ts';
+import { findOffered } from '../ports/toolset.ts';
 import { ApiError, type ErrorCode } from '../protocol/errors.ts';
 import type { ApprovedCall } from '../protocol/events.ts';
 import { quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import { jsonIn } from '../protocol/json-text.ts';
 import { isRecord } from '../protocol/record.ts';
-import type { CoreSettings } from '../server/options.ts';
-import { findOffered } from '../tools/toolset.ts';
 import { type Answer, liveAnswers } from './live-answers.ts';
 import { findPending, type PendingCall } from './pending-call.ts';
 import { type Approver, type Decided, tellApproval } from './tell-approval.ts';
@@ -27,14 +30,18 @@ export interface Asked extends Approver {
 }
 
 /** What answering takes. */
-export type AnswerSettings = Pick<CoreSettings, 'store' | 'hooks' | 'limits'>;
+export interface ApprovalSettings {
+  readonly store: ResponseStore;
+  readonly hooks: Hooks;
+  readonly limits: Limits;
+}
 
 /**
  * Finds and checks the new answers; nothing is used up. Throws `approval_not_found` for an approval of a call that does
  * not wait, `approval_mismatch` where call, server or tool are not those that the user was asked about, `invalid_value`
  * for two answers to one request, `array_above_max_length` for more of them than calls may run.
  */
-export async function readAnswers(asked: Asked, settings: AnswerSettings): Promise<Answers> {
+export async function readAnswers(asked: Asked, settings: ApprovalSettings): Promise<Answers> {
   const live = liveAnswers(asked.input);
   refuseMany(live, settings.limits.toolCalls);
   refuseRepeated(live);
@@ -81,7 +88,7 @@ function approvedCall(
   { approval_request_id: id }: Answer,
   pending: PendingCall | undefined,
   asked: Asked,
-  settings: AnswerSettings,
+  settings: ApprovalSettings,
 ): ApprovedCall & Decided {
   const refused = (code: ErrorCode, why: string): ApiError => {
     tellApproval({ id, request: pending?.request }, 'refused', asked, settings);

@@ -1,9 +1,8 @@
 /** Tells the host each step of an approval. */
 import type { Call } from '../ports/api-request.ts';
 import { type ApprovalInfo, type Hooks, tell } from '../ports/hooks.ts';
+import { findOffered, type Gates, type Offer } from '../ports/toolset.ts';
 import type { Item } from '../protocol/items.ts';
-import type { Gates } from '../tools/approval-rules.ts';
-import { findOffered, type Offer } from '../tools/toolset.ts';
 
 /** A request for approval by its id, with its item where that is known. */
 export interface Decided {

@@ -1,7 +1,7 @@
 /** Uses up the user's answers, each of which counts once. */
 import { ApiError } from '../protocol/errors.ts';
 import { takePending } from './pending-call.ts';
-import type { AnswerSettings, Answers } from './read-answers.ts';
+import type { Answers, ApprovalSettings } from './read-answers.ts';
 import { type Approver, tellApproval } from './tell-approval.ts';
 
 /**
@@ -11,7 +11,7 @@ import { type Approver, tellApproval } from './tell-approval.ts';
 export async function useAnswers(
   { approved, denied }: Answers,
   approver: Approver,
-  settings: AnswerSettings,
+  settings: ApprovalSettings,
 ): Promise<void> {
   const { scope } = approver.call;
   // In one order for all: of two requests with the same answers, one gets them all.

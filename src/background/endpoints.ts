@@ -1,20 +1,17 @@
 /** `background: true`, and what a client can do with such a response: wait for it, watch it and cancel it. */
 
-import { encodingOf } from '../apis/responses/create.ts';
-import { prepareTurn } from '../apis/responses/prepare-turn.ts';
+import { endRunning } from '../history/keep-turn.ts';
 import type { Activity } from '../ports/activity.ts';
 import type { Call } from '../ports/api-request.ts';
 import { tell } from '../ports/hooks.ts';
 import { isRunning, type ResponseStore, type StoredResponse } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
-import { jsonReply, type Reply, streamReply } from '../protocol/reply.ts';
+import { type JsonReply, jsonReply, type Reply, streamReply } from '../protocol/reply.ts';
 import { responseError } from '../protocol/responses/response-error.ts';
-import type { CoreSettings } from '../server/options.ts';
-import { endRunning } from '../turn/keep.ts';
 import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
 import type { Followers } from './followers.ts';
-import { cancelled, type Run, startRun } from './run.ts';
+import { type BackgroundTurn, cancelled, type Run, type RunSettings, startRun } from './run.ts';
 import type { Runs } from './runs.ts';
 
 /** What a node that died leaves is over by then, in milliseconds after its time was up. */
@@ -38,9 +35,10 @@ export function wantsBackground({ body }: Call): boolean {
  */
 export async function createInBackground(
   call: Call,
-  settings: CoreSettings,
+  settings: RunSettings,
   { turns, runs, followers }: BackgroundParts,
-): Promise<Reply> {
+  prepare: (request: Call, life: Lifetime) => Promise<BackgroundTurn>,
+): Promise<Reply | JsonReply> {
   const stopping = new AbortController();
   const { signal } = stopping;
   const own: Call = { ...call, signal, abort: (reason) => stopping.abort(reason), disconnect: undefined };
@@ -49,11 +47,11 @@ export async function createInBackground(
   let life: Lifetime | undefined;
   try {
     life = beginTurn(own, settings.limits.durationMs, turns);
-    const prepared = await prepareTurn(own, settings, life);
+    const prepared = await prepare(own, life);
     tell(settings.hooks, 'onRequest', prepared.info);
-    const run = await startRun({ prepared, encoding: encodingOf(prepared, call, settings), stopping }, settings);
+    const run = await startRun({ prepared, stopping }, settings);
     runs.add(run);
-    return following ? replayOf(run, -1, following) : jsonReply({ ...prepared.started, status: 'queued' });
+    return following ? replayOf(run, -1, call, following) : jsonReply({ ...prepared.started, status: 'queued' });
   } catch (error) {
     life?.leave();
     following?.leave();
@@ -79,17 +77,17 @@ export function replay(call: Call, stored: StoredResponse, { runs, followers }: 
   const after = startingAfter(call.query.starting_after);
   const following = followers.begin(call, stored.id);
   try {
-    return replayOf(run, after, following);
+    return replayOf(run, after, call, following);
   } catch (error) {
     following.leave();
     throw error;
   }
 }
 
-function replayOf({ recording, ownedTools }: Run, after: number, following: Lifetime): Reply {
-  const events = recording?.after(after, following);
+function replayOf({ recording, readerFor }: Run, after: number, reader: Call, following: Lifetime): Reply {
+  const events = recording?.after(after, readerFor(reader), following);
   if (!events) throw notStreamed('The events behind `starting_after` are no longer kept.');
-  return { ownedTools, ...streamReply(events) };
+  return streamReply(events);
 }
 
 function startingAfter(value: unknown): number {

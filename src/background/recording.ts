@@ -1,9 +1,7 @@
 /** What a response in the background has told: kept for a while, so that clients may leave and come back for the rest. */
 import { AsyncResource } from 'node:async_hooks';
-import { errorFrame } from '../apis/responses/encode.ts';
 import { ApiError, type ErrorBody } from '../protocol/errors.ts';
 import { handOver, Layer, NOBODY, type Sink } from '../streams/pull-stream.ts';
-import { DONE_FRAME } from '../streams/sse-frames.ts';
 import type { Lifetime } from '../turn/lifetime.ts';
 
 /** Characters of frames that one response keeps; of a longer one the oldest are gone. */
@@ -14,45 +12,45 @@ const PIECE = 64 * 1024;
 const PATIENCE_MS = 5000;
 const MOST_WAITING_MS = 60_000;
 
-/** The frame of one event; a comment has the number of the event before it. */
-export interface RecordedFrame {
+/** One event; what is no event, such as a heartbeat, has the number of the event before it. */
+export interface RecordedEvent<Event> {
   readonly sequence: number;
-  readonly frame: string | RepeatedFrame;
+  readonly event: Event;
+  /** Characters that it holds. */
+  readonly size: number;
+  /** Whether it repeats what the response holds anyway, so that keeping it costs little. */
+  readonly isRepeated: boolean;
 }
 
-/** A frame that repeats what the response holds anyway: written for each reader, so that its text is not kept several times. */
-export interface RepeatedFrame {
-  readonly length: number;
-  write(): string;
+/** How one reader sees the events. */
+export interface EventReader<Event> {
+  /** Whether it must be given every event, from the first on. */
+  readonly readsAll: boolean;
+  /** What stands behind the number `after` of what the event becomes; empty where that is nothing. */
+  read(event: Event, after: number): string;
+  /** What ends the stream, where it has not been read. */
+  end(): string;
+  /** What says that the stream ends here, and why; `sequence` is the number of that. */
+  fail(sequence: number, error: ErrorBody): string;
 }
 
-/** A frame as it is kept; `start` is how many characters were kept before it, since the first. */
-interface KeptFrame extends RecordedFrame {
+/** An event as it is kept; `start` is how many characters were kept before it, since the first. */
+interface KeptEvent<Event> extends RecordedEvent<Event> {
   readonly start: number;
 }
 
-/** Some frames together. */
-interface Taken {
-  /** Empty where there is nothing yet. */
-  readonly text: string;
-  /** Of the frame behind those. */
-  readonly index: number;
-  /** Of the last of them. */
-  readonly sequence: number;
-}
-
-/** Frames in the order of their sequence numbers, read by anybody from any of them on. */
-export class Recording {
+/** Events in the order of their sequence numbers, read by anybody from any of them on. */
+export class Recording<Event> {
   private readonly mostCharacters: number;
-  private frames: KeptFrame[] = [];
-  /** How many frames are gone that stood before these. */
+  private events: KeptEvent<Event>[] = [];
+  /** How many events are gone that stood before these. */
   private gone = 0;
-  /** Characters of all frames that were ever kept as text. */
+  /** Characters of all events that were ever kept, but for those that repeat others. */
   private told = 0;
   private repeated = 0;
   private isOver = false;
-  private readonly waiting = new Set<Replay>();
-  private readonly readers = new Set<Replay>();
+  private readonly waiting = new Set<Replay<Event>>();
+  private readonly readers = new Set<Replay<Event>>();
   private patience = MOST_WAITING_MS;
   private catchUp = () => {};
 
@@ -65,63 +63,58 @@ export class Recording {
     return this.told - this.startOf(this.gone) + this.repeated;
   }
 
-  /** Adds what was told, and tells those who wait for it. */
-  add(frames: readonly RecordedFrame[]): void {
-    for (const { sequence, frame } of frames) {
-      this.frames.push({ sequence, frame, start: this.told });
-      if (typeof frame === 'string') this.told += frame.length;
-      else this.repeated += frame.length;
+  /** Adds events, and wakes those who wait for them. */
+  add(events: readonly RecordedEvent<Event>[]): void {
+    for (const each of events) {
+      this.events.push({ ...each, start: this.told });
+      if (each.isRepeated) this.repeated += each.size;
+      else this.told += each.size;
     }
     // What came last stays, however long it is: those who have read all before must be able to read it.
-    if (this.told - this.startOf(this.gone) > this.mostCharacters) this.forget(this.frames.length - frames.length);
+    if (this.told - this.startOf(this.gone) > this.mostCharacters) this.forget(this.events.length - events.length);
     this.wake();
   }
 
-  /** Nothing follows but this, whatever a client has seen already. */
-  end(frame: string): void {
+  /** Nothing follows. */
+  end(): void {
     this.isOver = true;
-    this.add([{ sequence: Number.POSITIVE_INFINITY, frame }]);
+    this.wake();
   }
 
   /**
-   * The frames behind the event of this number, those that are yet to come included; undefined where some are gone.
-   * `life` ends the reading, which ends it when it is over.
+   * What stands behind the event of this number, with what is yet to come; undefined where some of it is gone. `life` ends
+   * the reading, which ends it when it is over.
    */
-  after(sequence: number, life?: Lifetime): Layer<string> | undefined {
-    const [first] = this.frames;
-    if (this.gone > 0 && first && first.sequence > sequence + 1) return undefined;
-    const replay = new Replay(this, this.gone + this.firstAfter(sequence), sequence, life);
+  after(sequence: number, reader: EventReader<Event>, life?: Lifetime): Layer<string> | undefined {
+    const [first] = this.events;
+    if (this.gone > 0 && (reader.readsAll || (first && first.sequence > sequence + 1))) return undefined;
+    const from = reader.readsAll ? 0 : this.firstAfter(sequence);
+    const replay = new Replay(this, this.gone + from, { after: sequence, reader, life });
     this.readers.add(replay);
     return replay;
   }
 
-  /** The next whole frames behind the event `after`; undefined where they are gone. */
-  take(index: number, after: number): Taken | undefined {
-    if (index < this.gone) return undefined;
-    let text = '';
-    let sequence = after;
-    let at = index - this.gone;
-    for (; at < this.frames.length && text.length < PIECE; at += 1) {
-      // The cast: it was compared with the length.
-      const kept = this.frames[at] as KeptFrame;
-      if (kept.sequence <= after) continue;
-      text += typeof kept.frame === 'string' ? kept.frame : kept.frame.write();
-      sequence = kept.sequence;
-    }
-    return { text, index: at + this.gone, sequence };
+  /** The event of this index; undefined where it is gone, or not there yet. */
+  at(index: number): RecordedEvent<Event> | undefined {
+    return this.events[index - this.gone];
   }
 
-  /** Whether there is nothing behind the frame of this index, and never will be. */
+  /** Whether the event of this index was there, and is no longer. */
+  isGone(index: number): boolean {
+    return index < this.gone;
+  }
+
+  /** Whether there is nothing behind the event of this index, and never will be. */
   isWhole(index: number): boolean {
-    return this.isOver && index === this.gone + this.frames.length;
+    return this.isOver && index === this.gone + this.events.length;
   }
 
   /** Has the replay `goOn` when there is more. */
-  await(replay: Replay): void {
+  await(replay: Replay<Event>): void {
     this.waiting.add(replay);
   }
 
-  leave(replay: Replay): void {
+  leave(replay: Replay<Event>): void {
     this.waiting.delete(replay);
     this.readers.delete(replay);
     this.catchUp();
@@ -164,16 +157,16 @@ export class Recording {
 
   /** How many characters were kept before the frame of this index; of one that is gone, before the first that is not. */
   private startOf(index: number): number {
-    return this.frames[Math.max(index - this.gone, 0)]?.start ?? this.told;
+    return this.events[Math.max(index - this.gone, 0)]?.start ?? this.told;
   }
 
   private firstAfter(sequence: number): number {
     let low = 0;
-    let high = this.frames.length;
+    let high = this.events.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       // The cast: the middle is below the length.
-      if ((this.frames[middle] as KeptFrame).sequence > sequence) high = middle;
+      if ((this.events[middle] as KeptEvent<Event>).sequence > sequence) high = middle;
       else low = middle + 1;
     }
     return low;
@@ -183,12 +176,12 @@ export class Recording {
   private forget(most: number): void {
     const enough = this.told - this.mostCharacters * 0.75;
     let count = 0;
-    for (const { start, frame } of this.frames) {
+    for (const { start, size, isRepeated } of this.events) {
       if (count === most || start >= enough) break;
-      if (typeof frame !== 'string') this.repeated -= frame.length;
+      if (isRepeated) this.repeated -= size;
       count += 1;
     }
-    this.frames.splice(0, count);
+    this.events.splice(0, count);
     this.gone += count;
   }
 
@@ -203,28 +196,26 @@ export class Recording {
  * One reading of a recording, as fast as it is asked. It goes on in its own client's async context, not in that of the
  * response, and ends in time though nobody asks: its lifetime then cuts the client off.
  */
-class Replay extends Layer<string> {
-  /** Of the frame that comes next. */
+class Replay<Event> extends Layer<string> {
+  /** Of the event that comes next. */
   index: number;
   askedAt = performance.now();
-  private readonly recording: Recording;
+  private readonly recording: Recording<Event>;
   private readonly context = new AsyncResource('RECORDED_EVENTS');
-  private readonly life: Lifetime | undefined;
-  private readonly after: number;
+  private readonly reading: Reading<Event>;
   /** Of the last event that was handed on. */
   private sequence: number;
   private sink: Sink<string> = NOBODY;
   private isAsked = false;
   private isOver = false;
 
-  constructor(recording: Recording, index: number, after: number, life: Lifetime | undefined) {
+  constructor(recording: Recording<Event>, index: number, reading: Reading<Event>) {
     super();
     this.recording = recording;
     this.index = index;
-    this.after = after;
-    this.sequence = after;
-    this.life = life;
-    life?.signal.addEventListener('abort', this.goOn, { once: true });
+    this.sequence = reading.after;
+    this.reading = reading;
+    reading.life?.signal.addEventListener('abort', this.goOn, { once: true });
   }
 
   ask(sink: Sink<string>): void {
@@ -235,11 +226,12 @@ class Replay extends Layer<string> {
   }
 
   close(): void {
+    const { life } = this.reading;
     this.isOver = true;
     this.isAsked = false;
     this.recording.leave(this);
-    this.life?.signal.removeEventListener('abort', this.goOn);
-    this.life?.leave();
+    life?.signal.removeEventListener('abort', this.goOn);
+    life?.leave();
   }
 
   readonly goOn = (): void => {
@@ -247,27 +239,41 @@ class Replay extends Layer<string> {
   };
 
   private tell(): void {
-    const { recording, life } = this;
-    if (this.isOver || recording.isWhole(this.index)) return this.finishAsked();
-    if (life?.signal.aborted) return this.cutShort(life.signal.reason);
-    const taken = recording.take(this.index, this.after);
-    if (!taken) return this.cutShort(tooSlow());
-    this.index = taken.index;
-    this.sequence = taken.sequence;
-    if (taken.text !== '') this.handOn(taken.text);
-    else if (recording.isWhole(this.index)) this.finishAsked();
+    const { recording, reading } = this;
+    if (this.isOver) return this.finishAsked();
+    if (reading.life?.signal.aborted) return this.cutShort(reading.life.signal.reason);
+    if (recording.isGone(this.index)) return this.cutShort(tooSlow());
+    const text = this.read();
+    if (text !== '') this.handOn(text);
+    else if (this.isOver) this.finishAsked();
     else recording.await(this);
+  }
+
+  /** What can be read now, and the end where that is all; empty where there is nothing yet. */
+  private read(): string {
+    const { recording, reading } = this;
+    let text = '';
+    for (let next = recording.at(this.index); next && text.length < PIECE; next = recording.at(this.index)) {
+      if (reading.reader.readsAll || next.sequence > reading.after)
+        text += reading.reader.read(next.event, reading.after);
+      this.sequence = next.sequence;
+      this.index += 1;
+    }
+    if (!recording.isWhole(this.index)) return text;
+    this.isOver = true;
+    return text + reading.reader.end();
   }
 
   /** Says why it ends here; a client that has left has nobody to say it to. */
   private cutShort(reason: unknown): void {
     this.isOver = true;
     if (!(reason instanceof ApiError)) return this.finishAsked();
-    this.handOn(errorEvent(this.sequence + 1, reason.body) + DONE_FRAME);
+    this.handOn(this.reading.reader.fail(this.sequence + 1, reason.body));
   }
 
   /** What a client's side throws is not the response's to fail of. */
   private handOn(text: string): void {
+    if (text === '') return this.finishAsked();
     this.isAsked = false;
     this.recording.progressed();
     handOver(this.sink, text);
@@ -279,8 +285,11 @@ class Replay extends Layer<string> {
   }
 }
 
-function errorEvent(sequence: number, error: ErrorBody): string {
-  return errorFrame({ type: 'error', sequence, error });
+/** What one reader reads, and how long it may. */
+interface Reading<Event> {
+  readonly after: number;
+  readonly reader: EventReader<Event>;
+  readonly life: Lifetime | undefined;
 }
 
 function tooSlow(): ApiError {

@@ -1,23 +1,22 @@
 /** One response that is made while nobody waits for it. */
 
-import { type EncodeOptions, encodeBatch } from '../apis/responses/encode.ts';
-import type { PreparedTurn } from '../apis/responses/prepare-turn.ts';
-import { endedResource } from '../apis/responses/resource.ts';
-import { tell } from '../ports/hooks.ts';
+import { keepEnd, keptTurn, TurnOverruled, untilEnded, untilForgotten } from '../history/keep-turn.ts';
+import type { Call } from '../ports/api-request.ts';
+import { type RequestInfo, tell } from '../ports/hooks.ts';
+import type { KeepSettings } from '../ports/keep.ts';
+import type { Limits } from '../ports/limits.ts';
 import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../ports/store.ts';
 import { toApiError } from '../protocol/errors.ts';
 import type { TurnEvent } from '../protocol/events.ts';
+import { NO_USAGE } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
-import type { Reply } from '../protocol/reply.ts';
-import type { CoreSettings } from '../server/options.ts';
-import { DONE_FRAME } from '../streams/sse-frames.ts';
-import { keepEnd, keptTurn, TurnOverruled, untilEnded, untilForgotten } from '../turn/keep.ts';
-import { runTurn } from '../turn/run-turn.ts';
-import { NO_USAGE } from '../turn/state.ts';
-import { type RecordedFrame, Recording } from './recording.ts';
+import { endedResource } from '../protocol/responses/resource.ts';
+import { runTurn, type Turn } from '../turn/run-turn.ts';
+import { type EventReader, type RecordedEvent, Recording } from './recording.ts';
 
-/** Characters above which a frame that repeats what was told is not kept as text. */
-const LONG = 4096;
+/** What an event takes besides its text. */
+const EVENT_SIZE = 200;
+/** What these hold, the response holds anyway. */
 const REPEATING: ReadonlySet<TurnEvent['type']> = new Set([
   'turn-start',
   'turn-queued',
@@ -35,25 +34,42 @@ const CHECK_MS = 5000;
 export interface Run {
   readonly key: ResponseKey;
   /** Undefined where the client wanted no stream. */
-  readonly recording: Recording | undefined;
+  readonly recording: Recording<TurnEvent> | undefined;
   /** What is whole of its output. */
   readonly output: readonly OutputItem[];
-  readonly ownedTools: NonNullable<Reply['ownedTools']>;
+  /** Makes a reader of its events for the one who asks. */
+  readonly readerFor: BackgroundTurn['readerFor'];
   /** Ends it without a word; resolves as `done`. */
   stop(): Promise<void>;
   /** Resolves when nothing is kept or told any more. */
   readonly done: Promise<void>;
 }
 
-/** What a run is made of: the turn, how it is spelled where it is streamed, and what aborts it. */
+/** A turn that is ready to run. */
+export interface BackgroundTurn {
+  readonly info: RequestInfo;
+  /** The resource as in `response.created`. */
+  readonly started: Readonly<Record<string, unknown>>;
+  readonly turn: Turn;
+  /** The turn as it is kept, but for how it ends. */
+  readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
+  /** Makes a reader of its events for the one who asks; it holds nothing of the request. */
+  readonly readerFor: (request: Call) => EventReader<TurnEvent>;
+}
+
+/** What a run needs of the host's options. */
+export interface RunSettings extends KeepSettings {
+  readonly limits: Limits;
+}
+
+/** What a run is made of: the turn, and what aborts it. */
 export interface RunParts {
-  readonly prepared: PreparedTurn;
-  readonly encoding: EncodeOptions;
+  readonly prepared: BackgroundTurn;
   readonly stopping: AbortController;
 }
 
 /** Keeps the response as one in progress, and starts it. Throws `store_error`, since nobody could ask for it then. */
-export async function startRun(parts: RunParts, settings: CoreSettings): Promise<Run> {
+export async function startRun(parts: RunParts, settings: RunSettings): Promise<Run> {
   const { stored, started } = parts.prepared;
   const kept = untilEnded(keptTurn(stored, started), settings.limits.durationMs);
   await fromStore(() => settings.store.put(kept));
@@ -62,20 +78,20 @@ export async function startRun(parts: RunParts, settings: CoreSettings): Promise
 
 class BackgroundRun implements Run {
   readonly key: ResponseKey;
-  readonly recording: Recording | undefined;
+  readonly recording: Recording<TurnEvent> | undefined;
   readonly output: OutputItem[] = [];
-  readonly ownedTools: NonNullable<Reply['ownedTools']>;
+  readonly readerFor: BackgroundTurn['readerFor'];
   readonly done: Promise<void>;
   private readonly parts: RunParts;
-  private readonly settings: CoreSettings;
+  private readonly settings: RunSettings;
   /** Of the last event that was told. */
   private sequence = -1;
 
-  constructor(parts: RunParts, settings: CoreSettings) {
+  constructor(parts: RunParts, settings: RunSettings) {
     const { scope, id } = parts.prepared.stored;
     this.key = { scope, id };
-    this.recording = parts.prepared.info.stream ? new Recording() : undefined;
-    this.ownedTools = parts.prepared.turn.plan.owners;
+    this.recording = parts.prepared.info.stream ? new Recording<TurnEvent>() : undefined;
+    this.readerFor = parts.prepared.readerFor;
     this.parts = parts;
     this.settings = settings;
     this.done = this.run();
@@ -97,7 +113,7 @@ class BackgroundRun implements Run {
     } finally {
       clearInterval(watch);
       this.parts.prepared.turn.leave();
-      this.recording?.end(DONE_FRAME);
+      this.recording?.end();
     }
   }
 
@@ -122,19 +138,12 @@ class BackgroundRun implements Run {
       if (event.type === 'turn-end' && event.status === 'failed')
         await this.unlessOverruled(this.keepEnd(endedResource(this.started, event)));
     }
-    this.recording?.add(batch.flatMap((event) => this.framesOf(event)));
+    this.recording?.add(batch.map((event) => this.recorded(event)));
   }
 
-  /** One by one, so that any of them can be the first that a client has not seen. */
-  private framesOf(event: TurnEvent): readonly RecordedFrame[] {
+  private recorded(event: TurnEvent): RecordedEvent<TurnEvent> {
     if ('sequence' in event) this.sequence = event.sequence;
-    const text = encodeBatch([event], this.parts.encoding);
-    if (text === '') return [];
-    const end = event.type === 'turn-end' ? -DONE_FRAME.length : undefined;
-    const frame = text.slice(0, end);
-    if (frame.length <= LONG || !REPEATING.has(event.type)) return [{ sequence: this.sequence, frame }];
-    const write = () => encodeBatch([event], this.parts.encoding).slice(0, end);
-    return [{ sequence: this.sequence, frame: { length: frame.length, write } }];
+    return { sequence: this.sequence, event, size: sizeOf(event), isRepeated: REPEATING.has(event.type) };
   }
 
   private get started() {
@@ -185,4 +194,9 @@ class BackgroundRun implements Run {
 /** The response as cancelled, with what was whole of it. */
 export function cancelled(stored: StoredResponse, output: StoredResponse['output']): StoredResponse {
   return untilForgotten({ ...stored, output, resource: { ...stored.resource, status: 'cancelled' } });
+}
+
+function sizeOf(event: TurnEvent): number {
+  const text = 'text' in event ? event.text.length : 0;
+  return EVENT_SIZE + text + ('logprobs' in event ? event.logprobs.length : 0);
 }

@@ -25,8 +25,8 @@ export function newRuns(): Runs {
   }
 
   /** Not the run itself, which holds its whole request. */
-  function keep({ key, recording, ownedTools, done }: Run): void {
-    const run: Run = { key, recording, ownedTools, output: [], done, stop: () => done };
+  function keep({ key, recording, readerFor, done }: Run): void {
+    const run: Run = { key, recording, readerFor, output: [], done, stop: () => done };
     runs.set(placeOf(key), run);
     ended.add(run);
     setTimeout(forget, KEPT_MS, run).unref();

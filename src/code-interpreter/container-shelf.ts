@@ -3,8 +3,13 @@
 import type { CodeContainer } from '../ports/code-runtime.ts';
 import { shareOf } from '../ports/scope.ts';
 import { bell } from './bell.ts';
-import type { ContainerKey } from './containers.ts';
 import { turns } from './turns.ts';
+
+/** Whose container, and which of theirs. The same id in two scopes is two containers. */
+export interface ContainerKey {
+  readonly scope: string;
+  readonly id: string;
+}
 
 /** The place of one key, whose container may not be there yet, or not any more. */
 export interface Place {

@@ -4,13 +4,7 @@ import type { CodeContainer, CodeFile, CodeRun, CodeRuntime } from '../ports/cod
 import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../ports/options-check.ts';
 import { isRecord } from '../protocol/record.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
-import { containerShelf, type Place } from './container-shelf.ts';
-
-/** Whose container, and which of theirs. The same id in two scopes is two containers. */
-export interface ContainerKey {
-  readonly scope: string;
-  readonly id: string;
-}
+import { type ContainerKey, containerShelf, type Place } from './container-shelf.ts';
 
 /** What a run gave, and whether it began with nothing: no variables, and no files but those given. */
 export interface ContainersRun extends CodeRun {

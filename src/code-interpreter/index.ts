@@ -11,13 +11,8 @@ export {
 export { type CodeInterpreterOptions, codeInterpreter } from './code-interpreter.ts';
 export { containerRuntime } from './container-runtime.ts';
 export type { ContainerLimits, ContainerRuntimeOptions } from './container-settings.ts';
-export {
-  type CodeContainers,
-  type ContainerKey,
-  type ContainersOptions,
-  type ContainersRun,
-  containers,
-} from './containers.ts';
+export type { ContainerKey } from './container-shelf.ts';
+export { type CodeContainers, type ContainersOptions, type ContainersRun, containers } from './containers.ts';
 export type { IsolationName } from './isolation.ts';
 export { pyodideRuntime } from './pyodide-runtime.ts';
 export type { PyodideLimits, PyodideRuntimeOptions } from './pyodide-settings.ts';

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Bind, type Bubblewrap, bubblewrap, NODE } from './bubblewrap.ts';
-import type { ChildLimits } from './child/door.ts';
+import type { ChildLimits } from './child-limits.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
 import type { Isolation } from './isolation.ts';
 import { strongestWrapper, type Wrapper } from './process-only.ts';

@@ -1,11 +1,13 @@
 /** Asks the model for the summary of a conversation, and seals it. */
 
-import type { ModelRequest, UpstreamCall } from '../ports/upstream.ts';
+import type { Limits } from '../ports/limits.ts';
+import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { ModelEvent, Usage } from '../protocol/events.ts';
+import { NO_USAGE } from '../protocol/events.ts';
 import type { Item } from '../protocol/items.ts';
-import type { CoreSettings } from '../server/options.ts';
-import { NO_USAGE } from '../turn/state.ts';
+import type { ModelRequest } from '../protocol/model-request.ts';
+import type { CompactionSettings } from './settings.ts';
 import { transcriptOf } from './transcript.ts';
 import { pendingFrom } from './window.ts';
 
@@ -28,7 +30,11 @@ export interface Summarised {
 }
 
 /** What asking takes. */
-export type SummarySettings = Pick<CoreSettings, 'upstream' | 'compaction' | 'limits'>;
+export interface SummarySettings {
+  readonly upstream: Upstream;
+  readonly compaction: CompactionSettings;
+  readonly limits: Limits;
+}
 
 /**
  * Yields once, when the model has begun to answer, and returns the summary. Throws as the upstream does, and

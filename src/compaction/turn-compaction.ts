@@ -1,31 +1,10 @@
 /** Compacts a conversation at the end of a turn: where it has grown too long, or where the client asks for it. */
 
+import type { TokenCounter } from '../ports/token-counter.ts';
 import type { TurnInput } from '../protocol/events.ts';
 import type { Item, OutputItem } from '../protocol/items.ts';
 import type { Note } from '../protocol/note.ts';
-import type { CoreSettings } from '../server/options.ts';
-import { isCutOff, type TurnState } from '../turn/state.ts';
-import type { Inputs } from '../turn/tool-loop.ts';
 import { type CompactionPlan, type SummarySettings, summarise } from './summarise.ts';
-
-/** What a turn needs to compact its conversation. */
-export interface TurnCompaction {
-  /** Whether the client asked for nothing else, so that the model has no turn of its own. */
-  readonly only: boolean;
-  /** Says that the conversation was compacted; says nothing where there is no need. */
-  readonly compact: (output: readonly OutputItem[]) => Inputs;
-}
-
-/** The turn's own sources, and the compaction behind them. A turn that was cut off ends with what was cut off. */
-export async function* withCompaction(
-  sources: AsyncGenerator<Inputs, void>,
-  { only, compact }: TurnCompaction,
-  current: () => TurnState,
-): AsyncGenerator<Inputs, void> {
-  if (!only) yield* sources;
-  const state = current();
-  if (!isCutOff(state) && !state.stopped) yield compact(state.output.from(0));
-}
 
 /** Where compaction comes from: an item that asks for it, or a threshold in tokens. */
 export interface CompactionWish {
@@ -39,14 +18,24 @@ export interface CompactionCase extends Omit<CompactionPlan, 'retained'> {
 }
 
 /** What compacting takes, and what tells whether there is need. */
-export type TurnCompactionSettings = SummarySettings & Pick<CoreSettings, 'countTokens'>;
+export interface TurnCompactionSettings extends SummarySettings {
+  readonly countTokens: TokenCounter;
+}
+
+/** A compaction at the end of a turn. */
+export interface WishedCompaction {
+  /** Whether the client asked for nothing else, so that the model has no turn of its own. */
+  readonly only: boolean;
+  /** Yields that the conversation was compacted; nothing where there is no need. */
+  readonly compact: (output: readonly OutputItem[]) => AsyncIterable<readonly TurnInput[]>;
+}
 
 /** The compaction that the client wishes for; undefined where it wishes for none. */
 export function turnCompaction(
   { triggered, threshold }: CompactionWish,
   { note, ...asked }: CompactionCase,
   settings: TurnCompactionSettings,
-): TurnCompaction | undefined {
+): WishedCompaction | undefined {
   if (!triggered && threshold === undefined) return undefined;
   const { request, items, call } = asked;
 

@@ -1,5 +1,5 @@
 /** All dialects: a new one is one file, one line here and one folder of golden frames. */
-import type { Dialect, DialectName } from './dialect.ts';
+import type { Dialect, DialectName } from '../ports/dialect.ts';
 import { openResponsesServer } from './open-responses-server.ts';
 import { tokligence } from './tokligence.ts';
 import { vllmResponses } from './vllm-responses.ts';

@@ -1,12 +1,14 @@
-/** The dialect of open-responses-server: bare data lines, snapshots at each tool call, and results told as text. */
+/** The dialect of open-responses-server: snapshots at each tool call, and results as text. */
+
+import type { Dialect, Fields, StreamFacts } from '../ports/dialect.ts';
 import { isRecord } from '../protocol/record.ts';
-import type { About, Dialect, Fields, Frame } from './dialect.ts';
+import type { WireEvent } from '../protocol/wire-event.ts';
 
 /** Its clients read a few events only; they find those, and skip the rest of the strict sequence. */
 export const openResponsesServer: Dialect = {
   name: 'open-responses-server',
-  shown: { mcpItems: 'function_call' },
-  wire: { eventLine: false, sequenceNumbers: false, done: false, keepalive: false },
+  presentation: { mcpItems: 'function_call' },
+  stream: { done: false, keepalive: false },
   rewriter,
   resource,
 };
@@ -14,46 +16,46 @@ export const openResponsesServer: Dialect = {
 /** Characters of items in all snapshots of a stream: each repeats the whole output, which a hostile model can make long and many. */
 const SNAPSHOT_ROOM = 4 * 1024 * 1024;
 
-function rewriter(about: About): (frame: Frame) => readonly Frame[] {
+function rewriter(about: StreamFacts): (event: WireEvent) => readonly WireEvent[] {
   let response: Fields = {};
   let room = SNAPSHOT_ROOM;
   let size = 0;
   const output: Fields[] = [];
-  const snapshot = (): readonly Frame[] => {
+  const snapshot = (): readonly WireEvent[] => {
     room -= size;
     return room < 0 ? [] : [{ type: 'response.in_progress', response: { ...response, output: [...output] } }];
   };
-  return (frame) => {
-    switch (frame.type) {
+  return (event) => {
+    switch (event.type) {
       case 'response.created':
-        response = fieldsOf(frame.response);
-        return [frame];
+        response = fieldsOf(event.response);
+        return [event];
       case 'response.output_item.added':
-        size += lengthOf(frame.item);
-        return added(place(frame, output, about), snapshot);
+        size += lengthOf(event.item);
+        return added(place(event, output, about), snapshot);
       case 'response.output_item.done':
-        size += lengthOf(frame.item);
-        return withResult(place(frame, output, about));
+        size += lengthOf(event.item);
+        return withResult(place(event, output, about));
       case 'response.function_call_arguments.done':
-        return [{ ...frame, id: frame.item_id }];
+        return [{ ...event, id: event.item_id }];
       case 'error':
         // Told in the last event.
         return [];
       case 'response.completed':
       case 'response.incomplete':
       case 'response.failed':
-        return [{ ...frame, type: 'response.completed', response: resource(fieldsOf(frame.response)) }];
+        return [{ ...event, type: 'response.completed', response: resource(fieldsOf(event.response)) }];
       default:
-        return [frame];
+        return [event];
     }
   };
 }
 
-/** The frame with its item in this dialect, which takes its place in the output. */
-function place(frame: Frame, output: Fields[], about: About): Frame & { readonly item: Fields } {
-  const item = spelled(fieldsOf(frame.item), about.isOwned);
-  output[Number(frame.output_index)] = item;
-  return { ...frame, item };
+/** The event with its item in this dialect, which takes its place in the output. */
+function place(event: WireEvent, output: Fields[], about: StreamFacts): WireEvent & { readonly item: Fields } {
+  const item = spelled(fieldsOf(event.item), about.isServerTool);
+  output[Number(event.output_index)] = item;
+  return { ...event, item };
 }
 
 function fieldsOf(value: unknown): Fields {
@@ -65,10 +67,10 @@ function lengthOf(item: unknown): number {
 }
 
 /** A call of the client's that was not cut off is `ready`; a result is a JSON list of its texts. */
-function spelled(item: Fields, isOwned: About['isOwned']): Fields {
+function spelled(item: Fields, isServerTool: StreamFacts['isServerTool']): Fields {
   const { type, status, name, output } = item;
   if (type === 'function_call')
-    return status === 'incomplete' || isOwned(String(name)) ? item : { ...item, status: 'ready' };
+    return status === 'incomplete' || isServerTool(String(name)) ? item : { ...item, status: 'ready' };
   return type === 'function_call_output' && status !== 'in_progress' ? { ...item, output: textList(output) } : item;
 }
 
@@ -80,23 +82,26 @@ function textList(output: unknown): string {
 /** What our own ids of calls look like: the model server gave none, as with the legacy `function_call`. */
 const OWN_CALL_ID = /^call_[0-9a-f]{35,45}$/;
 
-function added(frame: Frame & { readonly item: Fields }, snapshot: () => readonly Frame[]): readonly Frame[] {
-  const { item, output_index } = frame;
-  if (item.type !== 'function_call') return [frame];
-  if (!OWN_CALL_ID.test(String(item.call_id))) return [frame, ...snapshot()];
+function added(
+  event: WireEvent & { readonly item: Fields },
+  snapshot: () => readonly WireEvent[],
+): readonly WireEvent[] {
+  const { item, output_index } = event;
+  if (item.type !== 'function_call') return [event];
+  if (!OWN_CALL_ID.test(String(item.call_id))) return [event, ...snapshot()];
   const call = { id: item.call_id, name: item.name, arguments: '' };
   return [
-    frame,
+    event,
     { type: 'response.tool_calls.created', item_id: item.id, output_index, tool_call: call },
     ...snapshot(),
   ];
 }
 
-function withResult(frame: Frame & { readonly item: Fields }): readonly Frame[] {
-  const { item, output_index } = frame;
-  if (item.type !== 'function_call_output') return [frame];
+function withResult(event: WireEvent & { readonly item: Fields }): readonly WireEvent[] {
+  const { item, output_index } = event;
+  if (item.type !== 'function_call_output') return [event];
   const told = { item_id: item.id, output_index, content_index: 0, delta: item.output, logprobs: [] };
-  return [frame, { type: 'response.output_text.delta', ...told }];
+  return [event, { type: 'response.output_text.delta', ...told }];
 }
 
 /**

@@ -1,28 +1,29 @@
 /** The dialect of tokligence-gateway: pings, and calls of the client's as a required action that it submits outputs for. */
 
-import { submitRoutes } from '../apis/responses/submit-tool-outputs.ts';
+import type { Dialect, Fields } from '../ports/dialect.ts';
+import { openCalls } from '../protocol/open-calls.ts';
 import { isRecord } from '../protocol/record.ts';
-import type { Dialect, Fields, Frame } from './dialect.ts';
+import type { WireEvent } from '../protocol/wire-event.ts';
 
 /** A response with open calls is incomplete until their outputs are submitted. */
 export const tokligence: Dialect = {
   name: 'tokligence',
-  shown: { heartbeat: { intervalMs: 2000, style: 'ping' } },
+  presentation: { heartbeat: { intervalMs: 2000, style: 'ping' } },
   rewriter: () => rewrite,
   resource,
-  routes: submitRoutes,
+  submitsToolOutputs: true,
 };
 
-function rewrite(frame: Frame): readonly Frame[] {
-  if (frame.type !== 'response.completed' || !isRecord(frame.response)) return [frame];
-  const response = resource(frame.response);
+function rewrite(event: WireEvent): readonly WireEvent[] {
+  if (event.type !== 'response.completed' || !isRecord(event.response)) return [event];
+  const response = resource(event.response);
   const { required_action, status } = response;
-  if (!required_action) return [frame];
+  if (!required_action) return [event];
   const { id, object, created_at, model } = response;
   const short = { id, object, created_at, status, model };
   return [
     { type: 'response.required_action', response: short, required_action },
-    { ...frame, response },
+    { ...event, response },
   ];
 }
 
@@ -43,12 +44,3 @@ function requiredCall({ type, call_id: id, name, arguments: text, input }: Field
   if (type === 'custom_tool_call') return { id, type: 'custom', custom: { name, input } };
   return { id, type: 'function', function: { name, arguments: text } };
 }
-
-/** The calls that the client has to answer: those that the server ran have their output beside them. */
-export function openCalls({ status, output }: Fields): readonly Fields[] {
-  const items = status === 'completed' && Array.isArray(output) ? output.filter(isRecord) : [];
-  const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
-  return items.filter(({ type, call_id: id }) => CALLS.has(type) && !answered.has(id));
-}
-
-const CALLS: ReadonlySet<unknown> = new Set(['function_call', 'custom_tool_call']);

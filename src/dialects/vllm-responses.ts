@@ -1,38 +1,39 @@
 /** The dialect of vllm-responses: raw reasoning under its own names, flat errors in mid-stream, and no lists of MCP tools. */
 
+import type { Dialect, Fields } from '../ports/dialect.ts';
 import { callErrorText } from '../protocol/call-error.ts';
 import type { ErrorBody } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
-import type { Dialect, Fields, Frame } from './dialect.ts';
+import type { WireEvent } from '../protocol/wire-event.ts';
 
 /** Clients of that server find in it what they know. */
 export const vllmResponses: Dialect = {
   name: 'vllm-responses',
-  shown: { reasoning: 'spec', listsTools: false },
+  presentation: { reasoning: 'spec', listsTools: false },
   rewriter: vllmRewriter,
   resource,
   errorBody,
 };
 
-function vllmRewriter(): (frame: Frame) => readonly Frame[] {
-  let waiting: Frame | undefined;
-  return (frame) => {
-    if (frame.type === 'response.mcp_call.completed') {
-      // Its output is known with the next frame.
-      waiting = frame;
+function vllmRewriter(): (event: WireEvent) => readonly WireEvent[] {
+  let waiting: WireEvent | undefined;
+  return (event) => {
+    if (event.type === 'response.mcp_call.completed') {
+      // Its output is known with the next event.
+      waiting = event;
       return [];
     }
-    const before = waiting ? [withOutput(waiting, frame.item)] : [];
+    const before = waiting ? [withOutput(waiting, event.item)] : [];
     waiting = undefined;
-    return [...before, frame.type === 'error' ? flat(frame) : spelled(frame)];
+    return [...before, event.type === 'error' ? flat(event) : spelled(event)];
   };
 }
 
-/** The frame with its items in this dialect. */
-function spelled(frame: Frame): Frame {
-  const { item, response } = frame;
-  if (isRecord(item)) return { ...frame, item: spelledItem(item) };
-  return isRecord(response) ? { ...frame, response: resource(response) } : frame;
+/** The event with its items in this dialect. */
+function spelled(event: WireEvent): WireEvent {
+  const { item, response } = event;
+  if (isRecord(item)) return { ...event, item: spelledItem(item) };
+  return isRecord(response) ? { ...event, response: resource(response) } : event;
 }
 
 function resource(response: Fields): Fields {
@@ -46,11 +47,11 @@ function spelledItem(item: Fields): Fields {
   return item.type === 'mcp_call' && isRecord(item.error) ? { ...item, error: callErrorText(item.error) } : item;
 }
 
-function withOutput(completed: Frame, item: unknown): Frame {
+function withOutput(completed: WireEvent, item: unknown): WireEvent {
   return isRecord(item) && item.id === completed.item_id ? { ...completed, output: item.output } : completed;
 }
 
-function flat({ error, ...fields }: Frame): Frame {
+function flat({ error, ...fields }: WireEvent): WireEvent {
   return fields;
 }
 

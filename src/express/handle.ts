@@ -2,8 +2,8 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { keepContext } from '../node/node-call.ts';
 import { respond } from '../node/respond.ts';
+import { hasLeft } from '../ports/api-request.ts';
 import type { Endpoint } from '../ports/endpoint.ts';
-import { hasLeft } from '../turn/lifetime.ts';
 import { callOf, type Scope } from './call-of.ts';
 
 /** A handler for the endpoint. What the endpoint may not answer goes to the host's error handler. */

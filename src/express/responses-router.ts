@@ -1,5 +1,5 @@
 /** The Responses API as an Express router. */
-import { responsesRoutes } from '../apis/responses/endpoints.ts';
+import { responsesRoutes } from '../server/responses-routes.ts';
 import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts';
 
 /**

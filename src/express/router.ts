@@ -1,9 +1,9 @@
 /** What both routers are made of: options, error handling and shutting down. */
 import { type ErrorRequestHandler, Router } from 'express';
-import type { ApiRoutes } from '../apis/responses/endpoints.ts';
 import type { DrainOptions } from '../ports/activity.ts';
 import { refusal } from '../ports/endpoint.ts';
 import { checkOptions, isFunction } from '../ports/options-check.ts';
+import type { ApiRoutes } from '../ports/routes.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../server/options.ts';
 import type { Scope } from './call-of.ts';

@@ -1,5 +1,6 @@
 /** Conversations as the client knows them, and how a turn finds and extends one. */
 
+import { pageOf } from '../ports/item-pages.ts';
 import {
   type ConversationStore,
   fromStore,
@@ -13,8 +14,6 @@ import {
 import { ApiError } from '../protocol/errors.ts';
 import { isId, quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
-import { pageOf } from '../protocol/list.ts';
-import { isRecord } from '../protocol/record.ts';
 import { loadItems } from './load-chain.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -124,12 +123,6 @@ export function conversationNotFound(id: string): ApiError {
   return new ApiError('conversation_not_found', `Conversation with id ${quotedId(id)} not found.`, {
     param: 'conversation',
   });
-}
-
-/** The id in a request's `conversation`, which is the id itself or an object that holds it. */
-export function conversationId(conversation: unknown): string | undefined {
-  const id = isRecord(conversation) ? conversation.id : conversation;
-  return typeof id === 'string' ? id : undefined;
 }
 
 /** The conversation's own resource. */

@@ -1,10 +1,10 @@
 /** Tools of MCP servers, for the options `tools` and `remoteMcp`; needs `@modelcontextprotocol/sdk`. */
 
-export type { ConnectionStatus, McpServerState } from './host/connection.ts';
 export { type McpTools, mcpTools } from './host/mcp-tools.ts';
 export type { McpToolsOptions } from './host/options.ts';
-export type { McpServerConfig, McpTransport } from './host/server-config.ts';
-export type { McpServerStatus } from './host/server-tools.ts';
 export { remoteMcp } from './remote/remote-mcp.ts';
 export type { RemoteMcpOptions } from './remote/remote-options.ts';
 export { McpCallError } from './shared/call-error.ts';
+export type { ConnectionStatus, McpServerState } from './shared/connection.ts';
+export type { McpServerConfig, McpTransport } from './shared/server-config.ts';
+export type { McpServerStatus } from './shared/server-tools.ts';

@@ -8,11 +8,11 @@ import type { ChatBatch, UpstreamCall } from '../ports/upstream.ts';
 import { jsonIn } from '../protocol/json-text.ts';
 import type { Reply } from '../protocol/reply.ts';
 import { shortened } from '../protocol/scrub.ts';
+import { upstreamError } from '../protocol/upstream-error.ts';
 import { bytesOf, readWhole } from '../streams/bytes.ts';
-import { isDone } from '../upstreams/chat-completions/chat-completions-upstream.ts';
+import { isDone } from '../streams/sse-frames.ts';
 import { exchange } from '../upstreams/http/exchange.ts';
 import type { HttpClient } from '../upstreams/http/http.ts';
-import { upstreamError } from '../upstreams/http/upstream-error.ts';
 
 /** One request's conversation with the handler. */
 export interface HandlerChat {

@@ -1,6 +1,6 @@
 /** Puts the server's own tools into requests for somebody else's handler. */
 import { prepareChatTools } from '../apis/chat-completions/prepare-tools.ts';
-import { prepareTools } from '../apis/responses/prepare-tools.ts';
+import { injectServerTools } from '../apis/responses/steps/inject-tools.ts';
 import type { NodeRequest } from '../node/node-call.ts';
 import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';
@@ -14,5 +14,5 @@ export function injectTools<Req extends NodeRequest = NodeRequest>(
   options: MiddlewareOptions<Req> = {},
 ): NodeMiddleware<Req> {
   const settings = { ...middlewareSettings('injectTools', options), remoteMcp: undefined };
-  return asMiddleware({ responses: prepareTools, 'chat-completions': prepareChatTools }, settings);
+  return asMiddleware({ responses: injectServerTools, 'chat-completions': prepareChatTools }, settings);
 }

@@ -1,6 +1,6 @@
 /** Puts stored turns into requests for somebody else's handler. */
 import { prepareChatHistory } from '../apis/chat-completions/prepare-history.ts';
-import { prepareHistory } from '../apis/responses/prepare-history.ts';
+import { loadRequestHistory } from '../apis/responses/steps/load-history.ts';
 import type { NodeRequest } from '../node/node-call.ts';
 import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';
@@ -14,5 +14,5 @@ export function loadHistory<Req extends NodeRequest = NodeRequest>(
   options: MiddlewareOptions<Req> = {},
 ): NodeMiddleware<Req> {
   const settings = middlewareSettings('loadHistory', options);
-  return asMiddleware({ responses: prepareHistory, 'chat-completions': prepareChatHistory }, settings);
+  return asMiddleware({ responses: loadRequestHistory, 'chat-completions': prepareChatHistory }, settings);
 }

@@ -1,11 +1,12 @@
 /** A model server whose calls are spans and metrics of OpenTelemetry. */
 import type { Attributes, Histogram } from '@opentelemetry/api';
-import type { ChatBatch, ModelRequest, Upstream } from '../ports/upstream.ts';
+import { hasLeft } from '../ports/api-request.ts';
+import type { ChatBatch, Upstream } from '../ports/upstream.ts';
 import { readUsage } from '../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../protocol/events.ts';
 import { jsonIn } from '../protocol/json-text.ts';
+import type { ModelRequest } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
-import { hasLeft } from '../turn/lifetime.ts';
 import { context, SpanKind } from './api.ts';
 import { checkTelemetry, type Instruments, lazyInstruments, type TelemetryOptions } from './instruments.ts';
 import { beginOperation, type Operation } from './operation.ts';

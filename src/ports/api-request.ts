@@ -1,5 +1,5 @@
 /** One request as the core sees it, free of any framework. */
-import type { ApiError } from '../protocol/errors.ts';
+import { ApiError } from '../protocol/errors.ts';
 import type { TurnContext } from './turn-context.ts';
 
 /** What a handler is given. Header names are lower case. */
@@ -23,6 +23,11 @@ export interface Call {
   readonly context?: TurnContext | undefined;
   /** Cuts the client off, where it does not read its answer. */
   readonly disconnect?: (() => void) | undefined;
+}
+
+/** A turn that is stopped by the server has a reason that the client is told; a client that left has none. */
+export function hasLeft(signal: AbortSignal): boolean {
+  return signal.aborted && !(signal.reason instanceof ApiError);
 }
 
 /** Headers as Node has them. */

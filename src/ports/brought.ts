@@ -1,12 +1,9 @@
 /** How much one request may bring, apart from what our own middlewares have put into it. */
 
-import { refuseLong } from '../protocol/invalid.ts';
-import { isRecord } from '../protocol/record.ts';
+import type { BringLimits } from '../protocol/responses/bring-limits.ts';
+import { refuseLong } from '../protocol/responses/invalid.ts';
 import type { Call } from './api-request.ts';
 import type { Limits } from './limits.ts';
-
-/** The limits of what a client writes into a body. */
-export type BringLimits = Pick<Limits, 'bodyValues' | 'inputItems' | 'tools'>;
 
 /** The limits of the body as it stands: history that was loaded and tools that were injected are not the client's. */
 export function bringLimits({ context }: Pick<Call, 'context'>, limits: Limits): BringLimits {
@@ -18,15 +15,6 @@ export function bringLimits({ context }: Pick<Call, 'context'>, limits: Limits):
     inputItems: limits.inputItems + (history?.loaded.length ?? 0),
     tools: limits.tools + (tools?.offer.size ?? 0),
   };
-}
-
-/** The tools of a list, those in its namespaces included. */
-export function toolCount(tools: readonly unknown[]): number {
-  let count = tools.length;
-  for (const tool of tools) {
-    if (isRecord(tool) && tool.type === 'namespace' && Array.isArray(tool.tools)) count += toolCount(tool.tools);
-  }
-  return count;
 }
 
 const LISTS = { input: 'inputItems', messages: 'inputItems', tools: 'tools', functions: 'tools' } as const;

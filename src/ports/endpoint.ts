@@ -1,33 +1,64 @@
 /** What all endpoints have in common: errors in the envelope, hooks told, the request's id on every answer. */
 
-import { inDialect } from '../dialects/speak.ts';
 import { type ApiError, toApiError } from '../protocol/errors.ts';
-import { errorReply, jsonReply, type Reply } from '../protocol/reply.ts';
-import type { CoreSettings } from '../server/options.ts';
-import { hasLeft } from '../turn/lifetime.ts';
+import { isRecord } from '../protocol/record.ts';
+import { errorReply, type JsonReply, jsonReply, type Reply, written } from '../protocol/reply.ts';
 import type { Call } from './api-request.ts';
-import { tell } from './hooks.ts';
+import { hasLeft } from './api-request.ts';
+import type { Dialect } from './dialect.ts';
+import { type Hooks, tell } from './hooks.ts';
 import { HostError, ownError } from './host-error.ts';
+import type { Limits } from './limits.ts';
+import type { Upstream } from './upstream.ts';
 
 /** One endpoint. It answers errors itself; it throws only where the client has left, or with what the host's own functions threw. */
 export type Endpoint = (call: Call) => Promise<Reply>;
 
-/** The endpoint with all of that around it. */
-export function answered(endpoint: Endpoint, settings: CoreSettings): Endpoint {
+/** What stands around every endpoint. */
+export interface EndpointSettings {
+  readonly hooks: Hooks;
+  /** The dialect of a client; `request` is the host framework's own. */
+  readonly dialectOf: (request: unknown) => Dialect;
+}
+
+/** Answers one request. Throws `ApiError` for what the client is told with a status. */
+export type Handler = (call: Call) => Promise<Reply | JsonReply>;
+
+/** The endpoint of a handler: errors are answered, the dialect is spoken, and the answer names its request. */
+export function answered(handler: Handler, settings: EndpointSettings): Endpoint {
   return async (call) => {
-    const reply = await endpoint(call).catch((error: unknown) => {
+    const reply = await handler(call).catch((error: unknown) => {
       if (hasLeft(call.signal) || error instanceof HostError) throw ownError(error);
-      return errorReplyTo(error, call, settings);
+      return errorReply(reportError(error, call, settings));
     });
-    return inDialect(withRequestId(reply, call), settings.dialectOf(call.request));
+    return withRequestId(written(inDialect(reply, settings.dialectOf(call.request))), call);
   };
 }
 
-/** Answers an error and tells the host of it. */
-export function errorReplyTo(error: unknown, call: Call, { hooks }: Pick<CoreSettings, 'hooks'>): Reply {
+/** JSON in the dialect; the events of a stream have been encoded in it. */
+function inDialect(reply: Reply | JsonReply, { resource, errorBody }: Dialect): Reply | JsonReply {
+  if (!('json' in reply) || !isRecord(reply.json)) return reply;
+  const { json } = reply;
+  // A failed response has an error of its own.
+  if (json.object === 'response') return resource ? { ...reply, json: resource(json) } : reply;
+  // The cast: the only errors that are answered are in the envelope.
+  return errorBody && isRecord(json.error) ? { ...reply, json: { error: errorBody(json.error as never) } } : reply;
+}
+
+/** Reports an error to the host; answers what the client is shown of it. */
+export function reportError(
+  error: unknown,
+  { requestId }: Pick<Call, 'requestId'>,
+  { hooks }: { readonly hooks: Hooks },
+): ApiError {
   const shown = toApiError(error);
-  tell(hooks, 'onError', shown, { requestId: call.requestId });
-  return withRequestId(errorReply(shown), call);
+  tell(hooks, 'onError', shown, { requestId });
+  return shown;
+}
+
+/** Answers an error in OpenAI's envelope, and reports it to the host. */
+export function errorReplyTo(error: unknown, call: Call, settings: { readonly hooks: Hooks }): Reply {
+  return withRequestId(written(errorReply(reportError(error, call, settings))), call);
 }
 
 /** Every answer names its request. */
@@ -35,13 +66,18 @@ export function withRequestId(reply: Reply, { requestId }: Call): Reply {
   return { ...reply, headers: Object.assign({}, reply.headers, { 'x-request-id': requestId }) };
 }
 
-/** Answers a request that no other endpoint may see. */
-export function refusal(error: ApiError, settings: CoreSettings): Endpoint {
-  return answered(() => Promise.reject(error), settings);
+/** Answers a request that no other endpoint may see. The host is told of it even where the client has left, whose body broke off. */
+export function refusal(error: ApiError, settings: EndpointSettings): Endpoint {
+  return async (call) => {
+    const reply = errorReply(reportError(error, call, settings));
+    return withRequestId(written(inDialect(reply, settings.dialectOf(call.request))), call);
+  };
 }
 
 /** `GET /models`: most clients read `data`, Codex reads `models` and `slug`. */
-export function modelsEndpoint(settings: CoreSettings): Endpoint {
+export function modelsEndpoint(
+  settings: EndpointSettings & { readonly upstream: Upstream; readonly limits: Limits },
+): Endpoint {
   const { upstream, limits } = settings;
   return answered(async (call) => {
     const listed = await upstream.models?.({

@@ -1,17 +1,25 @@
 /** The shape of a preparation: routers run them in a row, middlewares show each alone. */
 
 import type { Note } from '../protocol/note.ts';
-import type { CoreSettings } from '../server/options.ts';
 import type { Call } from './api-request.ts';
-import { tell } from './hooks.ts';
-import type { MaybePromise } from './store.ts';
+import type { ApprovalPolicy } from './approval-policy.ts';
+import { type Hooks, tell } from './hooks.ts';
+import type { Limits } from './limits.ts';
+import type { RemoteServers } from './remote-servers.ts';
+import type { MaybePromise, ResponseStore } from './store.ts';
+import type { ToolsOf } from './tool-provider.ts';
 import type { WantedHeartbeat } from './turn-context.ts';
 
 /** What a preparation may use. */
-export type PrepareSettings = Pick<
-  CoreSettings,
-  'store' | 'limits' | 'hooks' | 'toolsOf' | 'remoteMcp' | 'mcpLabels' | 'approval'
->;
+export interface PrepareSettings {
+  readonly store: ResponseStore;
+  readonly limits: Limits;
+  readonly hooks: Hooks;
+  readonly toolsOf: ToolsOf;
+  readonly remoteMcp?: RemoteServers | undefined;
+  readonly mcpLabels?: readonly string[] | undefined;
+  readonly approval?: ApprovalPolicy | undefined;
+}
 
 /**
  * Answers the call with its body rewritten in its own dialect and the context saying so; what the context tells of is
@@ -20,7 +28,10 @@ export type PrepareSettings = Pick<
 export type Prepare = (call: Call, settings: PrepareSettings) => MaybePromise<Call>;
 
 /** How silence is filled: a middleware in front knows the request better than the router's options do. */
-export function heartbeatOf({ context }: Call, { heartbeat }: Pick<CoreSettings, 'heartbeat'>): WantedHeartbeat {
+export function heartbeatOf(
+  { context }: Call,
+  { heartbeat }: { readonly heartbeat: WantedHeartbeat },
+): WantedHeartbeat {
   return context?.heartbeat ?? heartbeat;
 }
 
@@ -28,7 +39,7 @@ export function heartbeatOf({ context }: Call, { heartbeat }: Pick<CoreSettings,
 const MOST_NOTES = 64;
 
 /** Tells the host of what was left out of this call. */
-export function noteOf({ requestId }: Pick<Call, 'requestId'>, { hooks }: Pick<CoreSettings, 'hooks'>) {
+export function noteOf({ requestId }: Pick<Call, 'requestId'>, { hooks }: { readonly hooks: Hooks }) {
   let notes = 0;
   return (told: Note) => {
     notes += 1;

@@ -1,4 +1,5 @@
 /** Routes as data, so that every framework serves the same paths. */
+import type { Activity } from './activity.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** One route; `path` is below the mount point, with `:name` for what the path names. */
@@ -20,4 +21,10 @@ export function matchPath(pattern: string, path: string): Readonly<Record<string
     else if (part !== value) return undefined;
   }
   return params;
+}
+
+/** Every route, and what shuts them down. */
+export interface ApiRoutes {
+  readonly routes: readonly Route[];
+  readonly drain: Activity['drain'];
 }

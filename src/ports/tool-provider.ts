@@ -1,7 +1,7 @@
 /** The port to tools that the server runs itself, whoever provides them. */
 import type { CodeOutput } from '../protocol/items.ts';
+import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { MaybePromise } from './store.ts';
-import type { ToolDefinition } from './upstream.ts';
 
 /** A tool as its provider knows it; `name` is the provider's own and need not be unique among providers. */
 export interface ProvidedTool extends ToolDefinition {
@@ -65,3 +65,6 @@ export interface ToolProvider {
   /** Releases connections and processes. May be called twice. */
   close?(): Promise<void>;
 }
+
+/** Chooses the tools of one request; `request` is the host framework's own. */
+export type ToolsOf = (request: unknown) => readonly ToolProvider[];

@@ -1,7 +1,7 @@
 /** What has been done to a request before it is answered, so that nobody does it twice. */
 
-import type { Offer } from '../tools/toolset.ts';
 import type { StoredResponse } from './store.ts';
+import type { Offer } from './toolset.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

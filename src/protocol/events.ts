@@ -27,6 +27,15 @@ export interface Usage {
   readonly total_tokens: number;
 }
 
+/** What nothing cost. */
+export const NO_USAGE: Usage = {
+  input_tokens: 0,
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+  output_tokens: 0,
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: 0,
+};
+
 /** Why a model stopped: of itself (`stop`, tool calls included), or cut off. */
 export type FinishReason = 'stop' | 'length' | 'content_filter';
 
@@ -92,6 +101,9 @@ export type TurnControl =
   | { readonly type: 'fail'; readonly error: TurnError }
   | { readonly type: 'stop'; readonly reason: IncompleteReason }
   | { readonly type: 'end'; readonly at: number };
+
+/** What came of a call that the server ran; where it failed, `output` says why, for the model. */
+export type CallOutcome = Omit<Extract<TurnControl, { type: 'tool-result' }>, 'type' | 'index'>;
 
 /** A call that the user has approved, exactly as it was written. */
 export interface ApprovedCall {

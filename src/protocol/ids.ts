@@ -1,5 +1,6 @@
 /** Ids of responses and items: 128 random bits, and an item's id leads to the response that holds it. */
 import { hash, randomFillSync } from 'node:crypto';
+import { isRecord } from './record.ts';
 
 const POOL_BYTES = 4096;
 const SEED_BYTES = 16;
@@ -115,4 +116,10 @@ export function modelCallOfItem(itemId: string): string | undefined {
 /** The client's own request id where it is fit for a header, else a new one. */
 export function requestIdFrom(given: unknown): string {
   return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : `req_${randomSeed()}`;
+}
+
+/** The id in a request's `conversation`, which is the id itself or an object that holds it. */
+export function conversationId(conversation: unknown): string | undefined {
+  const id = isRecord(conversation) ? conversation.id : conversation;
+  return typeof id === 'string' ? id : undefined;
 }

@@ -1,8 +1,12 @@
 /** Bounds what a JSON body is made of: how many values, how deep, and no key that JavaScript may take for a prototype. */
 
-import type { Limits } from '../ports/limits.ts';
 import { ApiError } from './errors.ts';
 import { isRecord } from './record.ts';
+
+/** How many values a body may hold. */
+export interface ValueLimits {
+  readonly bodyValues: number;
+}
 
 /** Deeper than any schema needs; recursive code comes this deep without overflowing the stack. */
 const MAX_DEPTH = 128;
@@ -20,17 +24,17 @@ const SPACE = 32;
  * Refuses a JSON text of more values than the limit, before they exist: parsed, two bytes such as `[]` take more than
  * sixteen. Throws `request_too_large`. What is no JSON is left to the parser.
  */
-export function refuseManyValues(text: Uint8Array, { bodyValues }: Pick<Limits, 'bodyValues'>): void {
+export function refuseManyValues(text: Uint8Array, { bodyValues }: ValueLimits): void {
   // Each value but the first takes two bytes.
   if (text.length <= bodyValues * 2) return;
   if (valuesIn(text, bodyValues) > bodyValues) throw tooManyValues(bodyValues);
 }
 
-/** How many values the text holds; counted until there are more than `most`. */
+/** How many values the text holds; counted until there are more than `most`, and one more: an object that has just begun may stay empty. */
 function valuesIn(text: Uint8Array, most: number): number {
   let values = 1;
   let last = 0;
-  for (let at = 0; at < text.length && values <= most; at += 1) {
+  for (let at = 0; at < text.length && values <= most + 1; at += 1) {
     const byte = text[at] as number;
     if (byte <= SPACE) continue;
     if (byte === QUOTE) at = endOfString(text, at);
@@ -54,10 +58,7 @@ function endOfString(text: Uint8Array, start: number): number {
  * is no object, `request_too_large` for more values than the limit, `invalid_value` where it is nested too deeply or has
  * a key `__proto__`, which `Object.assign` would make a prototype of, past every check.
  */
-export function bodyFields(
-  body: unknown,
-  { bodyValues }: Pick<Limits, 'bodyValues'>,
-): Readonly<Record<string, unknown>> {
+export function bodyFields(body: unknown, { bodyValues }: ValueLimits): Readonly<Record<string, unknown>> {
   // A host may hand on bytes that nobody has parsed.
   if (!isRecord(body) || ArrayBuffer.isView(body))
     throw new ApiError('invalid_json', 'The request body must be a JSON object.');

@@ -1,6 +1,5 @@
 /** How large the result of a tool may be. */
 
-import type { ToolResult } from '../ports/tool-provider.ts';
 import { INTERNAL_ERROR } from './call-error.ts';
 
 class OutputTooLarge extends Error {
@@ -11,7 +10,10 @@ class OutputTooLarge extends Error {
 }
 
 /** Throws where the result holds more bytes than allowed; the message is for the model. */
-export function assertOutputSize(content: ToolResult['content'], maxBytes: number): void {
+export function assertOutputSize(
+  content: string | readonly Readonly<Record<string, unknown>>[],
+  maxBytes: number,
+): void {
   const bytes = Buffer.byteLength(typeof content === 'string' ? content : JSON.stringify(content));
   if (bytes > maxBytes)
     throw new OutputTooLarge(`The tool answered with ${bytes} bytes, more than the ${maxBytes} that are allowed.`);

@@ -6,8 +6,6 @@ export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | AsyncIterable<string>;
-  /** The names of the tools that the server runs in this turn, for dialects that tell them from the client's. */
-  readonly ownedTools?: { has(name: string): boolean };
 }
 
 /** Headers of every event stream: no proxy may hold it back, compress it or cache it. */
@@ -17,9 +15,23 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 };
 
+/** A JSON answer that is yet to be written, so that a dialect can rewrite it. */
+export interface JsonReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly json: unknown;
+}
+
 /** A JSON answer. */
-export function jsonReply(body: unknown, status = 200): Reply {
-  return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(body) };
+export function jsonReply(json: unknown, status = 200): JsonReply {
+  return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, json };
+}
+
+/** The answer with its JSON written. */
+export function written(reply: Reply | JsonReply): Reply {
+  if (!('json' in reply)) return reply;
+  const { status, headers, json } = reply;
+  return { status, headers, body: JSON.stringify(json) };
 }
 
 /** An event stream. */
@@ -28,7 +40,7 @@ export function streamReply(body: AsyncIterable<string>): Reply {
 }
 
 /** An error in OpenAI's envelope, with the headers that go with it. */
-export function errorReply(error: ApiError): Reply {
+export function errorReply(error: ApiError): JsonReply {
   const reply = jsonReply({ error: error.body }, error.status);
   return { ...reply, headers: { ...reply.headers, ...error.headers } };
 }

@@ -2,18 +2,18 @@
 
 import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
 import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
-import { type ApiRoutes, responsesRoutes } from '../apis/responses/endpoints.ts';
 import type { DrainOptions } from '../ports/activity.ts';
 import { type Call, headersFrom, type NodeHeaders } from '../ports/api-request.ts';
 import { refusal } from '../ports/endpoint.ts';
 import { checkOptions } from '../ports/options-check.ts';
-import { matchPath, type Route } from '../ports/routes.ts';
+import { type ApiRoutes, matchPath, type Route } from '../ports/routes.ts';
 import { checkedScope, defaultScope } from '../ports/scope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';
 import { type BodyLimits, bodyErrors, isJsonType, readJson } from './json-body.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';
+import { responsesRoutes } from './responses-routes.ts';
 
 /** A request, as any framework can describe it. */
 export interface ApiRequest {
@@ -69,12 +69,12 @@ export function bothApis(settings: CoreSettings): Api {
 }
 
 /** The settings, where the upstream can serve Chat Completions. */
-export function chatSettingsOf(owner: string, settings: CoreSettings): ChatSettings {
+export function chatSettingsOf(owner: string, settings: CoreSettings): CoreSettings & ChatSettings {
   if (speaksChat(settings)) return settings;
   throw new TypeError(`${owner}: upstream must speak Chat Completions, got '${settings.upstream.name}'`);
 }
 
-function speaksChat(settings: CoreSettings): settings is ChatSettings {
+function speaksChat(settings: CoreSettings): settings is CoreSettings & ChatSettings {
   return settings.upstream.chat !== undefined;
 }
 
@@ -87,7 +87,7 @@ function responsesApi(settings: CoreSettings): Api {
   return apiOf(settings, responsesRoutes(settings));
 }
 
-function chatApi(settings: ChatSettings): Api {
+function chatApi(settings: CoreSettings & ChatSettings): Api {
   return apiOf(settings, chatRoutes(settings));
 }
 

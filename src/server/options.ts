@@ -1,24 +1,26 @@
 /** The options that all routers and adapters share, checked once. */
+
 import { inspect } from 'node:util';
 import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../compaction/settings.ts';
-import type { Dialect, DialectName } from '../dialects/dialect.ts';
 import { DIALECTS, openai } from '../dialects/dialects.ts';
 import type { Call } from '../ports/api-request.ts';
+import type { ApprovalPolicy } from '../ports/approval-policy.ts';
+import type { Dialect, DialectName } from '../ports/dialect.ts';
 import type { Hooks } from '../ports/hooks.ts';
 import { fromHost } from '../ports/host-error.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../ports/options-check.ts';
+import type { Presentation } from '../ports/presentation.ts';
 import type { RemoteServers } from '../ports/remote-servers.ts';
 import { boundedStore, type ResponseStore } from '../ports/store.ts';
 import { tenantStore } from '../ports/tenant-store.ts';
-import type { ToolProvider } from '../ports/tool-provider.ts';
+import type { TokenCounter } from '../ports/token-counter.ts';
+import type { ToolProvider, ToolsOf } from '../ports/tool-provider.ts';
 import type { WantedHeartbeat } from '../ports/turn-context.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { isRecord } from '../protocol/record.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
-import type { TokenCounter } from '../tokens/count.ts';
 import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
-import type { ApprovalPolicy } from '../tools/approval-rules.ts';
 import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
 
 /** How silence on an event stream is filled. */
@@ -68,24 +70,11 @@ export interface CoreOptions {
   readonly hooks?: Hooks | undefined;
 }
 
-/** Chooses the tools of one request; `request` is the host framework's own. */
-export type ToolsOf = (request: unknown) => readonly ToolProvider[];
-
 /** Chooses the dialect of one request; `request` is the host framework's own. */
 export type DialectOf = (request: unknown) => DialectName;
 
-/** How responses are shown, which a dialect may have ideas of its own about. */
-export interface Shown {
-  readonly mcpItems: 'mcp_call' | 'function_call';
-  readonly reasoning: 'summary' | 'text' | 'spec';
-  readonly heartbeat: WantedHeartbeat;
-  readonly queuedEvent: boolean;
-  /** Whether clients are told which tools a server of tools has. */
-  readonly listsTools: boolean;
-}
-
 /** The options with every default filled in. */
-export interface CoreSettings extends Shown {
+export interface CoreSettings extends Presentation {
   readonly toolsOf: ToolsOf;
   readonly remoteMcp?: RemoteServers | undefined;
   readonly mcpLabels?: readonly string[] | undefined;
@@ -99,7 +88,7 @@ export interface CoreSettings extends Shown {
   readonly hooks: Hooks;
   /** The dialect of a request, and how responses are shown in it. */
   readonly dialectOf: (request: unknown) => Dialect;
-  readonly shownIn: (dialect: Dialect) => Shown;
+  readonly shownIn: (dialect: Dialect) => Presentation;
   /** Whether the store is given what the client asked not to store: a connection remembers it for itself. */
   readonly keepsUnstored?: boolean;
 }
@@ -182,7 +171,7 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
   const usual = heartbeatSettings(owner, {});
   const settledLimits = { ...DEFAULT_LIMITS, ...given(limits) };
   const dialectOf = dialectsOf(owner, options.dialect);
-  const shownIn = ({ shown = {} }: Dialect): Shown => ({
+  const shownIn = ({ presentation: shown = {} }: Dialect): Presentation => ({
     mcpItems: options.mcpItems ?? shown.mcpItems ?? 'mcp_call',
     reasoning: options.reasoning ?? shown.reasoning ?? 'summary',
     heartbeat: beat ?? shown.heartbeat ?? usual,
@@ -224,7 +213,7 @@ function dialectsOf(owner: string, dialect: CoreOptions['dialect'] = 'openai'): 
 export function settingsFor(settings: CoreSettings, { request }: Pick<Call, 'request'>): CoreSettings {
   const { dialectOf, shownIn } = settings;
   const dialect = dialectOf(request);
-  return dialect.shown ? { ...settings, ...shownIn(dialect) } : settings;
+  return dialect.presentation ? { ...settings, ...shownIn(dialect) } : settings;
 }
 
 /** The heartbeat with its defaults; throws a `TypeError` for a bad option. */

@@ -1,12 +1,29 @@
 /** The framing of events that this server sends. */
 
+/** The JSON of an event: the type first, then the number, as everywhere. */
+export function numberedJson<Event extends { readonly type: string }>(
+  { type, ...fields }: Event,
+  sequence: number,
+): string {
+  return JSON.stringify({ type, sequence_number: sequence, ...fields });
+}
+
 /** One whole frame, LF only: some clients lose an event whose frame is split or framed otherwise. */
-export function frame<Event extends { readonly type: string }>(event: Event): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+export function numberedFrame<Event extends { readonly type: string }>(event: Event, sequence: number): string {
+  return `event: ${event.type}\ndata: ${numberedJson(event, sequence)}\n\n`;
 }
 
 /** The last frame of every stream. */
-export const DONE_FRAME = 'data: [DONE]\n\n';
+const DONE = '[DONE]';
+export const DONE_FRAME = `data: ${DONE}\n\n`;
 
 /** Says nothing, but keeps idle timers from running out. */
 export const HEARTBEAT_FRAME = ': heartbeat\n\n';
+
+/** With blanks around it; longer data need not be looked at. */
+const LONGEST_DONE = 32;
+
+/** Whether the data is that of the event which ends a stream. */
+export function isDone(data: string): boolean {
+  return data.length < LONGEST_DONE && data.trim() === DONE;
+}

@@ -1,8 +1,8 @@
 /** The store contract on parts of conversations: pages, single items, and metadata that changes. */
 import assert from 'node:assert/strict';
+import { pageOf } from '../ports/item-pages.ts';
 import type { ConversationStore, ItemPageQuery, ResponseKey } from '../ports/store.ts';
 import type { Item } from '../protocol/items.ts';
-import { pageOf } from '../protocol/list.ts';
 import { assertGoes, freshScope, type StoreCase } from './store-case.ts';
 import {
   assertHolds,

@@ -1,8 +1,9 @@
 /** What the cases of the upstream contract are made of: the scenarios, the words in them, and how one is asked. */
 import assert from 'node:assert/strict';
-import type { ModelRequest, Upstream, UpstreamCall } from '../ports/upstream.ts';
+import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { ModelEvent } from '../protocol/events.ts';
+import type { ModelRequest } from '../protocol/model-request.ts';
 
 /**
  * What the model server plays, in the wire of the upstream under test:

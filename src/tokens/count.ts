@@ -1,13 +1,11 @@
 /** Counts the tokens of what a model would be sent. */
 
-import type { ModelRequest } from '../ports/upstream.ts';
+import type { TokenCounter } from '../ports/token-counter.ts';
 import { toChatMessages } from '../protocol/chat-completions/messages.ts';
+import type { ModelRequest } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** Tokens of one request to a model. Rejects with the signal's reason. */
-export type TokenCounter = (request: ModelRequest, signal: AbortSignal) => Promise<number>;
 
 /** What each message costs beside its words: its role, and its beginning and end. */
 const PER_MESSAGE = 4;

@@ -1,7 +1,8 @@
 /** The option `tokens`, checked. */
 import { checkOptions } from '../ports/options-check.ts';
+import type { TokenCounter } from '../ports/token-counter.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
-import { type TokenCounter, tokenCounter } from './count.ts';
+import { tokenCounter } from './count.ts';
 import { type TextCounter, tokensOf } from './tokenizer.ts';
 
 /** How tokens are counted before a model server has counted them. */

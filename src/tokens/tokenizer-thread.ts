@@ -37,7 +37,7 @@ interface Job {
 const HERE = fileURLToPath(import.meta.url);
 // Node runs only what is built: tests that run the sources use the build as well.
 const WORKER = HERE.endsWith('.ts')
-  ? HERE.replace(/src([\\/]core[\\/]tokens[\\/])tokenizer-thread\.ts$/, 'dist$1tokenizer-worker.js')
+  ? HERE.replace(/src([\\/]tokens[\\/])tokenizer-thread\.ts$/, 'dist$1tokenizer-worker.js')
   : HERE.replace('tokenizer-thread', 'tokenizer-worker');
 
 /** The thread, started when it is needed; it keeps no process alive but while something is counted. */

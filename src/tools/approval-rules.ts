@@ -1,22 +1,9 @@
 /** Which tools wait for the user's approval before the server runs them. */
+
 import type { Call } from '../ports/api-request.ts';
+import type { ApprovalPolicy } from '../ports/approval-policy.ts';
 import { fromHost } from '../ports/host-error.ts';
-import type { ProvidedTool, ToolCall } from '../ports/tool-provider.ts';
-import type { Offer } from './toolset.ts';
-
-/** What a host decides by: the tool, as its provider lists it, and whose request it is. */
-export interface ApprovalQuestion
-  extends Pick<ProvidedTool, 'server' | 'name' | 'annotations'>,
-    Pick<ToolCall, 'scope' | 'request'> {
-  /** The URL of a server that the request names, whose label is the client's to choose; undefined for the host's own. */
-  readonly url?: string;
-}
-
-/** Whether each call of the tool waits for the user's approval. */
-export type ApprovalPolicy = (tool: ApprovalQuestion) => boolean;
-
-/** Who wants the approval, by the names that the model knows; the other tools run at once. */
-export type Gates = ReadonlyMap<string, 'host' | 'request'>;
+import type { Gates, Offer } from '../ports/toolset.ts';
 
 const NO_GATES: Gates = new Map();
 

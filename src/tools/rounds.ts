@@ -1,28 +1,9 @@
 /** The rounds of tools in one turn: calls run side by side, results in the order of the calls, and the limits of it all. */
 
-import type { Limits } from '../ports/limits.ts';
+import type { RoundCall, RoundLimits, ToolRounds } from '../ports/tool-rounds.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/call-error.ts';
+import type { CallOutcome } from '../protocol/events.ts';
 import type { ToolOutput } from '../protocol/items.ts';
-import type { CallOutcome } from './run-call.ts';
-
-/** A call of a tool of ours, under the name that the model knows. */
-export interface RoundCall {
-  readonly name: string;
-  readonly arguments: string;
-}
-
-/** What bounds the rounds. */
-export type RoundLimits = Pick<Limits, 'toolIterations' | 'toolCalls' | 'parallelTools' | 'repeatedCalls'>;
-
-/** The rounds of one turn. */
-export interface ToolRounds<Call extends RoundCall> {
-  /** Runs the calls of one round; calls past a limit are answered but not run. */
-  run(calls: readonly Call[]): AsyncGenerator<{ readonly call: Call; readonly outcome: CallOutcome }>;
-  /** The limit that was met: the model may not be asked again. */
-  stopped(): 'max_tool_iterations' | 'max_tool_calls' | undefined;
-  /** Whether the model goes round in circles and must answer without tools. */
-  circling(): boolean;
-}
 
 /** Counts from nothing. `runCall` rejects only when the turn is aborted. */
 export function toolRounds<Call extends RoundCall>(

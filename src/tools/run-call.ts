@@ -1,7 +1,9 @@
 /** Runs one call of a tool: arguments checked, time and output bounded, every failure told in words. */
+
 import { Validator } from '@cfworker/json-schema';
 import type { Limits } from '../ports/limits.ts';
 import type { ToolCall, ToolResult } from '../ports/tool-provider.ts';
+import type { OfferedTool } from '../ports/toolset.ts';
 import {
   callErrorOf,
   callErrorText,
@@ -10,22 +12,13 @@ import {
   protocolError,
   REQUEST_TIMEOUT,
 } from '../protocol/call-error.ts';
-import type { CodeOutput, McpToolCallError, ToolOutput } from '../protocol/items.ts';
+import type { CallOutcome } from '../protocol/events.ts';
+import type { McpToolCallError } from '../protocol/items.ts';
 import { assertOutputSize } from '../protocol/output-size.ts';
 import { isRecord } from '../protocol/record.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
-import type { OfferedTool } from './toolset.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** What came of a call; where it failed, `output` says why, for the model. */
-export interface CallOutcome {
-  readonly output: ToolOutput;
-  readonly failed: boolean;
-  readonly outputs?: readonly CodeOutput[];
-  /** What clients are shown of the failure; without one the tool itself has failed. */
-  readonly error?: McpToolCallError;
-}
 
 /** Everything a call needs besides its arguments. */
 export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'workspace'> {

@@ -1,11 +1,13 @@
 /** Runs the calls of one request and tells the host of each. */
+
 import type { Call } from '../ports/api-request.ts';
-import { tell } from '../ports/hooks.ts';
+import { type Hooks, tell } from '../ports/hooks.ts';
+import type { Limits } from '../ports/limits.ts';
 import type { Workspace } from '../ports/tool-provider.ts';
-import type { CoreSettings } from '../server/options.ts';
-import type { RoundCall } from './rounds.ts';
-import { type CallOutcome, runCall } from './run-call.ts';
-import type { Offer } from './toolset.ts';
+import type { RoundCall } from '../ports/tool-rounds.ts';
+import type { Offer } from '../ports/toolset.ts';
+import type { CallOutcome } from '../protocol/events.ts';
+import { runCall } from './run-call.ts';
 
 /** What one request's calls are run with. */
 export interface RunnerTools {
@@ -13,11 +15,17 @@ export interface RunnerTools {
   readonly workspace: Workspace | undefined;
 }
 
+/** What bounds each call, and whom the host has told of it. */
+export interface RunnerSettings {
+  readonly limits: Limits;
+  readonly hooks: Hooks;
+}
+
 /** Rejects only with the signal's reason. */
 export function toolRunner(
   { offer, workspace }: RunnerTools,
   { scope, requestId, request }: Call,
-  { limits, hooks }: CoreSettings,
+  { limits, hooks }: RunnerSettings,
   signal: AbortSignal,
 ): (call: RoundCall) => Promise<CallOutcome> {
   const about = { scope, requestId, request, ...(workspace ? { workspace } : {}) };

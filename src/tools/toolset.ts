@@ -1,28 +1,15 @@
 /** Which of the server's own tools the model is offered in one turn, and under which names. */
 
 import type { ProvidedTool, ToolProvider } from '../ports/tool-provider.ts';
-import type { ToolDefinition } from '../ports/upstream.ts';
+import type { Offer, OfferedTool, ToolOwner } from '../ports/toolset.ts';
 import type { Item, ListedTool } from '../protocol/items.ts';
+import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
-import { plainTextOf } from '../protocol/record.ts';
+import { isRecord, plainTextOf } from '../protocol/record.ts';
 import { CODE_INTERPRETER, modelSafe, namespacedName, shortened } from '../protocol/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
-import type { ToolOwner } from '../turn/state.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** A tool with the provider that runs it. */
-export interface OfferedTool {
-  readonly provider: ToolProvider;
-  readonly tool: ProvidedTool;
-  /** Of a server that the request names: the URL that it names. */
-  readonly url?: string;
-  /** Whether the request wants each call approved. */
-  readonly needsApproval?: true;
-}
-
-/** The server's own tools, by the name that the model knows. */
-export type Offer = ReadonlyMap<string, OfferedTool>;
 
 /** No tools at all, which is what most requests are offered. */
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
@@ -116,11 +103,6 @@ export function definitions(offer: Offer): readonly ToolDefinition[] {
 /** The types of the request's tools. */
 export function typesOf(tools: readonly Fields[]): ReadonlySet<unknown> {
   return new Set(tools.map(({ type }) => type));
-}
-
-/** The tool under the model's name for it; undefined where it is not on offer. */
-export function findOffered(offer: Offer, server: string, name: string): readonly [string, OfferedTool] | undefined {
-  return [...offer].find(([, { tool }]) => tool.server === server && tool.name === name);
 }
 
 /** The names under which the model knows the tools that a request asks for by this type. */
@@ -262,3 +244,8 @@ const TOLD: ReadonlySet<string> = new Set([
   'code_interpreter_call',
   'mcp_approval_response',
 ]);
+
+/** The list, or undefined where there is none. */
+export function toolList(tools: unknown): readonly Fields[] | undefined {
+  return Array.isArray(tools) ? tools.filter(isRecord) : undefined;
+}

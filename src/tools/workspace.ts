@@ -2,13 +2,14 @@
 
 import { fromStore, type ResponseStore } from '../ports/store.ts';
 import type { Workspace } from '../ports/tool-provider.ts';
+import type { Offer } from '../ports/toolset.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { containerId, quotedId, responseIdOfContainer } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
 import { CODE_INTERPRETER } from '../protocol/tool-names.ts';
 import { codeFiles } from './code-files.ts';
-import { namesServing, type Offer } from './toolset.ts';
+import { namesServing } from './toolset.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

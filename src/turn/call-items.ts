@@ -1,13 +1,10 @@
 /** The items that calls are shown as, from their beginning to their result. */
 
 import { executionError } from '../protocol/call-error.ts';
-import type { CallType, TurnInput } from '../protocol/events.ts';
+import type { CallOutcome, CallType } from '../protocol/events.ts';
 import type { CodeInterpreterCallItem, CodeOutput, ItemStatus, McpCallItem, OutputItem } from '../protocol/items.ts';
 import { toolOutputText } from '../protocol/output-text.ts';
 import type { OpenCall, TurnPlan, WaitingCall } from './state.ts';
-
-/** What came of a call of the server's own. */
-export type CallResult = Omit<Extract<TurnInput, { type: 'tool-result' }>, 'type' | 'index'>;
 
 /** The one kind of item that shows the call. */
 export function shownAs(
@@ -35,7 +32,11 @@ export function callItem(plan: TurnPlan, call: OpenCall, status: ItemStatus): Ou
 }
 
 /** The call with its result, where one item shows both. */
-export function ranItem(plan: TurnPlan, call: WaitingCall, { output, failed, outputs, error }: CallResult): OutputItem {
+export function ranItem(
+  plan: TurnPlan,
+  call: WaitingCall,
+  { output, failed, outputs, error }: CallOutcome,
+): OutputItem {
   const status = failed ? 'failed' : 'completed';
   const text = toolOutputText(output);
   if (shownAs(plan, call) === 'code_interpreter_call')

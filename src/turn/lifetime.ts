@@ -47,8 +47,3 @@ function stoppable({ signal, abort }: Call) {
     unlink: () => signal.removeEventListener('abort', hangUp),
   };
 }
-
-/** A turn that is stopped by the server has a reason that the client is told; a client that left has none. */
-export function hasLeft(signal: AbortSignal): boolean {
-  return signal.aborted && !(signal.reason instanceof ApiError);
-}

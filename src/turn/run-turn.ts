@@ -1,13 +1,14 @@
 /** Runs a turn: drives the machine with what comes in, and keeps the turn before its last event is told. */
-import { type TurnCompaction, withCompaction } from '../compaction/turn-compaction.ts';
+
+import { hasLeft } from '../ports/api-request.ts';
 import { toApiError } from '../protocol/errors.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../protocol/events.ts';
 import { type Beat, withBeats } from '../streams/heartbeats.ts';
 import { inTurn, Layer, NOBODY, type Pieces, type Sink } from '../streams/pull-stream.ts';
-import { hasLeft } from './lifetime.ts';
 import { step } from './machine.ts';
 import { startState, type TurnPlan, type TurnState } from './state.ts';
 import { type Inputs, type Loop, soleAnswer, turnSources } from './tool-loop.ts';
+import { type TurnCompaction, withCompaction } from './with-compaction.ts';
 
 /** Of so many beats in a row the last is an event, since some clients' idle timers do not see comments. */
 const EVENT_BEAT = 4;

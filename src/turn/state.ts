@@ -1,28 +1,13 @@
 /** What a turn knows between two steps, and the copy of it that one step may change. */
 
+import type { ToolOwner } from '../ports/toolset.ts';
 import type { FinishReason, IncompleteReason, TurnEvent, Usage } from '../protocol/events.ts';
+import { NO_USAGE } from '../protocol/events.ts';
 import type { GrownText } from '../protocol/grown-text.ts';
 import type { OutputItem, Part, PartType, UrlCitation, WebSearchCallItem } from '../protocol/items.ts';
+import type { ToolForm } from '../protocol/tool-form.ts';
 import { SharedList, SharedMap } from './shared-list.ts';
 import type { TextField } from './text-field.ts';
-
-/** Who runs a tool: the server's own group of tools, and the tool's name there. */
-export interface ToolOwner {
-  readonly server: string;
-  readonly name: string;
-  /** The container in which it runs code: its calls are shown as `code_interpreter_call`. */
-  readonly container?: string;
-  /** Whether its calls wait for the user's approval. */
-  readonly needsApproval?: true;
-}
-
-/** How the client knows a tool of its own; models know only functions without namespaces. */
-export interface ToolForm {
-  /** A custom tool takes free text. */
-  readonly kind: 'function' | 'custom';
-  readonly name: string;
-  readonly namespace?: string;
-}
 
 /** What is settled before a turn begins. */
 export interface TurnPlan {
@@ -138,14 +123,6 @@ export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'writing' | 'ne
   writing: Writing | undefined;
   newest: OpenCall | undefined;
   events: TurnEvent[];
-};
-
-export const NO_USAGE: Usage = {
-  input_tokens: 0,
-  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
-  output_tokens: 0,
-  output_tokens_details: { reasoning_tokens: 0 },
-  total_tokens: 0,
 };
 
 const EMPTY_LIST: SharedList<never> = new SharedList();

@@ -1,11 +1,11 @@
 /** What goes into a turn's machine: the model's words, the results of the tools we run, and the model again. */
 
-import type { ModelRequest, Upstream, UpstreamCall } from '../ports/upstream.ts';
+import type { ToolRounds } from '../ports/tool-rounds.ts';
+import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
 import type { Item, ListedTool, OutputItem, ToolOutput } from '../protocol/items.ts';
+import type { ModelRequest } from '../protocol/model-request.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
-import { type RoundLimits, type ToolRounds, toolRounds } from '../tools/rounds.ts';
-import type { CallOutcome } from '../tools/run-call.ts';
 import { isCutOff, type TurnPlan, type TurnState, type WaitingCall } from './state.ts';
 
 /** What the loop needs of a turn. */
@@ -14,7 +14,6 @@ export interface Loop {
   readonly takeRequest: () => ModelRequest;
   readonly upstream: Upstream;
   readonly call: UpstreamCall;
-  readonly limits: RoundLimits;
   readonly plan: Pick<TurnPlan, 'owners' | 'allowedTools'>;
   /** The tools of each server that the client has not been told of yet. */
   readonly lists: ReadonlyMap<string, readonly ListedTool[]>;
@@ -22,8 +21,8 @@ export interface Loop {
   readonly named: ReadonlySet<string>;
   /** Calls of earlier turns that the user has approved: they run before the model is asked. */
   readonly approved: readonly ApprovedCall[];
-  /** Runs one call; rejects only when the turn is aborted. */
-  readonly runCall: (call: WaitingCall) => Promise<CallOutcome>;
+  /** Begins to count the rounds of tools; running one rejects only when the turn is aborted. */
+  readonly beginRounds: () => ToolRounds<WaitingCall>;
 }
 
 /** What goes into the machine, batch by batch. */
@@ -41,7 +40,7 @@ export function soleAnswer({ upstream, takeRequest, call }: Loop): Inputs {
  */
 export async function* turnSources(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
   const introduced = introducer(loop);
-  const rounds = toolRounds<WaitingCall>(loop.limits, loop.runCall);
+  const rounds = loop.beginRounds();
   let request = loop.takeRequest();
 
   /** Runs what waits. Answers what was written since `before` as the model must see it, or nothing where the turn ends. */

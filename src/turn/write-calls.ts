@@ -1,22 +1,14 @@
 /** The machine's hand for tool calls: their arguments, and for the server's own tools their results. */
 
+import type { ToolOwner } from '../ports/toolset.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/call-error.ts';
-import type { ApprovedCall, CallType, CodeState, TurnInput } from '../protocol/events.ts';
+import type { ApprovedCall, CallOutcome, CallType, CodeState, TurnInput } from '../protocol/events.ts';
 import { callIdOf } from '../protocol/ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolOutput } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
-import { type CallResult, callItem, clientsName, ranItem, shownAs } from './call-items.ts';
+import { callItem, clientsName, ranItem, shownAs } from './call-items.ts';
 import { SharedMap } from './shared-list.ts';
-import {
-  type Draft,
-  type HeldCall,
-  isCutOff,
-  type OpenCall,
-  ownCall,
-  type ToolOwner,
-  type WaitingCall,
-  writeOn,
-} from './state.ts';
+import { type Draft, type HeldCall, isCutOff, type OpenCall, ownCall, type WaitingCall, writeOn } from './state.ts';
 import { FIELD_START, readField } from './text-field.ts';
 import { announce, closeItem, closeWriting, countItem, nextItemId } from './write-text.ts';
 
@@ -233,7 +225,7 @@ function writeApprovalRequest(draft: Draft, { owner, arguments: text }: HeldCall
 }
 
 /** Shows the result of a waiting call; one that no call waits for is ignored. */
-export function writeResult(draft: Draft, { index, ...result }: CallResult & { readonly index: number }): void {
+export function writeResult(draft: Draft, { index, ...result }: CallOutcome & { readonly index: number }): void {
   const call = draft.waiting.get(index);
   if (!call) return;
   draft.waiting = draft.waiting.without(index);

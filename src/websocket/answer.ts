@@ -1,14 +1,16 @@
 /** Answers one message of a client with the core's own reply. */
+
 import type { IncomingMessage } from 'node:http';
-import { createResponse } from '../apis/responses/create.ts';
+import { type LiveResponse, openResponse } from '../apis/responses/create.ts';
+import { HEARTBEAT } from '../apis/responses/encoding/encoder.ts';
 import type { Activity } from '../ports/activity.ts';
 import { type Call, headersFrom } from '../ports/api-request.ts';
-import { answered, errorReplyTo, refusal } from '../ports/endpoint.ts';
+import { refusal, reportError } from '../ports/endpoint.ts';
+import { ownError } from '../ports/host-error.ts';
 import type { ApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';
 import { type CoreSettings, settingsFor } from '../server/options.ts';
-import { errorMessage, messagesIn, PING } from './frames.ts';
 import type { ConnectionMemory } from './memory.ts';
 import type { BadMessage, CreateMessage } from './message.ts';
 import type { Outlet } from './outlet.ts';
@@ -32,25 +34,27 @@ export async function answerCreate(client: Client, { body, generate, lane }: Cre
   const { core, memory, turns } = client;
   const upstream = generate ? core.upstream : noModel;
   const turn = memory.turn();
-  const settings = { ...core, upstream, store: turn.store, keepsUnstored: true };
-  const endpoint = answered(async (call) => createResponse(call, settingsFor(settings, call), turns), settings);
   // Compaction is a model call too.
-  const asked = generate ? body : { ...body, context_management: null };
-  const call = callOf(client, asked);
-  await write(client, await endpoint(call).catch((error) => hostFailed(error, call, client)), lane);
+  const call = callOf(client, generate ? body : { ...body, context_management: null });
+  const settings = settingsFor({ ...core, upstream, store: turn.store, keepsUnstored: true }, call);
+  const live = await openResponse(call, settings, turns).catch((error) => refuse(error, call, client, lane));
+  if (live) await write(client, live, lane);
   // Open Responses wants it: the client must not go on from what may not be what it believes.
   if (!turn.kept) memory.forget(body.previous_response_id);
 }
 
 /** There is no handler of the host's behind a WebSocket: what its functions throw is a fault of the server's here. */
-function hostFailed(error: unknown, call: Call, { core, left }: Client): Reply {
-  if (left.aborted) throw error;
-  return errorReplyTo(error, call, core);
+async function refuse(error: unknown, call: Call, client: Client, lane: string | undefined): Promise<void> {
+  if (client.left.aborted) throw error;
+  const { status, body } = reportError(ownError(error), call, client.core);
+  const { errorBody } = client.core.dialectOf(call.request);
+  const message = { type: 'error', status, error: errorBody ? errorBody(body) : body };
+  await client.outlet.send(inLane(JSON.stringify(message), lane));
 }
 
 /** Refuses a message; rejects only where the client has left. */
 export async function answerError(client: Client, { error, lane }: BadMessage): Promise<void> {
-  await write(client, await refusal(error, client.core)(callOf(client)), lane);
+  await refuse(error, callOf(client), client, lane);
 }
 
 /** The reply to an upgrade request that is refused. */
@@ -68,14 +72,21 @@ function callOf({ request, scope, left, disconnect }: Caller, body?: unknown): C
   return { body, params: {}, query: {}, headers, scope, requestId, signal: left, request, disconnect };
 }
 
-async function write({ outlet, left }: Client, { status, body }: Reply, lane: string | undefined): Promise<void> {
-  // Requests ask for streams, so a text is a refusal.
-  if (typeof body === 'string') return outlet.send(errorMessage(status, body, lane));
-  for await (const frames of body) {
-    for (const message of messagesIn(frames, lane)) {
+async function write(
+  { outlet, left }: Client,
+  { events, encoder }: LiveResponse,
+  lane: string | undefined,
+): Promise<void> {
+  for await (const batch of events) {
+    for (const message of encoder.messages(batch)) {
       if (left.aborted) return;
-      if (message === PING) outlet.ping();
-      else await outlet.send(message);
+      if (message === HEARTBEAT) outlet.ping();
+      else await outlet.send(inLane(message, lane));
     }
   }
+}
+
+/** The message of an object with the name of its lane, which is written as it is: its characters have been checked. */
+function inLane(json: string, lane: string | undefined): string {
+  return lane === undefined ? json : `${json.slice(0, -1)},"stream_id":"${lane}"}`;
 }

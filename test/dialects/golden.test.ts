@@ -1,7 +1,7 @@
 /** What every dialect says in every scene, byte for byte but for ids and times; UPDATE_GOLDEN=1 writes it down anew. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DialectName } from '../../src/dialects/dialect.ts';
+import type { DialectName } from '../../src/ports/dialect.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
 import { golden, goldenPath, goldenScenes, NAMES, transcriptOf, withDialect } from './support.ts';
 

@@ -1,8 +1,8 @@
 /** Apps that speak a dialect, and transcripts of what is said to them. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DialectName } from '../../src/dialects/dialect.ts';
 import type { RouterOptions } from '../../src/index.ts';
+import type { DialectName } from '../../src/ports/dialect.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
 import { type Asked, asksOf, CLIENT_TOOLS, type Scenario, SERVER_TOOLS } from './scenarios.ts';

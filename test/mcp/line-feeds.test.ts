@@ -1,6 +1,6 @@
 /** Line ends of an event stream, whatever pieces they come in. */
 import fc from 'fast-check';
-import { lineFeeds } from '../../src/mcp/host/line-feeds.ts';
+import { lineFeeds } from '../../src/mcp/shared/line-feeds.ts';
 
 const text = fc.string({ unit: fc.constantFrom('a', '\r', '\n', '\u00e9'), maxLength: 40 });
 

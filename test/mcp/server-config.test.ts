@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
-import { serverSettings } from '../../src/mcp/host/server-config.ts';
 import { type McpToolsOptions, mcpTools } from '../../src/mcp/index.ts';
+import { serverSettings } from '../../src/mcp/shared/server-config.ts';
 import { openTools } from '../support/mcp-client.ts';
 
 let folder: string;

@@ -1,7 +1,7 @@
 /** A server's tool list: untrusted, so bounded. */
 
-import { serverSettings } from '../../src/mcp/host/server-config.ts';
 import { McpError } from '../../src/mcp/shared/sdk.ts';
+import { serverSettings } from '../../src/mcp/shared/server-config.ts';
 import { type ListPage, readToolList } from '../../src/mcp/shared/tool-list.ts';
 
 const inputSchema = { type: 'object', properties: { a: { type: 'string' } } };

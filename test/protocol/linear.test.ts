@@ -1,6 +1,7 @@
 /** What a model server may send by the thousand takes time in proportion, in every piece of code that handles it. */
 import { newCompletion } from '../../src/apis/chat-completions/completion.ts';
-import { endRound, newRound, takeData } from '../../src/apis/chat-completions/round.ts';
+import { endRound, takeData } from '../../src/apis/chat-completions/round.ts';
+import { newRound } from '../../src/apis/chat-completions/round-state.ts';
 import { openResponsesServer } from '../../src/dialects/open-responses-server.ts';
 import { toolCalls } from '../../src/protocol/chat-completions/tool-calls.ts';
 import type { ModelEvent, TurnInput } from '../../src/protocol/events.ts';
@@ -194,7 +195,7 @@ describe('a round of 4,000 calls without arguments', () => {
 });
 
 it('[F-14] snapshots of the dialect of open-responses-server do not grow with the square of the calls', () => {
-  const rewrite = openResponsesServer.rewriter?.({ isOwned: () => false });
+  const rewrite = openResponsesServer.rewriter?.({ isServerTool: () => false });
   const item = (index: number) => ({
     type: 'function_call',
     id: `fc_${index}`,
@@ -207,7 +208,7 @@ it('[F-14] snapshots of the dialect of open-responses-server do not grow with th
     { type: 'response.output_item.done', output_index: index, item: item(index) },
   ]).flat();
   const begun = frames.filter(({ type }) => type.endsWith('added'));
-  const open = openResponsesServer.rewriter?.({ isOwned: () => false });
+  const open = openResponsesServer.rewriter?.({ isServerTool: () => false });
   expect(begun.flatMap((frame) => open?.(frame) ?? []).length).toBeLessThan(4200);
   const said = frames.flatMap((frame) => rewrite?.(frame) ?? []);
   const snapshots = said.filter(({ type }) => type === 'response.in_progress');

@@ -98,7 +98,8 @@ function add(segments: Open[], kind: Open['kind'], value: unknown): void {
 
 /** Mistral writes a list of parts. */
 function addContent(segments: Open[], content: unknown): void {
-  if (!Array.isArray(content)) return add(segments, 'text', content);
+  const isObject = typeof content === 'object' && content !== null;
+  if (!Array.isArray(content)) return add(segments, 'text', isObject ? JSON.stringify(content) : content);
   for (const part of content) {
     if (part.type === 'text') add(segments, 'text', part.text);
     if (part.type === 'thinking') for (const thought of part.thinking) add(segments, 'reasoning', thought.text);
@@ -109,7 +110,8 @@ function addContent(segments: Open[], content: unknown): void {
 function addCall(segments: Open[], call: Json): void {
   const { id, index, function: called, custom } = call as { [key: string]: Json | undefined };
   const name = called?.name ?? custom?.name;
-  const value = custom ? JSON.stringify({ input: custom.input }) : String(called?.arguments ?? '');
+  // Snowflake writes an empty one beside the function.
+  const value = custom && !called ? JSON.stringify({ input: custom.input }) : String(called?.arguments ?? '');
   const open = segments.findLast((segment) => segment.kind === 'call' && segment.index === index);
   if (name || !open) segments.push({ kind: 'call', value, id: String(id ?? ''), name: String(name), index });
   else open.value += value;
@@ -140,7 +142,7 @@ function countsOf(chunks: readonly Json[]): Counts {
     input: number(usage?.prompt_tokens),
     cached: number(usage?.prompt_tokens_details?.cached_tokens, usage?.prompt_cache_hit_tokens),
     output: number(usage?.completion_tokens),
-    reasoning: number(usage?.completion_tokens_details?.reasoning_tokens),
+    reasoning: number(usage?.completion_tokens_details?.reasoning_tokens, usage?.reasoning_tokens),
     total: number(usage?.total_tokens),
   };
 }

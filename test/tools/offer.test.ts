@@ -1,9 +1,10 @@
 /** Which tools the model is offered, under which names, and what clients are told of them. */
 import { createHash } from 'node:crypto';
 import type { ProvidedTool, ToolProvider } from '../../src/ports/tool-provider.ts';
+import type { Offer } from '../../src/ports/toolset.ts';
 import type { Item } from '../../src/protocol/items.ts';
 import type { Note } from '../../src/protocol/note.ts';
-import { definitions, forModel, newLists, type Offer, offerTools, ownersOf } from '../../src/tools/toolset.ts';
+import { definitions, forModel, newLists, offerTools, ownersOf } from '../../src/tools/toolset.ts';
 
 const SIGNAL = new AbortController().signal;
 const LONG = 'x'.repeat(64);

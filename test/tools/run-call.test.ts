@@ -1,7 +1,8 @@
 /** One call of a tool: what reaches its provider, what the model is told, and what bounds it. */
 import { getEventListeners } from 'node:events';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../../src/ports/tool-provider.ts';
-import { type CallContext, type CallOutcome, runCall } from '../../src/tools/run-call.ts';
+import type { CallOutcome } from '../../src/protocol/events.ts';
+import { type CallContext, runCall } from '../../src/tools/run-call.ts';
 
 type Run = (call: ToolCall, signal: AbortSignal) => unknown;
 

@@ -10,11 +10,12 @@ import type {
   TurnInput,
   Usage,
 } from '../../src/protocol/events.ts';
+import { NO_USAGE } from '../../src/protocol/events.ts';
 import type { ListedTool, LogProb, OutputItem, ToolOutput, UrlCitation } from '../../src/protocol/items.ts';
 import { logProbsText } from '../../src/protocol/log-probs.ts';
 import { unreachable } from '../../src/protocol/unreachable.ts';
 import { step } from '../../src/turn/machine.ts';
-import { NO_USAGE, startState, type TurnPlan } from '../../src/turn/state.ts';
+import { startState, type TurnPlan } from '../../src/turn/state.ts';
 import { expectLaws } from '../support/laws.ts';
 
 const SEED = '0123456789abcdef0123456789abcdef';

@@ -1,8 +1,8 @@
 /** The body of a Messages request: every part of a request, and the rules that no conversation may break. */
 import { type AnthropicOptions, anthropicUpstream, BUDGET_THINKING } from 'express-open-responses/upstreams/anthropic';
 import fc from 'fast-check';
-import type { ModelRequest } from '../../src/ports/upstream.ts';
 import type { Item } from '../../src/protocol/items.ts';
+import type { ModelRequest } from '../../src/protocol/model-request.ts';
 import type { Note } from '../../src/protocol/note.ts';
 import { toMessagesBody } from '../../src/upstreams/anthropic/body.ts';
 import { anthropicSettings } from '../../src/upstreams/anthropic/options.ts';

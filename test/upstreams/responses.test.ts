@@ -7,10 +7,10 @@ import {
   type RouterOptions,
   responsesRouter,
 } from '../../src/index.ts';
-import type { ModelRequest } from '../../src/ports/upstream.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { outputItemId } from '../../src/protocol/ids.ts';
 import type { Item } from '../../src/protocol/items.ts';
+import type { ModelRequest } from '../../src/protocol/model-request.ts';
 import type { Note } from '../../src/protocol/note.ts';
 import {
   chatChunk,

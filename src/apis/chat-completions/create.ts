@@ -1,17 +1,18 @@
 /** `POST /chat/completions`: one request, from its body to its answer. */
 import type { Activity } from '../../ports/activity.ts';
 import type { Call } from '../../ports/api-request.ts';
+import { hasLeft } from '../../ports/api-request.ts';
 import { type Hooks, type RequestInfo, tell } from '../../ports/hooks.ts';
 import { heartbeatOf } from '../../ports/prepare.ts';
 import { readUsage } from '../../protocol/chat-completions/usage.ts';
 import { toApiError } from '../../protocol/errors.ts';
+import { NO_USAGE } from '../../protocol/events.ts';
 import { type Reply, streamReply } from '../../protocol/reply.ts';
 import { withBeats } from '../../streams/heartbeats.ts';
 import { inTurn, mapped, type Pieces } from '../../streams/pull-stream.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME } from '../../streams/sse-frames.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { beginTurn, hasLeft, type Lifetime } from '../../turn/lifetime.ts';
-import { NO_USAGE } from '../../turn/state.ts';
+import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
 import { chunkFrame } from './completion.ts';
 import { type ChatSettings, prepareChat } from './prepare-chat.ts';
 import { type ChatTurn, chatAnswer, chatSources } from './run-chat.ts';

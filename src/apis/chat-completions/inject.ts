@@ -1,6 +1,7 @@
 /** Puts the server's tools into a Chat Completions body. */
+import type { Offer } from '../../ports/toolset.ts';
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
-import { definitions, type Offer, withoutServed } from '../../tools/toolset.ts';
+import { definitions, withoutServed } from '../../tools/toolset.ts';
 import type { ChatBody } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -5,7 +5,7 @@ import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolOutput } from '../../protocol/items.ts';
 import type { ChatCall } from './completion.ts';
 import { isLegacy } from './inject.ts';
-import type { Round } from './round.ts';
+import type { Round } from './round-state.ts';
 import type { ChatBody } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

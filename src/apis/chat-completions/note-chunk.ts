@@ -5,7 +5,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { grow } from '../../protocol/grown-text.ts';
 import { isRecord } from '../../protocol/record.ts';
-import type { Round, WrittenCall } from './round.ts';
+import type { Round, WrittenCall } from './round-state.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;

@@ -1,13 +1,15 @@
 /** Everything that happens to a chat completion before the model is asked: check, settle tools, bring back kept results. */
+
 import type { Call } from '../../ports/api-request.ts';
 import { bringLimits } from '../../ports/brought.ts';
-import { passedHeaders } from '../../ports/endpoint.ts';
-import { noteOf } from '../../ports/prepare.ts';
+import { type EndpointSettings, passedHeaders } from '../../ports/endpoint.ts';
+import type { KeepSettings } from '../../ports/keep.ts';
+import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
+import type { Offer } from '../../ports/toolset.ts';
+import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { randomSeed } from '../../protocol/ids.ts';
-import type { CoreSettings } from '../../server/options.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
-import type { Offer } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
 import { newCompletion } from './completion.ts';
 import { countingUsage, isLegacy, wantsUsage } from './inject.ts';
@@ -18,7 +20,10 @@ import type { ChatTurn } from './run-chat.ts';
 import { type ChatBody, validateChat } from './schema.ts';
 
 /** The settings of a router whose upstream speaks Chat Completions itself. */
-export type ChatSettings = CoreSettings & { readonly upstream: Upstream & Required<Pick<Upstream, 'chat'>> };
+export interface ChatSettings extends PrepareSettings, KeepSettings, EndpointSettings {
+  readonly upstream: Upstream & Required<Pick<Upstream, 'chat'>>;
+  readonly heartbeat: WantedHeartbeat;
+}
 
 /** Throws `ApiError` for what is wrong with the request; `signal` ends the turn. */
 export async function prepareChat(given: Call, settings: ChatSettings, signal: AbortSignal): Promise<ChatTurn> {

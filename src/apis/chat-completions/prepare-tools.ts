@@ -1,10 +1,10 @@
 /** Puts the server's own tools into a Chat Completions body. */
 import type { Call } from '../../ports/api-request.ts';
 import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
+import type { Offer } from '../../ports/toolset.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { gatesOf } from '../../tools/approval-rules.ts';
-import { type Offer, offerTools, typesOf } from '../../tools/toolset.ts';
-import { toolList } from '../responses/prepare-tools.ts';
+import { offerTools, toolList, typesOf } from '../../tools/toolset.ts';
 import { chatToolNames, withTools } from './inject.ts';
 
 /**

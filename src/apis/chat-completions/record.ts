@@ -1,28 +1,32 @@
 /** Reads the turn out of somebody else's chat completion, by the decoder and the machine that our own turns go through. */
 
+import { keptTurn } from '../../history/keep-turn.ts';
 import { ownInput } from '../../history/own-input.ts';
 import type { AnswerReader } from '../../ports/answer-reader.ts';
 import type { Call } from '../../ports/api-request.ts';
+import type { Limits } from '../../ports/limits.ts';
+import type { Presentation } from '../../ports/presentation.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import type { ModelEvent, TurnEnd } from '../../protocol/events.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
-import type { CoreSettings } from '../../server/options.ts';
-import { keptTurn } from '../../turn/keep.ts';
+import { inputItems } from '../../protocol/responses/input-items.ts';
+import { endedResource, startedResource } from '../../protocol/responses/resource.ts';
 import { step } from '../../turn/machine.ts';
 import { startState } from '../../turn/state.ts';
-import { inputItems, planTools } from '../responses/parse.ts';
-import { endedResource, startedResource } from '../responses/resource.ts';
 import { isMessageList, itemsOf } from './items.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** The limits of the answer, and where reasoning is kept. */
+export interface RecordSettings {
+  readonly limits: Limits;
+  readonly reasoning: Presentation['reasoning'];
+}
+
 /** Reads an answer to the call. */
-export function completionReader(
-  call: Call,
-  { limits, reasoning }: Pick<CoreSettings, 'limits' | 'reasoning'>,
-): AnswerReader {
+export function completionReader(call: Call, { limits, reasoning }: RecordSettings): AnswerReader {
   const decoder = chatDecoder();
   const seed = randomSeed();
   // A chunk at a time: the machine holds the answer to the limit on its size, and gives it up there.
@@ -72,7 +76,7 @@ export function completionReader(
   };
 }
 
-function rulesOf({ outputBytes, argumentBytes }: CoreSettings['limits'], reasoning: CoreSettings['reasoning']) {
+function rulesOf({ outputBytes, argumentBytes }: Limits, reasoning: Presentation['reasoning']) {
   const shown = reasoning === 'summary' ? 'summary_text' : 'reasoning_text';
   const nothingOwned = { owners: new Map(), ownedAs: 'mcp_call', queuedEvent: false } as const;
   return { reasoning: shown, ...nothingOwned, outputBytes, argumentBytes } as const;
@@ -92,7 +96,7 @@ function storedTurn(end: TurnEnd, { id, created, model }: Fields, call: Call, se
     id: String(id),
     createdAt,
     body: { model: String(model), previous_response_id: previousId ?? null },
-    tools: planTools({ tools: [], choice: undefined }, new Map(), () => {}),
+    tools: { tools: [], choice: 'auto' },
   });
   const input = inputItems(isMessageList(own) ? itemsOf(own) : [], seed);
   const turn = { scope, id: String(id), createdAt: Date.now(), input, ...(previousId ? { previousId } : {}) };

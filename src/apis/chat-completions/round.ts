@@ -1,100 +1,17 @@
 /** One model call of a completion: passed on as it comes, until it turns out to call a tool of ours. */
 
-import type { Limits } from '../../ports/limits.ts';
-import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
-import { type ChunkMemo, chunkMemo, type Said } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import type { Said } from '../../protocol/chat-completions/said.ts';
 import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
-import type { GrownText } from '../../protocol/grown-text.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { isDone } from '../../upstreams/chat-completions/chat-completions-upstream.ts';
+import { isDone } from '../../streams/sse-frames.ts';
 import { callPieces, mayBeginCall } from './chunk.ts';
 import { begin, type ChatCall, type Completion, eventOf, noteTold, passedFrame, toldFrame } from './completion.ts';
 import { note } from './note-chunk.ts';
+import type { Held, Round } from './round-state.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** A chunk that waits until it is known whose call it begins. */
-interface Held {
-  readonly data: string;
-  readonly chunk: Fields;
-  readonly events: readonly ModelEvent[];
-}
-
-/** A call that is being written. */
-export interface WrittenCall extends ChatCall {
-  /** UTF-8 bytes of the arguments; counted as they come, since counting a long text for each delta of it takes ages. */
-  bytes: number;
-}
-
-/** What a round must know of its turn. */
-export interface RoundRules {
-  /** Whether the model was offered tools of ours; where not, nothing has to wait. */
-  readonly offersTools: boolean;
-  readonly isOwned: (name: string) => boolean;
-  /** A call id for calls that came without one. */
-  readonly newCallId: () => string;
-  readonly limits: Pick<Limits, 'outputBytes' | 'argumentBytes' | 'eventBytes'>;
-}
-
-/** The model call so far. */
-export interface Round {
-  readonly completion: Completion;
-  readonly rules: RoundRules;
-  readonly decoder: ChatDecoder;
-  readonly memo: ChunkMemo;
-  readonly calls: WrittenCall[];
-  readonly callNumbers: Map<number, WrittenCall>;
-  readonly callIds: Set<string>;
-  /** How many of the calls the client has been told of in the model server's own chunks. */
-  passed: number;
-  held: Held[];
-  /** Characters of what is held. */
-  heldSize: number;
-  /** Whether a call has begun of which it is not known whose it is. */
-  undecided: boolean;
-  /** Whether chunks are written anew, because the model server's own hold calls that are not the client's. */
-  rewriting: boolean;
-  /** The text of its answer. */
-  readonly said: GrownText;
-  reasoning: string;
-  /** Whether the reasoning came as `reasoning_content`, so that the model server knows that field. */
-  reasoningContent: boolean;
-  usage: Fields | undefined;
-  finishReason: string | undefined;
-  /** Whether the model was stopped before it had said all, so that its calls may lack something. */
-  cutOff: boolean;
-  done: boolean;
-  /** The whole answer, where it was not streamed. */
-  whole: Fields | undefined;
-}
-
-/** Before the model said anything. */
-export function newRound(completion: Completion, rules: RoundRules): Round {
-  return {
-    completion,
-    rules,
-    decoder: chatDecoder({ think: false }),
-    memo: chunkMemo(),
-    calls: [],
-    callNumbers: new Map(),
-    callIds: new Set(),
-    passed: 0,
-    held: [],
-    heldSize: 0,
-    undecided: false,
-    rewriting: false,
-    said: { text: '', tail: '' },
-    reasoning: '',
-    reasoningContent: false,
-    usage: undefined,
-    finishReason: undefined,
-    cutOff: false,
-    done: false,
-    whole: undefined,
-  };
-}
 
 /** Takes the data of one event; answers what may go to the client now. */
 export function takeData(round: Round, data: string): string {

@@ -1,15 +1,17 @@
 /** Runs a chat completion: the model, our tools, and the model again, until something is for the client. */
 
+import type { RoundLimits, ToolRounds } from '../../ports/tool-rounds.ts';
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
+import type { CallOutcome } from '../../protocol/events.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import { mapped, only } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
-import { type RoundLimits, type ToolRounds, toolRounds } from '../../tools/rounds.ts';
-import type { CallOutcome } from '../../tools/run-call.ts';
+import { toolRounds } from '../../tools/rounds.ts';
 import { type ChatCall, type Completion, closingFrames } from './completion.ts';
 import type { ChatRound } from './kept-results.ts';
 import { type AnsweredChatCall, calledIn, callMessage, nextBody, roundMessages } from './next-body.ts';
-import { endRound, newRound, type Round, type RoundRules, takeData, takeWhole } from './round.ts';
+import { endRound, takeData, takeWhole } from './round.ts';
+import { newRound, type Round, type RoundRules } from './round-state.ts';
 import type { ChatBody } from './schema.ts';
 import { addUsage } from './usage.ts';
 

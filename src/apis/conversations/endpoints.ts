@@ -11,7 +11,8 @@ import {
   updateConversation,
 } from '../../history/conversation.ts';
 import type { Call } from '../../ports/api-request.ts';
-import { answered, type Endpoint } from '../../ports/endpoint.ts';
+import { answered, type Endpoint, type EndpointSettings } from '../../ports/endpoint.ts';
+import { listOf, page, pageQuery } from '../../ports/item-pages.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { Route } from '../../ports/routes.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../../ports/store.ts';
@@ -19,17 +20,21 @@ import { queryShower } from '../../protocol/code-outputs.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isId, quotedId, randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { listOf, page, pageQuery } from '../../protocol/list.ts';
-import { jsonReply, type Reply } from '../../protocol/reply.ts';
+import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
+import { inputItems } from '../../protocol/responses/input-items.ts';
 import { wholeItem } from '../../protocol/whole-item.ts';
-import type { CoreSettings } from '../../server/options.ts';
-import { inputItems } from '../responses/parse.ts';
 import { type ConversationBody, needed, validateConversation } from './schema.ts';
 
+/** What the Conversations API needs to know of the host's options. */
+export interface ConversationsSettings extends EndpointSettings {
+  readonly store: ResponseStore;
+  readonly limits: Limits;
+}
+
 /** The routes over these settings. */
-export function conversationRoutes(settings: CoreSettings): readonly Route[] {
+export function conversationRoutes(settings: ConversationsSettings): readonly Route[] {
   const { store, limits } = settings;
-  const on = (handler: (call: Call, place: Place) => Promise<Reply>): Endpoint =>
+  const on = (handler: (call: Call, place: Place) => Promise<JsonReply>): Endpoint =>
     answered((call) => handler(call, { store, limits }), settings);
   return [
     { method: 'POST', path: '/conversations', endpoint: on(create) },
@@ -49,7 +54,7 @@ interface Place {
   readonly limits: Limits;
 }
 
-async function create({ body, scope }: Call, { store, limits }: Place): Promise<Reply> {
+async function create({ body, scope }: Call, { store, limits }: Place): Promise<JsonReply> {
   const conversations = conversationsOf(store);
   const checked = validateConversation(body, limits);
   const items = wholeItems(checked);
@@ -59,24 +64,24 @@ async function create({ body, scope }: Call, { store, limits }: Place): Promise<
   return jsonReply(conversationResource(conversation));
 }
 
-async function retrieve(call: Call, { store }: Place): Promise<Reply> {
+async function retrieve(call: Call, { store }: Place): Promise<JsonReply> {
   return jsonReply(conversationResource(await findConversation(store, keyOf(call))));
 }
 
-async function update(call: Call, { store, limits }: Place): Promise<Reply> {
+async function update(call: Call, { store, limits }: Place): Promise<JsonReply> {
   const { metadata } = needed(call.body, 'metadata', limits);
   const changed = { ...(await findConversation(store, keyOf(call))), metadata };
   await updateConversation(store, changed);
   return jsonReply(conversationResource(changed));
 }
 
-async function remove(call: Call, { store }: Place): Promise<Reply> {
+async function remove(call: Call, { store }: Place): Promise<JsonReply> {
   const key = keyOf(call);
   if (!isId(key.id) || !(await fromStore(() => conversationsOf(store).delete(key)))) throw conversationNotFound(key.id);
   return jsonReply({ id: key.id, object: 'conversation.deleted', deleted: true });
 }
 
-async function addItems(call: Call, { store, limits }: Place): Promise<Reply> {
+async function addItems(call: Call, { store, limits }: Place): Promise<JsonReply> {
   const key = keyOf(call);
   const items = wholeItems(needed(call.body, 'items', limits));
   const [known] = await itemsNamed(store, key, items.map(idOf), limits.historyBytes);
@@ -85,19 +90,19 @@ async function addItems(call: Call, { store, limits }: Place): Promise<Reply> {
   return jsonReply(page(items, { order: 'asc' }, queryShower(call.query)));
 }
 
-async function listItems(call: Call, { store, limits }: Place): Promise<Reply> {
+async function listItems(call: Call, { store, limits }: Place): Promise<JsonReply> {
   const key = keyOf(call);
   return jsonReply(listOf(await conversationPage(store, key, pageQuery(call.query), limits.historyBytes), call.query));
 }
 
-async function retrieveItem(call: Call, { store, limits }: Place): Promise<Reply> {
+async function retrieveItem(call: Call, { store, limits }: Place): Promise<JsonReply> {
   const id = itemIdOf(call);
   const [found] = await itemsNamed(store, keyOf(call), [id], limits.historyBytes);
   if (!found) throw itemNotFound(id);
   return jsonReply(wholeItem(queryShower(call.query)(found)));
 }
 
-async function removeItem(call: Call, { store }: Place): Promise<Reply> {
+async function removeItem(call: Call, { store }: Place): Promise<JsonReply> {
   const key = keyOf(call);
   const conversation = await findConversation(store, key);
   const id = itemIdOf(call);

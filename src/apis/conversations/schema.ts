@@ -1,12 +1,13 @@
 /** The bodies of the conversation endpoints. */
+
 import { z } from 'zod';
 import type { Limits } from '../../ports/limits.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { expectedInstead, invalid, refuseLong } from '../../protocol/invalid.ts';
 import { bodyFields } from '../../protocol/json-shape.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { metadataSchema } from '../responses/schema.ts';
-import { checkItems } from '../responses/validate.ts';
+import { expectedInstead, invalid, refuseLong } from '../../protocol/responses/invalid.ts';
+import { metadataSchema } from '../../protocol/responses/schema.ts';
+import { checkItems } from '../../protocol/responses/validate.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

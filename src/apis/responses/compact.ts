@@ -4,7 +4,6 @@ import { type Summarised, summaryOf } from '../../compaction/summarise.ts';
 import { isUsers, pendingFrom } from '../../compaction/window.ts';
 import type { Activity } from '../../ports/activity.ts';
 import type { Call } from '../../ports/api-request.ts';
-import { bringLimits } from '../../ports/brought.ts';
 import { passedHeaders } from '../../ports/endpoint.ts';
 import { type RequestInfo, tell } from '../../ports/hooks.ts';
 import { noteOf } from '../../ports/prepare.ts';
@@ -12,12 +11,14 @@ import { needTenant } from '../../ports/scope.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { jsonReply, type Reply } from '../../protocol/reply.ts';
-import type { CoreSettings } from '../../server/options.ts';
+import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
+import { inputItems } from '../../protocol/responses/input-items.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
-import { inputItems, modelRequest, planTools } from './parse.ts';
-import { type PreparedConversation, prepareConversation } from './prepare-conversation.ts';
-import { validateCreate } from './validate.ts';
+import { prepareConversation } from './pipeline.ts';
+import type { ResponsesApiSettings } from './settings.ts';
+import { planTools } from './steps/plan-tools.ts';
+import type { RequestInWindow } from './steps/request.ts';
+import { modelRequest } from './steps/to-model-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -25,7 +26,11 @@ type Fields = Readonly<Record<string, unknown>>;
 const FIELDS = ['model', 'input', 'previous_response_id', 'instructions', 'prompt_cache_key', 'service_tier'];
 
 /** Answers one request: one call of the model, whose answer is waited for. Throws `ApiError`. */
-export async function compactConversation(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
+export async function compactConversation(
+  call: Call,
+  settings: ResponsesApiSettings,
+  turns: Activity,
+): Promise<JsonReply> {
   needTenant(call.scope, 'Compaction', null);
   const { signal, leave } = beginTurn(call, settings.limits.durationMs, turns);
   try {
@@ -39,9 +44,8 @@ function askedIn(body: unknown): unknown {
   return isRecord(body) ? Object.fromEntries(FIELDS.map((field) => [field, body[field]])) : body;
 }
 
-async function compaction(call: Call, settings: CoreSettings): Promise<Fields> {
-  const checked = validateCreate(call.body, bringLimits(call, settings.limits));
-  const prepared = await prepareConversation(call, checked, settings);
+async function compaction(call: Call, settings: ResponsesApiSettings): Promise<Fields> {
+  const prepared = await prepareConversation(call, settings);
   const createdAt = Date.now();
   const info = infoOf(call, prepared);
   tell(settings.hooks, 'onRequest', info);
@@ -63,15 +67,15 @@ async function compaction(call: Call, settings: CoreSettings): Promise<Fields> {
   };
 }
 
-function infoOf({ requestId, scope }: Call, { seed, body }: PreparedConversation): RequestInfo {
+function infoOf({ requestId, scope }: Call, { seed, body }: RequestInWindow): RequestInfo {
   return { requestId, responseId: responseId(seed), scope, model: body.model, stream: false, background: false };
 }
 
 function summary(
-  { body, window }: PreparedConversation,
+  { body, window }: RequestInWindow,
   retained: number,
   call: Call,
-  settings: CoreSettings,
+  settings: ResponsesApiSettings,
 ): Promise<Summarised> {
   const note = noteOf(call, settings);
   const asking = { signal: call.signal, headers: passedHeaders(call), limits: settings.limits, note };
@@ -80,7 +84,7 @@ function summary(
 }
 
 /** What the user said, as it was said: the summary is the model's, and may have missed something. */
-function retainedIn({ window: { items, summary: earlier }, seed }: PreparedConversation): readonly Item[] {
+function retainedIn({ window: { items, summary: earlier }, seed }: RequestInWindow): readonly Item[] {
   const said = items.slice(0, pendingFrom(items)).filter((item) => isUsers(item) && item !== earlier);
   return inputItems(said, seed).map(withDetails);
 }

@@ -1,43 +1,98 @@
 /** `POST /responses`: one request, from its body to its answer. */
+
 import type { Activity } from '../../ports/activity.ts';
 import type { Call } from '../../ports/api-request.ts';
 import { tell } from '../../ports/hooks.ts';
 import { heartbeatOf } from '../../ports/prepare.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
-import { jsonReply, type Reply, streamReply } from '../../protocol/reply.ts';
-import type { CoreSettings } from '../../server/options.ts';
+import { type JsonReply, jsonReply, type Reply, streamReply } from '../../protocol/reply.ts';
+import { endedResource } from '../../protocol/responses/resource.ts';
 import { mapped, type Pieces } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
-import { beginTurn } from '../../turn/lifetime.ts';
+import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
 import { errorOf } from '../../turn/observe.ts';
 import { runTurn } from '../../turn/run-turn.ts';
-import { type EncodeOptions, encodeBatch } from './encode.ts';
+import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
 import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
-import { endedResource } from './resource.ts';
+import type { ResponsesApiSettings } from './settings.ts';
+
+/** A response that is being made. The first of its events have come, so that a refusal still has its own status. */
+export interface LiveResponse {
+  readonly events: Pieces<readonly TurnEvent[]>;
+  /** Encodes them for the one who asked. */
+  readonly encoder: Encoder;
+}
 
 /** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
-export async function createResponse(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
-  const { hooks, limits } = settings;
-  const life = beginTurn(call, limits.durationMs, turns);
+export async function createResponse(
+  call: Call,
+  settings: ResponsesApiSettings,
+  turns: Activity,
+): Promise<Reply | JsonReply> {
+  return began(call, settings, turns, async (prepared) => {
+    const { info, started, show, turn } = prepared;
+    if (!info.stream) return jsonReply(endedResource(started, await lastEvent(runTurn(turn)), show));
+    const { events, encoder } = await live(prepared, call, settings);
+    return streamReply(mapped(events, { map: (batch) => encoder.frames(batch) }));
+  });
+}
+
+/** Begins to answer a request whose events do not go out as a stream of SSE. Throws `ApiError`. */
+export function openResponse(call: Call, settings: ResponsesApiSettings, turns: Activity): Promise<LiveResponse> {
+  return began(call, settings, turns, (prepared) => live(prepared, call, settings));
+}
+
+async function began<Answer>(
+  call: Call,
+  settings: ResponsesApiSettings,
+  turns: Activity,
+  answer: (prepared: PreparedTurn) => Promise<Answer>,
+): Promise<Answer> {
+  const life = beginTurn(call, settings.limits.durationMs, turns);
   try {
     const prepared = await prepareTurn(call, settings, life);
-    const { info, started, show, turn } = prepared;
-    tell(hooks, 'onRequest', info);
-    const batches = runTurn(turn);
-    const ownedTools = turn.plan.owners;
-    if (!info.stream) return { ownedTools, ...jsonReply(endedResource(started, await lastEvent(batches), show)) };
-    return { ownedTools, ...streamReply(await frames(batches, encodingOf(prepared, call, settings))) };
+    tell(settings.hooks, 'onRequest', prepared.info);
+    return await answer(prepared);
   } catch (error) {
     life.leave();
     throw error;
   }
 }
 
-/** How the turn's events are spelled. */
-export function encodingOf({ started, show }: PreparedTurn, call: Call, settings: CoreSettings): EncodeOptions {
-  const keepalive = heartbeatOf(call, settings).style === 'ping' ? 'ping' : 'keepalive';
-  return { started, reasoning: settings.reasoning, show, keepalive };
+async function live(prepared: PreparedTurn, call: Call, settings: ResponsesApiSettings): Promise<LiveResponse> {
+  const batches = runTurn(prepared.turn);
+  return { events: withFirst(await batches.next(), batches), encoder: new Encoder(encoding(prepared, call, settings)) };
+}
+
+function encoding({ started, show, turn }: PreparedTurn, call: Call, settings: ResponsesApiSettings): EncoderOptions {
+  return { ...spelling(call, settings), started, show, isServerTool: serverToolsOf(turn.plan.owners) };
+}
+
+function serverToolsOf(owners: { has(name: string): boolean }): (name: string) => boolean {
+  return (name) => owners.has(name);
+}
+
+/** What of the encoding the reader decides. */
+function spelling(reader: Call, settings: ResponsesApiSettings) {
+  const keepalive = heartbeatOf(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
+  return { reasoning: settings.reasoning, keepalive, dialect: settings.dialectOf(reader.request) } as const;
+}
+
+/** A turn for the background, and how its events are encoded for each who asks for them. Throws `ApiError`. */
+export async function prepareForBackground(call: Call, settings: ResponsesApiSettings, life: Lifetime) {
+  const prepared = await prepareTurn(call, settings, life);
+  const { started, show, turn } = prepared;
+  const readerFor = readers({ started, show, isServerTool: serverToolsOf(turn.plan.owners) }, settings);
+  return { ...prepared, readerFor };
+}
+
+/** Apart, so that a response that has ended holds nothing of its request. */
+function readers(
+  response: Pick<EncoderOptions, 'started' | 'show' | 'isServerTool'>,
+  settings: ResponsesApiSettings,
+): (reader: Call) => Encoder {
+  return (reader) => new Encoder({ ...spelling(reader, settings), ...response });
 }
 
 /** The end of the turn; one that failed before it said anything is answered with its error's status. */
@@ -50,12 +105,4 @@ async function lastEvent(batches: AsyncIterable<readonly TurnEvent[]>): Promise<
   if (!end) throw new ApiError('request_aborted', 'The request was aborted.');
   if (end.error && end.output.length === 0) throw errorOf(end.error);
   return end;
-}
-
-type Batches = Pieces<readonly TurnEvent[]>;
-
-/** The frames. The first batch is waited for, so that a refusal still has its own status. */
-async function frames(batches: Batches, options: EncodeOptions): Promise<Pieces<string>> {
-  const all = mapped(batches, { map: (batch) => encodeBatch(batch, options) });
-  return withFirst(await all.next(), all);
 }

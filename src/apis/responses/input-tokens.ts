@@ -1,25 +1,26 @@
 /** `POST /responses/input_tokens`: what a request would cost before its answer. */
+
 import type { Activity } from '../../ports/activity.ts';
 import type { Call } from '../../ports/api-request.ts';
-import { bringLimits } from '../../ports/brought.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { jsonReply, type Reply } from '../../protocol/reply.ts';
-import type { CoreSettings } from '../../server/options.ts';
+import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
-import { prepareRequest } from './prepare-request.ts';
-import { validateCreate } from './validate.ts';
+import { prepareRequest } from './pipeline.ts';
+import type { ResponsesApiSettings } from './settings.ts';
 
 /** What stands for a model where none is named: every encoding counts a text without knowing who will read it. */
 const NO_MODEL = 'unknown';
 
 /** Counts what the model would be told, history and tools included. Throws `ApiError` as `POST /responses` does. Counts as a turn. */
-export async function countInputTokens(call: Call, settings: CoreSettings, turns: Activity): Promise<Reply> {
-  const { limits } = settings;
-  const { signal, leave } = beginTurn(call, limits.durationMs, turns);
+export async function countInputTokens(
+  call: Call,
+  settings: ResponsesApiSettings,
+  turns: Activity,
+): Promise<JsonReply> {
+  const { signal, leave } = beginTurn(call, settings.limits.durationMs, turns);
   try {
     const body = wholeBody(call.body);
-    const checked = validateCreate(body, bringLimits(call, limits));
-    const { request } = await prepareRequest({ ...call, body, signal }, checked, settings);
+    const { request } = await prepareRequest({ ...call, body, signal }, settings);
     const tokens = await settings.countTokens(request, signal);
     return jsonReply({ object: 'response.input_tokens', input_tokens: tokens });
   } finally {

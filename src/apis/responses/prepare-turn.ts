@@ -1,35 +1,37 @@
 /** Everything that happens to a request before the model is asked: check, prepare, and settle how the turn runs. */
+
 import { dropPending, keepPending } from '../../approvals/pending-call.ts';
 import { tellApproval } from '../../approvals/tell-approval.ts';
 import { useAnswers } from '../../approvals/use-answers.ts';
 import { type CompactionWish, turnCompaction } from '../../compaction/turn-compaction.ts';
 import { takeBack } from '../../history/conversation.ts';
+import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../history/keep-turn.ts';
 import type { Call } from '../../ports/api-request.ts';
-import { bringLimits } from '../../ports/brought.ts';
 import { passedHeaders } from '../../ports/endpoint.ts';
 import type { RequestInfo } from '../../ports/hooks.ts';
 import { heartbeatOf, noteOf } from '../../ports/prepare.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
 import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
+import { findOffered } from '../../ports/toolset.ts';
 import type { LoadedHistory } from '../../ports/turn-context.ts';
 import { itemShower, type ShowItem } from '../../protocol/code-outputs.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
-import type { CoreSettings } from '../../server/options.ts';
+import { endedResource, startedResource } from '../../protocol/responses/resource.ts';
+import type { CreateBody } from '../../protocol/responses/schema.ts';
+import { toolRounds } from '../../tools/rounds.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
-import { findOffered, newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
+import { newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
-import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../turn/keep.ts';
 import type { Lifetime } from '../../turn/lifetime.ts';
 import { observer } from '../../turn/observe.ts';
 import type { Turn } from '../../turn/run-turn.ts';
-import type { TurnPlan } from '../../turn/state.ts';
-import { type PreparedRequest, prepareRequest } from './prepare-request.ts';
-import { endedResource, startedResource } from './resource.ts';
-import type { CreateBody } from './schema.ts';
+import type { TurnPlan, WaitingCall } from '../../turn/state.ts';
+import { prepareRequest } from './pipeline.ts';
+import type { ResponsesApiSettings } from './settings.ts';
+import type { PreparedRequest } from './steps/request.ts';
 import { noteUnknownFields } from './unknown-fields.ts';
-import { validateCreate } from './validate.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -51,17 +53,17 @@ const now = () => Math.floor(Date.now() / 1000);
 /** Throws `ApiError` for what is wrong with the request; `life` ends the turn. */
 export async function prepareTurn(
   given: Call,
-  settings: CoreSettings,
+  settings: ResponsesApiSettings,
   { signal, leave }: Lifetime,
 ): Promise<PreparedTurn> {
   const { limits, upstream } = settings;
   const heartbeat = heartbeatOf(given, settings);
   const { scope, requestId } = given;
   const note = noteOf(given, settings);
-  const checked = keepable(validateCreate(given.body, bringLimits(given, limits)), given);
-  // The cast: the body has just been checked.
-  noteUnknownFields(given.body as Fields, note);
-  const prepared = await prepareRequest({ ...given, signal }, checked, settings);
+  // The cast: it is checked by the first step.
+  if (isRecord(given.body)) noteUnknownFields(given.body, note);
+  const asked = await prepareRequest({ ...given, signal }, settings);
+  const prepared = Object.assign({}, asked, { body: keepable(asked.body, given) });
   const { call, body, history, seed, input, conversation, offer, brought, tools, request, answers } = prepared;
   const { previous } = history;
   const id = responseId(seed);
@@ -74,6 +76,9 @@ export async function prepareTurn(
   const stored = { scope, id, ...continued, createdAt, input };
   const background = body.background === true;
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true, background };
+  const roundLimits = { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) };
+  // Made here: a function that makes it would hold the call, and with it the whole history.
+  const runCall = toolRunner({ offer, workspace }, call, settings, signal);
   const turn: Turn = {
     plan: planOf(prepared, workspace?.container, settings),
     // Strict Open Responses knows no item for them.
@@ -88,8 +93,7 @@ export async function prepareTurn(
       { request, items: prepared.window.items, scope, call: asking, note },
       settings,
     ),
-    limits: { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) },
-    runCall: toolRunner({ offer, workspace }, call, settings, signal),
+    beginRounds: () => toolRounds<WaitingCall>(roundLimits, runCall),
     beatMs: body.stream ? heartbeat.intervalMs : undefined,
     beatComments: heartbeat.style === 'comment',
     now,
@@ -138,7 +142,7 @@ function keeper(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
   prepared: PreparedRequest,
   started: Fields,
-  settings: CoreSettings,
+  settings: ResponsesApiSettings,
 ): Turn['keep'] {
   const { scope, input } = turn;
   const { requestId } = prepared.call;
@@ -165,7 +169,7 @@ function keeper(
 }
 
 /** Past the bound of what a turn may load there is room for its answer: the next one is refused, and nothing said is lost. */
-function extensionOf(conversation: ResponseKey, items: readonly Item[], { limits }: CoreSettings): Extension {
+function extensionOf(conversation: ResponseKey, items: readonly Item[], { limits }: ResponsesApiSettings): Extension {
   return { conversation, items, maxBytes: limits.historyBytes + limits.outputBytes };
 }
 
@@ -174,7 +178,7 @@ async function withdraw(
   output: readonly OutputItem[],
   conversation: ResponseKey,
   said: readonly Item[],
-  { store }: CoreSettings,
+  { store }: ResponsesApiSettings,
 ): Promise<void> {
   if (said.length > 0) await takeBack(store, conversation, said);
   await dropPending(store, conversation.scope, output);
@@ -190,7 +194,7 @@ function conversationOf({ conversation: id, loaded }: LoadedHistory) {
 async function keepPendingCalls(
   output: readonly OutputItem[],
   prepared: PreparedRequest,
-  settings: CoreSettings,
+  settings: ResponsesApiSettings,
 ): Promise<void> {
   for (const request of output) {
     if (request.type !== 'mcp_approval_request') continue;
@@ -203,7 +207,7 @@ async function keepPendingCalls(
 function planOf(
   { seed, tools: { allowed, forms }, offer, gates, body }: PreparedRequest,
   container: string | undefined,
-  settings: CoreSettings,
+  settings: ResponsesApiSettings,
 ): TurnPlan {
   const { reasoning, mcpItems, queuedEvent, limits } = settings;
   return {

@@ -8,8 +8,8 @@ import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { jsonIn } from '../../protocol/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { inputItems } from './parse.ts';
-import { withoutSecrets } from './tool-secrets.ts';
+import { inputItems } from '../../protocol/responses/input-items.ts';
+import { withoutSecrets } from '../../protocol/responses/tool-secrets.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,26 +1,24 @@
 /** `POST /responses/{id}/submit_tool_outputs`: goes on with a response whose calls the client has run. */
+
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import type { Fields } from '../../dialects/dialect.ts';
-import { openCalls } from '../../dialects/tokligence.ts';
+import { wholeResource } from '../../history/keep-turn.ts';
 import type { Activity } from '../../ports/activity.ts';
 import type { Call } from '../../ports/api-request.ts';
-import { answered } from '../../ports/endpoint.ts';
+import type { Fields } from '../../ports/dialect.ts';
 import type { Limits } from '../../ports/limits.ts';
-import type { Route } from '../../ports/routes.ts';
 import { fromStore, type StoredResponse } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isResponseId, quotedId } from '../../protocol/ids.ts';
-import { invalid } from '../../protocol/invalid.ts';
 import { bodyFields } from '../../protocol/json-shape.ts';
+import { openCalls } from '../../protocol/open-calls.ts';
 import { isRecord } from '../../protocol/record.ts';
-import type { Reply } from '../../protocol/reply.ts';
+import type { JsonReply, Reply } from '../../protocol/reply.ts';
+import { invalid } from '../../protocol/responses/invalid.ts';
+import { startedResource } from '../../protocol/responses/resource.ts';
 import { listOf } from '../../protocol/schema-kinds.ts';
-import type { CoreSettings } from '../../server/options.ts';
-import { settingsFor } from '../../server/options.ts';
-import { wholeResource } from '../../turn/keep.ts';
 import { createResponse } from './create.ts';
-import { startedResource } from './resource.ts';
+import type { ResponsesApiSettings } from './settings.ts';
 
 const outputsSchema = listOf(
   z.object({ tool_call_id: z.string().nullish(), call_id: z.string().nullish(), output: z.unknown() }),
@@ -32,18 +30,17 @@ const bodySchema = z.object({
 
 type Output = z.infer<typeof bodySchema>['tool_outputs'][number];
 
-/** The route; other dialects do not have it. */
-export function submitRoutes(settings: CoreSettings, turns: Activity): readonly Route[] {
-  const submit = async (call: Call): Promise<Reply> => {
-    if (settings.dialectOf(call.request).name !== 'tokligence')
-      throw new ApiError('not_found', 'Invalid URL: this server takes tool outputs as input of the next response.');
-    return createResponse(await continued(call, settings), settingsFor(settings, call), turns);
-  };
-  return [{ method: 'POST', path: '/responses/:id/submit_tool_outputs', endpoint: answered(submit, settings) }];
+/** Answers with the next response. Throws `ApiError` as `createResponse` does. */
+export async function submitToolOutputs(
+  call: Call,
+  settings: ResponsesApiSettings,
+  turns: Activity,
+): Promise<Reply | JsonReply> {
+  return createResponse(await continued(call, settings), settings, turns);
 }
 
 /** The call as a request for the next response, under the settings of the one that it goes on with. */
-async function continued(call: Call, { store, limits }: CoreSettings): Promise<Call> {
+async function continued(call: Call, { store, limits }: ResponsesApiSettings): Promise<Call> {
   const id = String(call.params.id);
   const { tool_outputs: outputs, stream } = checked(call.body, limits);
   const stored = isResponseId(id) ? await fromStore(() => store.get({ scope: call.scope, id })) : undefined;
@@ -100,8 +97,7 @@ function inherited(resource: Fields): Fields {
 
 /** What a response says where its request said nothing: that is no setting, and not every model server takes it. */
 function nothingSaid(): Fields {
-  const plan = { forms: new Map(), offered: [], toolChoice: undefined, allowed: undefined };
-  return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto', ...plan } });
+  return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto' } });
 }
 
 /** The call that was asked for is made: forced again, the model would never come to answer. */

@@ -1,6 +1,6 @@
 /** Notes the fields of a request that the Responses API does not have, and what it calls them. */
 import type { Note } from '../../protocol/note.ts';
-import { createSchema } from './schema.ts';
+import { createSchema } from '../../protocol/responses/schema.ts';
 
 /** `stream_options` asks for padding against eavesdroppers to be left out, and none is ever added here. */
 const KNOWN: ReadonlySet<string> = new Set([...Object.keys(createSchema.shape), 'input', 'tools', 'stream_options']);

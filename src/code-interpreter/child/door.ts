@@ -1,17 +1,6 @@
 /** The one way out of the realm of the code: memory that it shares with the process, so that no function or object of Node's is in the realm. */
 import { FRAME_BYTES, KINDS, type Kind } from '../kinds.ts';
 
-/** The limits that hold inside; the host has others. */
-export interface ChildLimits {
-  /** The memory of WebAssembly. */
-  readonly wasmBytes: number;
-  /** Of each of stdout, stderr, the result and the traceback. */
-  readonly outputBytes: number;
-  /** Of all files that one run gives back. */
-  readonly fileBytes: number;
-  readonly files: number;
-}
-
 /** The cells of the memory: whether there is a frame, its kind and its length; its bytes come after them. */
 export const STATE = 0;
 export const KIND = 1;

@@ -1,6 +1,8 @@
 /** What runs inside the realm of the code: Pyodide, and the answers to the host's questions. */
+
+import type { ChildLimits } from '../child-limits.ts';
 import type { Kind } from '../kinds.ts';
-import { type ChildLimits, newDoor } from './door.ts';
+import { newDoor } from './door.ts';
 import { FOLDER, type MemoryFs, type WorkFile, workFolder } from './files.ts';
 import { defineGlobals, forgetLoading } from './globals.ts';
 import { joined, type Output, output } from './output.ts';

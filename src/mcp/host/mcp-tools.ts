@@ -2,9 +2,9 @@
 import type { ToolProvider } from '../../ports/tool-provider.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { unavailable } from '../shared/call-error.ts';
+import { type McpServerStatus, serverTools } from '../shared/server-tools.ts';
 import { type McpToolsOptions, mcpSettings } from './options.ts';
 import { serverList } from './server-list.ts';
-import { type McpServerStatus, serverTools } from './server-tools.ts';
 
 /**
  * The tools of all servers; one that is down takes only its own tools away. Of each server at most 512 tools are on

@@ -1,8 +1,10 @@
 /** The options of `mcpTools`, checked once. */
+
 import { checkOptions, milliseconds } from '../../ports/options-check.ts';
 import { warner } from '../../ports/warner.ts';
-import { type HttpPool, httpPool } from './http-pool.ts';
-import type { McpServerConfig } from './server-config.ts';
+import { httpPool } from '../shared/http-pool.ts';
+import type { McpServerConfig } from '../shared/server-config.ts';
+import type { McpSettings } from '../shared/settings.ts';
 
 /** Which servers there are and how their connections are kept. `undefined` means omitted. */
 export interface McpToolsOptions {
@@ -20,22 +22,6 @@ export interface McpToolsOptions {
   readonly connectTimeoutMs?: number | undefined;
   /** Told of what the host should know, free of secrets. Default: a process warning. */
   readonly onWarning?: ((message: string) => void) | undefined;
-}
-
-/** How connections are kept, with every default filled in. */
-export interface McpSettings {
-  readonly refreshMs: number;
-  readonly idleMs: number;
-  readonly connectTimeoutMs: number;
-  readonly warn: (message: string) => void;
-  /** Whose connections they are, in warnings. */
-  readonly owner: 'mcpTools' | 'remoteMcp';
-  /** Whether a server that failed is tried again in the background. */
-  readonly retries: boolean;
-  /** How much of a server's list is kept, in characters of JSON. */
-  readonly listCharacters: number;
-  /** The sockets of one session over HTTP. */
-  readonly openPool: () => HttpPool;
 }
 
 /** Fills in the defaults; throws a `TypeError` that names the option. */

@@ -1,8 +1,8 @@
 /** All servers of one `mcpTools`: from its options and from its config file. */
 import { readFileSync } from 'node:fs';
 import { isRecord } from '../../protocol/record.ts';
+import { isDisabled, type ServerSettings, serverSettings } from '../shared/server-config.ts';
 import type { McpToolsOptions } from './options.ts';
-import { isDisabled, type ServerSettings, serverSettings } from './server-config.ts';
 
 /** Reads and checks every server; what can be lived without is a warning, the rest a `TypeError`. */
 export function serverList(

@@ -1,8 +1,8 @@
 /** The connection to one server that a request named, over the transport that the server speaks. */
 import type { RemoteServer } from '../../ports/remote-servers.ts';
-import type { HttpServer, ServerSettings } from '../host/server-config.ts';
-import { type ServerTools, serverTools } from '../host/server-tools.ts';
 import { type Redactor, redactor } from '../shared/redact.ts';
+import type { HttpServer, ServerSettings } from '../shared/server-config.ts';
+import { type ServerTools, serverTools } from '../shared/server-tools.ts';
 import { SilentServer } from './remote-errors.ts';
 import { type RemoteHttp, remoteHttp } from './remote-http.ts';
 import type { RemoteSettings } from './remote-options.ts';

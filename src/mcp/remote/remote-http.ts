@@ -1,8 +1,8 @@
 /** The sockets of a connection to a remote server: through the egress guard, and what they told is kept. */
 import { EgressError } from '../../egress/egress-error.ts';
 import type { EgressGuard } from '../../egress/egress-guard.ts';
-import { reasonOf } from '../host/connection.ts';
-import type { HttpPool } from '../host/http-pool.ts';
+import { reasonOf } from '../shared/connection.ts';
+import type { HttpPool } from '../shared/http-pool.ts';
 
 /** Pools whose errors can be asked for: transports hide them behind errors of their own. */
 export interface RemoteHttp {

@@ -5,8 +5,8 @@ import type { RemoteServer, RemoteServers } from '../../ports/remote-servers.ts'
 import type { ToolProvider } from '../../ports/tool-provider.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import { isHeader } from '../host/server-config.ts';
-import type { ServerTools } from '../host/server-tools.ts';
+import { isHeader } from '../shared/server-config.ts';
+import type { ServerTools } from '../shared/server-tools.ts';
 import { remoteConnection } from './remote-connection.ts';
 import { callError, isUnreachable, openError } from './remote-errors.ts';
 import { type RemoteMcpOptions, remoteSettings } from './remote-options.ts';

@@ -10,8 +10,14 @@ import {
   positiveInteger,
 } from '../../ports/options-check.ts';
 import { warner } from '../../ports/warner.ts';
-import type { McpSettings } from '../host/options.ts';
-import type { PoolLimits } from './remote-pool.ts';
+import type { McpSettings } from '../shared/settings.ts';
+
+/** How many connections there may be, and how long they are kept without use, in milliseconds. */
+export interface PoolLimits {
+  readonly maxServers: number;
+  readonly maxServersPerScope: number;
+  readonly idleMs: number;
+}
 
 /** Where requests may lead, and how many connections they may hold. `undefined` means omitted. */
 export interface RemoteMcpOptions {

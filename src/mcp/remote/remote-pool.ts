@@ -3,13 +3,7 @@
 import { shareOf } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { RemoteConnection } from './remote-connection.ts';
-
-/** How many connections there may be, and how long they are kept without use, in milliseconds. */
-export interface PoolLimits {
-  readonly maxServers: number;
-  readonly maxServersPerScope: number;
-  readonly idleMs: number;
-}
+import type { PoolLimits } from './remote-options.ts';
 
 /** Whose connection it is. */
 export interface PoolKey {

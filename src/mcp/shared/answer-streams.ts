@@ -1,7 +1,7 @@
 /** Sees to it that every request over streamable HTTP comes to an end, also where its event stream does not. */
 import { randomUUID } from 'node:crypto';
 import { isRecord } from '../../protocol/record.ts';
-import { eventReader, type Fetch, isEventStream, tapped } from '../host/http-pool.ts';
+import { eventReader, type Fetch, isEventStream, tapped } from './http-pool.ts';
 
 /** For notices, which the SDK would await for ever. */
 const NOTICE_MS = 10_000;

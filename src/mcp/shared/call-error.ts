@@ -1,7 +1,7 @@
 /** A call that failed without a result of the tool. */
 import { STATUS_CODES } from 'node:http';
-import type { ServerSettings } from '../host/server-config.ts';
 import { ErrorCode, McpError, SseError, StreamableHTTPError } from './sdk.ts';
+import type { ServerSettings } from './server-config.ts';
 
 /**
  * Why a call has no result, in the words of OpenAI's `mcp_call.error`. Its message is free of secrets and is fit for the

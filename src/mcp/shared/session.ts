@@ -2,10 +2,10 @@
 
 import { LONGEST_MS } from '../../ports/options-check.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import type { HttpPool } from '../host/http-pool.ts';
-import { openLink } from '../host/link.ts';
-import type { ServerSettings } from '../host/server-config.ts';
+import type { HttpPool } from './http-pool.ts';
+import { openLink } from './link.ts';
 import { Client, ResultSchema, ToolListChangedNotificationSchema } from './sdk.ts';
+import type { ServerSettings } from './server-config.ts';
 
 /** A session that is opened once and closed once. */
 export interface Session {

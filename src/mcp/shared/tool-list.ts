@@ -2,9 +2,9 @@
 
 import type { ProvidedTool } from '../../ports/tool-provider.ts';
 import { isRecord } from '../../protocol/record.ts';
-import type { ServerSettings } from '../host/server-config.ts';
 import type { Redactor } from './redact.ts';
 import { ErrorCode, McpError } from './sdk.ts';
+import type { ServerSettings } from './server-config.ts';
 
 /** Asks for one page of `tools/list`. */
 export type ListPage = (params: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>;

@@ -1,12 +1,12 @@
 /** Reads the chunks of a Chat Completions stream, or one whole answer, as model events. */
 
-import { errorInBody } from '../../upstreams/http/upstream-error.ts';
 import { ApiError } from '../errors.ts';
 import type { FinishReason, ModelEvent } from '../events.ts';
 import type { UrlCitation } from '../items.ts';
 import { isRecord } from '../record.ts';
-import type { Said } from './fast-path/chunk-memo.ts';
+import { errorInBody } from '../upstream-error.ts';
 import { readLogProbs } from './log-probs.ts';
+import type { Said } from './said.ts';
 import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
 import { type ToolCalls, toolCalls } from './tool-calls.ts';
 import { readUsage } from './usage.ts';

@@ -1,10 +1,10 @@
 /** Writes a conversation of items as the messages of a Chat Completions request. */
 
-import type { ModelRequest } from '../../ports/upstream.ts';
 import { callErrorText } from '../call-error.ts';
 import { outputText } from '../code-outputs.ts';
 import { modelCallOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
+import type { ModelRequest } from '../model-request.ts';
 import { pairCalls } from '../pair-calls.ts';
 import { isRecord, plainTextOf } from '../record.ts';
 import { CODE_INTERPRETER } from '../tool-names.ts';

@@ -1,8 +1,8 @@
 /** Puts together the tool calls of one model call from however the upstream chose to cut them. */
 
-import { type ObjectEnd, objectEnd } from '../../upstreams/http/object-end.ts';
 import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
+import { type ObjectEnd, objectEnd } from '../object-end.ts';
 import { isRecord } from '../record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

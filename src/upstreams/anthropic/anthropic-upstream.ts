@@ -1,8 +1,9 @@
 /** The upstream for Anthropic's Messages API. */
 
-import type { ModelRequest, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { cleanNote, scrubber } from '../../protocol/scrub.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';

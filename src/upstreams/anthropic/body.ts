@@ -1,6 +1,6 @@
 /** Writes a model request as the body of `POST /v1/messages`. */
 
-import type { ModelRequest, ToolDefinition } from '../../ports/upstream.ts';
+import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { type Conversation, isThought, type Message, toConversation } from './messages.ts';

@@ -1,11 +1,11 @@
 /** Writes a conversation of items as the system prompt and the alternating messages of a Messages request. */
 
-import type { ModelRequest } from '../../ports/upstream.ts';
 import { callErrorText } from '../../protocol/call-error.ts';
 import { SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
 import { outputText } from '../../protocol/code-outputs.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
 import { pairCalls } from '../../protocol/pair-calls.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { CODE_INTERPRETER } from '../../protocol/tool-names.ts';

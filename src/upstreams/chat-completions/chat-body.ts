@@ -1,8 +1,8 @@
 /** Writes a model request as the body of `POST /chat/completions`. */
 
-import type { ModelRequest, TextFormat, ToolDefinition } from '../../ports/upstream.ts';
 import { type MessageOptions, toChatMessages } from '../../protocol/chat-completions/messages.ts';
 import type { Item } from '../../protocol/items.ts';
+import type { ModelRequest, TextFormat, ToolDefinition } from '../../protocol/model-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

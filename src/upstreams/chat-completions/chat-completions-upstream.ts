@@ -1,12 +1,14 @@
 /** The upstream for any Chat Completions server. */
 
-import type { ChatBatch, ModelRequest, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type Scrub, scrubber } from '../../protocol/scrub.ts';
 import { type Mapping, mapped, type Pieces } from '../../streams/pull-stream.ts';
+import { isDone } from '../../streams/sse-frames.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
@@ -19,10 +21,6 @@ export type { ChatCompletionsOptions } from './chat-options.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 const NAME = 'chatCompletionsUpstream';
-/** The data that ends a stream. */
-const DONE = '[DONE]';
-/** With blanks around it; longer data need not be looked at. */
-const LONGEST_DONE = 32;
 
 /**
  * Talks to `POST {baseURL}/chat/completions`, always asking for a stream; a server that answers with one JSON object
@@ -65,11 +63,6 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   }
 
   return { name: 'chat-completions', stream, chat, redact, models, close: () => client.close() };
-}
-
-/** Whether the data is that of the event which ends a stream. */
-export function isDone(data: string): boolean {
-  return data.length < LONGEST_DONE && data.trim() === DONE;
 }
 
 /** Decodes batch by batch, with the `finish` at the end. */

@@ -5,10 +5,10 @@ import { CONTEXT_OVERFLOW } from '../../protocol/context-overflow.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { jsonIn } from '../../protocol/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { upstreamError } from '../../protocol/upstream-error.ts';
 import { type Bytes, readWhole } from '../../streams/bytes.ts';
 import { type Answered, type AnswerHeaders, asked } from './asking.ts';
 import { basePath } from './base-path.ts';
-import { upstreamError } from './upstream-error.ts';
 import type { Stop } from './watchdog.ts';
 
 const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504, 529]);

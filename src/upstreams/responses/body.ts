@@ -1,7 +1,7 @@
 /** Writes a model request as the body of `POST /responses` of another server. */
 
-import type { ModelRequest, ToolDefinition } from '../../ports/upstream.ts';
 import type { Item } from '../../protocol/items.ts';
+import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import { toInput } from './input.ts';
 import type { ResponsesSettings } from './options.ts';
 

@@ -7,7 +7,7 @@ import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { LogProb } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { errorInBody } from '../http/upstream-error.ts';
+import { errorInBody } from '../../protocol/upstream-error.ts';
 import { sealed } from './input.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

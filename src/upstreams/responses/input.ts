@@ -1,9 +1,9 @@
 /** Writes a conversation of items as the input of a Responses request to another server. */
 
-import type { ModelRequest } from '../../ports/upstream.ts';
 import { type AnsweredCall, answeredCall, SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
 import { pairCalls } from '../../protocol/pair-calls.ts';
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
 import { sealOf } from '../http/seal.ts';

@@ -1,13 +1,14 @@
 /** The upstream for other servers of the Responses API. */
 
-import type { ModelRequest, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
+import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, scrubber } from '../../protocol/scrub.ts';
 import { type Mapping, mapped, type Pieces } from '../../streams/pull-stream.ts';
-import { isDone } from '../chat-completions/chat-completions-upstream.ts';
+import { isDone } from '../../streams/sse-frames.ts';
 import { type AnswerBatch, exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';

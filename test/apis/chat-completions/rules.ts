@@ -1,5 +1,5 @@
 /** The rules of a round in which the server owns `ours`. */
-import type { RoundRules } from '../../../src/apis/chat-completions/round.ts';
+import type { RoundRules } from '../../../src/apis/chat-completions/round-state.ts';
 
 let ids = 0;
 

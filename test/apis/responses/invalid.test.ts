@@ -1,7 +1,7 @@
 /** What is wrong with a request, in OpenAI's words. */
 import fc from 'fast-check';
-import { validateCreate } from '../../../src/apis/responses/validate.ts';
 import { ApiError } from '../../../src/protocol/errors.ts';
+import { validateCreate } from '../../../src/protocol/responses/validate.ts';
 
 function refusal(body: unknown): unknown {
   try {

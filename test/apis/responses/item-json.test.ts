@@ -1,6 +1,6 @@
 /** Items and parts as JSON, written once. */
 import fc from 'fast-check';
-import { itemJson, jsonWith, listJson, partJson } from '../../../src/apis/responses/item-json.ts';
+import { itemJson, jsonWith, listJson, partJson } from '../../../src/apis/responses/encoding/item-json.ts';
 import type { Item, LogProb, Part } from '../../../src/protocol/items.ts';
 import { logProbsIn, logProbsText } from '../../../src/protocol/log-probs.ts';
 

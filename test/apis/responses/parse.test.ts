@@ -1,7 +1,9 @@
 /** A checked body as items, as a plan for its tools, and as a request to a model. */
 
-import { inputItems, modelRequest, planTools, type ToolPlan } from '../../../src/apis/responses/parse.ts';
+import { planTools, type ToolPlan } from '../../../src/apis/responses/steps/plan-tools.ts';
+import { modelRequest } from '../../../src/apis/responses/steps/to-model-request.ts';
 import type { Note } from '../../../src/protocol/note.ts';
+import { inputItems } from '../../../src/protocol/responses/input-items.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 /** What a request that continues another takes over from it. */
 
-import { prepareHistory } from '../../../src/apis/responses/prepare-history.ts';
-import { prepareTools } from '../../../src/apis/responses/prepare-tools.ts';
+import { injectServerTools } from '../../../src/apis/responses/steps/inject-tools.ts';
+import { loadRequestHistory } from '../../../src/apis/responses/steps/load-history.ts';
 import { ownInput } from '../../../src/history/own-input.ts';
 import { functionTool, functionTools, memoryStore } from '../../../src/index.ts';
 import type { Call } from '../../../src/ports/api-request.ts';
@@ -51,9 +51,9 @@ async function toolsAfter(steps: readonly Prepare[], body: Fields): Promise<Fiel
   return { tools, tool_choice };
 }
 
-describe('prepareHistory', () => {
+describe('loadRequestHistory', () => {
   it('[S-03] [D-15] puts the earlier input and output in front and drops the id that nobody else knows', async () => {
-    expect(await after([prepareHistory], { tools: [] })).toEqual({
+    expect(await after([loadRequestHistory], { tools: [] })).toEqual({
       model: 'm',
       tools: [],
       input: [ASKED, TOLD, { type: 'message', role: 'user', content: 'c' }],
@@ -62,7 +62,7 @@ describe('prepareHistory', () => {
 
   it('[S-12] [B-31] inherits tools and choice where tools are omitted, or null, and neither where they are given', async () => {
     const asked = [{}, { tools: null, tool_choice: null }, { tool_choice: 'none' }, { tools: [ADD] }, { tools: [] }];
-    expect(await Promise.all(asked.map((body) => toolsAfter([prepareHistory], body)))).toEqual([
+    expect(await Promise.all(asked.map((body) => toolsAfter([loadRequestHistory], body)))).toEqual([
       { tools: [NOW], tool_choice: 'required' },
       { tools: [NOW], tool_choice: 'required' },
       { tools: [NOW], tool_choice: 'none' },
@@ -73,7 +73,10 @@ describe('prepareHistory', () => {
 
   it('[X-02] [B-31] inherits the same whichever of history and tools comes first, the client’s tool before ours', async () => {
     const both = (body: Fields) =>
-      Promise.all([toolsAfter([prepareHistory, prepareTools], body), toolsAfter([prepareTools, prepareHistory], body)]);
+      Promise.all([
+        toolsAfter([loadRequestHistory, injectServerTools], body),
+        toolsAfter([injectServerTools, loadRequestHistory], body),
+      ]);
     const inherited = { tools: [NOW, OURS], tool_choice: 'required' };
     expect(await both({})).toEqual([inherited, inherited]);
     const own = { tools: [OURS, { ...NOW, parameters: { type: 'object' } }], tool_choice: undefined };
@@ -82,7 +85,7 @@ describe('prepareHistory', () => {
 
   it('[S-12] [X-02] tells what the client itself sent from what was put in front of it', async () => {
     const own = async (input: unknown) => {
-      const { body, context } = await callAfter([prepareHistory, prepareTools], { input });
+      const { body, context } = await callAfter([loadRequestHistory, injectServerTools], { input });
       return ownInput((body as Fields).input, context?.history);
     };
     const said = { type: 'message', role: 'user', content: 'c' };
@@ -105,7 +108,7 @@ describe('prepareHistory', () => {
   it('[S-12] puts items in the place of references to them, whatever response holds them, and notes unknown ones', async () => {
     const notes: Note[] = [];
     const input = ['msg_2', 'msg_9'].map((id) => ({ type: 'item_reference', id }));
-    const { body } = await callAfter([prepareHistory], { input, tools: [] }, notes);
+    const { body } = await callAfter([loadRequestHistory], { input, tools: [] }, notes);
     expect({ input: (body as Fields).input, codes: notes.map(({ code }) => code) }).toEqual({
       input: [ASKED, TOLD, TOLD],
       codes: ['reference_skipped'],
@@ -114,8 +117,8 @@ describe('prepareHistory', () => {
 
   it('[S-12] leaves the body as it is where it refers to nothing, and does nothing twice', async () => {
     const body = { model: 'm', input: 'c', previous_response_id: undefined };
-    const once = await callAfter([prepareHistory], body);
-    const twice = await callAfter([prepareHistory, prepareHistory], { tools: [] });
+    const once = await callAfter([loadRequestHistory], body);
+    const twice = await callAfter([loadRequestHistory, loadRequestHistory], { tools: [] });
     expect({ once: once.body, twice: (twice.body as Fields).input }).toEqual({
       once: body,
       twice: [ASKED, TOLD, { type: 'message', role: 'user', content: 'c' }],

@@ -1,10 +1,10 @@
 /** Which input is repaired and how, and the law that what comes out can be written for any model. */
 import fc from 'fast-check';
-import { inputItems } from '../../../src/apis/responses/parse.ts';
 import { repairInput } from '../../../src/apis/responses/repair.ts';
 import { rejectFirst } from '../../../src/history/repair.ts';
 import { toChatMessages } from '../../../src/protocol/chat-completions/messages.ts';
 import type { Item } from '../../../src/protocol/items.ts';
+import { inputItems } from '../../../src/protocol/responses/input-items.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

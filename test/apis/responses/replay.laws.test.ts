@@ -1,6 +1,5 @@
 /** The law that a client may send our output back as it came: nothing is refused, and the model sees all of it again. */
 import fc from 'fast-check';
-import { type ApiRoutes, responsesRoutes } from '../../../src/apis/responses/endpoints.ts';
 import {
   chatCompletionsUpstream,
   functionTools,
@@ -10,10 +9,12 @@ import {
   type Upstream,
 } from '../../../src/index.ts';
 import type { Call } from '../../../src/ports/api-request.ts';
+import type { ApiRoutes } from '../../../src/ports/routes.ts';
 import { callErrorText } from '../../../src/protocol/call-error.ts';
 import { outputText } from '../../../src/protocol/code-outputs.ts';
 import type { Reply } from '../../../src/protocol/reply.ts';
 import { type CoreOptions, coreSettings } from '../../../src/server/options.ts';
+import { responsesRoutes } from '../../../src/server/responses-routes.ts';
 import { chatChunk, chatStream, type FakeUpstream, startFakeUpstream, textStream } from '../../../src/testing/index.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
 /** The response resource, before and after its turn. */
-import { planTools } from '../../../src/apis/responses/parse.ts';
-import { endedResource, startedResource } from '../../../src/apis/responses/resource.ts';
-import type { CreateBody } from '../../../src/apis/responses/schema.ts';
+import { planTools } from '../../../src/apis/responses/steps/plan-tools.ts';
 import type { TurnEnd } from '../../../src/protocol/events.ts';
+import { endedResource, startedResource } from '../../../src/protocol/responses/resource.ts';
+import type { CreateBody } from '../../../src/protocol/responses/schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

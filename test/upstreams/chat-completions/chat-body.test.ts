@@ -1,6 +1,6 @@
 /** The body of a chat request: which fields are written, and how. */
 
-import type { ModelRequest } from '../../../src/ports/upstream.ts';
+import type { ModelRequest } from '../../../src/protocol/model-request.ts';
 import { toChatBody } from '../../../src/upstreams/chat-completions/chat-body.ts';
 
 const OPTIONS = {

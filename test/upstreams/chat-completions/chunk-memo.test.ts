@@ -1,7 +1,8 @@
 /** The fast path for chunks that differ in little: whatever it reads is what parsing gives. */
 import fc from 'fast-check';
 import { newCompletion } from '../../../src/apis/chat-completions/completion.ts';
-import { newRound, type Round, takeData } from '../../../src/apis/chat-completions/round.ts';
+import { takeData } from '../../../src/apis/chat-completions/round.ts';
+import { newRound, type Round } from '../../../src/apis/chat-completions/round-state.ts';
 import { chatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';
 import { type ChunkMemo, chunkMemo } from '../../../src/protocol/chat-completions/fast-path/chunk-memo.ts';
 import type { ModelEvent } from '../../../src/protocol/events.ts';

@@ -1,19 +1,12 @@
 /** Reads what chunks say that differ in little else, without parsing them: most of a stream is such chunks. */
+
 import { jsonIn } from '../../json-text.ts';
 import { logProbsText } from '../../log-probs.ts';
 import { isRecord } from '../../record.ts';
 import { isLogProbsText, readLogProbs } from '../log-probs.ts';
+import type { Said } from '../said.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** What a chunk says that says one thing alone. */
-export interface Said {
-  readonly text: string;
-  /** The number of the call whose arguments the text goes on with; undefined where it is the answer's own. */
-  readonly call: number | undefined;
-  /** The JSON of each log probability of the text, with commas between them. */
-  readonly logprobs: string;
-}
 
 /** What the last chunks had in common. */
 export interface ChunkMemo {

@@ -1,0 +1,91 @@
+/** What is known of one model call of a completion. */
+
+import type { Limits } from '../../ports/limits.ts';
+import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
+import { type ChunkMemo, chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import type { ModelEvent } from '../../protocol/events.ts';
+import type { GrownText } from '../../protocol/grown-text.ts';
+import type { ChatCall, Completion } from './completion.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A chunk that waits until it is known whose call it begins. */
+export interface Held {
+  readonly data: string;
+  readonly chunk: Fields;
+  readonly events: readonly ModelEvent[];
+}
+
+/** A call that is being written. */
+export interface WrittenCall extends ChatCall {
+  /** UTF-8 bytes of the arguments; counted as they come, since counting a long text for each delta of it takes ages. */
+  bytes: number;
+}
+
+/** What a round must know of its turn. */
+export interface RoundRules {
+  /** Whether the model was offered tools of ours; where not, nothing has to wait. */
+  readonly offersTools: boolean;
+  readonly isOwned: (name: string) => boolean;
+  /** A call id for calls that came without one. */
+  readonly newCallId: () => string;
+  readonly limits: Pick<Limits, 'outputBytes' | 'argumentBytes' | 'eventBytes'>;
+}
+
+/** The model call so far. */
+export interface Round {
+  readonly completion: Completion;
+  readonly rules: RoundRules;
+  readonly decoder: ChatDecoder;
+  readonly memo: ChunkMemo;
+  readonly calls: WrittenCall[];
+  readonly callNumbers: Map<number, WrittenCall>;
+  readonly callIds: Set<string>;
+  /** How many of the calls the client has been told of in the model server's own chunks. */
+  passed: number;
+  held: Held[];
+  /** Characters of what is held. */
+  heldSize: number;
+  /** Whether a call has begun of which it is not known whose it is. */
+  undecided: boolean;
+  /** Whether chunks are written anew, because the model server's own hold calls that are not the client's. */
+  rewriting: boolean;
+  /** The text of its answer. */
+  readonly said: GrownText;
+  reasoning: string;
+  /** Whether the reasoning came as `reasoning_content`, so that the model server knows that field. */
+  reasoningContent: boolean;
+  usage: Fields | undefined;
+  finishReason: string | undefined;
+  /** Whether the model was stopped before it had said all, so that its calls may lack something. */
+  cutOff: boolean;
+  done: boolean;
+  /** The whole answer, where it was not streamed. */
+  whole: Fields | undefined;
+}
+
+/** Before the model said anything. */
+export function newRound(completion: Completion, rules: RoundRules): Round {
+  return {
+    completion,
+    rules,
+    decoder: chatDecoder({ think: false }),
+    memo: chunkMemo(),
+    calls: [],
+    callNumbers: new Map(),
+    callIds: new Set(),
+    passed: 0,
+    held: [],
+    heldSize: 0,
+    undecided: false,
+    rewriting: false,
+    said: { text: '', tail: '' },
+    reasoning: '',
+    reasoningContent: false,
+    usage: undefined,
+    finishReason: undefined,
+    cutOff: false,
+    done: false,
+    whole: undefined,
+  };
+}

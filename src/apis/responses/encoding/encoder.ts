@@ -1,0 +1,104 @@
+/** Encodes the events of one response for one reader, in the reader's dialect, as SSE frames or as messages. */
+
+import type { Dialect } from '../../../ports/dialect.ts';
+import type { ErrorBody } from '../../../protocol/errors.ts';
+import type { TurnEvent } from '../../../protocol/events.ts';
+import type { WireEvent } from '../../../protocol/wire-event.ts';
+import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame, numberedJson } from '../../../streams/sse-frames.ts';
+import { encodeBatch } from './fast-path.ts';
+import { type EncodeOptions, wireEvent } from './wire-events.ts';
+
+/** Whose stream it is, and whose tools the model calls in it. */
+export interface EncoderOptions extends EncodeOptions {
+  readonly dialect: Dialect;
+  /** Whether the server runs the tool of this name. */
+  readonly isServerTool: (name: string) => boolean;
+}
+
+/** In the place of a message where there is only a sign of life. */
+export const HEARTBEAT = Symbol('heartbeat');
+
+/** An event with its number, as it is written for this reader. */
+interface Numbered {
+  readonly event: WireEvent;
+  readonly sequence: number;
+}
+
+/** Remembers what its dialect needs of the events before; takes every event of the response, from the first on. */
+export class Encoder {
+  private readonly options: EncoderOptions;
+  private readonly rewrite: ((event: WireEvent) => readonly WireEvent[]) | undefined;
+  /** Of the next event, where the dialect has more or fewer of them. */
+  private sequence = 0;
+  private fillsSilence = false;
+  private hasEnded = false;
+
+  constructor(options: EncoderOptions) {
+    const { dialect, isServerTool } = options;
+    this.options = options;
+    this.rewrite = dialect.rewriter?.({ isServerTool });
+  }
+
+  /** The SSE frames of a batch as one string, for one write. */
+  frames(events: readonly TurnEvent[]): string {
+    const { dialect } = this.options;
+    if (!this.rewrite && !dialect.stream) return encodeBatch(events, this.options);
+    return events.map((event) => this.frameOf(event)).join('');
+  }
+
+  /** Whether it must be given every event from the first on: its dialect numbers them anew. */
+  get readsAll(): boolean {
+    return this.rewrite !== undefined;
+  }
+
+  /** The frames of one event that stand behind the number `after`. */
+  read(event: TurnEvent, after: number): string {
+    this.hasEnded ||= event.type === 'turn-end';
+    if (!this.rewrite) return this.frames([event]);
+    const isSeen = this.sequence <= after;
+    const frames = this.frameOf(event, after);
+    return frames === HEARTBEAT_FRAME && isSeen ? '' : frames;
+  }
+
+  /** What ends the stream of a response whose own end was not read. */
+  end(): string {
+    return this.hasEnded || this.options.dialect.stream?.done === false ? '' : DONE_FRAME;
+  }
+
+  /** The frames of an error that ends the stream, though not the response. */
+  fail(sequence: number, error: ErrorBody): string {
+    return this.frames([{ type: 'error', sequence, error }]) + this.end();
+  }
+
+  /** The same as messages of one event each. */
+  messages(events: readonly TurnEvent[]): readonly (string | typeof HEARTBEAT)[] {
+    return events.flatMap((event) => this.messagesOf(event));
+  }
+
+  private messagesOf(event: TurnEvent): readonly (string | typeof HEARTBEAT)[] {
+    if (this.isSilent(event)) return [HEARTBEAT];
+    return this.numbered(event).map((each) => numberedJson(each.event, each.sequence));
+  }
+
+  private frameOf(event: TurnEvent, after = -1): string {
+    if (this.isSilent(event)) return HEARTBEAT_FRAME;
+    const unseen = this.numbered(event).filter(({ sequence }) => sequence > after);
+    const frames = unseen.map((each) => numberedFrame(each.event, each.sequence));
+    const isEnd = event.type === 'turn-end' && this.options.dialect.stream?.done !== false;
+    return frames.join('') + (isEnd ? DONE_FRAME : '');
+  }
+
+  /** Whether the event only fills a silence for this reader. */
+  private isSilent(event: TurnEvent): boolean {
+    this.fillsSilence ||= event.type === 'heartbeat';
+    if (event.type === 'heartbeat') return true;
+    return event.type === 'keepalive' && this.fillsSilence && this.options.dialect.stream?.keepalive === false;
+  }
+
+  private numbered(event: TurnEvent): readonly Numbered[] {
+    const plain = wireEvent(event, this.options);
+    if (!plain || !('sequence' in event)) return [];
+    if (!this.rewrite) return [{ event: plain, sequence: event.sequence }];
+    return this.rewrite(plain).map((each) => ({ event: each, sequence: this.sequence++ }));
+  }
+}

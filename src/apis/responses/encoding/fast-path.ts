@@ -1,0 +1,129 @@
+/** Writes turn events as SSE frames by templates, which costs a third of what writing each event anew does; `wireEvent` is the plain version. */
+import type { TurnEnd, TurnEvent } from '../../../protocol/events.ts';
+import type { PartType } from '../../../protocol/items.ts';
+import { endedResource } from '../../../protocol/responses/resource.ts';
+import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame } from '../../../streams/sse-frames.ts';
+import { itemJson, jsonWith, listJson, partJson } from './item-json.ts';
+import {
+  ARGUMENTS_EVENT,
+  type EncodeOptions,
+  type Of,
+  partIndexField,
+  partKind,
+  textEventName,
+  wireEvent,
+} from './wire-events.ts';
+
+/** The frames of one batch, as one string for one write. */
+export function encodeBatch(events: readonly TurnEvent[], options: EncodeOptions): string {
+  let text = '';
+  let around: DeltaFrame | undefined;
+  let started: string | undefined;
+  for (const event of events) {
+    if (event.type === 'text-delta') {
+      if (!around || !isOf(around, event)) around = deltaFrame(event, options);
+      text += textDelta(event, around);
+    } else if (event.type === 'turn-start' || event.type === 'turn-progress') {
+      // Written once for both: it is the larger part of what a short answer costs to encode.
+      started ??= JSON.stringify(options.started);
+      text += lifecycle(event.type === 'turn-start' ? 'created' : 'in_progress', event.sequence, started);
+    } else text += encode(event, options);
+  }
+  return text;
+}
+
+function encode(event: TurnEvent, options: EncodeOptions): string {
+  switch (event.type) {
+    case 'arguments-delta':
+      return argumentsDelta(event);
+    case 'turn-end':
+      return turnEnd(event, options) + DONE_FRAME;
+    case 'item-start':
+      return itemFrame('added', event, JSON.stringify(event.item));
+    case 'item-end':
+      return itemFrame('done', event, itemJson(options.show(event.item)));
+    case 'part-start':
+      return partFrame('added', event, JSON.stringify(event.part));
+    case 'part-end':
+      return partFrame('done', event, partJson(event.part));
+    case 'text-end':
+      return textEnd(event, options);
+    case 'heartbeat':
+      return HEARTBEAT_FRAME;
+    default:
+      return plainFrame(event, options);
+  }
+}
+
+function plainFrame(event: TurnEvent, options: EncodeOptions): string {
+  const plain = wireEvent(event, options);
+  return plain && 'sequence' in event ? numberedFrame(plain, event.sequence) : '';
+}
+
+function turnEnd(event: TurnEnd, { started, show }: EncodeOptions): string {
+  const response = endedResource(started, event);
+  const output = listJson(event.output, (item) => itemJson(show(item)));
+  return lifecycle(event.status, event.sequence, jsonWith(response, 'output', output));
+}
+
+function lifecycle(name: TurnEnd['status'] | 'created' | 'in_progress', sequence: number, response: string): string {
+  return framed(`response.${name}`, sequence, `"response":${response}`);
+}
+
+function itemFrame(name: 'added' | 'done', { sequence, index }: Of<'item-start' | 'item-end'>, item: string): string {
+  return framed(`response.output_item.${name}`, sequence, `"output_index":${index},"item":${item}`);
+}
+
+/** A frame whose other fields are written already. */
+function framed(type: string, sequence: number, json: string): string {
+  return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},${json}}\n\n`;
+}
+
+/** Where a part is, as JSON without braces. */
+function placeJson({ index, itemId, partIndex }: Place, type: PartType): string {
+  return `"item_id":"${itemId}","output_index":${index},"${partIndexField(type)}":${partIndex}`;
+}
+
+type Place = Pick<Of<'text-delta'>, 'index' | 'itemId' | 'partIndex'>;
+
+function partFrame(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>, part: string): string {
+  const { type } = event.part;
+  return framed(`response.${partKind(type)}.${name}`, event.sequence, `${placeJson(event, type)},"part":${part}`);
+}
+
+/** What all deltas of one part share; written once for a batch, it saves a third of framing them. */
+interface DeltaFrame {
+  readonly itemId: string;
+  readonly partIndex: number;
+  readonly before: string;
+  readonly between: string;
+}
+
+function isOf(frame: DeltaFrame, { itemId, partIndex }: Of<'text-delta'>): boolean {
+  return frame.itemId === itemId && frame.partIndex === partIndex;
+}
+
+function deltaFrame(event: Of<'text-delta'>, options: EncodeOptions): DeltaFrame {
+  const { itemId, partIndex, part } = event;
+  const type = `${textEventName(part, options)}.delta`;
+  const before = `event: ${type}\ndata: {"type":"${type}","sequence_number":`;
+  return { itemId, partIndex, before, between: `,${placeJson(event, part)},"delta":` };
+}
+
+/** Written by hand: with a whole JSON.stringify for each delta, framing costs more than all the rest. */
+function textDelta({ part, sequence, text, logprobs }: Of<'text-delta'>, { before, between }: DeltaFrame): string {
+  const after = part === 'output_text' ? `,"logprobs":[${logprobs}]}\n\n` : '}\n\n';
+  return before + sequence + between + JSON.stringify(text) + after;
+}
+
+function textEnd(event: Of<'text-end'>, options: EncodeOptions): string {
+  const { part, sequence, text, logprobs } = event;
+  const whole = `"${part === 'refusal' ? 'refusal' : 'text'}":${JSON.stringify(text)}`;
+  const after = part === 'output_text' ? `,"logprobs":[${logprobs}]` : '';
+  return framed(`${textEventName(part, options)}.done`, sequence, `${placeJson(event, part)},${whole}${after}`);
+}
+
+function argumentsDelta({ call, sequence, itemId, index, text }: Of<'arguments-delta'>): string {
+  const type = `response.${ARGUMENTS_EVENT[call]}.delta`;
+  return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},"item_id":"${itemId}","output_index":${index},"delta":${JSON.stringify(text)}}\n\n`;
+}

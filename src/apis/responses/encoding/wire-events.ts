@@ -1,0 +1,179 @@
+/** Turn events as the events of a Responses stream: a switch without memory, which says every name and every field once. */
+
+import type { ShowItem } from '../../../protocol/code-outputs.ts';
+import type { CallType, TurnEnd, TurnEvent } from '../../../protocol/events.ts';
+import type { PartType } from '../../../protocol/items.ts';
+import { logProbsIn } from '../../../protocol/log-probs.ts';
+import { endedResource } from '../../../protocol/responses/resource.ts';
+import { unreachable } from '../../../protocol/unreachable.ts';
+import type { WireEvent } from '../../../protocol/wire-event.ts';
+
+/** How the host wants its events. */
+export interface EncodeOptions {
+  /** The resource as in `response.created`. */
+  readonly started: Readonly<Record<string, unknown>>;
+  /** `spec` spells raw reasoning as Open Responses does, `text` as OpenAI does. */
+  readonly reasoning: 'summary' | 'text' | 'spec';
+  /** What the client is shown of an item. */
+  readonly show: ShowItem;
+  /** The name of the event among the heartbeats. */
+  readonly keepalive: 'keepalive' | 'ping';
+}
+
+/** The event of the stream, without its number; undefined for what is no event there. */
+export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent | undefined {
+  switch (event.type) {
+    case 'turn-start':
+      return { type: 'response.created', response: options.started };
+    case 'turn-queued':
+      return { type: 'response.queued', response: { ...options.started, status: 'queued' } };
+    case 'turn-progress':
+      return { type: 'response.in_progress', response: options.started };
+    case 'turn-end':
+      return { type: `response.${event.status}`, response: endedResource(options.started, event, options.show) };
+    case 'item-start':
+      return { type: 'response.output_item.added', output_index: event.index, item: event.item };
+    case 'item-end':
+      return { type: 'response.output_item.done', output_index: event.index, item: options.show(event.item) };
+    case 'part-start':
+      return partEvent('added', event);
+    case 'part-end':
+      return partEvent('done', event);
+    case 'text-delta':
+      return textDelta(event, options);
+    case 'text-end':
+      return textEnd(event, options);
+    case 'annotation':
+      return annotation(event);
+    case 'arguments-delta':
+      return { type: `response.${ARGUMENTS_EVENT[event.call]}.delta`, ...itemPlace(event), delta: event.text };
+    case 'arguments-end':
+      return argumentsEnd(event);
+    case 'call-progress':
+      return stateEvent('mcp_call.in_progress', event);
+    case 'call-end':
+      return stateEvent(`mcp_call.${event.status}`, event);
+    case 'code-progress':
+      return stateEvent(`code_interpreter_call.${event.state}`, event);
+    case 'list-progress':
+      return stateEvent('mcp_list_tools.in_progress', event);
+    case 'list-end':
+      return stateEvent('mcp_list_tools.completed', event);
+    case 'search-progress':
+      return stateEvent(`web_search_call.${event.state}`, event);
+    case 'error':
+      return errorEvent(event);
+    case 'keepalive':
+      return { type: options.keepalive };
+    case 'heartbeat':
+    case 'call-dropped':
+      return undefined;
+    default:
+      return unreachable(event);
+  }
+}
+
+/** The turn event of this type. */
+export type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>;
+
+/** Where a part is: reasoning summaries are counted apart from content. */
+type PartPlace = Pick<Of<'text-delta'>, 'index' | 'itemId' | 'partIndex'>;
+
+/** The field that counts the parts of this type. */
+export function partIndexField(type: PartType): 'summary_index' | 'content_index' {
+  return type === 'summary_text' ? 'summary_index' : 'content_index';
+}
+
+function partPlace({ index, itemId, partIndex }: PartPlace, type: PartType) {
+  return { item_id: itemId, output_index: index, [partIndexField(type)]: partIndex };
+}
+
+function itemPlace({ index, itemId }: { readonly index: number; readonly itemId: string }) {
+  return { item_id: itemId, output_index: index };
+}
+
+function partEvent(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>): WireEvent {
+  const { part } = event;
+  return { type: `response.${partKind(part.type)}.${name}`, ...partPlace(event, part.type), part };
+}
+
+/** What parts of this type are called in the names of their events. */
+export function partKind(type: PartType): 'reasoning_summary_part' | 'content_part' {
+  return type === 'summary_text' ? 'reasoning_summary_part' : 'content_part';
+}
+
+const TEXT_EVENT: Readonly<Record<PartType, string>> = {
+  output_text: 'response.output_text',
+  refusal: 'response.refusal',
+  summary_text: 'response.reasoning_summary_text',
+  reasoning_text: 'response.reasoning_text',
+};
+
+/** What the events of a part's text are called, without their last word. */
+export function textEventName(part: PartType, { reasoning }: Pick<EncodeOptions, 'reasoning'>): string {
+  return part === 'reasoning_text' && reasoning === 'spec' ? 'response.reasoning' : TEXT_EVENT[part];
+}
+
+function textDelta(event: Of<'text-delta'>, options: EncodeOptions): WireEvent {
+  const { part, text, logprobs } = event;
+  const type = `${textEventName(part, options)}.delta`;
+  return { type, ...partPlace(event, part), delta: text, ...logProbsOf(part, logprobs) };
+}
+
+function textEnd(event: Of<'text-end'>, options: EncodeOptions): WireEvent {
+  const { part, text, logprobs } = event;
+  const whole = part === 'refusal' ? { refusal: text } : { text };
+  const type = `${textEventName(part, options)}.done`;
+  return { type, ...partPlace(event, part), ...whole, ...logProbsOf(part, logprobs) };
+}
+
+function logProbsOf(part: PartType, logprobs: string) {
+  return part === 'output_text' ? { logprobs: logProbsIn(logprobs) } : {};
+}
+
+function annotation({ itemId, index, partIndex, annotationIndex, annotation }: Of<'annotation'>): WireEvent {
+  return {
+    type: 'response.output_text.annotation.added',
+    item_id: itemId,
+    output_index: index,
+    content_index: partIndex,
+    annotation_index: annotationIndex,
+    annotation,
+  };
+}
+
+/** What the events of a call's arguments are called, without their first and last words. */
+export const ARGUMENTS_EVENT: Readonly<Record<CallType, string>> = {
+  function_call: 'function_call_arguments',
+  custom_tool_call: 'custom_tool_call_input',
+  mcp_call: 'mcp_call_arguments',
+  code_interpreter_call: 'code_interpreter_call_code',
+};
+
+/** The field for all of it together. */
+const WHOLE: Readonly<Record<CallType, string>> = {
+  function_call: 'arguments',
+  custom_tool_call: 'input',
+  mcp_call: 'arguments',
+  code_interpreter_call: 'code',
+};
+
+function argumentsEnd(event: Of<'arguments-end'>): WireEvent {
+  const { call, name, arguments: text } = event;
+  const named = call === 'function_call' ? { name } : {};
+  return { type: `response.${ARGUMENTS_EVENT[call]}.done`, ...itemPlace(event), ...named, [WHOLE[call]]: text };
+}
+
+/** Nothing but where and what: with an error in it, every SDK takes the whole stream for failed. */
+function stateEvent(name: string, event: { readonly index: number; readonly itemId: string }): WireEvent {
+  return { type: `response.${name}`, ...itemPlace(event) };
+}
+
+/** Nested for the specification and the wire, flat for OpenAI's types: each client reads the one it knows. */
+function errorEvent({ error }: Of<'error'>): WireEvent {
+  const { code, message, param, type } = error;
+  return { type: 'error', code, message, param, error: { type, code, message, param } };
+}
+
+/** How a turn may end. */
+export type TurnStatus = TurnEnd['status'];

@@ -1,0 +1,32 @@
+/** The life of a request until the model is asked: a list of steps over one growing value, none of which calls the next. */
+import type { Call } from '../../ports/api-request.ts';
+import type { PrepareSettings } from '../../ports/prepare.ts';
+import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
+import type { PreparedRequest, RequestInWindow } from './steps/request.ts';
+import { resolveHistory } from './steps/resolve-history.ts';
+import { resolveTools } from './steps/resolve-tools.ts';
+import { refuseUnreadable, selectWindow, type WindowSettings } from './steps/select-window.ts';
+import { toModelRequest } from './steps/to-model-request.ts';
+import { validate } from './steps/validate.ts';
+
+/** What the steps need of the host's options. */
+export interface PipelineSettings extends PrepareSettings, WindowSettings, ApplyApprovalsSettings {}
+
+/** The request, ready for a model. Throws `ApiError` for what is wrong with it. */
+export async function prepareRequest(call: Call, settings: PipelineSettings): Promise<PreparedRequest> {
+  const conversation = await prepareConversation(call, settings);
+  const withTools = await resolveTools(conversation, settings);
+  const withApprovals = await applyApprovals(withTools, settings);
+  return toModelRequest(withApprovals);
+}
+
+/** The first half, for those who ask a model about a conversation but not to go on with it. Throws `ApiError`. */
+export async function prepareConversation(
+  call: Call,
+  settings: PrepareSettings & WindowSettings,
+): Promise<RequestInWindow> {
+  const checked = validate(call, settings);
+  refuseUnreadable(checked, settings);
+  const withHistory = await resolveHistory(checked, settings);
+  return selectWindow(withHistory, settings);
+}

@@ -1,0 +1,24 @@
+/** Settles which tools wait for the user's approval, and reads what the user has decided of calls that waited. */
+
+import { type ApprovalSettings, readAnswers } from '../../../approvals/read-answers.ts';
+import type { ApprovalPolicy } from '../../../ports/approval-policy.ts';
+import { needTenant } from '../../../ports/scope.ts';
+import { gatesOf } from '../../../tools/approval-rules.ts';
+import type { RequestWithApprovals, RequestWithTools } from './request.ts';
+
+/** What the step needs of the host's options. */
+export interface ApplyApprovalsSettings extends ApprovalSettings {
+  readonly approval?: ApprovalPolicy | undefined;
+}
+
+/** Throws `approval_not_found` and `approval_mismatch` for approvals that do not count. */
+export async function applyApprovals(
+  request: RequestWithTools,
+  settings: ApplyApprovalsSettings,
+): Promise<RequestWithApprovals> {
+  const { call, input, conversation, offer } = request;
+  const gates = gatesOf(offer, call, settings.approval);
+  if (gates.size > 0) needTenant(call.scope, 'A tool that waits for approval', 'tools');
+  const answers = await readAnswers({ call, input, conversation, offer, gates }, settings);
+  return Object.assign({}, request, { gates, answers });
+}

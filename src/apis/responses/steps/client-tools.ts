@@ -1,0 +1,92 @@
+/** The tools that the client runs, whatever their form, as functions that any model can call. */
+
+import type { ToolDefinition } from '../../../protocol/model-request.ts';
+import { isRecord, plainTextOf } from '../../../protocol/record.ts';
+import type { ToolForm } from '../../../protocol/tool-form.ts';
+import { modelSafe, namespacedName } from '../../../protocol/tool-names.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One tool as the model is offered it, and how its calls are shown to the client. */
+export interface ClientTool {
+  readonly definition: ToolDefinition;
+  readonly form: ToolForm;
+}
+
+/** The tools by the name that the model knows, and the types of those that nobody here can run. */
+export interface ClientTools {
+  readonly known: ReadonlyMap<string, ClientTool>;
+  readonly unknown: readonly string[];
+  /** The names that several tools would have; the first one has it. */
+  readonly repeated: readonly string[];
+}
+
+const NO_TOOLS: ClientTools = { known: new Map(), unknown: [], repeated: [] };
+
+/** Reads the tools of a request; those of a namespace are taken out of it, since models know no namespaces. */
+export function readClientTools(tools: readonly Fields[]): ClientTools {
+  if (tools.length === 0) return NO_TOOLS;
+  const known = new Map<string, ClientTool>();
+  const unknown: string[] = [];
+  const repeated: string[] = [];
+  for (const each of tools.flatMap(unpacked)) {
+    const tool = clientTool(each);
+    const name = tool?.definition.name ?? '';
+    if (!tool) unknown.push(printed(each.type));
+    else if (known.has(name)) repeated.push(name);
+    else known.set(name, tool);
+  }
+  return { known, unknown, repeated };
+}
+
+function unpacked(tool: Fields): readonly Fields[] {
+  if (tool.type !== 'namespace' || !Array.isArray(tool.tools)) return [tool];
+  return tool.tools.filter(isRecord).map((inner) => ({ ...inner, namespace: tool.name }));
+}
+
+/** As a note quotes it; tools in the input have not been checked. */
+function printed(type: unknown): string {
+  return typeof type === 'string' ? type.slice(0, 100) : typeof type;
+}
+
+function clientTool(tool: Fields): ClientTool | undefined {
+  const { name, namespace } = tool;
+  if (tool.type !== 'function' && tool.type !== 'custom') return undefined;
+  // A middleware reads tools that nobody has checked.
+  if (typeof name !== 'string' || (namespace !== undefined && typeof namespace !== 'string')) return undefined;
+  const form: ToolForm = { kind: tool.type, name, ...(namespace === undefined ? {} : { namespace }) };
+  return { form, definition: form.kind === 'custom' ? freeform(form, tool) : callable(form, tool) };
+}
+
+/** The name under which the model knows the tool. */
+export function modelNameOf({ kind, name, namespace }: ToolForm): string {
+  if (namespace !== undefined) return namespacedName(namespace, name);
+  return kind === 'custom' ? modelSafe(name) : name;
+}
+
+function callable(form: ToolForm, { description, parameters, strict }: Fields): ToolDefinition {
+  return {
+    name: modelNameOf(form),
+    ...(description ? { description: description as string } : {}),
+    ...(parameters ? { parameters: parameters as Fields } : {}),
+    ...(typeof strict === 'boolean' ? { strict } : {}),
+  };
+}
+
+/** Free text, possibly of a grammar, which the Chat wire has only as the one argument of a function. */
+function freeform(form: ToolForm, { description, format }: Fields): ToolDefinition {
+  const rule = isRecord(format) && format.type === 'grammar' ? grammarRule(format) : '';
+  const told = [plainTextOf(description), rule].filter(Boolean).join('\n\n');
+  return { name: modelNameOf(form), ...(told ? { description: told } : {}), parameters: FREE_TEXT };
+}
+
+function grammarRule({ syntax, definition }: Fields): string {
+  return `The input must follow this ${plainTextOf(syntax)} grammar:\n${plainTextOf(definition)}`;
+}
+
+const FREE_TEXT = {
+  type: 'object',
+  properties: { input: { type: 'string' } },
+  required: ['input'],
+  additionalProperties: false,
+};

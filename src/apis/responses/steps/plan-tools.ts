@@ -1,0 +1,131 @@
+/** Settles which tools the model is offered, and what it may do with them. */
+
+import type { Offer } from '../../../ports/toolset.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request.ts';
+import type { Note } from '../../../protocol/note.ts';
+import { isRecord } from '../../../protocol/record.ts';
+import { refuseLong } from '../../../protocol/responses/invalid.ts';
+import type { ToolForm } from '../../../protocol/tool-form.ts';
+import { definitions, namesServing, withoutServed } from '../../../tools/toolset.ts';
+import { modelNameOf, readClientTools } from './client-tools.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Which tools the model is offered and what it may do with them. */
+export interface ToolPlan {
+  /** The client's tools as they are echoed. */
+  readonly tools: readonly Fields[];
+  readonly choice: unknown;
+  /** How the client knows its tools, by the names that the model knows. */
+  readonly forms: ReadonlyMap<string, ToolForm>;
+  readonly offered: readonly ToolDefinition[];
+  readonly toolChoice: ToolChoice | undefined;
+  /** Set where `allowed_tools` limits the calls. */
+  readonly allowed: ReadonlySet<string> | undefined;
+}
+
+/** The client's tools, those in its input, and its choice. */
+export interface GivenTools {
+  readonly tools: readonly Fields[];
+  readonly additional?: readonly Fields[];
+  readonly choice: unknown;
+}
+
+const NO_FORMS: ToolPlan['forms'] = new Map();
+
+/** Settles what the model is offered: the client's tools and the server's. Tools nobody here can run are noted. */
+export function planTools(given: GivenTools, offer: Offer, note: (note: Note) => void): ToolPlan {
+  const { tools, additional = [], choice } = given;
+  const { known, unknown, repeated } = readClientTools(withoutServed([...tools, ...additional], offer));
+  for (const type of unknown) note(droppedTool(type));
+  for (const name of repeated) note(repeatedTool(name));
+  const offered = [...[...known.values()].map(({ definition }) => definition), ...definitions(offer)];
+  const forms = known.size === 0 ? NO_FORMS : new Map([...known].map(([name, { form }]) => [name, form]));
+  return { tools, forms, choice: choice ?? 'auto', offered, ...settleChoice(choice, offered, offer, note) };
+}
+
+function droppedTool(type: string): Note {
+  return { code: 'tool_dropped', message: `Tools of type '${type}' cannot be run here; the model is not offered it.` };
+}
+
+function repeatedTool(name: string): Note {
+  return { code: 'tool_dropped', message: `Two tools are called '${name}'; the model is offered the first.` };
+}
+
+type Settled = Pick<ToolPlan, 'toolChoice' | 'allowed'>;
+
+function settleChoice(
+  choice: unknown,
+  offered: readonly ToolDefinition[],
+  offer: Offer,
+  note: (note: Note) => void,
+): Settled {
+  if (typeof choice === 'string') return { toolChoice: wordChoice(choice, offered), allowed: undefined };
+  if (!isRecord(choice)) return { toolChoice: undefined, allowed: undefined };
+  if (choice.type === 'allowed_tools') return allowedTools(choice, offered, offer);
+  if (choice.type === 'mcp' || namesServing(offer, choice.type).length > 0)
+    return allowedTools({ tools: [choice], mode: 'required' }, offered, offer);
+  if (choice.type === 'function' || choice.type === 'custom')
+    return { toolChoice: namedChoice(choice, offered), allowed: undefined };
+  note({ code: 'tool_choice_dropped', message: `A tool_choice of type '${choice.type}' cannot be met here.` });
+  return { toolChoice: undefined, allowed: undefined };
+}
+
+function wordChoice(choice: string, offered: readonly ToolDefinition[]): ToolChoice | undefined {
+  if (offered.length > 0) return choice as ToolChoice;
+  if (choice === 'required') throw choiceError("Tool choice 'required' must be specified with 'tools' parameter.");
+  return undefined;
+}
+
+function namedChoice(choice: Fields, offered: readonly ToolDefinition[]): ToolChoice {
+  const name = nameIn(choice);
+  const known = modelNameIn(choice);
+  if (known !== undefined && offered.some((tool) => tool.name === known)) return { name: known };
+  throw choiceError(`Tool choice '${typeof name === 'string' ? name : 'function'}' not found in 'tools' parameter.`);
+}
+
+/** Each may stand for all tools of a server. */
+const MOST_ALLOWED = 4096;
+
+/** All tools stay in the prompt; one required tool is the same as naming it, which every server understands. */
+function allowedTools({ tools, mode }: Fields, offered: readonly ToolDefinition[], offer: Offer): Settled {
+  if (!Array.isArray(tools)) throw choiceError("Missing required parameter: 'tool_choice.tools'.");
+  refuseLong('tool_choice.tools', tools.length, MOST_ALLOWED);
+  const names = tools.filter(isRecord).flatMap((tool) => namesOf(tool, offer));
+  const known = new Set(offered.map(({ name }) => name));
+  const callable = names.filter((name) => known.has(name));
+  if (mode === 'required' && callable.length === 0) throw choiceError("No tool of 'tool_choice.tools' is in 'tools'.");
+  const only = callable.length === 1 && mode === 'required' ? { name: callable[0] as string } : undefined;
+  return { toolChoice: only ?? (mode === 'required' ? 'required' : 'auto'), allowed: new Set(names) };
+}
+
+/** A server's label stands for all of its tools, or for the one that is named. */
+function namesOf(tool: Fields, offer: Offer): readonly string[] {
+  const { type, server_label: label } = tool;
+  const served = namesServing(offer, type);
+  if (served.length > 0) return served;
+  const name = nameIn(tool);
+  if (type !== 'mcp') return [modelNameIn(tool)].filter((known) => known !== undefined);
+  return [...offer]
+    .filter(([, { tool }]) => tool.server === label && (name === undefined || name === null || tool.name === name))
+    .map(([modelName]) => modelName);
+}
+
+/** Some clients name a function as the Chat wire does. */
+function nameIn({ name, function: called }: Fields): unknown {
+  return name ?? (isRecord(called) ? called.name : undefined);
+}
+
+/** The name under which the model knows the tool. */
+function modelNameIn(tool: Fields): string | undefined {
+  const name = nameIn(tool);
+  if (typeof name !== 'string') return undefined;
+  const { namespace } = tool;
+  const kind = tool.type === 'custom' ? 'custom' : 'function';
+  return modelNameOf({ kind, name, ...(typeof namespace === 'string' ? { namespace } : {}) });
+}
+
+function choiceError(message: string): ApiError {
+  return new ApiError('invalid_value', message, { param: 'tool_choice' });
+}

@@ -1,0 +1,59 @@
+/** A request to the Responses API as it grows from step to step. */
+import type { Answers } from '../../../approvals/read-answers.ts';
+import type { ContextWindow } from '../../../compaction/window.ts';
+import type { Call } from '../../../ports/api-request.ts';
+import type { Gates, Offer } from '../../../ports/toolset.ts';
+import type { LoadedHistory } from '../../../ports/turn-context.ts';
+import type { Item } from '../../../protocol/items.ts';
+import type { ModelRequest } from '../../../protocol/model-request.ts';
+import type { CreateBody } from '../../../protocol/responses/schema.ts';
+import type { ToolPlan } from './plan-tools.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** After `validate`. */
+export interface CheckedRequest {
+  /** As it came; each step may rewrite its body, and says so in its context. */
+  readonly call: Call;
+  /** The body with known fields typed. */
+  readonly body: CreateBody;
+}
+
+/** After `resolveHistory`; the body names the past that the request really has. */
+export interface RequestWithHistory extends CheckedRequest {
+  readonly history: LoadedHistory;
+  /** The random part of the new response's id. */
+  readonly seed: string;
+  /** The request's own items. */
+  readonly input: readonly Item[];
+  /** All items, oldest first. */
+  readonly conversation: readonly Item[];
+}
+
+/** After `selectWindow`. */
+export interface RequestInWindow extends RequestWithHistory {
+  /** What of the conversation the model is told. */
+  readonly window: ContextWindow;
+}
+
+/** After `resolveTools`. */
+export interface RequestWithTools extends RequestInWindow {
+  /** The server's own tools. */
+  readonly offer: Offer;
+  /** The client's tools, those in its input included. */
+  readonly brought: readonly Fields[];
+  readonly tools: ToolPlan;
+}
+
+/** After `applyApprovals`. */
+export interface RequestWithApprovals extends RequestWithTools {
+  /** Which of the server's tools wait for approval. */
+  readonly gates: Gates;
+  /** What the user has decided of calls that waited. */
+  readonly answers: Answers;
+}
+
+/** After `toModelRequest`: ready to run. */
+export interface PreparedRequest extends RequestWithApprovals {
+  readonly request: ModelRequest;
+}

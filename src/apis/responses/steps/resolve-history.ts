@@ -1,0 +1,31 @@
+/** The second step: the items and turns that the request refers to are put in front of its own. */
+import { ownInput } from '../../../history/own-input.ts';
+import type { PrepareSettings } from '../../../ports/prepare.ts';
+import type { LoadedHistory } from '../../../ports/turn-context.ts';
+import { randomSeed } from '../../../protocol/ids.ts';
+import type { Item } from '../../../protocol/items.ts';
+import { inputItems } from '../../../protocol/responses/input-items.ts';
+import type { CreateBody } from '../../../protocol/responses/schema.ts';
+import { loadRequestHistory } from './load-history.ts';
+import type { CheckedRequest, RequestWithHistory } from './request.ts';
+
+/** Throws `ApiError` as `loadRequestHistory` does. */
+export async function resolveHistory(
+  { call: given, body }: CheckedRequest,
+  settings: PrepareSettings,
+): Promise<RequestWithHistory> {
+  const call = await loadRequestHistory(given, settings);
+  // The casts: the step has left its part in the context, and the body is the one that was checked.
+  const { history } = call.context as Required<NonNullable<typeof call.context>>;
+  const { input: sent } = call.body as Readonly<Record<string, unknown>>;
+  const seed = randomSeed();
+  const input = inputItems(ownInput(sent, history), seed);
+  const conversation = [...(history.loaded as readonly Item[]), ...input];
+  return { call, body: withPast(body, history), history, seed, input, conversation };
+}
+
+/** What a middleware has loaded is the request's past too. */
+function withPast(body: CreateBody, { previous, conversation }: LoadedHistory): CreateBody {
+  const past = previous ? { previous_response_id: previous.id } : {};
+  return Object.assign({}, body, past, conversation ? { conversation } : {});
+}

@@ -1,0 +1,17 @@
+/** Settles the tools of a request: the client's, the server's own, and what the model may do with them. */
+import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
+import { additionalTools } from '../../../protocol/responses/input-items.ts';
+import { injectServerTools } from './inject-tools.ts';
+import { planTools } from './plan-tools.ts';
+import type { RequestInWindow, RequestWithTools } from './request.ts';
+
+/** Throws `ApiError` as `injectServerTools` does, and for a choice of tools that cannot be met. */
+export async function resolveTools(request: RequestInWindow, settings: PrepareSettings): Promise<RequestWithTools> {
+  const call = await injectServerTools(request.call, settings);
+  // The casts: the step has left its part in the context, and the body is the one that was checked.
+  const { offer, client = [] } = (call.context as Required<NonNullable<typeof call.context>>).tools;
+  const { tool_choice: choice } = call.body as Readonly<Record<string, unknown>>;
+  const additional = additionalTools(request.conversation);
+  const tools = planTools({ tools: client, additional, choice }, offer, noteOf(call, settings));
+  return Object.assign({}, request, { call, offer, tools, brought: [...client, ...additional] });
+}

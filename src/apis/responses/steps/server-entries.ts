@@ -1,0 +1,220 @@
+/** Reads the tools of type `mcp` in a request: servers by their URL, or by the label of one that the host has. */
+
+import { z } from 'zod';
+import type { RemoteServer, RemoteServers } from '../../../ports/remote-servers.ts';
+import type { ProvidedTool } from '../../../ports/tool-provider.ts';
+import { ApiError, type ErrorCode } from '../../../protocol/errors.ts';
+import { invalid } from '../../../protocol/responses/invalid.ts';
+import { listOf, textPairs } from '../../../protocol/schema-kinds.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One server that a request names, and its terms for the tools. */
+export interface ServerEntry {
+  readonly label: string;
+  /** Where in the request it stands, such as `tools[2]`. */
+  readonly param: string;
+  /** Undefined for a server of the host's own. */
+  readonly remote: RemoteServer | undefined;
+  /** Whether the request says which tools it wants. */
+  readonly isFiltered: boolean;
+  readonly allows: (tool: ProvidedTool) => boolean;
+  readonly needsApproval: (tool: ProvidedTool) => boolean;
+}
+
+/** What decides which servers a request may name. */
+export interface ServerSettings {
+  readonly remoteMcp?: RemoteServers | undefined;
+  readonly mcpLabels?: readonly string[] | undefined;
+}
+
+const names = listOf(z.string());
+const filterSchema = z.object({
+  tool_names: names.nullish(),
+  read_only: z.boolean().nullish(),
+});
+type Filter = z.infer<typeof filterSchema>;
+const approvalSchema = z.union([
+  z.literal(['always', 'never']),
+  z.object({ always: filterSchema.nullish(), never: filterSchema.nullish() }),
+]);
+type Approval = z.infer<typeof approvalSchema>;
+const allowedSchema = z.union([names, filterSchema]);
+
+/** A union whose error says what it must be. */
+function fitting<Schema extends z.ZodType>(schema: Schema, expected: string) {
+  return z.custom<z.infer<Schema>>((value) => schema.safeParse(value).success, `it must be ${expected}`).nullish();
+}
+
+/** More than any server reads. */
+const HEADERS = { pairs: 64, keyLength: 256, valueLength: 16_384 };
+
+const entrySchema = z.object({
+  server_label: z.string(),
+  server_url: z.string().nullish(),
+  connector_id: z.string().nullish(),
+  headers: textPairs(HEADERS).nullish(),
+  authorization: z.string().nullish(),
+  allowed_tools: fitting(allowedSchema, "an array of names, or an object of 'tool_names' and 'read_only'"),
+  require_approval: fitting(approvalSchema, "'always', 'never', or an object with filters under these names"),
+});
+type Entry = z.infer<typeof entrySchema>;
+
+/**
+ * The servers that the request names, in its order; `hosted` are the labels of the host's own. What this server was not
+ * set up for is left out. Throws `ApiError` naming the field at fault; its message quotes no secret.
+ */
+export function serverEntries(
+  tools: readonly Fields[],
+  hosted: ReadonlySet<string>,
+  settings: ServerSettings,
+): readonly ServerEntry[] {
+  if (settings.remoteMcp) refuseMany(tools);
+  const entries = tools.flatMap((tool, index) =>
+    isTurnedOn(tool, hosted, settings) ? [readEntry(tool, index, hosted, settings)] : [],
+  );
+  refuseRepeated(entries);
+  return entries;
+}
+
+/** Each brings a list of tools, though many may have one URL and share its connection. */
+const MOST_URLS = 16;
+
+function refuseMany(tools: readonly Fields[]): void {
+  const urls = tools.filter((tool) => tool.type === 'mcp' && tool.server_url).length;
+  if (urls <= MOST_URLS) return;
+  const message = `The request names ${urls} MCP servers by URL; it may name at most ${MOST_URLS}.`;
+  throw new ApiError('array_above_max_length', message, { param: 'tools' });
+}
+
+/** Whether this server was set up for such an entry; what is not is noted, as all tools that nobody here can run. */
+function isTurnedOn(tool: Fields, hosted: ReadonlySet<string>, { remoteMcp, mcpLabels }: ServerSettings): boolean {
+  if (tool.type !== 'mcp') return false;
+  if (remoteMcp) return true;
+  if (tool.server_url || tool.connector_id) return false;
+  return mcpLabels !== undefined || (typeof tool.server_label === 'string' && hosted.has(tool.server_label));
+}
+
+function readEntry(
+  tool: Fields,
+  index: number,
+  hosted: ReadonlySet<string>,
+  { mcpLabels = [...hosted] }: ServerSettings,
+): ServerEntry {
+  const { success, data, error } = entrySchema.safeParse(tool);
+  if (!success) throw invalid(error.issues, tool, ['tools', index]);
+  const { server_label: label, server_url: url, connector_id: connector } = data;
+  const param = `tools[${index}]`;
+  const fault: Fault = (code, field, message) => new ApiError(code, message, { param: `${param}.${field}` });
+  if (connector) throw fault('unsupported_parameter', 'connector_id', NO_CONNECTORS);
+  refuseLong(data, fault);
+  if (url) refuseLabel(label, hosted, fault);
+  else refuseStrange(data, hosted.has(label) && mcpLabels.includes(label), fault);
+  const remote = url ? { label, url, headers: headersOf(data, fault), param } : undefined;
+  return { label, param, remote, ...termsOf(data) };
+}
+
+type Fault = (code: ErrorCode, field: string, message: string) => ApiError;
+
+const NO_CONNECTORS = "Connectors are not supported here; name a 'server_url'.";
+
+/** As long as common web servers take a URL. */
+const MOST_URL_CHARACTERS = 8 * 1024;
+/** All headers of a request that Node's own server takes. */
+const MOST_HEADER_CHARACTERS = 16 * 1024;
+
+/** Each is looked for in whatever the server says, and kept in memory for that. */
+function refuseLong({ server_url: url, headers, authorization }: Entry, fault: Fault): void {
+  if (url && url.length > MOST_URL_CHARACTERS)
+    throw fault('string_above_max_length', 'server_url', tooLong('server_url', MOST_URL_CHARACTERS));
+  const given = Object.entries(headers ?? {}).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  if (given + (authorization?.length ?? 0) <= MOST_HEADER_CHARACTERS) return;
+  const field = given > MOST_HEADER_CHARACTERS ? 'headers' : 'authorization';
+  throw fault('string_above_max_length', field, tooLong('headers', MOST_HEADER_CHARACTERS));
+}
+
+function tooLong(what: string, most: number): string {
+  return `Invalid '${what}': it may have at most ${most} characters in all.`;
+}
+
+/** Models know its tools by names that the label may be part of. */
+function refuseLabel(label: string, hosted: ReadonlySet<string>, fault: Fault): void {
+  if (hosted.has(label))
+    throw fault('invalid_value', 'server_label', `The label '${label}' is that of one of this server's own servers.`);
+  if (!/^[\w-]{1,64}$/.test(label))
+    throw fault(
+      'invalid_value',
+      'server_label',
+      "Invalid 'server_label': it must be 1 to 64 letters, digits, _ and -.",
+    );
+}
+
+/** The host's own servers get the host's own headers. */
+function refuseStrange({ server_label: label, ...entry }: Entry, isKnown: boolean, fault: Fault): void {
+  const secret = (['headers', 'authorization'] as const).find((field) => entry[field]);
+  if (secret) throw fault('invalid_value', secret, `'${secret}' has no meaning without a 'server_url'.`);
+  if (!isKnown) throw fault('invalid_value', 'server_label', `This server has no tools under the label '${label}'.`);
+}
+
+function headersOf({ headers, authorization }: Entry, fault: Fault): Readonly<Record<string, string>> {
+  const given = headersIn(headers ?? {}, 'headers', fault);
+  if (!authorization) return Object.fromEntries(given);
+  if (given.has('authorization'))
+    throw fault(
+      'mutually_exclusive_parameters',
+      'authorization',
+      "Mutually exclusive parameters: 'authorization' and an Authorization header.",
+    );
+  const own = headersIn({ authorization: `Bearer ${authorization}` }, 'authorization', fault);
+  return Object.fromEntries([...given, ...own]);
+}
+
+function headersIn(headers: Readonly<Record<string, string>>, field: string, fault: Fault): Headers {
+  try {
+    return new Headers(headers);
+  } catch {
+    // The message of what is caught quotes the value.
+    throw fault('invalid_value', field, `Invalid '${field}': a name or a value is not fit for a header.`);
+  }
+}
+
+type Terms = Pick<ServerEntry, 'isFiltered' | 'allows' | 'needsApproval'>;
+
+function termsOf({ allowed_tools: allowed, require_approval: approval, server_url: url }: Entry): Terms {
+  // The cast: a list is one of names.
+  const only = Array.isArray(allowed) ? { tool_names: allowed as readonly string[] } : (allowed as Filter | undefined);
+  const isAllowed = only ? passing(only) : () => true;
+  return {
+    isFiltered: only !== undefined && only !== null,
+    allows: isAllowed,
+    needsApproval: approvalOf(approval ?? (url ? 'always' : 'never'), !url),
+  };
+}
+
+/** Of a tool that neither filter names: the host's own are trusted where only `always` is told, others never are. */
+function approvalOf(approval: Approval, isHosted: boolean): (tool: ProvidedTool) => boolean {
+  if (typeof approval === 'string') return () => approval === 'always';
+  const always = approval.always ? passing(approval.always) : () => false;
+  const never = approval.never ? passing(approval.never) : () => isHosted;
+  return (tool) => always(tool) || !never(tool);
+}
+
+/** Whether a tool passes the filter, whose names a client may have written a million of. */
+function passing({ tool_names: listed, read_only: readOnly }: Filter): (tool: ProvidedTool) => boolean {
+  const names = listed ? new Set(listed) : undefined;
+  return ({ name, annotations }) => {
+    const isReadOnly = annotations?.readOnlyHint === true;
+    return (names?.has(name) ?? true) && (readOnly ?? isReadOnly) === isReadOnly;
+  };
+}
+
+function refuseRepeated(entries: readonly ServerEntry[]): void {
+  const seen = new Set<string>();
+  for (const { label, param } of entries) {
+    if (seen.has(label))
+      throw new ApiError('invalid_value', `Two tools have the label '${label}'; labels must differ.`, {
+        param: `${param}.server_label`,
+      });
+    seen.add(label);
+  }
+}

@@ -1,0 +1,77 @@
+/** The last step: the conversation, the tools and the settings as a request to a model. */
+import type { Answers } from '../../../approvals/read-answers.ts';
+import type { Item } from '../../../protocol/items.ts';
+import type { ModelRequest, TextFormat } from '../../../protocol/model-request.ts';
+import type { CreateBody } from '../../../protocol/responses/schema.ts';
+import { CODE_INTERPRETER } from '../../../protocol/tool-names.ts';
+import { withNamedFiles } from '../../../tools/code-files.ts';
+import { forModel, namesServing } from '../../../tools/toolset.ts';
+import type { ToolPlan } from './plan-tools.ts';
+import type { PreparedRequest, RequestWithApprovals } from './request.ts';
+
+/** The request as the model is asked. */
+export function toModelRequest(request: RequestWithApprovals): PreparedRequest {
+  const { body, conversation, window, offer, tools, answers } = request;
+  const runsCode = namesServing(offer, CODE_INTERPRETER).length > 0;
+  const items = runsCode ? withNamedFiles(window.items, conversation) : window.items;
+  return Object.assign({}, request, {
+    request: modelRequest(body, forModel(withDenied(items, answers), offer), tools),
+  });
+}
+
+/** The items with the calls that the user denies now: some clients send the answer alone. */
+function withDenied(items: readonly Item[], { denied }: Answers): readonly Item[] {
+  const unseen = denied.flatMap(({ request }) =>
+    request && !items.some(({ id }) => id === request.id) ? [request] : [],
+  );
+  if (unseen.length === 0) return items;
+  const requests = new Map(unseen.map((request) => [request.id, request]));
+  return items.flatMap((item) => {
+    const request = item.type === 'mcp_approval_response' ? requests.get(String(item.approval_request_id)) : undefined;
+    return request ? [request, item] : [item];
+  });
+}
+
+const LOGPROBS = 'message.output_text.logprobs';
+
+/** The request to the model: the conversation so far, and every setting that a model server may know. */
+export function modelRequest(body: CreateBody, items: readonly Item[], plan: ToolPlan): ModelRequest {
+  const settings = {
+    instructions: body.instructions,
+    toolChoice: plan.toolChoice,
+    parallelToolCalls: body.parallel_tool_calls,
+    textFormat: textFormat(body.text?.format),
+    verbosity: body.text?.verbosity,
+    reasoningEffort: body.reasoning?.effort,
+    maxOutputTokens: body.max_output_tokens,
+    temperature: body.temperature,
+    topP: body.top_p,
+    presencePenalty: body.presence_penalty,
+    frequencyPenalty: body.frequency_penalty,
+    topLogprobs: body.top_logprobs || (body.include?.includes(LOGPROBS) ? 0 : undefined),
+    metadata: body.metadata,
+    serviceTier: body.service_tier,
+    safetyIdentifier: body.safety_identifier,
+    promptCacheKey: body.prompt_cache_key,
+    user: body.user,
+  };
+  const request: Record<string, unknown> = { model: body.model, items, tools: plan.offered };
+  for (const [name, value] of Object.entries(settings))
+    if (value !== undefined && value !== null) request[name] = value;
+  // The cast: null means omitted, and what is left are values of the right types.
+  return request as unknown as ModelRequest;
+}
+
+type Format = NonNullable<NonNullable<CreateBody['text']>['format']>;
+
+function textFormat(format: Format | null | undefined): TextFormat | undefined {
+  if (format?.type !== 'json_schema') return format?.type === 'json_object' ? { type: 'json_object' } : undefined;
+  const { type, name, description, schema, strict } = format;
+  return {
+    type,
+    name,
+    ...(description ? { description } : {}),
+    ...(schema ? { schema } : {}),
+    ...(typeof strict === 'boolean' ? { strict } : {}),
+  };
+}

@@ -1,0 +1,33 @@
+/** The server's own tools of one request, and who runs each. */
+import type { ProvidedTool, ToolProvider } from './tool-provider.ts';
+
+/** A tool with the provider that runs it. */
+export interface OfferedTool {
+  readonly provider: ToolProvider;
+  readonly tool: ProvidedTool;
+  /** Of a server that the request names: the URL that it names. */
+  readonly url?: string;
+  /** Whether the request wants each call approved. */
+  readonly needsApproval?: true;
+}
+
+/** The server's own tools, by the name that the model knows. */
+export type Offer = ReadonlyMap<string, OfferedTool>;
+
+/** Who runs a tool: the server's own group of tools, and the tool's name there. */
+export interface ToolOwner {
+  readonly server: string;
+  readonly name: string;
+  /** The container in which it runs code: its calls are shown as `code_interpreter_call`. */
+  readonly container?: string;
+  /** Whether its calls wait for the user's approval. */
+  readonly needsApproval?: true;
+}
+
+/** The tool under the model's name for it; undefined where it is not on offer. */
+export function findOffered(offer: Offer, server: string, name: string): readonly [string, OfferedTool] | undefined {
+  return [...offer].find(([, { tool }]) => tool.server === server && tool.name === name);
+}
+
+/** Who wants the approval, by the names that the model knows; the other tools run at once. */
+export type Gates = ReadonlyMap<string, 'host' | 'request'>;

@@ -1,0 +1,51 @@
+/** What a model is asked, free of any wire's spelling. */
+import type { Item } from './items.ts';
+
+/** A function that the model may call. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of the arguments. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+  readonly strict?: boolean;
+}
+
+/** Whether and what the model must call. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
+
+/** The form that the model's text must take. */
+export type TextFormat =
+  | { readonly type: 'text' }
+  | { readonly type: 'json_object' }
+  | {
+      readonly type: 'json_schema';
+      readonly name: string;
+      readonly description?: string;
+      readonly schema?: Readonly<Record<string, unknown>>;
+      readonly strict?: boolean;
+    };
+
+/** One call of a model, free of any wire's spelling. `items` is the whole conversation, history first. */
+export interface ModelRequest {
+  readonly model: string;
+  readonly instructions?: string;
+  readonly items: readonly Item[];
+  readonly tools: readonly ToolDefinition[];
+  readonly toolChoice?: ToolChoice;
+  readonly parallelToolCalls?: boolean;
+  readonly textFormat?: TextFormat;
+  readonly verbosity?: string;
+  readonly reasoningEffort?: string;
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
+  /** Number of alternatives for each token; undefined asks for no log probabilities. */
+  readonly topLogprobs?: number;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly serviceTier?: string;
+  readonly safetyIdentifier?: string;
+  readonly promptCacheKey?: string;
+  readonly user?: string;
+}

@@ -1,0 +1,24 @@
+/** How much a client may write into one body. */
+import { isRecord } from '../record.ts';
+
+/** Counts; each is positive, `Infinity` sets no limit. */
+export interface BringLimits {
+  readonly bodyValues: number;
+  readonly inputItems: number;
+  readonly tools: number;
+}
+
+export const NO_LIMITS: BringLimits = {
+  bodyValues: Number.POSITIVE_INFINITY,
+  inputItems: Number.POSITIVE_INFINITY,
+  tools: Number.POSITIVE_INFINITY,
+};
+
+/** The tools of a list, those in its namespaces included. */
+export function toolCount(tools: readonly unknown[]): number {
+  let count = tools.length;
+  for (const tool of tools) {
+    if (isRecord(tool) && tool.type === 'namespace' && Array.isArray(tool.tools)) count += toolCount(tool.tools);
+  }
+  return count;
+}

@@ -1,0 +1,61 @@
+/** Reads the input of a request as items. */
+import { inputItemId } from '../ids.ts';
+import type { Item } from '../items.ts';
+import { isRecord, withFields } from '../record.ts';
+import { itemType } from './item-type.ts';
+import { withoutSecrets } from './tool-secrets.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const ID_PREFIX: Readonly<Record<string, string>> = {
+  message: 'msg',
+  function_call: 'fc',
+  function_call_output: 'fco',
+  custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctco',
+  reasoning: 'rs',
+};
+
+/** The request's own items, each with an id, a type and, where it is a message, a list of parts. */
+export function inputItems(input: unknown, seed: string): readonly Item[] {
+  if (input === undefined || input === null) return [];
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input as readonly Fields[]);
+  return items.map((item, index) => wholeItem(item, seed, index));
+}
+
+function wholeItem(fields: Fields, seed: string, index: number): Item {
+  const type = itemType(fields);
+  const prefix = (Object.hasOwn(ID_PREFIX, type) && ID_PREFIX[type]) || 'item';
+  const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(prefix, seed, index);
+  const status = fields.status ?? 'completed';
+  // One copy for each item: there may be 100,000.
+  if (type === 'message') return withFields(fields, { type, id, status, content: partsOf(fields) });
+  // The cast: what is left of an item has its type and its id.
+  if (holdsTools(fields, type))
+    return withoutSecrets({ ...fields, type, id, tools: fields.tools.filter(isRecord) }) as Item;
+  return withFields(fields, type.endsWith('_output') ? { type, id, status } : { type, id });
+}
+
+/** Items of several types bring tools; a list of a server's tools was made here, and has no secrets. */
+function holdsTools(fields: Fields, type: string): fields is Fields & { readonly tools: readonly unknown[] } {
+  return Array.isArray(fields.tools) && type !== 'mcp_list_tools';
+}
+
+function partsOf({ role, content }: Fields): unknown {
+  if (typeof content !== 'string') return content ?? [];
+  return role === 'assistant'
+    ? [{ type: 'output_text', text: content, annotations: [], logprobs: [] }]
+    : [{ type: 'input_text', text: content }];
+}
+
+/** The tools that agents send as items of the input; a list that was not checked may hold anything. */
+export function additionalTools(items: readonly unknown[]): readonly Fields[] {
+  const found: Fields[] = [];
+  // Loops, here and for every request: most of thousands of items hold none.
+  for (const item of items) if (isToolList(item)) for (const tool of item.tools) if (isRecord(tool)) found.push(tool);
+  return found;
+}
+
+function isToolList(item: unknown): item is { readonly tools: readonly unknown[] } {
+  return isRecord(item) && item.type === 'additional_tools' && Array.isArray(item.tools);
+}

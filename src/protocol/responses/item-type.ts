@@ -1,0 +1,7 @@
+/** What type an item of a request is of. */
+
+/** SDKs send messages without a type. */
+export function itemType(item: Readonly<Record<string, unknown>>): string {
+  if (typeof item.type === 'string' && item.type !== '') return item.type;
+  return 'role' in item ? 'message' : '';
+}

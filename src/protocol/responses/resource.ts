@@ -1,0 +1,97 @@
+/** The response resource: all of its keys, always, with the values that the request gave or that OpenAI fills in. */
+
+import { isRecord } from '../../protocol/record.ts';
+import { responseError } from '../../protocol/responses/response-error.ts';
+import type { ShowItem } from '../code-outputs.ts';
+import type { TurnEnd } from '../events.ts';
+import { conversationId } from '../ids.ts';
+import type { CreateBody } from './schema.ts';
+import { withoutSecrets } from './tool-secrets.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What of the resource is settled before the turn begins. */
+export interface ResourceStart {
+  readonly id: string;
+  /** Unix seconds. */
+  readonly createdAt: number;
+  readonly body: CreateBody;
+  /** The client's tools and its choice, as they are echoed. */
+  readonly tools: { readonly tools: readonly Fields[]; readonly choice: unknown };
+}
+
+/** The resource as it stands in `response.created`: everything but how the turn will end. */
+export function startedResource({ id, createdAt, body, tools }: ResourceStart): Fields {
+  return {
+    id,
+    object: 'response',
+    created_at: createdAt,
+    completed_at: null,
+    status: 'in_progress',
+    background: body.background ?? false,
+    error: null,
+    incomplete_details: null,
+    instructions: body.instructions ?? null,
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: body.max_tool_calls ?? null,
+    model: body.model,
+    output: [],
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    previous_response_id: body.previous_response_id ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
+    reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? null },
+    safety_identifier: body.safety_identifier ?? null,
+    service_tier: body.service_tier ?? 'default',
+    store: body.store ?? true,
+    temperature: body.temperature ?? 1,
+    text: textEcho(body.text),
+    tool_choice: choiceEcho(tools.choice),
+    tools: tools.tools.map(toolEcho),
+    top_logprobs: body.top_logprobs ?? 0,
+    top_p: body.top_p ?? 1,
+    presence_penalty: body.presence_penalty ?? 0,
+    frequency_penalty: body.frequency_penalty ?? 0,
+    truncation: body.truncation ?? 'disabled',
+    usage: null,
+    ...(body.user ? { user: body.user } : {}),
+    ...(body.conversation ? { conversation: { id: conversationId(body.conversation) } } : {}),
+    metadata: body.metadata ?? {},
+  };
+}
+
+/** The resource as it stands in the store and, with what the client is shown, in the last event and in a JSON answer. */
+export function endedResource(started: Fields, end: TurnEnd, show: ShowItem = (item) => item): Fields {
+  return {
+    ...started,
+    completed_at: end.completedAt,
+    status: end.status,
+    error: end.error && responseError(end.error),
+    incomplete_details: end.reason && { reason: end.reason },
+    output: end.output.map(show),
+    usage: end.usage,
+  };
+}
+
+function textEcho(text: CreateBody['text']): Fields {
+  const verbosity = text?.verbosity ? { verbosity: text.verbosity } : {};
+  return { format: formatEcho(text?.format), ...verbosity };
+}
+
+function formatEcho(format: NonNullable<CreateBody['text']>['format']): Fields {
+  if (format?.type !== 'json_schema') return { type: format?.type ?? 'text' };
+  const { type, name, description = null, schema = null, strict } = format;
+  return { type, name, description, schema, strict: strict ?? false };
+}
+
+function choiceEcho(choice: unknown): unknown {
+  if (!isRecord(choice)) return choice;
+  const echo = withoutSecrets(choice);
+  return choice.type === 'allowed_tools' ? { mode: 'auto', ...echo } : echo;
+}
+
+/** Function tools have all their keys. Others are echoed as sent, but for what may hold a secret. */
+function toolEcho(tool: Fields): Fields {
+  if (tool.type !== 'function') return withoutSecrets(tool);
+  const { type, name, description, parameters, strict } = tool;
+  return { type, name, description: description ?? null, parameters: parameters ?? null, strict: strict ?? null };
+}

@@ -1,0 +1,122 @@
+/** The endpoints of the Responses API as functions from a call to a reply, for any framework. */
+
+import { conversationRoutes } from '../apis/conversations/endpoints.ts';
+import { compactConversation } from '../apis/responses/compact.ts';
+import { createResponse, prepareForBackground } from '../apis/responses/create.ts';
+import { countInputTokens } from '../apis/responses/input-tokens.ts';
+import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
+import { dropPending } from '../approvals/pending-call.ts';
+import { cancel, createInBackground, replay, settled, wantsBackground } from '../background/endpoints.ts';
+import { Followers } from '../background/followers.ts';
+import { newRuns } from '../background/runs.ts';
+import { wholeResource } from '../history/keep-turn.ts';
+import { activity, DRAIN_MS, type DrainOptions } from '../ports/activity.ts';
+import type { Call } from '../ports/api-request.ts';
+import { answered, type Handler, modelsEndpoint } from '../ports/endpoint.ts';
+import { page } from '../ports/item-pages.ts';
+import type { ApiRoutes, Route } from '../ports/routes.ts';
+import { fromStore, type StoredResponse } from '../ports/store.ts';
+import { queryShower } from '../protocol/code-outputs.ts';
+import { ApiError } from '../protocol/errors.ts';
+import { isResponseId, quotedId } from '../protocol/ids.ts';
+import { jsonReply } from '../protocol/reply.ts';
+import { type CoreSettings, settingsFor } from './options.ts';
+
+/** The routes over these settings. */
+export function responsesRoutes(settings: CoreSettings): ApiRoutes {
+  const { store, limits } = settings;
+  const turns = activity(limits.concurrentTurns);
+  const runs = newRuns();
+  const followers = new Followers(limits);
+  const background = { turns, runs, followers };
+
+  async function stored(call: Call): Promise<StoredResponse> {
+    const id = responseIdIn(call);
+    const response = await fromStore(() => store.get({ scope: call.scope, id }));
+    if (!response) throw notFound(id);
+    return settled(response, limits.durationMs);
+  }
+
+  async function remove(call: Call) {
+    const { scope } = call;
+    const id = responseIdIn(call);
+    const known = await fromStore(() => store.get({ scope, id }));
+    const run = runs.find({ scope, id });
+    await run?.stop();
+    if (run) runs.forget(run);
+    if (!(await fromStore(() => store.delete({ scope, id })))) throw notFound(id);
+    await dropPending(store, scope, known?.output ?? []);
+    return jsonReply({ id, object: 'response', deleted: true });
+  }
+
+  async function retrieve(call: Call) {
+    const response = await stored(call);
+    if (call.query.stream === 'true') return replay(call, response, background);
+    return shown(call, response);
+  }
+
+  async function cancelled(call: Call) {
+    const response = await stored(call);
+    const now = await cancel(response, runs.find(response), store);
+    if (!now) throw notFound(response.id);
+    return shown(call, now);
+  }
+
+  async function create(call: Call) {
+    const own = settingsFor(settings, call);
+    if (!wantsBackground(call)) return createResponse(call, own, turns);
+    return createInBackground(call, own, background, (request, life) => prepareForBackground(request, own, life));
+  }
+
+  async function submit(call: Call) {
+    if (!settings.dialectOf(call.request).submitsToolOutputs) throw noSubmission();
+    return submitToolOutputs(call, settingsFor(settings, call), turns);
+  }
+
+  const on = (handler: Handler) => answered(handler, settings);
+  const inputItems = on(async (call) => jsonReply(page((await stored(call)).input, call.query)));
+  const routes: readonly Route[] = [
+    { method: 'POST', path: '/responses', endpoint: on(create) },
+    { method: 'POST', path: '/responses/compact', endpoint: on((call) => compactConversation(call, settings, turns)) },
+    {
+      method: 'POST',
+      path: '/responses/input_tokens',
+      endpoint: on((call) => countInputTokens(call, settings, turns)),
+    },
+    { method: 'GET', path: '/responses/:id', endpoint: on(retrieve) },
+    { method: 'DELETE', path: '/responses/:id', endpoint: on(remove) },
+    { method: 'GET', path: '/responses/:id/input_items', endpoint: inputItems },
+    { method: 'POST', path: '/responses/:id/cancel', endpoint: on(cancelled) },
+    ...conversationRoutes(settings),
+    { method: 'POST', path: '/responses/:id/submit_tool_outputs', endpoint: on(submit) },
+    { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
+  ];
+
+  /** Followers last: a turn that ends is theirs to read. */
+  async function drain(options: DrainOptions = {}): Promise<void> {
+    const began = Date.now();
+    await turns.drain(options);
+    const timeoutMs = Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
+    await followers.drain({ ...options, timeoutMs });
+  }
+
+  return { routes, drain };
+}
+
+function noSubmission(): ApiError {
+  return new ApiError('not_found', 'Invalid URL: this server takes tool outputs as input of the next response.');
+}
+
+function responseIdIn({ params }: Call): string {
+  const id = String(params.id);
+  if (!isResponseId(id)) throw notFound(id);
+  return id;
+}
+
+function notFound(id: string): ApiError {
+  return new ApiError('response_not_found', `Response with id ${quotedId(id)} not found.`, { param: 'response_id' });
+}
+
+function shown({ query }: Call, response: StoredResponse) {
+  return jsonReply(wholeResource({ ...response, output: response.output.map(queryShower(query)) }));
+}
