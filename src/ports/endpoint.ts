@@ -3,8 +3,7 @@
 import { type ApiError, toApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import { errorReply, type JsonReply, jsonReply, type Reply, written } from '../protocol/reply.ts';
-import type { Call } from './api-request.ts';
-import { hasLeft } from './api-request.ts';
+import { type Call, hasLeft } from './api-request.ts';
 import type { Dialect } from './dialect.ts';
 import { type Hooks, tell } from './hooks.ts';
 import { HostError, ownError } from './host-error.ts';
@@ -31,8 +30,13 @@ export function answered(handler: Handler, settings: EndpointSettings): Endpoint
       if (hasLeft(call.signal) || error instanceof HostError) throw ownError(error);
       return errorReply(reportError(error, call, settings));
     });
-    return withRequestId(written(inDialect(reply, settings.dialectOf(call.request))), call);
+    return finished(reply, call, settings);
   };
+}
+
+/** The answer in the client's dialect, with the name of its request. */
+function finished(reply: Reply | JsonReply, call: Call, settings: EndpointSettings): Reply {
+  return withRequestId(written(inDialect(reply, settings.dialectOf(call.request))), call);
 }
 
 /** JSON in the dialect; the events of a stream have been encoded in it. */
@@ -66,11 +70,12 @@ export function withRequestId(reply: Reply, { requestId }: Call): Reply {
   return { ...reply, headers: Object.assign({}, reply.headers, { 'x-request-id': requestId }) };
 }
 
-/** Answers a request that no other endpoint may see. The host is told of it even where the client has left, whose body broke off. */
+/** Answers a request that no other endpoint may see. The host is told of it even where the client, whose body broke off, has left. */
 export function refusal(error: ApiError, settings: EndpointSettings): Endpoint {
   return async (call) => {
-    const reply = errorReply(reportError(error, call, settings));
-    return withRequestId(written(inDialect(reply, settings.dialectOf(call.request))), call);
+    const shown = reportError(error, call, settings);
+    if (hasLeft(call.signal)) throw shown;
+    return finished(errorReply(shown), call, settings);
   };
 }
 
