@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Hooks } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
 import type { ResponseStore } from '../ports/store.ts';
-import { findOffered } from '../ports/toolset.ts';
+import { findTool } from '../ports/toolset.ts';
 import { ApiError, type ErrorCode } from '../protocol/errors.ts';
 import type { ApprovedCall } from '../protocol/events.ts';
 import { quotedId } from '../protocol/ids.ts';
@@ -13,7 +13,7 @@ import { jsonIn } from '../protocol/json-text.ts';
 import { isRecord } from '../protocol/record.ts';
 import { type Answer, liveAnswers } from './live-answers.ts';
 import { findPending, type PendingCall } from './pending-call.ts';
-import { type Approver, type Decided, tellApproval } from './tell-approval.ts';
+import { type Approver, type Decided, reportApproval } from './tell-approval.ts';
 
 /** What the user has decided in this request. */
 export interface Answers {
@@ -22,7 +22,7 @@ export interface Answers {
 }
 
 /** The request that holds the answers. */
-export interface Asked extends Approver {
+export interface AnswerSources extends Approver {
   /** The request's own items. */
   readonly input: readonly Item[];
   /** All items, oldest first. */
@@ -41,19 +41,19 @@ export interface ApprovalSettings {
  * not wait, `approval_mismatch` where call, server or tool are not those that the user was asked about, `invalid_value`
  * for two answers to one request, `array_above_max_length` for more of them than calls may run.
  */
-export async function readAnswers(asked: Asked, settings: ApprovalSettings): Promise<Answers> {
-  const live = liveAnswers(asked.input);
+export async function readAnswers(sources: AnswerSources, settings: ApprovalSettings): Promise<Answers> {
+  const live = liveAnswers(sources.input);
   refuseMany(live, settings.limits.toolCalls);
   refuseRepeated(live);
   const approved: (ApprovedCall & Decided)[] = [];
   const denied: Decided[] = [];
   for (const answer of live) {
     const id = answer.approval_request_id;
-    const pending = await findPending(settings.store, asked.call.scope, id);
-    if (!answer.approve) denied.push({ id, request: pending?.request ?? requestsIn(asked.conversation, id)[0] });
-    else approved.push(approvedCall(answer, pending, asked, settings));
+    const pending = await findPending(settings.store, sources.apiRequest.scope, id);
+    if (!answer.approve) denied.push({ id, request: pending?.request ?? requestsIn(sources.conversation, id)[0] });
+    else approved.push(approvedCall(answer, pending, sources, settings));
   }
-  if (live.length > 0) refuseTrigger(asked.input);
+  if (live.length > 0) refuseTrigger(sources.input);
   return { approved, denied };
 }
 
@@ -87,20 +87,20 @@ function requestsIn(conversation: readonly Item[], id: string): readonly Item[] 
 function approvedCall(
   { approval_request_id: id }: Answer,
   pending: PendingCall | undefined,
-  asked: Asked,
+  sources: AnswerSources,
   settings: ApprovalSettings,
 ): ApprovedCall & Decided {
   const refused = (code: ErrorCode, why: string): ApiError => {
-    tellApproval({ id, request: pending?.request }, 'refused', asked, settings);
+    reportApproval({ id, request: pending?.request }, 'refused', sources, settings);
     return new ApiError(code, `The approval of ${quotedId(id)} does not count: ${why}.`, { param: 'input' });
   };
   if (!pending) throw refused('approval_not_found', 'no call waits for it, or it was answered before');
   const { request, url } = pending;
-  if (!requestsIn(asked.conversation, id).every((item) => isSameCall(item, request)))
+  if (!requestsIn(sources.conversation, id).every((item) => isSameCall(item, request)))
     throw refused('approval_mismatch', 'the request in the conversation is not the one that was made');
-  const [name, offered] = findOffered(asked.offer, request.server_label, request.name) ?? [];
+  const [name, entry] = findTool(sources.toolset, request.server_label, request.name) ?? [];
   if (name === undefined) throw refused('approval_mismatch', `the tool '${request.name}' is not on offer any more`);
-  if ((offered?.url ?? null) !== url)
+  if ((entry?.url ?? null) !== url)
     throw refused('approval_mismatch', `'${request.server_label}' is not the server that it was asked for`);
   return { id, request, name, arguments: request.arguments, approvalRequestId: id };
 }

@@ -1,7 +1,7 @@
 /** Tells the host each step of an approval. */
-import type { Call } from '../ports/api-request.ts';
-import { type ApprovalInfo, type Hooks, tell } from '../ports/hooks.ts';
-import { findOffered, type Gates, type Offer } from '../ports/toolset.ts';
+import type { EndpointRequest } from '../ports/api-request.ts';
+import { type ApprovalInfo, type Hooks, notify } from '../ports/hooks.ts';
+import { type ApprovalRules, findTool, type Toolset } from '../ports/toolset.ts';
 import type { Item } from '../protocol/items.ts';
 
 /** A request for approval by its id, with its item where that is known. */
@@ -12,23 +12,23 @@ export interface Decided {
 
 /** Whose request it is, and which tools wait for approval in it. */
 export interface Approver {
-  readonly call: Call;
-  readonly offer: Offer;
-  readonly gates: Gates;
+  readonly apiRequest: EndpointRequest;
+  readonly toolset: Toolset;
+  readonly approvalRules: ApprovalRules;
 }
 
 /** Calls `hooks.onApproval`. */
-export function tellApproval(
+export function reportApproval(
   { id, request }: Decided,
   decision: ApprovalInfo['decision'],
-  { call: { requestId, scope }, offer, gates }: Approver,
+  { apiRequest: { requestId, scope }, toolset, approvalRules }: Approver,
   { hooks }: { readonly hooks: Hooks },
 ): void {
   const server = textOf(request?.server_label);
   const name = textOf(request?.name);
-  const [modelName = ''] = findOffered(offer, server ?? '', name ?? '') ?? [];
-  const forcedByHost = gates.get(modelName) === 'host';
-  tell(hooks, 'onApproval', { requestId, scope, server, name, approvalRequestId: id, decision, forcedByHost });
+  const [modelName = ''] = findTool(toolset, server ?? '', name ?? '') ?? [];
+  const forcedByHost = approvalRules.get(modelName) === 'host';
+  notify(hooks, 'onApproval', { requestId, scope, server, name, approvalRequestId: id, decision, forcedByHost });
 }
 
 function textOf(value: unknown): string | undefined {

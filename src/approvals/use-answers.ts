@@ -2,7 +2,7 @@
 import { ApiError } from '../protocol/errors.ts';
 import { takePending } from './pending-call.ts';
 import type { Answers, ApprovalSettings } from './read-answers.ts';
-import { type Approver, tellApproval } from './tell-approval.ts';
+import { type Approver, reportApproval } from './tell-approval.ts';
 
 /**
  * Takes the calls that were answered out of the store. Throws `approval_not_found` where another request was faster, so
@@ -13,16 +13,16 @@ export async function useAnswers(
   approver: Approver,
   settings: ApprovalSettings,
 ): Promise<void> {
-  const { scope } = approver.call;
+  const { scope } = approver.apiRequest;
   // In one order for all: of two requests with the same answers, one gets them all.
   for (const each of approved.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
     const isOurs = await takePending(settings.store, scope, each.id);
-    tellApproval(each, isOurs ? 'approved' : 'refused', approver, settings);
+    reportApproval(each, isOurs ? 'approved' : 'refused', approver, settings);
     if (!isOurs) throw taken(each.id);
   }
   for (const each of denied) {
     await takePending(settings.store, scope, each.id);
-    tellApproval(each, 'denied', approver, settings);
+    reportApproval(each, 'denied', approver, settings);
   }
 }
 

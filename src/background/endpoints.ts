@@ -2,8 +2,8 @@
 
 import { endRunning } from '../history/keep-turn.ts';
 import type { Activity } from '../ports/activity.ts';
-import type { Call } from '../ports/api-request.ts';
-import { tell } from '../ports/hooks.ts';
+import type { EndpointRequest } from '../ports/api-request.ts';
+import { notify } from '../ports/hooks.ts';
 import { isRunning, type ResponseStore, type StoredResponse } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
@@ -25,7 +25,7 @@ export interface BackgroundParts {
 }
 
 /** Whether the request wants its response made in the background. */
-export function wantsBackground({ body }: Call): boolean {
+export function wantsBackground({ body }: EndpointRequest): boolean {
   return isRecord(body) && body.background === true;
 }
 
@@ -34,24 +34,29 @@ export function wantsBackground({ body }: Call): boolean {
  * `ApiError` as `createResponse` does.
  */
 export async function createInBackground(
-  call: Call,
+  apiRequest: EndpointRequest,
   settings: RunSettings,
   { turns, runs, followers }: BackgroundParts,
-  prepare: (request: Call, life: Lifetime) => Promise<BackgroundTurn>,
+  prepare: (request: EndpointRequest, life: Lifetime) => Promise<BackgroundTurn>,
 ): Promise<Reply | JsonReply> {
   const stopping = new AbortController();
   const { signal } = stopping;
-  const own: Call = { ...call, signal, abort: (reason) => stopping.abort(reason), disconnect: undefined };
+  const own: EndpointRequest = {
+    ...apiRequest,
+    signal,
+    abort: (reason) => stopping.abort(reason),
+    disconnect: undefined,
+  };
   // First of all: once it is made, nothing may be refused.
-  const following = wantsStream(call) ? followers.begin(call) : undefined;
+  const following = wantsStream(apiRequest) ? followers.begin(apiRequest) : undefined;
   let life: Lifetime | undefined;
   try {
     life = beginTurn(own, settings.limits.durationMs, turns);
     const prepared = await prepare(own, life);
-    tell(settings.hooks, 'onRequest', prepared.info);
+    notify(settings.hooks, 'onRequest', prepared.info);
     const run = await startRun({ prepared, stopping }, settings);
     runs.add(run);
-    return following ? replayOf(run, -1, call, following) : jsonReply({ ...prepared.started, status: 'queued' });
+    return following ? replayOf(run, -1, apiRequest, following) : jsonReply({ ...prepared.started, status: 'queued' });
   } catch (error) {
     life?.leave();
     following?.leave();
@@ -59,12 +64,12 @@ export async function createInBackground(
   }
 }
 
-function wantsStream({ body }: Call): boolean {
+function wantsStream({ body }: EndpointRequest): boolean {
   return isRecord(body) && body.stream === true;
 }
 
 /** The events behind the number that the query names. Throws `ApiError` where they are not kept here, or too many ask. */
-export function replay(call: Call, stored: StoredResponse, { runs, followers }: BackgroundParts): Reply {
+export function replay(request: EndpointRequest, stored: StoredResponse, { runs, followers }: BackgroundParts): Reply {
   if (stored.resource.background !== true) {
     throw notStreamed('Only responses that are made in the background can be streamed again.');
   }
@@ -74,17 +79,17 @@ export function replay(call: Call, stored: StoredResponse, { runs, followers }: 
       'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.',
     );
   }
-  const after = startingAfter(call.query.starting_after);
-  const following = followers.begin(call, stored.id);
+  const after = startingAfter(request.query.starting_after);
+  const following = followers.begin(request, stored.id);
   try {
-    return replayOf(run, after, call, following);
+    return replayOf(run, after, request, following);
   } catch (error) {
     following.leave();
     throw error;
   }
 }
 
-function replayOf({ recording, readerFor }: Run, after: number, reader: Call, following: Lifetime): Reply {
+function replayOf({ recording, readerFor }: Run, after: number, reader: EndpointRequest, following: Lifetime): Reply {
   const events = recording?.after(after, readerFor(reader), following);
   if (!events) throw notStreamed('The events behind `starting_after` are no longer kept.');
   return streamReply(events);

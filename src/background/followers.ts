@@ -1,6 +1,6 @@
 /** The clients that follow the events of responses in the background: how many may, for how long, and how they end. */
 import { type Activity, activity } from '../ports/activity.ts';
-import type { Call } from '../ports/api-request.ts';
+import type { EndpointRequest } from '../ports/api-request.ts';
 import type { Limits } from '../ports/limits.ts';
 import { placeOf } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
@@ -22,14 +22,14 @@ export class Followers {
    * Begins to follow the response `id`, or one that is yet to be made. Like a turn it ends when `durationMs` is over, the
    * server shuts down or the client leaves. Throws `too_many_streams` or `server_draining`.
    */
-  begin(call: Call, id?: string): Lifetime {
+  begin(request: EndpointRequest, id?: string): Lifetime {
     const { followersPerResponse, followersPerScope, durationMs } = this.limits;
-    const { scope } = call;
+    const { scope } = request;
     const places = [placeOf({ scope, id: '' }), ...(id === undefined ? [] : [placeOf({ scope, id })])];
     const [ofScope = 0, ofResponse = 0] = places.map((place) => this.counts.get(place));
     if (ofScope >= followersPerScope) throw tooMany('You follow as many responses');
     if (ofResponse >= followersPerResponse) throw tooMany('This response is followed by as many clients');
-    const life = beginTurn(call, durationMs, this.running);
+    const life = beginTurn(request, durationMs, this.running);
     for (const place of places) this.count(place, 1);
     let isOver = false;
     const leave = () => {

@@ -1,7 +1,7 @@
 /** What a response in the background has told: kept for a while, so that clients may leave and come back for the rest. */
 import { AsyncResource } from 'node:async_hooks';
 import { ApiError, type ErrorBody } from '../protocol/errors.ts';
-import { handOver, Layer, NOBODY, type Sink } from '../streams/pull-stream.ts';
+import { type Consumer, deliver, NULL_CONSUMER, Stage } from '../streams/pull-stream.ts';
 import type { Lifetime } from '../turn/lifetime.ts';
 
 /** Characters of frames that one response keeps; of a longer one the oldest are gone. */
@@ -46,10 +46,10 @@ export class Recording<Event> {
   /** How many events are gone that stood before these. */
   private gone = 0;
   /** Characters of all events that were ever kept, but for those that repeat others. */
-  private told = 0;
+  private notified = 0;
   private repeated = 0;
   private isOver = false;
-  private readonly waiting = new Set<Replay<Event>>();
+  private readonly pulling = new Set<Replay<Event>>();
   private readonly readers = new Set<Replay<Event>>();
   private patience = MOST_WAITING_MS;
   private catchUp = () => {};
@@ -60,18 +60,18 @@ export class Recording<Event> {
 
   /** Characters of all frames that are kept. */
   get size(): number {
-    return this.told - this.startOf(this.gone) + this.repeated;
+    return this.notified - this.startOf(this.gone) + this.repeated;
   }
 
   /** Adds events, and wakes those who wait for them. */
   add(events: readonly RecordedEvent<Event>[]): void {
     for (const each of events) {
-      this.events.push({ ...each, start: this.told });
+      this.events.push({ ...each, start: this.notified });
       if (each.isRepeated) this.repeated += each.size;
-      else this.told += each.size;
+      else this.notified += each.size;
     }
     // What came last stays, however long it is: those who have read all before must be able to read it.
-    if (this.told - this.startOf(this.gone) > this.mostCharacters) this.forget(this.events.length - events.length);
+    if (this.notified - this.startOf(this.gone) > this.mostCharacters) this.forget(this.events.length - events.length);
     this.wake();
   }
 
@@ -85,7 +85,7 @@ export class Recording<Event> {
    * What stands behind the event of this number, with what is yet to come; undefined where some of it is gone. `life` ends
    * the reading, which ends it when it is over.
    */
-  after(sequence: number, reader: EventReader<Event>, life?: Lifetime): Layer<string> | undefined {
+  after(sequence: number, reader: EventReader<Event>, life?: Lifetime): Stage<string> | undefined {
     const [first] = this.events;
     if (this.gone > 0 && (reader.readsAll || (first && first.sequence > sequence + 1))) return undefined;
     const from = reader.readsAll ? 0 : this.firstAfter(sequence);
@@ -111,11 +111,11 @@ export class Recording<Event> {
 
   /** Has the replay `goOn` when there is more. */
   await(replay: Replay<Event>): void {
-    this.waiting.add(replay);
+    this.pulling.add(replay);
   }
 
   leave(replay: Replay<Event>): void {
-    this.waiting.delete(replay);
+    this.pulling.delete(replay);
     this.readers.delete(replay);
     this.catchUp();
   }
@@ -149,15 +149,15 @@ export class Recording<Event> {
 
   private isSomeoneBehind(): boolean {
     const since = performance.now() - PATIENCE_MS;
-    const far = this.told - this.mostCharacters / 2;
+    const far = this.notified - this.mostCharacters / 2;
     if (this.startOf(this.gone) >= far) return false;
-    for (const { index, askedAt } of this.readers) if (askedAt > since && this.startOf(index) < far) return true;
+    for (const { index, pulledAt } of this.readers) if (pulledAt > since && this.startOf(index) < far) return true;
     return false;
   }
 
   /** How many characters were kept before the frame of this index; of one that is gone, before the first that is not. */
   private startOf(index: number): number {
-    return this.events[Math.max(index - this.gone, 0)]?.start ?? this.told;
+    return this.events[Math.max(index - this.gone, 0)]?.start ?? this.notified;
   }
 
   private firstAfter(sequence: number): number {
@@ -174,7 +174,7 @@ export class Recording<Event> {
 
   /** Lets a quarter go at once, since each time moves all that stay; at most this many frames. */
   private forget(most: number): void {
-    const enough = this.told - this.mostCharacters * 0.75;
+    const enough = this.notified - this.mostCharacters * 0.75;
     let count = 0;
     for (const { start, size, isRepeated } of this.events) {
       if (count === most || start >= enough) break;
@@ -186,8 +186,8 @@ export class Recording<Event> {
   }
 
   private wake(): void {
-    const replays = [...this.waiting];
-    this.waiting.clear();
+    const replays = [...this.pulling];
+    this.pulling.clear();
     for (const replay of replays) replay.goOn();
   }
 }
@@ -196,17 +196,17 @@ export class Recording<Event> {
  * One reading of a recording, as fast as it is asked. It goes on in its own client's async context, not in that of the
  * response, and ends in time though nobody asks: its lifetime then cuts the client off.
  */
-class Replay<Event> extends Layer<string> {
+class Replay<Event> extends Stage<string> {
   /** Of the event that comes next. */
   index: number;
-  askedAt = performance.now();
+  pulledAt = performance.now();
   private readonly recording: Recording<Event>;
   private readonly context = new AsyncResource('RECORDED_EVENTS');
   private readonly reading: Reading<Event>;
   /** Of the last event that was handed on. */
   private sequence: number;
-  private sink: Sink<string> = NOBODY;
-  private isAsked = false;
+  private consumer: Consumer<string> = NULL_CONSUMER;
+  private isPulled = false;
   private isOver = false;
 
   constructor(recording: Recording<Event>, index: number, reading: Reading<Event>) {
@@ -218,34 +218,34 @@ class Replay<Event> extends Layer<string> {
     reading.life?.signal.addEventListener('abort', this.goOn, { once: true });
   }
 
-  ask(sink: Sink<string>): void {
-    this.sink = sink;
-    this.isAsked = true;
-    this.askedAt = performance.now();
-    this.tell();
+  pull(consumer: Consumer<string>): void {
+    this.consumer = consumer;
+    this.isPulled = true;
+    this.pulledAt = performance.now();
+    this.notify();
   }
 
   close(): void {
     const { life } = this.reading;
     this.isOver = true;
-    this.isAsked = false;
+    this.isPulled = false;
     this.recording.leave(this);
     life?.signal.removeEventListener('abort', this.goOn);
     life?.leave();
   }
 
   readonly goOn = (): void => {
-    if (this.isAsked) this.context.runInAsyncScope(this.tell, this);
+    if (this.isPulled) this.context.runInAsyncScope(this.notify, this);
   };
 
-  private tell(): void {
+  private notify(): void {
     const { recording, reading } = this;
-    if (this.isOver) return this.finishAsked();
+    if (this.isOver) return this.finishPulled();
     if (reading.life?.signal.aborted) return this.cutShort(reading.life.signal.reason);
     if (recording.isGone(this.index)) return this.cutShort(tooSlow());
     const text = this.read();
     if (text !== '') this.handOn(text);
-    else if (this.isOver) this.finishAsked();
+    else if (this.isOver) this.finishPulled();
     else recording.await(this);
   }
 
@@ -267,21 +267,21 @@ class Replay<Event> extends Layer<string> {
   /** Says why it ends here; a client that has left has nobody to say it to. */
   private cutShort(reason: unknown): void {
     this.isOver = true;
-    if (!(reason instanceof ApiError)) return this.finishAsked();
+    if (!(reason instanceof ApiError)) return this.finishPulled();
     this.handOn(this.reading.reader.fail(this.sequence + 1, reason.body));
   }
 
   /** What a client's side throws is not the response's to fail of. */
   private handOn(text: string): void {
-    if (text === '') return this.finishAsked();
-    this.isAsked = false;
+    if (text === '') return this.finishPulled();
+    this.isPulled = false;
     this.recording.progressed();
-    handOver(this.sink, text);
+    deliver(this.consumer, text);
   }
 
-  private finishAsked(): void {
-    this.isAsked = false;
-    this.finish(this.sink);
+  private finishPulled(): void {
+    this.isPulled = false;
+    this.finish(this.consumer);
   }
 }
 

@@ -1,8 +1,8 @@
 /** One response that is made while nobody waits for it. */
 
 import { keepEnd, keptTurn, TurnOverruled, untilEnded, untilForgotten } from '../history/keep-turn.ts';
-import type { Call } from '../ports/api-request.ts';
-import { type RequestInfo, tell } from '../ports/hooks.ts';
+import type { EndpointRequest } from '../ports/api-request.ts';
+import { notify, type RequestInfo } from '../ports/hooks.ts';
 import type { KeepSettings } from '../ports/keep.ts';
 import type { Limits } from '../ports/limits.ts';
 import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../ports/store.ts';
@@ -54,7 +54,7 @@ export interface BackgroundTurn {
   /** The turn as it is kept, but for how it ends. */
   readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
   /** Makes a reader of its events for the one who asks; it holds nothing of the request. */
-  readonly readerFor: (request: Call) => EventReader<TurnEvent>;
+  readonly readerFor: (request: EndpointRequest) => EventReader<TurnEvent>;
 }
 
 /** What a run needs of the host's options. */
@@ -153,7 +153,7 @@ class BackgroundRun implements Run {
   /** The stream has an end like any other, though the turn has not. */
   private async fail(error: unknown): Promise<void> {
     const shown = toApiError(error);
-    tell(this.settings.hooks, 'onError', shown, this.parts.prepared.info);
+    notify(this.settings.hooks, 'onError', shown, this.parts.prepared.info);
     const output = this.output.filter(Boolean);
     const failed = { status: 'failed', usage: NO_USAGE, completedAt: null, reason: null, error: shown.body } as const;
     await this.take([{ type: 'error', sequence: this.sequence + 1, error: shown.body }]);
@@ -185,7 +185,7 @@ class BackgroundRun implements Run {
       const kept = await fromStore(() => this.settings.store.get(this.key));
       return kept !== undefined && isRunning(kept);
     } catch (error) {
-      tell(this.settings.hooks, 'onError', toApiError(error), this.parts.prepared.info);
+      notify(this.settings.hooks, 'onError', toApiError(error), this.parts.prepared.info);
       return true;
     }
   }

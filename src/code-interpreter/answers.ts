@@ -36,7 +36,7 @@ const FRAME_COST = HEADER_BYTES + 64;
 /** Nothing is read after an answer that goes over a limit, or after what is no frame. */
 export function answersOf(stream: Readable, limits: AnswerLimits, tooMuch: () => void): Answers {
   let current = gathered();
-  let asked: { readonly id: number; readonly resolve: (answer: Answer) => void } | undefined;
+  let pending: { readonly id: number; readonly resolve: (answer: Answer) => void } | undefined;
   let used = { bytes: 0, textBytes: 0, files: 0 };
   let ended = false;
 
@@ -51,10 +51,10 @@ export function answersOf(stream: Readable, limits: AnswerLimits, tooMuch: () =>
     if (kind === 'name') used.files += 1;
     else if (kind !== 'data') used.textBytes += data.length;
     if (used.bytes > limits.bytes || used.textBytes > limits.textBytes || used.files > limits.files) return end();
-    if (id !== asked?.id) return;
+    if (id !== pending?.id) return;
     if (kind !== 'done') return current.add(kind, data);
-    const { resolve } = asked;
-    asked = undefined;
+    const { resolve } = pending;
+    pending = undefined;
     resolve(current.answer());
     current = gathered();
   }
@@ -64,7 +64,7 @@ export function answersOf(stream: Readable, limits: AnswerLimits, tooMuch: () =>
   return {
     next: (id) =>
       new Promise((resolve) => {
-        asked = { id, resolve };
+        pending = { id, resolve };
         current = gathered();
         used = { bytes: 0, textBytes: 0, files: 0 };
       }),

@@ -5,7 +5,7 @@ import { untilAborted } from '../streams/until-aborted.ts';
 export interface Bell {
   ring(): void;
   /** Resolves at the next ring; rejects with the signal's reason. */
-  heard(signal: AbortSignal): Promise<void>;
+  rung(signal: AbortSignal): Promise<void>;
 }
 
 /** A bell that nobody hears yet. */
@@ -15,7 +15,7 @@ export function bell(): Bell {
     ring() {
       for (const wake of waiting) wake();
     },
-    async heard(signal) {
+    async rung(signal) {
       let wake = () => {};
       const rung = new Promise<void>((resolve) => {
         wake = resolve;

@@ -8,7 +8,7 @@ import { PYTHON_RUNNER, type RunnerSettings } from './python-runner.ts';
 const FOLDER = '/mnt/data';
 /** The end of what escaped every other limit, such as code that runs on after the host has died. */
 const CPU_SECONDS = 3600;
-const NOBODY = '65534:65534';
+const NOBODY_USER = '65534:65534';
 
 /** A container with a name of its own, by which it is removed when the program has ended, however that came. */
 export function containerLaunch(settings: ContainerSettings): Launch {
@@ -46,7 +46,7 @@ export function containerArgs({ image, ociRuntime, limits }: ContainerSettings, 
       '--tmpfs',
       `/tmp:${disk}`,
     ],
-    ['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--user', NOBODY],
+    ['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--user', NOBODY_USER],
     ['--pids-limit', `${processes}`, '--memory', `${memoryMb}m`, '--memory-swap', `${memoryMb}m`, '--cpus', `${cpus}`],
     ['--ulimit', 'core=0', '--ulimit', 'nofile=256:256', '--ulimit', `cpu=${CPU_SECONDS}`],
     // Or all that it says would be kept on the host's disk.

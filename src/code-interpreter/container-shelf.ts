@@ -97,7 +97,7 @@ export function containerShelf({ idleMs, max, maxPerScope }: ShelfLimits): Shelf
         const place = places.get(name) ?? (hasRoom(scope) ? newPlace(name, scope) : undefined);
         // Taken before anyone else can make it go.
         if (place) return taken(place);
-        await changes.heard(signal);
+        await changes.rung(signal);
       }
     },
     leave({ name }) {

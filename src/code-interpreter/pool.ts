@@ -64,7 +64,7 @@ export function processPool({ start, warm, max, onFailure }: PoolOptions): Pool 
   refill();
   return {
     async take(signal) {
-      while (idle.size === 0 && live.size >= max && !closing.signal.aborted) await changes.heard(signal);
+      while (idle.size === 0 && live.size >= max && !closing.signal.aborted) await changes.rung(signal);
       closing.signal.throwIfAborted();
       const [opening = open()] = idle;
       idle.delete(opening);

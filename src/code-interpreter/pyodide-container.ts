@@ -14,7 +14,8 @@ export function pyodideContainer(process: SandboxProcess, limits: PyodideLimits)
   const inTurn = turns();
   return {
     run(code, signal) {
-      const ran = async () => runIn(process, await process.ask([['code', Buffer.from(code)]], limits.runMs, signal));
+      const ran = async () =>
+        runIn(process, await process.request([['code', Buffer.from(code)]], limits.runMs, signal));
       return untilAborted(signal, () => inTurn(ran));
     },
     async put(file) {
@@ -23,7 +24,7 @@ export function pyodideContainer(process: SandboxProcess, limits: PyodideLimits)
       const never = new AbortController().signal;
       const fields = [['name', Buffer.from(file.name)] as const, ['data', Buffer.from(file.data)] as const];
       await inTurn(async () => {
-        const { refused } = (await process.ask(fields, limits.runMs, never)).texts;
+        const { refused } = (await process.request(fields, limits.runMs, never)).texts;
         if (refused !== undefined) throw new Error(`The file '${file.name}' could not be put there: ${refused}`);
       });
     },

@@ -33,7 +33,7 @@ export interface SandboxProcess {
    * Asks, which no one else may be doing. Rejects with the `ContainerLostError` that ended the process, or the reason of
    * the signal, which ends it as well.
    */
-  ask(question: readonly Field[], timeoutMs: number, signal: AbortSignal): Promise<Answer>;
+  request(question: readonly Field[], timeoutMs: number, signal: AbortSignal): Promise<Answer>;
   /** Ends it, whatever it does. */
   end(): void;
 }
@@ -70,7 +70,7 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
     life: life.signal,
     ready: guarded(() => readyOf(answers, started), limits.startMs, new AbortController().signal),
     gone,
-    async ask(question, timeoutMs, signal) {
+    async request(question, timeoutMs, signal) {
       signal.throwIfAborted();
       life.signal.throwIfAborted();
       questions += 1;

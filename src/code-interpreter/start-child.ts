@@ -39,8 +39,8 @@ export function startChild(command: Command): StartedChild {
     return { child, codePid: () => child.pid, known: Promise.resolve(), signal: (name) => void child.kill(name) };
 
   let pid: number | undefined;
-  const known = toldPid(child, filter).then((told) => {
-    pid = told;
+  const known = reportedPid(child, filter).then((reported) => {
+    pid = reported;
   });
   const codePid = () => (pid !== undefined && parentOf(pid) === child.pid ? pid : undefined);
   return { child, codePid, known, signal: (name) => kill(codePid(), name) };
@@ -76,7 +76,7 @@ function stdioOf(pipes: number, inherited: ReadonlySet<number>, nothing: number)
 /** It tells a few numbers. */
 const LONGEST_INFO = 10_000;
 
-async function toldPid(child: ChildProcessWithoutNullStreams, filter: Uint8Array): Promise<number | undefined> {
+async function reportedPid(child: ChildProcessWithoutNullStreams, filter: Uint8Array): Promise<number | undefined> {
   // The casts: pipes that were asked for are there, and are sockets.
   const input = child.stdio[3] as unknown as Writable & Socket;
   const info = child.stdio[4] as unknown as Readable & Socket;
@@ -87,8 +87,8 @@ async function toldPid(child: ChildProcessWithoutNullStreams, filter: Uint8Array
     if (text.length < LONGEST_INFO) text += chunk;
   });
   await new Promise((resolve) => info.once('close', resolve));
-  const told = jsonIn(text);
-  return isRecord(told) && Number.isInteger(told['child-pid']) ? Number(told['child-pid']) : undefined;
+  const reported = jsonIn(text);
+  return isRecord(reported) && Number.isInteger(reported['child-pid']) ? Number(reported['child-pid']) : undefined;
 }
 
 /** Numbers are given again: only a child of bubblewrap's is the one that it told of. */

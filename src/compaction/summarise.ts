@@ -62,16 +62,16 @@ export async function* summarise(plan: CompactionPlan, settings: SummarySettings
 
 /** The summary alone, for who has nothing to say meanwhile. */
 export async function summaryOf(plan: CompactionPlan, settings: SummarySettings): Promise<Summarised> {
-  const asking = summarise(plan, settings);
+  const summarising = summarise(plan, settings);
   for (;;) {
-    const step = await asking.next();
+    const step = await summarising.next();
     if (step.done) return step.value;
   }
 }
 
 /** Only what says who asks and whom: the form of the answer is the turn's, not the summary's. */
-function summaryRequest(asked: ModelRequest, items: readonly Item[], prompt: string): ModelRequest {
-  const { model, instructions, serviceTier, safetyIdentifier, promptCacheKey, user } = asked;
+function summaryRequest(original: ModelRequest, items: readonly Item[], prompt: string): ModelRequest {
+  const { model, instructions, serviceTier, safetyIdentifier, promptCacheKey, user } = original;
   const kept = { instructions, serviceTier, safetyIdentifier, promptCacheKey, user };
   const given = Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined));
   const question: Item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: prompt }] };

@@ -21,16 +21,16 @@ function asWords(item: Item): readonly Item[] {
     case 'message':
       return [item];
     case 'function_call':
-      return [said(callText(item.name, item.arguments))];
+      return [assistantItem(callText(item.name, item.arguments))];
     case 'custom_tool_call':
-      return [said(callText(item.name, item.input))];
+      return [assistantItem(callText(item.name, item.input))];
     case 'function_call_output':
     case 'custom_tool_call_output':
-      return [heard(item.output)];
+      return [userItem(item.output)];
     case 'mcp_call':
-      return [said(callText(item.name, item.arguments)), heard(item.output ?? callErrorText(item.error))];
+      return [assistantItem(callText(item.name, item.arguments)), userItem(item.output ?? callErrorText(item.error))];
     case 'code_interpreter_call':
-      return [said(callText(CODE_INTERPRETER, item.code)), heard(outputText(item.outputs))];
+      return [assistantItem(callText(CODE_INTERPRETER, item.code)), userItem(outputText(item.outputs))];
     default:
       return [];
   }
@@ -40,12 +40,12 @@ function callText(name: unknown, text: unknown): string {
   return `[Called the tool ${name} with: ${text}]`;
 }
 
-function said(text: string): Item {
+function assistantItem(text: string): Item {
   return { type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] };
 }
 
 /** Tools speak to the model as users do; their images stay images. */
-function heard(output: unknown): Item {
+function userItem(output: unknown): Item {
   const parts = isPartList(output) ? output : [{ type: 'input_text', text: textOf(output) }];
   return {
     type: 'message',

@@ -33,16 +33,16 @@ export interface WishedCompaction {
 /** The compaction that the client wishes for; undefined where it wishes for none. */
 export function turnCompaction(
   { triggered, threshold }: CompactionWish,
-  { note, ...asked }: CompactionCase,
+  { note, ...plan }: CompactionCase,
   settings: TurnCompactionSettings,
 ): WishedCompaction | undefined {
   if (!triggered && threshold === undefined) return undefined;
-  const { request, items, call } = asked;
+  const { request, items, call } = plan;
 
   async function* compacted(output: readonly Item[]): AsyncGenerator<readonly TurnInput[]> {
-    const asking = summarise({ ...asked, items: [...items, ...output], retained: 0 }, settings);
+    const summarising = summarise({ ...plan, items: [...items, ...output], retained: 0 }, settings);
     for (;;) {
-      const step = await asking.next();
+      const step = await summarising.next();
       if (step.done) return yield [{ type: 'compacted', ...step.value }];
       yield [];
     }

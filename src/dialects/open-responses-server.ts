@@ -100,8 +100,8 @@ function added(
 function withResult(event: WireEvent & { readonly item: Fields }): readonly WireEvent[] {
   const { item, output_index } = event;
   if (item.type !== 'function_call_output') return [event];
-  const told = { item_id: item.id, output_index, content_index: 0, delta: item.output, logprobs: [] };
-  return [event, { type: 'response.output_text.delta', ...told }];
+  const delta = { item_id: item.id, output_index, content_index: 0, delta: item.output, logprobs: [] };
+  return [event, { type: 'response.output_text.delta', ...delta }];
 }
 
 /**

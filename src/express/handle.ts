@@ -15,13 +15,13 @@ export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {
 
 /** Answers the request with the endpoint. */
 export function run(endpoint: Endpoint, req: Request, res: Response, next: NextFunction, scope?: Scope): void {
-  const call = callOf(req, res, scope);
-  keepContext(res, { handled: true, ...call.context });
-  endpoint(call)
+  const request = callOf(req, res, scope);
+  keepContext(res, { handled: true, ...request.context });
+  endpoint(request)
     .then(
       (reply) => respond(res, reply),
       // Nobody is left to tell where the client has gone.
-      (error) => (hasLeft(call.signal) || res.destroyed ? undefined : next(error)),
+      (error) => (hasLeft(request.signal) || res.destroyed ? undefined : next(error)),
     )
     // Express 4 does not see rejections.
     .catch(next);

@@ -49,11 +49,11 @@ export async function loadHistory(
   if (!previous || isUnstored(previous) || hasFailed(previous)) throw notFound(previousId);
   if (isRunning(previous)) throw inProgress(previousId);
   if (chain.length > historyTurns) throw tooLong(`${historyTurns} responses`);
-  return { items: itemsSaid(chain.toReversed()), previous };
+  return { items: itemsAdded(chain.toReversed()), previous };
 }
 
 /** Loops: `flatMap` takes ten times as long for the thousands of items that there may be. */
-function itemsSaid(turns: readonly StoredResponse[]): readonly Item[] {
+function itemsAdded(turns: readonly StoredResponse[]): readonly Item[] {
   const items: Item[] = [];
   for (const { input, output } of turns) {
     for (const item of input) items.push(item);
@@ -145,9 +145,9 @@ async function itemsFor(
   const stored = await storedItems(new Set(elsewhere.map(({ id }) => String(id))), sources);
   const room = referenceRoom(sources.maxBytes, 'input');
   return (id) => {
-    const said = earlier.get(id as string);
+    const known = earlier.get(id as string);
     // A copy: the item is said again here, and whoever tells the client's own from the history goes by identity.
-    return room(said ? { ...said } : stored.get(String(id)));
+    return room(known ? { ...known } : stored.get(String(id)));
   };
 }
 

@@ -44,12 +44,12 @@ async function prepared<Req extends NodeRequest>(
   const body = await bodyOf(req, settings.limits);
   const dialect = dialectFor(req, body, settings);
   if (!dialect) return;
-  const call = nodeCall(req, res, settings.scope);
-  const limits = bringLimits(call, settings.limits);
+  const request = nodeCall(req, res, settings.scope);
+  const limits = bringLimits(request, settings.limits);
   refuseMany(bodyFields(body, limits), limits);
-  const { context, body: next } = await steps[dialect](call, settings);
+  const { context, body: next } = await steps[dialect](request, settings);
   if (next !== body) replaceBody(req, next);
-  keepContext(res, { ...context, requestId: call.requestId, ...(settings.scope ? { scope: call.scope } : {}) });
+  keepContext(res, { ...context, requestId: request.requestId, ...(settings.scope ? { scope: request.scope } : {}) });
 }
 
 /** The dialect of this request, as the host says or as it looks. */
@@ -72,6 +72,6 @@ export function refuse<Req extends NodeRequest>(
 ): void {
   if (!(error instanceof ApiError)) return next(ownError(error));
   // The scope may be what failed, and no error needs it.
-  const call = nodeCall(req, res, () => '');
-  respond(res, errorReplyTo(error, call, settings)).catch(next);
+  const request = nodeCall(req, res, () => '');
+  respond(res, errorReplyTo(error, request, settings)).catch(next);
 }

@@ -60,7 +60,7 @@ export function handlerChat(handler: NodeHandler, req: NodeRequest, res: ServerR
   return {
     chat(body, call) {
       replaceBody(req, body);
-      return exchange(client, { path: '', headers: {}, body: '', isLast: isDone, shown: shortened }, call);
+      return exchange(client, { path: '', headers: {}, body: '', isLast: isDone, scrubError: shortened }, call);
     },
     get headers() {
       return headers ?? {};

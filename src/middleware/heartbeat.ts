@@ -21,27 +21,27 @@ export function heartbeat(options: HeartbeatOptions = {}): NodeMiddleware {
   return function heartbeatMiddleware(_req, res, next) {
     keepContext(res, { ...contextOf(res), heartbeat: wanted });
     onHead(res, (head, layer) => {
-      if (isEventStream(head) && !head.compressed && !contextOf(res).handled) beat(res, layer, wanted);
+      if (isEventStream(head) && !head.compressed && !contextOf(res).handled) startHeartbeat(res, layer, wanted);
     });
     next();
   };
 }
 
 /** Beats until the answer ends; every write puts the next beat off. */
-function beat(res: ServerResponse, layer: Layer, { intervalMs, style }: WantedHeartbeat): void {
+function startHeartbeat(res: ServerResponse, layer: Layer, { intervalMs, style }: WantedHeartbeat): void {
   const tail = eventTail();
   const { write, end } = layer;
   const timer = setInterval(() => {
-    if (mayBeat(res, tail)) write(style === 'ping' ? PING_FRAME : HEARTBEAT_FRAME, 'utf8');
+    if (maySend(res, tail)) write(style === 'ping' ? PING_FRAME : HEARTBEAT_FRAME, 'utf8');
   }, intervalMs);
   timer.unref();
 
-  const heard = (chunk: unknown) => {
+  const watched = (chunk: unknown) => {
     timer.refresh();
     if (typeof chunk === 'string' || chunk instanceof Uint8Array) tail.take(chunk);
   };
   layer.write = function watchedWrite(...given: unknown[]) {
-    heard(given[0]);
+    watched(given[0]);
     return write(...(given as Parameters<typeof write>));
   } as typeof write;
   layer.end = function watchedEnd(...given: unknown[]) {
@@ -52,6 +52,6 @@ function beat(res: ServerResponse, layer: Layer, { intervalMs, style }: WantedHe
 }
 
 /** A client that does not read gets no more to read. */
-function mayBeat(res: ServerResponse, { between }: EventTail): boolean {
+function maySend(res: ServerResponse, { between }: EventTail): boolean {
   return between && !res.writableEnded && !res.destroyed && !res.writableNeedDrain;
 }

@@ -9,8 +9,8 @@ import { type AnswerWatch, holdEnd } from '../node/held-answer.ts';
 import { bodyOf } from '../node/node-body.ts';
 import { contextOf, type NodeRequest, nodeCall } from '../node/node-call.ts';
 import type { AnswerReader } from '../ports/answer-reader.ts';
-import type { Call } from '../ports/api-request.ts';
-import { tell } from '../ports/hooks.ts';
+import type { EndpointRequest } from '../ports/api-request.ts';
+import { notify } from '../ports/hooks.ts';
 import { fromStore } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
@@ -28,9 +28,9 @@ export function recordTurn<Req extends NodeRequest = NodeRequest>(
 ): NodeMiddleware<Req> {
   const settings = middlewareSettings('recordTurn', options);
   return function recordTurnMiddleware(req, res, next) {
-    askedOf(req, res, settings).then(
-      (asked) => {
-        if (asked) onHead(res, (head, layer) => watch(head, layer, asked, res, settings));
+    requestOf(req, res, settings).then(
+      (request) => {
+        if (request) onHead(res, (head, layer) => watch(head, layer, request, res, settings));
         next();
       },
       (error) => refuse(error, req, res, next, settings),
@@ -39,25 +39,25 @@ export function recordTurn<Req extends NodeRequest = NodeRequest>(
 }
 
 /** A request that is to be recorded. */
-interface Asked {
+interface RecordedRequest {
   readonly dialect: Dialect;
   /** As the client sent it: proxies replace its credentials, its id and its path on their way to the model server. */
-  readonly call: Call;
+  readonly apiRequest: EndpointRequest;
   /** What later middlewares have made of the body. */
   readonly bodyNow: () => unknown;
 }
 
 /** Undefined where nothing is to be kept. The host's function, which may throw, is asked now and not in mid-answer. */
-async function askedOf<Req extends NodeRequest>(
+async function requestOf<Req extends NodeRequest>(
   req: Req,
   res: ServerResponse,
   settings: MiddlewareSettings<Req>,
-): Promise<Asked | undefined> {
+): Promise<RecordedRequest | undefined> {
   const body = await bodyOf(req, settings.limits);
   const dialect = dialectFor(req, body, settings);
   if (!dialect) return undefined;
-  const call = nodeCall(req, res, settings.scope);
-  return isUnstored(body) ? undefined : { dialect, call, bodyNow: () => req.body };
+  const request = nodeCall(req, res, settings.scope);
+  return isUnstored(body) ? undefined : { dialect, apiRequest: request, bodyNow: () => req.body };
 }
 
 function isUnstored(body: unknown): boolean {
@@ -68,23 +68,23 @@ function isUnstored(body: unknown): boolean {
 function watch<Req extends NodeRequest>(
   head: AnswerHead,
   layer: Layer,
-  asked: Asked,
+  request: RecordedRequest,
   res: ServerResponse,
   settings: MiddlewareSettings<Req>,
 ): void {
   const isJson = head.plain && /[/+]json\b/i.test(head.type);
   const isStream = isEventStream(head);
   if (head.status !== 200 || !(isJson || isStream)) return;
-  const reader = readerFor(asked, res, settings);
+  const reader = readerFor(request, res, settings);
   if (!reader) return;
-  const settle = () => keep(reader, contextOf(res).requestId ?? asked.call.requestId, settings);
+  const settle = () => keep(reader, contextOf(res).requestId ?? request.apiRequest.requestId, settings);
   const { outputBytes, eventBytes } = settings.limits;
   const watching = isJson ? wholeWatch(reader, outputBytes, settle) : eventWatch(reader, eventBytes, settle);
   holdEnd(res, watching, layer);
 }
 
 function readerFor<Req extends NodeRequest>(
-  { dialect, call: asked, bodyNow }: Asked,
+  { dialect, apiRequest: request, bodyNow }: RecordedRequest,
   res: ServerResponse,
   settings: MiddlewareSettings<Req>,
 ): AnswerReader | undefined {
@@ -93,7 +93,7 @@ function readerFor<Req extends NodeRequest>(
   const context = contextOf(res);
   // Our Responses router keeps its turns itself.
   if (dialect === 'responses' && context.handled) return undefined;
-  const call = { ...asked, body, context };
+  const call = { ...request, body, context };
   return dialect === 'responses' ? responseReader(call) : completionReader(call, settings);
 }
 
@@ -150,6 +150,6 @@ async function keep<Req extends NodeRequest>(
   } catch (error) {
     const shown =
       error instanceof ApiError ? error : new ApiError('server_error', 'The turn could not be read.', { cause: error });
-    tell(hooks, 'onError', shown, { requestId });
+    notify(hooks, 'onError', shown, { requestId });
   }
 }

@@ -8,7 +8,7 @@ import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { keepContext, type NodeRequest, nodeCall } from '../node/node-call.ts';
 import { respond } from '../node/respond.ts';
 import { type Activity, activity } from '../ports/activity.ts';
-import type { Call } from '../ports/api-request.ts';
+import type { EndpointRequest } from '../ports/api-request.ts';
 import { errorReplyTo, withRequestId } from '../ports/endpoint.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { ApiError } from '../protocol/errors.ts';
@@ -62,29 +62,29 @@ async function run<Req extends NodeRequest>(req: Req, res: ServerResponse, given
   const { handler, settings, pass, fail } = given;
   const body = await bodyOf(req, settings.limits);
   if (dialectFor(req, body, settings) !== 'chat-completions') return void (await pass());
-  const call = await prepareChatTools(nodeCall(req, res, settings.scope), settings);
-  if (call.context?.tools?.offer.size === 0) return void (await pass());
-  keepContext(res, { ...call.context, handled: true });
+  const request = await prepareChatTools(nodeCall(req, res, settings.scope), settings);
+  if (request.context?.tools?.toolset.size === 0) return void (await pass());
+  keepContext(res, { ...request.context, handled: true });
   const chat = handler && handlerChat(handler, req, res);
-  const reply = await answer(call, given, chat);
-  replaceBody(req, call.body);
-  await respond(res, withRequestId({ ...reply, headers: { ...chat?.headers, ...reply.headers } }, call)).catch(fail);
+  const reply = await answer(request, given, chat);
+  replaceBody(req, request.body);
+  await respond(res, withRequestId({ ...reply, headers: { ...chat?.headers, ...reply.headers } }, request)).catch(fail);
 }
 
 /** What the handler refuses is answered in its own words. */
 async function answer<Req extends NodeRequest>(
-  call: Call,
+  request: EndpointRequest,
   { settings, turns, upstream }: Run<Req>,
   chat: HandlerChat | undefined,
 ): Promise<Reply> {
   // The cast: one of both can chat, which was checked at the start.
   const model = (chat ? { name: 'handler', chat: chat.chat, redact: shortened } : upstream) as ChatSettings['upstream'];
   try {
-    return await createChatCompletion(call, { ...settings, upstream: model }, turns);
+    return await createChatCompletion(request, { ...settings, upstream: model }, turns);
   } catch (error) {
     if (chat?.failure) throw chat.failure;
     if (chat?.refusal) return chat.refusal;
-    if (error instanceof ApiError) return errorReplyTo(error, call, settings);
+    if (error instanceof ApiError) return errorReplyTo(error, request, settings);
     throw error;
   }
 }

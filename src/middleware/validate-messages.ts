@@ -4,7 +4,7 @@ import { repairMessages } from '../apis/chat-completions/repair.ts';
 import { repairInput } from '../apis/responses/repair.ts';
 import { type Repair, type Repaired, rejectFirst } from '../history/repair.ts';
 import type { NodeRequest } from '../node/node-call.ts';
-import type { Call } from '../ports/api-request.ts';
+import type { EndpointRequest } from '../ports/api-request.ts';
 import { guarded } from '../ports/hooks.ts';
 import type { Prepare } from '../ports/prepare.ts';
 import type { TurnContext } from '../ports/turn-context.ts';
@@ -36,16 +36,16 @@ export function validateMessages<Req extends NodeRequest = NodeRequest>(
   const settings = middlewareSettings('validateMessages', options, checks);
   const { mode = 'repair', onRepair } = options;
   const step = (field: string, repair: (list: readonly unknown[]) => Repaired<unknown>): Prepare =>
-    function repairStep(call) {
-      const { body } = call;
-      if (!isRecord(body) || !Array.isArray(body[field])) return call;
+    function repairStep(request) {
+      const { body } = request;
+      if (!isRecord(body) || !Array.isArray(body[field])) return request;
       const given: readonly unknown[] = body[field];
       const repaired = repair(given);
       const { list, repairs } = repaired;
       if (mode === 'reject') rejectFirst(repairs);
-      if (mode === 'reject' || repairs.length === 0) return call;
-      report(onRepair, repairs, call);
-      return { ...call, body: { ...body, [field]: list }, context: stillLoaded(call.context, given, repaired) };
+      if (mode === 'reject' || repairs.length === 0) return request;
+      report(onRepair, repairs, request);
+      return { ...request, body: { ...body, [field]: list }, context: stillLoaded(request.context, given, repaired) };
     };
   return asMiddleware(
     { responses: step('input', repairInput), 'chat-completions': step('messages', repairMessages) },
@@ -66,6 +66,10 @@ function stillLoaded(
   return { ...context, history: { ...history, loaded } };
 }
 
-function report(onRepair: ValidateMessagesOptions['onRepair'], repairs: readonly Repair[], { requestId }: Call): void {
+function report(
+  onRepair: ValidateMessagesOptions['onRepair'],
+  repairs: readonly Repair[],
+  { requestId }: EndpointRequest,
+): void {
   guarded('onRepair', () => onRepair?.(repairs, { requestId }));
 }

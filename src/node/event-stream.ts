@@ -17,7 +17,7 @@ export interface AnswerHead {
 export type Layer = Pick<ServerResponse, 'write' | 'end'>;
 
 /** Calls `told` once, when the answer's head is written, by whatever call of the handler's, and before its first byte. */
-export function onHead(res: ServerResponse, told: (head: AnswerHead, layer: Layer) => void): void {
+export function onHead(res: ServerResponse, listener: (head: AnswerHead, layer: Layer) => void): void {
   const { writeHead } = res;
   const layer: Layer = { write: res.write.bind(res), end: res.end.bind(res) };
   // The casts: the overloads of all three are passed on as they come.
@@ -26,7 +26,7 @@ export function onHead(res: ServerResponse, told: (head: AnswerHead, layer: Laye
     const plain = isPlain(this, given);
     const answer = writeHead.apply(this, given as Parameters<typeof writeHead>);
     const type = headerIn(this, given, 'content-type') ?? '';
-    told({ status: this.statusCode, type, plain, compressed: !isPlain(this, given) }, layer);
+    listener({ status: this.statusCode, type, plain, compressed: !isPlain(this, given) }, layer);
     return answer;
   } as typeof writeHead;
   res.write = function layeredWrite(...given: unknown[]) {

@@ -2,7 +2,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
 import type { Reply } from '../protocol/reply.ts';
-import { type Pieces, piecesOf, type Sink } from '../streams/pull-stream.ts';
+import { type Consumer, type PullStream, pullStreamOf } from '../streams/pull-stream.ts';
 
 /** Characters above which frames go to the socket as bytes, which no garbage collection copies while they wait to be sent. */
 const LONG = 4096;
@@ -27,7 +27,7 @@ export async function respond(res: ServerResponse, { status, headers, body }: Re
   }
   res.writeHead(status, headers);
   try {
-    await written(res, piecesOf(body));
+    await written(res, pullStreamOf(body));
   } catch (error) {
     if (res.destroyed) return;
     res.destroy();
@@ -37,25 +37,25 @@ export async function respond(res: ServerResponse, { status, headers, body }: Re
 }
 
 /** Writes piece by piece; resolves at the end, or as soon as the client has left. */
-function written(res: ServerResponse, body: Pieces<string>): Promise<void> {
+function written(res: ServerResponse, body: PullStream<string>): Promise<void> {
   return new Promise((resolve, reject) => new Writing(res, body, resolve, reject).ask());
 }
 
 /** An `AsyncResource`: when the socket takes more, the stream goes on in the host's async context, which the socket's is not. */
-class Writing extends AsyncResource implements Sink<string> {
+class Writing extends AsyncResource implements Consumer<string> {
   private readonly res: ServerResponse;
-  private readonly body: Pieces<string>;
-  readonly ended: () => void;
-  readonly failed: (error: unknown) => void;
+  private readonly body: PullStream<string>;
+  readonly onEnd: () => void;
+  readonly onError: (error: unknown) => void;
   /** Not `res.destroyed` for each piece: on Node 20 every response of Express has a hidden class of its own, and is looked up. */
   private isGone: boolean;
 
-  constructor(res: ServerResponse, body: Pieces<string>, resolve: () => void, reject: (error: unknown) => void) {
+  constructor(res: ServerResponse, body: PullStream<string>, resolve: () => void, reject: (error: unknown) => void) {
     super('CLIENT_WRITES');
     this.res = res;
     this.body = body;
-    this.ended = resolve;
-    this.failed = reject;
+    this.onEnd = resolve;
+    this.onError = reject;
     this.isGone = res.destroyed;
     res.once('close', () => {
       this.isGone = true;
@@ -63,15 +63,15 @@ class Writing extends AsyncResource implements Sink<string> {
   }
 
   ask(): void {
-    if (this.isGone) return void this.body.return().then(this.ended, this.failed);
+    if (this.isGone) return void this.body.return().then(this.onEnd, this.onError);
     try {
-      this.body.ask(this);
+      this.body.pull(this);
     } catch (error) {
-      this.failed(error);
+      this.onError(error);
     }
   }
 
-  came(frames: string): void {
+  onChunk(frames: string): void {
     // Headers go out with the first frames, in one packet, or alone where there are none yet.
     if (this.isGone) return this.ask();
     if (frames === '') this.res.flushHeaders();

@@ -29,20 +29,20 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   checkTelemetry('tracedUpstream', options, { provider: isName });
   const { provider = upstream.name } = options;
   const instruments = lazyInstruments(options);
-  const beginner = (asked: Asked) => () => beginCall(instruments(), provider, asked);
+  const beginner = (facts: RequestFacts) => () => beginCall(instruments(), provider, facts);
   const { chat, redact, models, close } = upstream;
   return {
     name: upstream.name,
     stream: (request, call) =>
       new Traced(() => upstream.stream(request, call), call.signal, {
-        begin: beginner(askedOf(request)),
+        begin: beginner(factsOfModelRequest(request)),
         read: readEvents,
       }),
     ...(chat
       ? {
           chat: (body, call) =>
             new Traced(() => chat.call(upstream, body, call), call.signal, {
-              begin: beginner(askedBy(body)),
+              begin: beginner(factsOfBody(body)),
               read: readChat,
             }),
         }
@@ -54,16 +54,16 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
 }
 
 /** What is told of a request. */
-interface Asked {
+interface RequestFacts {
   readonly model: string;
   readonly settings: Attributes;
 }
 
-function askedOf({ model, maxOutputTokens, temperature, topP }: ModelRequest): Asked {
+function factsOfModelRequest({ model, maxOutputTokens, temperature, topP }: ModelRequest): RequestFacts {
   return { model, settings: settingsOf(maxOutputTokens, temperature, topP) };
 }
 
-function askedBy({ model, max_completion_tokens, max_tokens, temperature, top_p }: Fields): Asked {
+function factsOfBody({ model, max_completion_tokens, max_tokens, temperature, top_p }: Fields): RequestFacts {
   return { model: String(model), settings: settingsOf(max_completion_tokens ?? max_tokens, temperature, top_p) };
 }
 
@@ -85,14 +85,18 @@ interface ModelCall extends Operation {
   finished(reason: string): void;
 }
 
-function beginCall({ tracer, duration, firstChunk, tokens }: Instruments, provider: string, asked: Asked): ModelCall {
+function beginCall(
+  { tracer, duration, firstChunk, tokens }: Instruments,
+  provider: string,
+  facts: RequestFacts,
+): ModelCall {
   const attributes: Attributes = {
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': provider,
-    'gen_ai.request.model': asked.model,
+    'gen_ai.request.model': facts.model,
   };
-  const of = { kind: SpanKind.CLIENT, attributes: { ...attributes, ...asked.settings } };
-  const operation = beginOperation(tracer.startSpan(`chat ${asked.model}`, of), duration, attributes);
+  const of = { kind: SpanKind.CLIENT, attributes: { ...attributes, ...facts.settings } };
+  const operation = beginOperation(tracer.startSpan(`chat ${facts.model}`, of), duration, attributes);
   const { span } = operation;
   let silent = true;
   let usage: Usage | undefined;
@@ -100,7 +104,7 @@ function beginCall({ tracer, duration, firstChunk, tokens }: Instruments, provid
     ...operation,
     end(error) {
       // Some servers tell what has been used so far with every chunk.
-      if (usage) tellUsage(usage, operation, { tokens, attributes });
+      if (usage) recordUsage(usage, operation, { tokens, attributes });
       usage = undefined;
       operation.end(error);
     },
@@ -108,14 +112,14 @@ function beginCall({ tracer, duration, firstChunk, tokens }: Instruments, provid
       if (silent) firstChunk.record(operation.elapsed(), attributes, operation.context);
       silent = false;
     },
-    used: (told) => {
-      usage = told;
+    used: (reported) => {
+      usage = reported;
     },
     finished: (reason) => void span.setAttribute('gen_ai.response.finish_reasons', [reason]),
   };
 }
 
-function tellUsage(
+function recordUsage(
   { input_tokens: input, output_tokens: output, input_tokens_details: details }: Usage,
   { span, context }: Operation,
   { tokens, attributes }: { readonly tokens: Histogram; readonly attributes: Attributes },
@@ -140,10 +144,10 @@ function readEvents(events: readonly ModelEvent[], call: ModelCall): void {
 function readChat({ data }: ChatBatch, call: ModelCall): void {
   if (data.length > 0) call.spoke();
   // Most chunks say neither, and are not parsed for it.
-  for (const text of data) if (TOLD.test(text)) readChunk(jsonIn(text), call);
+  for (const text of data) if (REPORTED.test(text)) readChunk(jsonIn(text), call);
 }
 
-const TOLD = /"(?:usage": ?\{|finish_reason": ?")/;
+const REPORTED = /"(?:usage": ?\{|finish_reason": ?")/;
 
 function readChunk(chunk: unknown, call: ModelCall): void {
   if (!isRecord(chunk)) return;
@@ -154,7 +158,7 @@ function readChunk(chunk: unknown, call: ModelCall): void {
 }
 
 /** What is told of a stream. */
-interface Telling<Piece> {
+interface Reporting<Piece> {
   begin(): ModelCall;
   read(piece: Piece, call: ModelCall): void;
 }
@@ -163,22 +167,22 @@ interface Telling<Piece> {
 class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
   private readonly open: () => AsyncIterable<Piece>;
   private readonly signal: AbortSignal;
-  private readonly telling: Telling<Piece>;
+  private readonly reporting: Reporting<Piece>;
   private call: ModelCall | undefined = undefined;
   private iterator: AsyncIterator<Piece> | undefined = undefined;
 
-  constructor(open: () => AsyncIterable<Piece>, signal: AbortSignal, telling: Telling<Piece>) {
+  constructor(open: () => AsyncIterable<Piece>, signal: AbortSignal, reporting: Reporting<Piece>) {
     this.open = open;
     this.signal = signal;
-    this.telling = telling;
+    this.reporting = reporting;
   }
 
   async next(): Promise<IteratorResult<Piece, undefined>> {
-    this.call ??= this.telling.begin();
+    this.call ??= this.reporting.begin();
     const { call } = this;
     try {
       const result = await context.with(call.context, () => this.source().next());
-      if (!result.done) this.telling.read(result.value, call);
+      if (!result.done) this.reporting.read(result.value, call);
       else call.end();
       return result.done ? { done: true, value: undefined } : result;
     } catch (error) {

@@ -3,7 +3,7 @@ import { ApiError } from '../protocol/errors.ts';
 import type { TurnContext } from './turn-context.ts';
 
 /** What a handler is given. Header names are lower case. */
-export interface Call {
+export interface EndpointRequest {
   readonly body: unknown;
   /** What the path names, such as the response's `id`. */
   readonly params: Readonly<Record<string, unknown>>;

@@ -2,18 +2,18 @@
 
 import type { BringLimits } from '../protocol/responses/bring-limits.ts';
 import { refuseLong } from '../protocol/responses/invalid.ts';
-import type { Call } from './api-request.ts';
+import type { EndpointRequest } from './api-request.ts';
 import type { Limits } from './limits.ts';
 
 /** The limits of the body as it stands: history that was loaded and tools that were injected are not the client's. */
-export function bringLimits({ context }: Pick<Call, 'context'>, limits: Limits): BringLimits {
+export function bringLimits({ context }: Pick<EndpointRequest, 'context'>, limits: Limits): BringLimits {
   const { history, tools } = context ?? {};
   if (!history && !tools) return limits;
   return {
     // Who loaded a history has counted the values before.
     bodyValues: history ? Number.POSITIVE_INFINITY : limits.bodyValues,
     inputItems: limits.inputItems + (history?.loaded.length ?? 0),
-    tools: limits.tools + (tools?.offer.size ?? 0),
+    tools: limits.tools + (tools?.toolset.size ?? 0),
   };
 }
 

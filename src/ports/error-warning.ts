@@ -11,34 +11,34 @@ const MOST_CODES = 64;
 /** Of the cause, which may hold what a server answered. */
 const CAUSE_CHARACTERS = 2000;
 
-interface Told {
+interface Warned {
   /** On the clock of `performance.now()`. */
   at: number;
   suppressed: number;
 }
 
-const byCode = new Map<string, Told>();
+const byCode = new Map<string, Warned>();
 
 /** A process warning with the code, the model server's host and the cause, unless there was one of this code just now. */
 export function warnOfError(error: ApiError, { requestId }: { readonly requestId: string }): void {
   if (!isServers(error)) return;
-  const told = toldOf(error.code);
+  const warned = warnedOf(error.code);
   const now = performance.now();
-  if (now - told.at < EVERY_MS) {
-    told.suppressed += 1;
+  if (now - warned.at < EVERY_MS) {
+    warned.suppressed += 1;
     return;
   }
-  const { suppressed } = told;
-  told.at = now;
-  told.suppressed = 0;
+  const { suppressed } = warned;
+  warned.at = now;
+  warned.suppressed = 0;
   processWarning(textOf(error, requestId, suppressed));
 }
 
-function toldOf(code: string): Told {
+function warnedOf(code: string): Warned {
   const name = byCode.has(code) || byCode.size < MOST_CODES ? code : 'others';
-  const told = byCode.get(name) ?? { at: Number.NEGATIVE_INFINITY, suppressed: 0 };
-  byCode.set(name, told);
-  return told;
+  const warned = byCode.get(name) ?? { at: Number.NEGATIVE_INFINITY, suppressed: 0 };
+  byCode.set(name, warned);
+  return warned;
 }
 
 /** Not what a client did wrong. A model server that refuses our key or our URL answers no 5xx, and is the host's to mend. */

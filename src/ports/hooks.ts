@@ -69,14 +69,14 @@ export interface Hooks {
  * Calls a hook; its failure is the host's to see, not the client's. An error of the server's that no hook is there for
  * is a process warning: nobody else would ever know.
  */
-export function tell<Name extends keyof Hooks>(
+export function notify<Name extends keyof Hooks>(
   hooks: Hooks,
   name: Name,
-  ...told: Parameters<NonNullable<Hooks[Name]>>
+  ...args: Parameters<NonNullable<Hooks[Name]>>
 ): void {
   // The cast: that is what this hook is told.
-  if (name === 'onError' && !hooks.onError) return warnOfError(...(told as Parameters<NonNullable<Hooks['onError']>>));
-  guarded(`hooks.${name}`, () => (hooks[name] as ((...values: readonly unknown[]) => unknown) | undefined)?.(...told));
+  if (name === 'onError' && !hooks.onError) return warnOfError(...(args as Parameters<NonNullable<Hooks['onError']>>));
+  guarded(`hooks.${name}`, () => (hooks[name] as ((...values: readonly unknown[]) => unknown) | undefined)?.(...args));
 }
 
 /** Calls a function of the host's that may break nothing: what it throws, now or later, is a process warning. */

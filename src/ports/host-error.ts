@@ -6,9 +6,9 @@ export class HostError extends Error {
 }
 
 /** Asks a function of the host's. Throws `HostError` where it throws. */
-export function fromHost<Value>(ask: () => Value): Value {
+export function fromHost<Value>(run: () => Value): Value {
   try {
-    return ask();
+    return run();
   } catch (cause) {
     throw new HostError('A function of the host threw.', { cause });
   }

@@ -1,6 +1,6 @@
 /** OpenAI's paged lists: `limit`, `order`, `after`, `before`. */
 
-import { queryShower } from '../protocol/code-outputs.ts';
+import { queryPresenter } from '../protocol/code-outputs.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
@@ -13,8 +13,8 @@ const MAX_LIMIT = 100;
 type Fields = Readonly<Record<string, unknown>>;
 
 /** One page of the items, which come oldest first, as the client is shown them; the newest come first unless `order` is `asc`. */
-export function page(items: readonly Item[], query: Fields, show = queryShower(query)): Fields {
-  return listOf(pageOf(items, pageQuery(query)), query, show);
+export function page(items: readonly Item[], query: Fields, presentItem = queryPresenter(query)): Fields {
+  return listOf(pageOf(items, pageQuery(query)), query, presentItem);
 }
 
 /** What the query asks for. Throws `invalid_value`. */
@@ -35,12 +35,16 @@ export function pageOf(items: readonly Item[], { limit, order, after, before }: 
 }
 
 /** OpenAI's list of the page, as the client is shown it. Throws `item_not_found` where the query names an unknown item. */
-export function listOf({ items, hasMore, unknown }: ItemPage, query: Fields, show = queryShower(query)): Fields {
+export function listOf(
+  { items, hasMore, unknown }: ItemPage,
+  query: Fields,
+  presentItem = queryPresenter(query),
+): Fields {
   if (unknown) {
     const message = `No item found with id ${quotedId(query[unknown])}.`;
     throw new ApiError('item_not_found', message, { param: unknown });
   }
-  const data = items.map((item) => wholeItem(show(item)));
+  const data = items.map((item) => wholeItem(presentItem(item)));
   return {
     object: 'list',
     data,

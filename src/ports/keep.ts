@@ -1,6 +1,6 @@
 /** Keeps what a later request needs: the one place that knows what a failing store means to the host. */
 import type { ApiError } from '../protocol/errors.ts';
-import { type Hooks, tell } from './hooks.ts';
+import { type Hooks, notify } from './hooks.ts';
 import { fromStore, type MaybePromise, type ResponseStore, type StoredResponse } from './store.ts';
 
 /** What becomes of a store that fails. */
@@ -34,6 +34,6 @@ export async function kept(
   } catch (error) {
     if (onStoreError === 'fail') throw error;
     // The cast: both throw nothing else.
-    tell(hooks, 'onError', error as ApiError, { requestId });
+    notify(hooks, 'onError', error as ApiError, { requestId });
   }
 }

@@ -1,9 +1,9 @@
 /** The shape of a preparation: routers run them in a row, middlewares show each alone. */
 
 import type { Note } from '../protocol/note.ts';
-import type { Call } from './api-request.ts';
+import type { EndpointRequest } from './api-request.ts';
 import type { ApprovalPolicy } from './approval-policy.ts';
-import { type Hooks, tell } from './hooks.ts';
+import { type Hooks, notify } from './hooks.ts';
 import type { Limits } from './limits.ts';
 import type { RemoteServers } from './remote-servers.ts';
 import type { MaybePromise, ResponseStore } from './store.ts';
@@ -25,11 +25,11 @@ export interface PrepareSettings {
  * Answers the call with its body rewritten in its own dialect and the context saying so; what the context tells of is
  * not done again. Throws `ApiError` for what is wrong with the request.
  */
-export type Prepare = (call: Call, settings: PrepareSettings) => MaybePromise<Call>;
+export type Prepare = (request: EndpointRequest, settings: PrepareSettings) => MaybePromise<EndpointRequest>;
 
 /** How silence is filled: a middleware in front knows the request better than the router's options do. */
 export function heartbeatOf(
-  { context }: Call,
+  { context }: EndpointRequest,
   { heartbeat }: { readonly heartbeat: WantedHeartbeat },
 ): WantedHeartbeat {
   return context?.heartbeat ?? heartbeat;
@@ -39,12 +39,12 @@ export function heartbeatOf(
 const MOST_NOTES = 64;
 
 /** Tells the host of what was left out of this call. */
-export function noteOf({ requestId }: Pick<Call, 'requestId'>, { hooks }: { readonly hooks: Hooks }) {
+export function noteOf({ requestId }: Pick<EndpointRequest, 'requestId'>, { hooks }: { readonly hooks: Hooks }) {
   let notes = 0;
-  return (told: Note) => {
+  return (note: Note) => {
     notes += 1;
     if (notes > MOST_NOTES) return;
-    const last = notes === MOST_NOTES ? { ...told, message: `${told.message} More such notes are left out.` } : told;
-    tell(hooks, 'onNote', last, { requestId });
+    const last = notes === MOST_NOTES ? { ...note, message: `${note.message} More such notes are left out.` } : note;
+    notify(hooks, 'onNote', last, { requestId });
   };
 }

@@ -240,9 +240,9 @@ function bounded<Value>(answer: MaybePromise<Value>, name: string, timeoutMs: nu
 }
 
 /** Asks the store; whatever it fails with becomes a `store_error`. */
-export async function fromStore<T>(ask: () => MaybePromise<T>): Promise<T> {
+export async function fromStore<T>(run: () => MaybePromise<T>): Promise<T> {
   try {
-    return await ask();
+    return await run();
   } catch (cause) {
     if (cause instanceof ApiError) throw cause;
     throw new ApiError('store_error', 'The store of responses failed.', { cause });

@@ -49,7 +49,7 @@ function tenantConversations(store: ConversationStore): ConversationStore {
 function unlessUntracked<Value>(
   { scope }: { readonly scope: string },
   nothing: Value,
-  ask: () => MaybePromise<Value>,
+  run: () => MaybePromise<Value>,
 ): MaybePromise<Value> {
-  return isUntracked(scope) ? nothing : ask();
+  return isUntracked(scope) ? nothing : run();
 }

@@ -2,7 +2,7 @@
 import type { ProvidedTool, ToolProvider } from './tool-provider.ts';
 
 /** A tool with the provider that runs it. */
-export interface OfferedTool {
+export interface ToolsetEntry {
   readonly provider: ToolProvider;
   readonly tool: ProvidedTool;
   /** Of a server that the request names: the URL that it names. */
@@ -12,7 +12,7 @@ export interface OfferedTool {
 }
 
 /** The server's own tools, by the name that the model knows. */
-export type Offer = ReadonlyMap<string, OfferedTool>;
+export type Toolset = ReadonlyMap<string, ToolsetEntry>;
 
 /** Who runs a tool: the server's own group of tools, and the tool's name there. */
 export interface ToolOwner {
@@ -25,9 +25,9 @@ export interface ToolOwner {
 }
 
 /** The tool under the model's name for it; undefined where it is not on offer. */
-export function findOffered(offer: Offer, server: string, name: string): readonly [string, OfferedTool] | undefined {
-  return [...offer].find(([, { tool }]) => tool.server === server && tool.name === name);
+export function findTool(toolset: Toolset, server: string, name: string): readonly [string, ToolsetEntry] | undefined {
+  return [...toolset].find(([, { tool }]) => tool.server === server && tool.name === name);
 }
 
 /** Who wants the approval, by the names that the model knows; the other tools run at once. */
-export type Gates = ReadonlyMap<string, 'host' | 'request'>;
+export type ApprovalRules = ReadonlyMap<string, 'host' | 'request'>;

@@ -1,13 +1,13 @@
 /** What has been done to a request before it is answered, so that nobody does it twice. */
 
 import type { StoredResponse } from './store.ts';
-import type { Offer } from './toolset.ts';
+import type { Toolset } from './toolset.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The server's own tools that stand in the body. */
 export interface InjectedTools {
-  readonly offer: Offer;
+  readonly toolset: Toolset;
   /** The tools that the client brought, or inherits; undefined where it said nothing of tools. */
   readonly client: readonly Fields[] | undefined;
 }

@@ -16,18 +16,18 @@ function loggedText({ logs, type }: Readonly<Record<string, unknown>>): string {
 const OUTPUTS = 'code_interpreter_call.outputs';
 
 /** What a client is shown of an item. */
-export type ShowItem = (item: Item) => Item;
+export type PresentItem = (item: Item) => Item;
 
 /**
  * By what the client's `include` asks for: outputs of code are kept for the model, and a picture among them may have
  * megabytes.
  */
-export function itemShower(include: unknown): ShowItem {
-  const isAsked = [include].flat().includes(OUTPUTS);
-  return (item) => (isAsked || item.type !== 'code_interpreter_call' ? item : { ...item, outputs: null });
+export function itemPresenter(include: unknown): PresentItem {
+  const isIncluded = [include].flat().includes(OUTPUTS);
+  return (item) => (isIncluded || item.type !== 'code_interpreter_call' ? item : { ...item, outputs: null });
 }
 
 /** The same by a request's query; SDKs write `include[]`, and not every framework takes the brackets off. */
-export function queryShower(query: Readonly<Record<string, unknown>>): ShowItem {
-  return itemShower(query.include ?? query['include[]']);
+export function queryPresenter(query: Readonly<Record<string, unknown>>): PresentItem {
+  return itemPresenter(query.include ?? query['include[]']);
 }

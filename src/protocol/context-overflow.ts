@@ -59,8 +59,8 @@ const OVERFLOW_CODES: ReadonlySet<unknown> = new Set([
 /** Whether an error of this type, code and message says so. */
 export function isContextOverflow(type: unknown, code: unknown, message: string): boolean {
   if (OVERFLOW_CODES.has(code) || OVERFLOW_CODES.has(type)) return true;
-  const said = message.toLowerCase().replaceAll('’', "'");
-  return OVERFLOW_WORDINGS.some(({ words }) => stand(words, said));
+  const text = message.toLowerCase().replaceAll('’', "'");
+  return OVERFLOW_WORDINGS.some(({ words }) => stand(words, text));
 }
 
 /** Whether all of the words stand in the text, one behind the other. */

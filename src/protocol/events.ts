@@ -103,7 +103,7 @@ export type TurnControl =
   | { readonly type: 'end'; readonly at: number };
 
 /** What came of a call that the server ran; where it failed, `output` says why, for the model. */
-export type CallOutcome = Omit<Extract<TurnControl, { type: 'tool-result' }>, 'type' | 'index'>;
+export type ToolCallOutcome = Omit<Extract<TurnControl, { type: 'tool-result' }>, 'type' | 'index'>;
 
 /** A call that the user has approved, exactly as it was written. */
 export interface ApprovedCall {
@@ -156,7 +156,7 @@ export type CodeState = 'in_progress' | 'interpreting' | 'completed';
  * How a call is shown: as one that the client runs, with arguments or with free text, or as one that the server runs,
  * with arguments or with code.
  */
-export type CallType = 'function_call' | 'custom_tool_call' | 'mcp_call' | 'code_interpreter_call';
+export type ToolCallType = 'function_call' | 'custom_tool_call' | 'mcp_call' | 'code_interpreter_call';
 
 /**
  * What a turn says. Starts and ends balance, and the last event is one `turn-end`.
@@ -188,10 +188,10 @@ export type TurnEvent =
     } & InPart)
   | ({ readonly type: 'part-end'; readonly part: Part } & InPart)
   | ({ readonly type: 'call-progress' } & InItem)
-  | ({ readonly type: 'arguments-delta'; readonly call: CallType; readonly text: string } & InItem)
+  | ({ readonly type: 'arguments-delta'; readonly call: ToolCallType; readonly text: string } & InItem)
   | ({
       readonly type: 'arguments-end';
-      readonly call: CallType;
+      readonly call: ToolCallType;
       readonly name: string;
       readonly arguments: string;
     } & InItem)

@@ -65,8 +65,8 @@ export function shortened(error: unknown): unknown {
 }
 
 /** Tells notes without secrets: they may repeat what the server wrote. */
-export function cleanNote(tell: (note: Note) => void, clean: (text: string) => string): (note: Note) => void {
-  return (note) => tell({ ...note, message: clean(note.message) });
+export function cleanNote(notify: (note: Note) => void, clean: (text: string) => string): (note: Note) => void {
+  return (note) => notify({ ...note, message: clean(note.message) });
 }
 
 function shown(error: ApiError, { forClient, forHost }: Cleaner, { baseURL }: ScrubSettings): ApiError {

@@ -28,7 +28,7 @@ export function upstreamError(
 ): ApiError {
   const known = knownStatus(status);
   const details = detailsOf(body);
-  if (saysOverflow(details, known)) return overflow(details, known, headers);
+  if (isOverflow(details, known)) return overflow(details, known, headers);
   return new ApiError(codeOf(details, known), messageOf(details, known), {
     status: known,
     type: typeOf(details, known),
@@ -48,13 +48,13 @@ function overflow(details: Fields, status: number, headers: Readonly<Record<stri
 /** These are of keys, accounts, addresses and rates, whatever they say. */
 const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429]);
 
-function saysOverflow(details: Fields, status: number): boolean {
+function isOverflow(details: Fields, status: number): boolean {
   if (OTHER_STATUSES.has(status)) return false;
   const { type, code, metadata } = details;
   // OpenRouter tells what the server behind it said.
   const behind = isRecord(metadata) && typeof metadata.raw === 'string' ? metadata.raw : '';
-  const said = [...messagesOf(details), behind].filter(isText).join('\n');
-  return isContextOverflow(type, code, said.slice(0, LONGEST_READ));
+  const text = [...messagesOf(details), behind].filter(isText).join('\n');
+  return isContextOverflow(type, code, text.slice(0, LONGEST_READ));
 }
 
 /** 529 is one server's own number for being overloaded; clients know 503. */
@@ -73,9 +73,9 @@ function detailsOf(answer: unknown): Fields {
 }
 
 function messageOf(details: Fields, status: number): string {
-  const said = messagesOf(details).find(isText);
-  if (said === undefined || /<html|<!doctype/i.test(said)) return `The model server answered with status ${status}.`;
-  return said;
+  const text = messagesOf(details).find(isText);
+  if (text === undefined || /<html|<!doctype/i.test(text)) return `The model server answered with status ${status}.`;
+  return text;
 }
 
 function messagesOf({ message, detail, errors }: Fields): readonly unknown[] {

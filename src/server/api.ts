@@ -3,7 +3,7 @@
 import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
 import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
 import type { DrainOptions } from '../ports/activity.ts';
-import { type Call, headersFrom, type NodeHeaders } from '../ports/api-request.ts';
+import { type EndpointRequest, headersFrom, type NodeHeaders } from '../ports/api-request.ts';
 import { refusal } from '../ports/endpoint.ts';
 import { checkOptions } from '../ports/options-check.ts';
 import { type ApiRoutes, matchPath, type Route } from '../ports/routes.ts';
@@ -95,18 +95,18 @@ function apiOf(settings: CoreSettings, { routes, drain }: ApiRoutes): Api {
   const { limits } = settings;
 
   async function answer({ endpoint }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
-    const call = callOf(request);
-    const read = await readRest(request, call.headers, params, limits).catch(toApiError);
-    if (read instanceof ApiError) return refusal(read, settings)(call);
-    return endpoint({ ...call, params: read.params, body: read.body });
+    const apiRequest = callOf(request);
+    const read = await readRest(request, apiRequest.headers, params, limits).catch(toApiError);
+    if (read instanceof ApiError) return refusal(read, settings)(apiRequest);
+    return endpoint({ ...apiRequest, params: read.params, body: read.body });
   }
 
   return {
     handle(request) {
       // As every router does: a HEAD is a GET whose body the server leaves out.
-      const asked = request.method === 'HEAD' ? 'GET' : request.method;
+      const method = request.method === 'HEAD' ? 'GET' : request.method;
       for (const route of routes) {
-        const params = route.method === asked ? matchPath(route.path, request.path) : undefined;
+        const params = route.method === method ? matchPath(route.path, request.path) : undefined;
         if (params) return answer(route, request, params);
       }
       return undefined;
@@ -119,8 +119,8 @@ function apiOf(settings: CoreSettings, { routes, drain }: ApiRoutes): Api {
 type RawParams = Readonly<Record<string, string>>;
 
 /** The call, but for what may be wrong with a request. */
-function callOf({ query = {}, scope, signal, request, disconnect, ...asked }: ApiRequest): Call {
-  const headers = isHeaders(asked.headers) ? asked.headers : headersFrom(asked.headers);
+function callOf({ query = {}, scope, signal, request, disconnect, ...method }: ApiRequest): EndpointRequest {
+  const headers = isHeaders(method.headers) ? method.headers : headersFrom(method.headers);
   const requestId = requestIdFrom(headers.get('x-request-id'));
   const whose = { scope: scope === undefined ? defaultScope(headers) : checkedScope(scope), requestId };
   return { body: undefined, params: {}, query, headers, signal, request, context: undefined, disconnect, ...whose };

@@ -3,7 +3,7 @@
 import { inspect } from 'node:util';
 import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../compaction/settings.ts';
 import { DIALECTS, openai } from '../dialects/dialects.ts';
-import type { Call } from '../ports/api-request.ts';
+import type { EndpointRequest } from '../ports/api-request.ts';
 import type { ApprovalPolicy } from '../ports/approval-policy.ts';
 import type { Dialect, DialectName } from '../ports/dialect.ts';
 import type { Hooks } from '../ports/hooks.ts';
@@ -167,14 +167,15 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
     onError: hook,
     onNote: hook,
   });
-  const beat = heartbeat === false ? NO_BEATS : heartbeat && heartbeatSettings(`${owner}: heartbeat`, heartbeat);
+  const chosenHeartbeat =
+    heartbeat === false ? NO_HEARTBEAT : heartbeat && heartbeatSettings(`${owner}: heartbeat`, heartbeat);
   const usual = heartbeatSettings(owner, {});
   const settledLimits = { ...DEFAULT_LIMITS, ...given(limits) };
   const dialectOf = dialectsOf(owner, options.dialect);
   const shownIn = ({ presentation: shown = {} }: Dialect): Presentation => ({
     mcpItems: options.mcpItems ?? shown.mcpItems ?? 'mcp_call',
     reasoning: options.reasoning ?? shown.reasoning ?? 'summary',
-    heartbeat: beat ?? shown.heartbeat ?? usual,
+    heartbeat: chosenHeartbeat ?? shown.heartbeat ?? usual,
     queuedEvent: options.queuedEvent ?? shown.queuedEvent ?? false,
     listsTools: shown.listsTools ?? true,
   });
@@ -195,7 +196,7 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
   };
 }
 
-const NO_BEATS: WantedHeartbeat = { intervalMs: undefined, style: 'comment' };
+const NO_HEARTBEAT: WantedHeartbeat = { intervalMs: undefined, style: 'comment' };
 
 function dialectsOf(owner: string, dialect: CoreOptions['dialect'] = 'openai'): CoreSettings['dialectOf'] {
   if (typeof dialect === 'string') {
@@ -210,7 +211,7 @@ function dialectsOf(owner: string, dialect: CoreOptions['dialect'] = 'openai'): 
 }
 
 /** The settings for one request, whose dialect may show responses in its own way. */
-export function settingsFor(settings: CoreSettings, { request }: Pick<Call, 'request'>): CoreSettings {
+export function settingsFor(settings: CoreSettings, { request }: Pick<EndpointRequest, 'request'>): CoreSettings {
   const { dialectOf, shownIn } = settings;
   const dialect = dialectOf(request);
   return dialect.presentation ? { ...settings, ...shownIn(dialect) } : settings;

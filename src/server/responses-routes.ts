@@ -11,12 +11,12 @@ import { Followers } from '../background/followers.ts';
 import { newRuns } from '../background/runs.ts';
 import { wholeResource } from '../history/keep-turn.ts';
 import { activity, DRAIN_MS, type DrainOptions } from '../ports/activity.ts';
-import type { Call } from '../ports/api-request.ts';
+import type { EndpointRequest } from '../ports/api-request.ts';
 import { answered, type Handler, modelsEndpoint } from '../ports/endpoint.ts';
 import { page } from '../ports/item-pages.ts';
 import type { ApiRoutes, Route } from '../ports/routes.ts';
 import { fromStore, type StoredResponse } from '../ports/store.ts';
-import { queryShower } from '../protocol/code-outputs.ts';
+import { queryPresenter } from '../protocol/code-outputs.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quotedId } from '../protocol/ids.ts';
 import { jsonReply } from '../protocol/reply.ts';
@@ -30,16 +30,16 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
   const followers = new Followers(limits);
   const background = { turns, runs, followers };
 
-  async function stored(call: Call): Promise<StoredResponse> {
-    const id = responseIdIn(call);
-    const response = await fromStore(() => store.get({ scope: call.scope, id }));
+  async function stored(apiRequest: EndpointRequest): Promise<StoredResponse> {
+    const id = responseIdIn(apiRequest);
+    const response = await fromStore(() => store.get({ scope: apiRequest.scope, id }));
     if (!response) throw notFound(id);
     return settled(response, limits.durationMs);
   }
 
-  async function remove(call: Call) {
-    const { scope } = call;
-    const id = responseIdIn(call);
+  async function remove(apiRequest: EndpointRequest) {
+    const { scope } = apiRequest;
+    const id = responseIdIn(apiRequest);
     const known = await fromStore(() => store.get({ scope, id }));
     const run = runs.find({ scope, id });
     await run?.stop();
@@ -49,39 +49,43 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
     return jsonReply({ id, object: 'response', deleted: true });
   }
 
-  async function retrieve(call: Call) {
-    const response = await stored(call);
-    if (call.query.stream === 'true') return replay(call, response, background);
-    return shown(call, response);
+  async function retrieve(apiRequest: EndpointRequest) {
+    const response = await stored(apiRequest);
+    if (apiRequest.query.stream === 'true') return replay(apiRequest, response, background);
+    return shown(apiRequest, response);
   }
 
-  async function cancelled(call: Call) {
-    const response = await stored(call);
+  async function cancelled(apiRequest: EndpointRequest) {
+    const response = await stored(apiRequest);
     const now = await cancel(response, runs.find(response), store);
     if (!now) throw notFound(response.id);
-    return shown(call, now);
+    return shown(apiRequest, now);
   }
 
-  async function create(call: Call) {
-    const own = settingsFor(settings, call);
-    if (!wantsBackground(call)) return createResponse(call, own, turns);
-    return createInBackground(call, own, background, (request, life) => prepareForBackground(request, own, life));
+  async function create(apiRequest: EndpointRequest) {
+    const own = settingsFor(settings, apiRequest);
+    if (!wantsBackground(apiRequest)) return createResponse(apiRequest, own, turns);
+    return createInBackground(apiRequest, own, background, (request, life) => prepareForBackground(request, own, life));
   }
 
-  async function submit(call: Call) {
-    if (!settings.dialectOf(call.request).submitsToolOutputs) throw noSubmission();
-    return submitToolOutputs(call, settingsFor(settings, call), turns);
+  async function submit(apiRequest: EndpointRequest) {
+    if (!settings.dialectOf(apiRequest.request).submitsToolOutputs) throw noSubmission();
+    return submitToolOutputs(apiRequest, settingsFor(settings, apiRequest), turns);
   }
 
   const on = (handler: Handler) => answered(handler, settings);
-  const inputItems = on(async (call) => jsonReply(page((await stored(call)).input, call.query)));
+  const inputItems = on(async (apiRequest) => jsonReply(page((await stored(apiRequest)).input, apiRequest.query)));
   const routes: readonly Route[] = [
     { method: 'POST', path: '/responses', endpoint: on(create) },
-    { method: 'POST', path: '/responses/compact', endpoint: on((call) => compactConversation(call, settings, turns)) },
+    {
+      method: 'POST',
+      path: '/responses/compact',
+      endpoint: on((apiRequest) => compactConversation(apiRequest, settings, turns)),
+    },
     {
       method: 'POST',
       path: '/responses/input_tokens',
-      endpoint: on((call) => countInputTokens(call, settings, turns)),
+      endpoint: on((apiRequest) => countInputTokens(apiRequest, settings, turns)),
     },
     { method: 'GET', path: '/responses/:id', endpoint: on(retrieve) },
     { method: 'DELETE', path: '/responses/:id', endpoint: on(remove) },
@@ -107,7 +111,7 @@ function noSubmission(): ApiError {
   return new ApiError('not_found', 'Invalid URL: this server takes tool outputs as input of the next response.');
 }
 
-function responseIdIn({ params }: Call): string {
+function responseIdIn({ params }: EndpointRequest): string {
   const id = String(params.id);
   if (!isResponseId(id)) throw notFound(id);
   return id;
@@ -117,6 +121,6 @@ function notFound(id: string): ApiError {
   return new ApiError('response_not_found', `Response with id ${quotedId(id)} not found.`, { param: 'response_id' });
 }
 
-function shown({ query }: Call, response: StoredResponse) {
-  return jsonReply(wholeResource({ ...response, output: response.output.map(queryShower(query)) }));
+function shown({ query }: EndpointRequest, response: StoredResponse) {
+  return jsonReply(wholeResource({ ...response, output: response.output.map(queryPresenter(query)) }));
 }

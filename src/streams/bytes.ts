@@ -26,7 +26,7 @@ export interface Bytes {
 }
 
 /** Where bytes go that nobody reads. */
-export const DEAF: ByteReader = { bytes() {}, ended() {}, failed() {} };
+export const DISCARD: ByteReader = { bytes() {}, ended() {}, failed() {} };
 
 /** Calls `cut` if that much time passes. */
 export function linger(cut: () => void): NodeJS.Timeout {
@@ -35,7 +35,7 @@ export function linger(cut: () => void): NodeJS.Timeout {
 
 /** The bytes of a stream of Node's. */
 export function bytesOf(body: Readable): Bytes {
-  let reader = DEAF;
+  let reader = DISCARD;
   return {
     readBy(given) {
       reader = given;
@@ -46,7 +46,7 @@ export function bytesOf(body: Readable): Bytes {
     pause: () => void body.pause(),
     resume: () => void body.resume(),
     close() {
-      reader = DEAF;
+      reader = DISCARD;
       if (body.readableEnded || body.destroyed) return;
       body.on('error', () => {});
       body.resume();

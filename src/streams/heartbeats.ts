@@ -1,73 +1,76 @@
 /** Notices silence: a beat for every interval in which nothing came. */
-import { handOver, Layer, type Pieces, piecesOf, type Sink } from './pull-stream.ts';
+import { type Consumer, deliver, type PullStream, pullStreamOf, Stage } from './pull-stream.ts';
 
 /** Stands where nothing came; `beat` counts the intervals of one silence from 1. */
-export interface Beat {
-  readonly beat: number;
+export interface Heartbeat {
+  readonly count: number;
 }
 
 /** The stream with beats in its silences; `intervalMs` in milliseconds, undefined for none. */
-export function withBeats<Piece>(stream: AsyncIterable<Piece>, intervalMs: number | undefined): Pieces<Piece | Beat> {
-  const source = piecesOf(stream);
+export function withHeartbeats<Chunk>(
+  stream: AsyncIterable<Chunk>,
+  intervalMs: number | undefined,
+): PullStream<Chunk | Heartbeat> {
+  const source = pullStreamOf(stream);
   // The cast: nothing is as good as no beats.
-  return intervalMs === undefined ? (source as Pieces<Piece | Beat>) : new Beating(source, intervalMs);
+  return intervalMs === undefined ? (source as PullStream<Chunk | Heartbeat>) : new HeartbeatStage(source, intervalMs);
 }
 
-class Beating<Piece> extends Layer<Piece | Beat> implements Sink<Piece> {
-  private readonly source: Pieces<Piece>;
+class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer<Chunk> {
+  private readonly source: PullStream<Chunk>;
   private readonly timer: NodeJS.Timeout;
-  private waiting: Sink<Piece | Beat> | undefined = undefined;
+  private pulling: Consumer<Chunk | Heartbeat> | undefined = undefined;
   /** What came after a beat: it is left for the next one to ask, who may ask much later. */
   private late: (() => void) | undefined = undefined;
-  private isAsked = false;
-  private beat = 1;
+  private isPulled = false;
+  private count = 1;
 
-  constructor(source: Pieces<Piece>, intervalMs: number) {
+  constructor(source: PullStream<Chunk>, intervalMs: number) {
     super();
     this.source = source;
-    this.timer = setInterval(tellBeat, intervalMs, this).unref();
+    this.timer = setInterval(emitHeartbeat, intervalMs, this).unref();
   }
 
-  ask(sink: Sink<Piece | Beat>): void {
-    this.waiting = sink;
-    const told = this.late;
+  pull(consumer: Consumer<Chunk | Heartbeat>): void {
+    this.pulling = consumer;
+    const deliverLate = this.late;
     this.late = undefined;
-    if (told) return told();
-    if (this.isAsked) return;
-    this.isAsked = true;
-    this.source.ask(this);
+    if (deliverLate) return deliverLate();
+    if (this.isPulled) return;
+    this.isPulled = true;
+    this.source.pull(this);
   }
 
-  came(piece: Piece): void {
-    this.isAsked = false;
-    const sink = this.take();
-    if (!sink) {
-      this.late = () => this.came(piece);
+  onChunk(chunk: Chunk): void {
+    this.isPulled = false;
+    const consumer = this.take();
+    if (!consumer) {
+      this.late = () => this.onChunk(chunk);
       return;
     }
-    this.beat = 1;
+    this.count = 1;
     this.timer.refresh();
     // A throw would come back as a failure of the source, for which nobody waits any more.
-    handOver(sink, piece);
+    deliver(consumer, chunk);
   }
 
-  ended(): void {
+  onEnd(): void {
     clearInterval(this.timer);
-    const sink = this.take();
-    if (sink) sink.ended();
-    else this.late = () => this.ended();
+    const consumer = this.take();
+    if (consumer) consumer.onEnd();
+    else this.late = () => this.onEnd();
   }
 
-  failed(error: unknown): void {
+  onError(error: unknown): void {
     clearInterval(this.timer);
-    const sink = this.take();
-    if (sink) sink.failed(error);
-    else this.late = () => this.failed(error);
+    const consumer = this.take();
+    if (consumer) consumer.onError(error);
+    else this.late = () => this.onError(error);
   }
 
-  tell(): void {
-    const sink = this.take();
-    if (sink) handOver(sink, { beat: this.beat++ });
+  emit(): void {
+    const consumer = this.take();
+    if (consumer) deliver(consumer, { count: this.count++ });
   }
 
   close() {
@@ -75,13 +78,13 @@ class Beating<Piece> extends Layer<Piece | Beat> implements Sink<Piece> {
     return this.source.return();
   }
 
-  private take(): Sink<Piece | Beat> | undefined {
-    const sink = this.waiting;
-    this.waiting = undefined;
-    return sink;
+  private take(): Consumer<Chunk | Heartbeat> | undefined {
+    const consumer = this.pulling;
+    this.pulling = undefined;
+    return consumer;
   }
 }
 
-function tellBeat(beating: Beating<unknown>): void {
-  beating.tell();
+function emitHeartbeat(stage: HeartbeatStage<unknown>): void {
+  stage.emit();
 }

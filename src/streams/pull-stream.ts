@@ -1,27 +1,27 @@
 /** Pieces of a stream, handed from layer to layer by plain calls: a promise for each layer and token costs more than the work. */
 
 /** Whoever asks for a piece: one of these is called for each `ask`, at once or later. */
-export interface Sink<Piece> {
-  came(piece: Piece): void;
-  ended(): void;
-  failed(error: unknown): void;
+export interface Consumer<Chunk> {
+  onChunk(chunk: Chunk): void;
+  onEnd(): void;
+  onError(error: unknown): void;
 }
 
 /** An iterator that can also be asked without a promise; by one caller at a time, and never again after a failure. */
-export interface Pieces<Piece> extends AsyncIterableIterator<Piece, undefined> {
-  ask(sink: Sink<Piece>): void;
-  return(): Promise<IteratorResult<Piece, undefined>>;
+export interface PullStream<Chunk> extends AsyncIterableIterator<Chunk, undefined> {
+  pull(consumer: Consumer<Chunk>): void;
+  return(): Promise<IteratorResult<Chunk, undefined>>;
 }
 
 /** In the place of a sink where nobody has asked yet. */
-export const NOBODY: Sink<unknown> = { came() {}, ended() {}, failed() {} };
+export const NULL_CONSUMER: Consumer<unknown> = { onChunk() {}, onEnd() {}, onError() {} };
 
 /** Hands a piece to whoever asked, from where a throw would end the process: it fails the stream instead. */
-export function handOver<Piece>(sink: Sink<Piece>, piece: Piece): void {
+export function deliver<Chunk>(consumer: Consumer<Chunk>, chunk: Chunk): void {
   try {
-    sink.came(piece);
+    consumer.onChunk(chunk);
   } catch (error) {
-    sink.failed(error);
+    consumer.onError(error);
   }
 }
 
@@ -31,23 +31,23 @@ const ENDED = { done: true, value: undefined } as const;
  * What every layer of a stream is: `ask`, and how to close it. Layers are objects of classes, since each of a thousand open
  * streams has eight of them, and as closures each took a kilobyte.
  */
-export abstract class Layer<Piece> implements Pieces<Piece> {
-  abstract ask(sink: Sink<Piece>): void;
+export abstract class Stage<Chunk> implements PullStream<Chunk> {
+  abstract pull(consumer: Consumer<Chunk>): void;
 
   /** Called when nobody will ask again, perhaps more than once. */
   abstract close(): unknown;
 
-  next(): Promise<IteratorResult<Piece, undefined>> {
+  next(): Promise<IteratorResult<Chunk, undefined>> {
     return new Promise((resolve, reject) => {
-      this.ask({
-        came: (value) => resolve({ done: false, value }),
-        ended: () => resolve(ENDED),
-        failed: reject,
+      this.pull({
+        onChunk: (value) => resolve({ done: false, value }),
+        onEnd: () => resolve(ENDED),
+        onError: reject,
       });
     });
   }
 
-  async return(): Promise<IteratorResult<Piece, undefined>> {
+  async return(): Promise<IteratorResult<Chunk, undefined>> {
     await this.close();
     return ENDED;
   }
@@ -57,33 +57,33 @@ export abstract class Layer<Piece> implements Pieces<Piece> {
   }
 
   /** Closes it, and then tells the sink of the end. */
-  protected finish(sink: Sink<Piece>): void {
+  protected finish(consumer: Consumer<Chunk>): void {
     this.return().then(
-      () => sink.ended(),
-      (error) => sink.failed(error),
+      () => consumer.onEnd(),
+      (error) => consumer.onError(error),
     );
   }
 }
 
 /** Any stream as pieces. */
-export function piecesOf<Piece>(stream: AsyncIterable<Piece>): Pieces<Piece> {
-  return 'ask' in stream ? (stream as Pieces<Piece>) : new Iterated(stream[Symbol.asyncIterator]());
+export function pullStreamOf<Chunk>(stream: AsyncIterable<Chunk>): PullStream<Chunk> {
+  return 'pull' in stream ? (stream as PullStream<Chunk>) : new Iterated(stream[Symbol.asyncIterator]());
 }
 
-class Iterated<Piece> extends Layer<Piece> {
-  private readonly iterator: AsyncIterator<Piece>;
+class Iterated<Chunk> extends Stage<Chunk> {
+  private readonly iterator: AsyncIterator<Chunk>;
 
-  constructor(iterator: AsyncIterator<Piece>) {
+  constructor(iterator: AsyncIterator<Chunk>) {
     super();
     this.iterator = iterator;
   }
 
-  ask(sink: Sink<Piece>): void {
-    const handOn = (result: IteratorResult<Piece>) => (result.done ? sink.ended() : sink.came(result.value));
+  pull(consumer: Consumer<Chunk>): void {
+    const handOn = (result: IteratorResult<Chunk>) => (result.done ? consumer.onEnd() : consumer.onChunk(result.value));
     this.iterator
       .next()
       .then(handOn)
-      .catch((error) => sink.failed(error));
+      .catch((error) => consumer.onError(error));
   }
 
   close() {
@@ -94,7 +94,7 @@ class Iterated<Piece> extends Layer<Piece> {
 /** What becomes of the pieces. */
 export interface Mapping<From, To> {
   /** The piece in its new form; undefined leaves it out. */
-  map(piece: From): To | undefined;
+  map(chunk: From): To | undefined;
   /** Asked before each piece: false ends it all, and so does what it throws. */
   goesOn?(): boolean;
   /** What follows the last piece of the stream, if anything. */
@@ -106,61 +106,61 @@ export interface Mapping<From, To> {
 }
 
 /** The stream with every piece in a new form. */
-export function mapped<From, To>(stream: AsyncIterable<From>, mapping: Mapping<From, To>): Pieces<To> {
-  return new Mapped(piecesOf(stream), mapping);
+export function mapped<From, To>(stream: AsyncIterable<From>, mapping: Mapping<From, To>): PullStream<To> {
+  return new Mapped(pullStreamOf(stream), mapping);
 }
 
-class Mapped<From, To> extends Layer<To> implements Sink<From> {
-  private readonly source: Pieces<From>;
+class Mapped<From, To> extends Stage<To> implements Consumer<From> {
+  private readonly source: PullStream<From>;
   private readonly mapping: Mapping<From, To>;
-  private sink: Sink<To> = NOBODY;
+  private consumer: Consumer<To> = NULL_CONSUMER;
   private over = false;
 
-  constructor(source: Pieces<From>, mapping: Mapping<From, To>) {
+  constructor(source: PullStream<From>, mapping: Mapping<From, To>) {
     super();
     this.source = source;
     this.mapping = mapping;
   }
 
-  ask(sink: Sink<To>): void {
-    this.sink = sink;
+  pull(consumer: Consumer<To>): void {
+    this.consumer = consumer;
     try {
-      if (this.over || this.mapping.goesOn?.() === false) this.finish(sink);
-      else this.source.ask(this);
+      if (this.over || this.mapping.goesOn?.() === false) this.finish(consumer);
+      else this.source.pull(this);
     } catch (error) {
       this.breakOff(error);
     }
   }
 
-  came(piece: From): void {
+  onChunk(chunk: From): void {
     let made: To | undefined;
     try {
-      made = this.mapping.map(piece);
+      made = this.mapping.map(chunk);
     } catch (error) {
       return this.breakOff(error);
     }
     this.handOn(made);
   }
 
-  ended(): void {
+  onEnd(): void {
     this.over = true;
     let made: To | undefined;
     try {
       made = this.mapping.end?.();
     } catch (error) {
-      return this.failed(error);
+      return this.onError(error);
     }
     this.handOn(made);
   }
 
-  failed(error: unknown): void {
+  onError(error: unknown): void {
     this.over = true;
     try {
       if (!this.mapping.failed) throw error;
-      this.sink.came(this.mapping.failed(error));
+      this.consumer.onChunk(this.mapping.failed(error));
     } catch (failure) {
       this.mapping.closed?.();
-      this.sink.failed(failure);
+      this.consumer.onError(failure);
     }
   }
 
@@ -171,48 +171,48 @@ class Mapped<From, To> extends Layer<To> implements Sink<From> {
   }
 
   private handOn(made: To | undefined): void {
-    if (made === undefined) this.ask(this.sink);
-    else this.sink.came(made);
+    if (made === undefined) this.pull(this.consumer);
+    else this.consumer.onChunk(made);
   }
 
   private breakOff(error: unknown): void {
-    const fail = (failure: unknown) => this.failed(failure);
+    const fail = (failure: unknown) => this.onError(failure);
     this.source.return().then(() => fail(error), fail);
   }
 }
 
 /** The pieces of one stream after another; each stream is asked for when the one before has ended. */
-export function inTurn<Piece>(streams: AsyncGenerator<AsyncIterable<Piece>, void>): Pieces<Piece> {
+export function inTurn<Chunk>(streams: AsyncGenerator<AsyncIterable<Chunk>, void>): PullStream<Chunk> {
   return new InTurn(streams);
 }
 
-class InTurn<Piece> extends Layer<Piece> implements Sink<Piece> {
-  private readonly streams: AsyncGenerator<AsyncIterable<Piece>, void>;
-  private sink: Sink<Piece> = NOBODY;
-  private current: Pieces<Piece> | undefined = undefined;
+class InTurn<Chunk> extends Stage<Chunk> implements Consumer<Chunk> {
+  private readonly streams: AsyncGenerator<AsyncIterable<Chunk>, void>;
+  private consumer: Consumer<Chunk> = NULL_CONSUMER;
+  private current: PullStream<Chunk> | undefined = undefined;
 
-  constructor(streams: AsyncGenerator<AsyncIterable<Piece>, void>) {
+  constructor(streams: AsyncGenerator<AsyncIterable<Chunk>, void>) {
     super();
     this.streams = streams;
   }
 
-  ask(sink: Sink<Piece>): void {
-    this.sink = sink;
-    if (this.current) this.current.ask(this);
+  pull(consumer: Consumer<Chunk>): void {
+    this.consumer = consumer;
+    if (this.current) this.current.pull(this);
     else this.advance();
   }
 
-  came(piece: Piece): void {
-    this.sink.came(piece);
+  onChunk(chunk: Chunk): void {
+    this.consumer.onChunk(chunk);
   }
 
-  ended(): void {
+  onEnd(): void {
     this.advance();
   }
 
-  failed(error: unknown): void {
+  onError(error: unknown): void {
     this.current = undefined;
-    const fail = (failure: unknown) => this.sink.failed(failure);
+    const fail = (failure: unknown) => this.consumer.onError(failure);
     this.streams.return().then(() => fail(error), fail);
   }
 
@@ -226,17 +226,17 @@ class InTurn<Piece> extends Layer<Piece> implements Sink<Piece> {
     this.streams
       .next()
       .then((next) => this.begin(next))
-      .catch((error) => this.failed(error));
+      .catch((error) => this.onError(error));
   }
 
-  private begin({ done, value }: IteratorResult<AsyncIterable<Piece>, void>): void {
-    if (done) return this.sink.ended();
-    this.current = piecesOf(value);
-    this.current.ask(this);
+  private begin({ done, value }: IteratorResult<AsyncIterable<Chunk>, void>): void {
+    if (done) return this.consumer.onEnd();
+    this.current = pullStreamOf(value);
+    this.current.pull(this);
   }
 }
 
 /** A stream of one piece. */
-export async function* only<Piece>(piece: Piece): AsyncGenerator<Piece> {
-  yield piece;
+export async function* only<Chunk>(chunk: Chunk): AsyncGenerator<Chunk> {
+  yield chunk;
 }

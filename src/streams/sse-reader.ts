@@ -3,7 +3,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { ApiError } from '../protocol/errors.ts';
 import type { ByteReader, Bytes } from './bytes.ts';
-import { handOver, type Sink } from './pull-stream.ts';
+import { type Consumer, deliver } from './pull-stream.ts';
 
 /**
  * Bytes that may wait here. Above, the socket is paused: with 64 KiB, thirty clients that do not read take 20 MB more. And
@@ -30,7 +30,7 @@ export interface SseOptions {
 /** The events of one body, as they arrive. */
 export interface Inbox {
   /** Asks for the data of the events since the last time. */
-  ask(sink: Sink<readonly string[]>): void;
+  ask(consumer: Consumer<readonly string[]>): void;
   /** Reads no more; a body that has ended gives its connection back. */
   close(): void;
 }
@@ -65,7 +65,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   private events: string[] = [];
   private isOver = false;
   private failure: unknown = undefined;
-  private sink: Sink<readonly string[]> | undefined = undefined;
+  private consumer: Consumer<readonly string[]> | undefined = undefined;
   private isQuiet = false;
 
   constructor(body: Bytes, { eventBytes, quietMs, onBytes }: SseOptions) {
@@ -84,8 +84,8 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     body.readBy(this);
   }
 
-  ask(sink: Sink<readonly string[]>): void {
-    this.sink = sink;
+  ask(consumer: Consumer<readonly string[]>): void {
+    this.consumer = consumer;
     // Its turn comes.
     if (this.isWaiting) return;
     if (this.unread.length > 0 || this.hasEnded || this.isOver) this.goOn();
@@ -95,7 +95,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   close(): void {
     clearTimeout(this.timer);
     this.isOver = true;
-    this.sink = undefined;
+    this.consumer = undefined;
     this.body.close();
   }
 
@@ -123,7 +123,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   take(): void {
     this.isWaiting = false;
     if (this.unread.length > 0) this.onBytes();
-    if (this.sink) this.goOn();
+    if (this.consumer) this.goOn();
   }
 
   beQuiet(): void {
@@ -184,19 +184,19 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   }
 
   private settle(): void {
-    if (this.sink) this.runInAsyncScope(this.tell, this);
+    if (this.consumer) this.runInAsyncScope(this.emit, this);
   }
 
   /** Hands what there is to whoever waits for it. */
-  private tell(): void {
-    const sink = this.sink as Sink<readonly string[]>;
-    this.sink = undefined;
+  private emit(): void {
+    const consumer = this.consumer as Consumer<readonly string[]>;
+    this.consumer = undefined;
     const batch = this.events;
     this.events = [];
     this.isQuiet = false;
-    if (batch.length > 0 || !this.isOver) handOver(sink, batch);
-    else if (this.failure) sink.failed(this.failure);
-    else sink.ended();
+    if (batch.length > 0 || !this.isOver) deliver(consumer, batch);
+    else if (this.failure) consumer.onError(this.failure);
+    else consumer.onEnd();
   }
 
   private pause(): void {

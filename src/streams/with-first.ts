@@ -1,27 +1,27 @@
 /** A stream whose first piece has already been taken. */
-import { Layer, type Pieces, type Sink } from './pull-stream.ts';
+import { type Consumer, type PullStream, Stage } from './pull-stream.ts';
 
 /** The first piece and the rest. */
-export function withFirst<Piece>(first: IteratorResult<Piece, undefined>, rest: Pieces<Piece>): Pieces<Piece> {
+export function withFirst<Chunk>(first: IteratorResult<Chunk, undefined>, rest: PullStream<Chunk>): PullStream<Chunk> {
   return new WithFirst(first, rest);
 }
 
-class WithFirst<Piece> extends Layer<Piece> {
-  private first: IteratorResult<Piece, undefined> | undefined;
-  private readonly rest: Pieces<Piece>;
+class WithFirst<Chunk> extends Stage<Chunk> {
+  private first: IteratorResult<Chunk, undefined> | undefined;
+  private readonly rest: PullStream<Chunk>;
 
-  constructor(first: IteratorResult<Piece, undefined>, rest: Pieces<Piece>) {
+  constructor(first: IteratorResult<Chunk, undefined>, rest: PullStream<Chunk>) {
     super();
     this.first = first;
     this.rest = rest;
   }
 
-  ask(sink: Sink<Piece>): void {
+  pull(consumer: Consumer<Chunk>): void {
     const { first } = this;
     this.first = undefined;
-    if (!first) this.rest.ask(sink);
-    else if (first.done) sink.ended();
-    else sink.came(first.value);
+    if (!first) this.rest.pull(consumer);
+    else if (first.done) consumer.onEnd();
+    else consumer.onChunk(first.value);
   }
 
   close() {

@@ -52,9 +52,11 @@ function toolCallDeltas({ id, name, arguments: text }: FakeToolCall, index: numb
 
 /** The JSON text of an answer that is not streamed; a string is the assistant's text. */
 export function chatCompletion(message: string | ChatFields, extra: ChatExtra = {}): string {
-  const said = typeof message === 'string' ? { content: message } : message;
-  const { finish_reason = finishReason([said]), ...fields } = extra;
-  const choices = [{ index: 0, message: { role: 'assistant', content: null, ...said }, logprobs: null, finish_reason }];
+  const spoken = typeof message === 'string' ? { content: message } : message;
+  const { finish_reason = finishReason([spoken]), ...fields } = extra;
+  const choices = [
+    { index: 0, message: { role: 'assistant', content: null, ...spoken }, logprobs: null, finish_reason },
+  ];
   return JSON.stringify({ ...HEAD, object: 'chat.completion', choices, usage: USAGE, ...fields });
 }
 

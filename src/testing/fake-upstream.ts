@@ -38,7 +38,7 @@ export interface FakeUpstream {
 
 /** Starts a fake upstream on a free port of 127.0.0.1. */
 export async function startFakeUpstream(options: FakeUpstreamOptions = {}): Promise<FakeUpstream> {
-  const { models = ['fake-model'], reply = sayHello } = options;
+  const { models = ['fake-model'], reply = helloReply } = options;
   const replies = replyQueue(reply);
   const exchanges: FakeExchange[] = [];
   const requests: FakeRequest[] = [];
@@ -51,7 +51,7 @@ export async function startFakeUpstream(options: FakeUpstreamOptions = {}): Prom
     requests.push(exchange.request);
     exchanges.push(exchange);
     arrivals.emit('request', exchange.request);
-    await answer(exchange, asksForModels(exchange.request) ? { body: modelList(models) } : replies.next());
+    await answer(exchange, isModelsRequest(exchange.request) ? { body: modelList(models) } : replies.next());
   });
   const sockets = socketsOf(server);
   server.listen(0, '127.0.0.1');
@@ -123,7 +123,7 @@ function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 
-function asksForModels({ method, path }: FakeRequest): boolean {
+function isModelsRequest({ method, path }: FakeRequest): boolean {
   return method === 'GET' && /\/models(\?|$)/.test(path);
 }
 
@@ -132,7 +132,7 @@ function modelList(models: readonly string[]): string {
   return JSON.stringify({ object: 'list', data });
 }
 
-function sayHello({ body }: FakeRequest): FakeReply {
+function helloReply({ body }: FakeRequest): FakeReply {
   const streamed = isRecord(body) && body.stream === true;
   return { body: streamed ? textStream('Hello!') : chatCompletion('Hello!') };
 }

@@ -54,11 +54,11 @@ export function items(name: string, count: number): readonly Item[] {
 
 /** A message that says its own id. */
 export function item(id: string): Item {
-  return { ...saying(id), id };
+  return { ...messageItem(id), id };
 }
 
 /** A message without an id. */
-export function saying(text: string): Item {
+export function messageItem(text: string): Item {
   return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
 }
 

@@ -10,7 +10,7 @@ import {
   conversationCase,
   item,
   items,
-  saying,
+  messageItem,
 } from './store-conversation-case.ts';
 import { ODD_IDS, SCRIPTS } from './store-keeping-cases.ts';
 import { LOOKALIKES, SEPARATORS } from './store-scope-cases.ts';
@@ -137,7 +137,7 @@ export const conversationCases: readonly StoreCase[] = [
   conversationCase('[S-17] keeps items of every kind and script as they were', {
     async run({ conversations }) {
       const unknown: Item = { type: 'from_the_future', id: null, deep: [[{ a: [] }], {}, '', 0.1, 1e21, false] };
-      const added = [...SCRIPTS.map(saying), saying(SCRIPTS.join('\n')), unknown, unknown];
+      const added = [...SCRIPTS.map(messageItem), messageItem(SCRIPTS.join('\n')), unknown, unknown];
       const made = { ...conversation(freshScope(), 'conv_1'), metadata: { every: SCRIPTS.join('\n') } };
       await conversations.put(made);
       await conversations.append(made, added);
@@ -157,7 +157,7 @@ export const conversationCases: readonly StoreCase[] = [
   conversationCase('[S-17] keeps an item of 1 MB', {
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
-      const large = saying('megabyte'.repeat(ONE_MEGABYTE / 8));
+      const large = messageItem('megabyte'.repeat(ONE_MEGABYTE / 8));
       await conversations.put(made);
       await conversations.append(made, [item('before'), large, item('after')]);
       const found = await conversations.items(made);

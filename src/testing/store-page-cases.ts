@@ -12,7 +12,7 @@ import {
   conversationCase,
   item,
   items,
-  saying,
+  messageItem,
 } from './store-conversation-case.ts';
 import { ODD_IDS } from './store-keeping-cases.ts';
 
@@ -23,7 +23,7 @@ const ORDERS = ['asc', 'desc'] as const;
 export const pageCases: readonly StoreCase[] = [
   caseOf('page', '[F-05] gives every page that is asked for, in either order', async ({ conversations }, page) => {
     const made = conversation(freshScope(), 'conv_1');
-    const held = [...items('a', 7), saying('nameless'), ...items('b', 3)];
+    const held = [...items('a', 7), messageItem('nameless'), ...items('b', 3)];
     await conversations.put(made);
     await conversations.append(made, held);
     for (const query of queriesOver([1, 3, 100], ['a-0', 'a-6', 'none'])) await assertPage(page, made, query, held);
@@ -72,7 +72,7 @@ export const pageCases: readonly StoreCase[] = [
     const made = conversation(freshScope(), 'conv_1');
     const nameless: Item = { type: 'message', id: null };
     await conversations.put(made);
-    await conversations.append(made, [...ODD_IDS.map(item), nameless, saying('nameless')]);
+    await conversations.append(made, [...ODD_IDS.map(item), nameless, messageItem('nameless')]);
     const idsOf = async (key: ResponseKey, wanted: readonly string[]) =>
       Array.from(await find(key, wanted), ({ id }) => String(id)).toSorted();
     assert.deepEqual(await idsOf(made, [...ODD_IDS, 'none', 'null', 'undefined']), ODD_IDS.toSorted());

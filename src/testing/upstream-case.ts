@@ -73,7 +73,7 @@ export interface UpstreamPlay {
 }
 
 /** What an upstream said: its batches, and what it threw after them. */
-export interface Heard {
+export interface Collected {
   readonly batches: readonly (readonly ModelEvent[])[];
   readonly events: readonly ModelEvent[];
   readonly error: unknown;
@@ -88,7 +88,7 @@ const QUESTION: ModelRequest = {
 const LIMITS = { firstByteTimeoutMs: 10_000, idleTimeoutMs: 10_000, eventBytes: 1024 * 1024 };
 
 /** Asks once; `limits` go over generous ones. */
-export function ask(
+export function request(
   { upstream }: UpstreamUnderTest,
   limits: Partial<UpstreamCall['limits']> = {},
   signal: AbortSignal = new AbortController().signal,
@@ -98,7 +98,7 @@ export function ask(
 }
 
 /** Everything that is said, and how it ends. */
-export async function hear(answer: AsyncIterable<readonly ModelEvent[]>): Promise<Heard> {
+export async function collect(answer: AsyncIterable<readonly ModelEvent[]>): Promise<Collected> {
   const batches: (readonly ModelEvent[])[] = [];
   let error: unknown;
   try {
@@ -110,10 +110,10 @@ export async function hear(answer: AsyncIterable<readonly ModelEvent[]>): Promis
 }
 
 /** All that was said without an error. */
-export async function hearWhole(subject: UpstreamUnderTest): Promise<Heard> {
-  const heard = await hear(ask(subject));
-  if (heard.error !== undefined) throw heard.error;
-  return heard;
+export async function collectWhole(subject: UpstreamUnderTest): Promise<Collected> {
+  const collected = await collect(request(subject));
+  if (collected.error !== undefined) throw collected.error;
+  return collected;
 }
 
 /** The text in what was said. */
@@ -122,7 +122,7 @@ export function textOf(events: readonly ModelEvent[]): string {
 }
 
 /** Asserts that the first word came, then an `ApiError` of this code, and that nothing was tried twice. */
-export function assertBroken({ events, error }: Heard, { server }: UpstreamUnderTest, code: string): void {
+export function assertBroken({ events, error }: Collected, { server }: UpstreamUnderTest, code: string): void {
   const seen = { text: textOf(events), code: codeOf(error), requests: server.requests.length };
   assert.deepEqual(seen, { text: upstreamScript.words[0], code, requests: 1 });
   assert.ok(!events.some(({ type }) => type === 'finish'), 'what broke has not finished');

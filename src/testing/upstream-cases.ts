@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { ApiError } from '../protocol/errors.ts';
 import type { ModelEvent } from '../protocol/events.ts';
 import {
-  ask,
   assertBroken,
   codeOf,
-  hear,
-  hearWhole,
+  collect,
+  collectWhole,
+  request,
   textOf,
   type UpstreamCase,
   type UpstreamUnderTest,
@@ -35,29 +35,29 @@ function alike(name: string, scenario: 'text' | 'calls', split: 'byte' | readonl
     name,
     plays: [{ scenario }, { scenario, split }],
     async run(...subjects) {
-      const [whole, pieces] = await Promise.all(subjects.map(hearWhole));
+      const [whole, pieces] = await Promise.all(subjects.map(collectWhole));
       assert.deepEqual(pieces?.events, whole?.events);
     },
   };
 }
 
-const told: readonly UpstreamCase[] = [
+const playable: readonly UpstreamCase[] = [
   one('[X-07] tells the text in order', 'text', async (subject) => {
-    assert.equal(textOf((await hearWhole(subject)).events), words.join(''));
+    assert.equal(textOf((await collectWhole(subject)).events), words.join(''));
   }),
   one('[X-07] hands on together what arrived together', 'text', async (subject) => {
-    const { batches } = await hearWhole(subject);
+    const { batches } = await collectWhole(subject);
     assert.ok(batches.length < words.length / 4, `${words.length} words came in ${batches.length} batches`);
   }),
   one('[X-07] tells once that the model has finished, at the end', 'text', async (subject) => {
-    const { events } = await hearWhole(subject);
+    const { events } = await collectWhole(subject);
     const finishes = events.filter(({ type }) => type === 'finish');
     assert.deepEqual([events.at(-1), finishes.length], [{ type: 'finish', reason: 'stop' }, 1]);
   }),
   one('[S-10] [X-07] tells the usage, whole', 'text', async (subject) => {
-    const told = (await hearWhole(subject)).events.findLast((event) => event.type === 'usage');
-    const details = { cache_write_tokens: 0, ...told?.usage.input_tokens_details };
-    assert.deepEqual(told && { ...told.usage, input_tokens_details: details }, {
+    const playable = (await collectWhole(subject)).events.findLast((event) => event.type === 'usage');
+    const details = { cache_write_tokens: 0, ...playable?.usage.input_tokens_details };
+    assert.deepEqual(playable && { ...playable.usage, input_tokens_details: details }, {
       input_tokens: usage.input,
       input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
       output_tokens: usage.output,
@@ -66,7 +66,7 @@ const told: readonly UpstreamCase[] = [
     });
   }),
   one('[P-05] [X-07] keeps parallel tool calls apart', 'calls', async (subject) => {
-    assert.deepEqual(callsOf((await hearWhole(subject)).events), calls);
+    assert.deepEqual(callsOf((await collectWhole(subject)).events), calls);
   }),
   alike('[P-08] [X-07] tells the same text byte by byte', 'text', 'byte'),
   alike('[P-08] [X-07] tells the same text in pieces of any size', 'text', [1, 2, 3, 17, 64, 65, 150, 301, 1024]),
@@ -86,20 +86,20 @@ function callsOf(events: readonly ModelEvent[]): readonly unknown[] {
 
 const refused: readonly UpstreamCase[] = [
   one('[P-09] [X-07] throws an ApiError with the status of a refusal, before the first batch', 'refusal', async (s) => {
-    const { batches, error } = await hear(ask(s));
+    const { batches, error } = await collect(request(s));
     assert.ok(error instanceof ApiError, `an ApiError was thrown, not ${error}`);
     assert.deepEqual([batches.length, error.status, error.message], [0, 400, message]);
   }),
   one('[P-09] [X-07] does not repeat what was refused', 'refusal', async (subject) => {
-    await hear(ask(subject));
+    await collect(request(subject));
     assert.equal(subject.server.requests.length, 1);
   }),
   one('[P-09] [X-07] asks again where the server was busy', 'busy', async (subject) => {
-    const { events } = await hearWhole(subject);
+    const { events } = await collectWhole(subject);
     assert.deepEqual([textOf(events), subject.server.requests.length], [words.join(''), 2]);
   }),
   one('[P-09] [P-14] [X-07] tells neither key nor address in an error', 'secrets', async (subject) => {
-    const { error } = await hear(ask(subject));
+    const { error } = await collect(request(subject));
     assert.ok(error instanceof ApiError && error.status === 401, `a 401 was thrown, not ${error}`);
     const text = JSON.stringify([error.body, error.headers]);
     for (const secret of subject.secrets) assert.ok(!text.includes(secret), `${text} tells a secret`);
@@ -109,20 +109,20 @@ const refused: readonly UpstreamCase[] = [
 
 const broken: readonly UpstreamCase[] = [
   one('[P-08] [X-07] throws upstream_truncated where the connection is cut', 'cut', async (subject) => {
-    assertBroken(await hear(ask(subject)), subject, 'upstream_truncated');
+    assertBroken(await collect(request(subject)), subject, 'upstream_truncated');
   }),
   one('[P-08] [X-07] throws upstream_truncated where the answer lacks its end', 'unfinished', async (subject) => {
-    assertBroken(await hear(ask(subject)), subject, 'upstream_truncated');
+    assertBroken(await collect(request(subject)), subject, 'upstream_truncated');
   }),
   one('[P-08] [X-07] throws upstream_timeout where the server falls silent', 'stall', async (subject) => {
-    assertBroken(await hear(ask(subject, { idleTimeoutMs: SHORT_MS })), subject, 'upstream_timeout');
+    assertBroken(await collect(request(subject, { idleTimeoutMs: SHORT_MS })), subject, 'upstream_timeout');
   }),
   one('[P-08] [X-07] throws upstream_timeout where nothing is answered', 'silence', async (subject) => {
-    const { batches, error } = await hear(ask(subject, { firstByteTimeoutMs: SHORT_MS }));
+    const { batches, error } = await collect(request(subject, { firstByteTimeoutMs: SHORT_MS }));
     assert.deepEqual([batches.length, codeOf(error)], [0, 'upstream_timeout']);
   }),
   one('[P-08] [P-09] [X-07] throws the error in a stream after what was said before it', 'failure', async (subject) => {
-    const { events, error } = await hear(ask(subject));
+    const { events, error } = await collect(request(subject));
     assert.ok(error instanceof ApiError, `an ApiError was thrown, not ${error}`);
     const seen = [textOf(events), error.message, subject.server.requests.length];
     assert.deepEqual(seen, [words[0], message, 1]);
@@ -133,19 +133,19 @@ const left: readonly UpstreamCase[] = [
   one('[P-10] [X-07] closes the connection when the call is aborted', 'stall', async (subject) => {
     const caller = new AbortController();
     const reason = new Error('The client left.');
-    const answer = ask(subject, {}, caller.signal)[Symbol.asyncIterator]();
+    const answer = request(subject, {}, caller.signal)[Symbol.asyncIterator]();
     await answer.next();
     caller.abort(reason);
     await assert.rejects(answer.next(), (error) => error === reason);
     await subject.server.closed(0);
   }),
   one('[P-10] [X-07] closes the connection when nobody reads on', 'stall', async (subject) => {
-    for await (const batch of ask(subject)) if (batch.length > 0) break;
+    for await (const batch of request(subject)) if (batch.length > 0) break;
     await subject.server.closed(0);
   }),
   one('[P-10] [X-07] sends nothing for a call that was aborted before', 'text', async (subject) => {
     const reason = new Error('The client left.');
-    const { error } = await hear(ask(subject, {}, AbortSignal.abort(reason)));
+    const { error } = await collect(request(subject, {}, AbortSignal.abort(reason)));
     assert.deepEqual([error, subject.server.requests.length], [reason, 0]);
   }),
   one('[X-07] can be closed twice', 'text', async ({ upstream }) => {
@@ -155,4 +155,4 @@ const left: readonly UpstreamCase[] = [
 ];
 
 /** All cases. */
-export const upstreamCases: readonly UpstreamCase[] = [...told, ...refused, ...broken, ...left];
+export const upstreamCases: readonly UpstreamCase[] = [...playable, ...refused, ...broken, ...left];

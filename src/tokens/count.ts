@@ -38,8 +38,8 @@ function textOf({ tools, textFormat }: ModelRequest, messages: readonly Fields[]
 
 function wordsOf(message: Fields): string {
   const { content, reasoning_content: thought, tool_calls: calls } = message;
-  const said = typeof content === 'string' ? [content] : partsOf(message).map(({ text }) => text);
-  return [thought, ...said, calls === undefined ? undefined : JSON.stringify(calls)]
+  const texts = typeof content === 'string' ? [content] : partsOf(message).map(({ text }) => text);
+  return [thought, ...texts, calls === undefined ? undefined : JSON.stringify(calls)]
     .filter((text) => typeof text === 'string')
     .join('\n');
 }

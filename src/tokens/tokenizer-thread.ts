@@ -121,9 +121,9 @@ export class TokenizerThread {
 
   private readiness(worker: Worker): Promise<Ready> {
     return new Promise((resolve, reject) => {
-      worker.on('message', (told: Ready | Counted) => {
-        if ('hasEncoding' in told) resolve(told);
-        else this.end(told.id, told.tokens);
+      worker.on('message', (message: Ready | Counted) => {
+        if ('hasEncoding' in message) resolve(message);
+        else this.end(message.id, message.tokens);
       });
       const ended = (error: unknown) => {
         reject(error);

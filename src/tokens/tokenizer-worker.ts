@@ -8,11 +8,11 @@ const encoding = await loadEncoding((name) => import(name));
 const counting = new Map<number, { readonly slices: Iterator<number, void>; tokens: number }>();
 let isRunning = false;
 
-function tell(what: Counted | Ready): void {
+function post(what: Counted | Ready): void {
   parentPort?.postMessage(what);
 }
 
-tell({ hasEncoding: encoding !== undefined });
+post({ hasEncoding: encoding !== undefined });
 parentPort?.on('message', ({ id, text }: ToCount) => {
   if (text === undefined || !encoding) return void counting.delete(id);
   counting.set(id, { slices: encodedTokens(text, encoding), tokens: 0 });
@@ -25,7 +25,7 @@ async function run(): Promise<void> {
     for (const [id, job] of counting) {
       const { done, value } = job.slices.next();
       if (!done) job.tokens += value;
-      else if (counting.delete(id)) tell({ id, tokens: job.tokens });
+      else if (counting.delete(id)) post({ id, tokens: job.tokens });
     }
     // Messages come in between: more to count, and what nobody waits for any more.
     await nextTurn();

@@ -28,8 +28,8 @@ export function withNamedFiles(items: readonly Item[], conversation: readonly It
 function named(part: Fields, names: ReadonlyMap<Fields, string>): readonly Fields[] {
   if (!isFile(part)) return [part];
   const text = `[The file '${names.get(part) ?? plainName(part)}' is in the working directory of the code interpreter.]`;
-  const told = { type: 'input_text', text };
-  return isPdf(part) ? [told, part] : [told];
+  const textPart = { type: 'input_text', text };
+  return isPdf(part) ? [textPart, part] : [textPart];
 }
 
 /** The name of each file: another file of the same name gets a number, since the code may still need the first. */

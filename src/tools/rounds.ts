@@ -2,13 +2,13 @@
 
 import type { RoundCall, RoundLimits, ToolRounds } from '../ports/tool-rounds.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/call-error.ts';
-import type { CallOutcome } from '../protocol/events.ts';
+import type { ToolCallOutcome } from '../protocol/events.ts';
 import type { ToolOutput } from '../protocol/items.ts';
 
 /** Counts from nothing. `runCall` rejects only when the turn is aborted. */
 export function toolRounds<Call extends RoundCall>(
   limits: RoundLimits,
-  runCall: (call: Call) => Promise<CallOutcome>,
+  runCall: (call: Call) => Promise<ToolCallOutcome>,
 ): ToolRounds<Call> {
   const repeats = repeatCounter(limits.repeatedCalls);
   let rounds = 0;
@@ -25,7 +25,7 @@ export function toolRounds<Call extends RoundCall>(
       const running = calls.slice(0, room).map((call) => ({ call, pending: slots(() => runCall(call)) }));
       // Each is awaited in its turn; until then its failure is not unhandled.
       for (const { pending } of running) pending.catch(() => {});
-      for (const { call, pending } of running) yield { call, outcome: repeats.told(call, await pending) };
+      for (const { call, pending } of running) yield { call, outcome: repeats.outcomeFor(call, await pending) };
       for (const call of calls.slice(room)) yield { call, outcome: NOT_RUN };
     },
     stopped: () => stopped,
@@ -34,7 +34,7 @@ export function toolRounds<Call extends RoundCall>(
 }
 
 const LIMIT_REACHED = 'Not run: the limit of tool calls for this response is reached.';
-const NOT_RUN: CallOutcome = {
+const NOT_RUN: ToolCallOutcome = {
   output: LIMIT_REACHED,
   failed: true,
   error: protocolError(INTERNAL_ERROR, LIMIT_REACHED),
@@ -65,7 +65,7 @@ function repeatCounter(limit: number) {
   return {
     circling: () => circling,
     /** The outcome as the model is told it. */
-    told(call: RoundCall, outcome: CallOutcome): CallOutcome {
+    outcomeFor(call: RoundCall, outcome: ToolCallOutcome): ToolCallOutcome {
       const signature = JSON.stringify([call.name, call.arguments, outcome.output]);
       count = signature === last ? count + 1 : 1;
       last = signature;

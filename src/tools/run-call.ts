@@ -3,7 +3,7 @@
 import { Validator } from '@cfworker/json-schema';
 import type { Limits } from '../ports/limits.ts';
 import type { ToolCall, ToolResult } from '../ports/tool-provider.ts';
-import type { OfferedTool } from '../ports/toolset.ts';
+import type { ToolsetEntry } from '../ports/toolset.ts';
 import {
   callErrorOf,
   callErrorText,
@@ -12,7 +12,7 @@ import {
   protocolError,
   REQUEST_TIMEOUT,
 } from '../protocol/call-error.ts';
-import type { CallOutcome } from '../protocol/events.ts';
+import type { ToolCallOutcome } from '../protocol/events.ts';
 import type { McpToolCallError } from '../protocol/items.ts';
 import { assertOutputSize } from '../protocol/output-size.ts';
 import { isRecord } from '../protocol/record.ts';
@@ -29,17 +29,17 @@ export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'req
 
 /** Never rejects, except with the signal's reason. `text` is the arguments as the model wrote them. */
 export async function runCall(
-  offered: OfferedTool | undefined,
+  entry: ToolsetEntry | undefined,
   text: string,
   context: CallContext,
-): Promise<CallOutcome> {
-  if (!offered) return failure(protocolError(INVALID_PARAMS, 'There is no such tool any more.'));
+): Promise<ToolCallOutcome> {
+  if (!entry) return failure(protocolError(INVALID_PARAMS, 'There is no such tool any more.'));
   const args = parseArguments(text);
   if (!args) return badInput(`the arguments are not a JSON object: ${text.slice(0, 200)}`);
-  const wrong = findWrong(args, offered);
+  const wrong = findWrong(args, entry);
   if (wrong) return badInput(wrong);
   try {
-    return outcome(await bounded(offered, args, context), context.limits.toolOutputBytes);
+    return outcome(await bounded(entry, args, context), context.limits.toolOutputBytes);
   } catch (error) {
     context.signal.throwIfAborted();
     return failure(error instanceof CallTimeout ? protocolError(REQUEST_TIMEOUT, error.message) : callErrorOf(error));
@@ -47,11 +47,11 @@ export async function runCall(
 }
 
 /** The model is told what the client is shown, in words. */
-function failure(error: McpToolCallError): CallOutcome {
+function failure(error: McpToolCallError): ToolCallOutcome {
   return { output: callErrorText(error), failed: true, error };
 }
 
-function badInput(reason: string): CallOutcome {
+function badInput(reason: string): ToolCallOutcome {
   return failure(protocolError(INVALID_PARAMS, `input_validation_error: ${reason}`));
 }
 
@@ -70,7 +70,7 @@ function parseArguments(text: string): Fields | undefined {
 }
 
 /** Interpreted, not compiled: the schema may come from somebody else's server, and must not become code here. */
-function findWrong(args: Fields, { tool: { parameters: schema }, url }: OfferedTool): string | undefined {
+function findWrong(args: Fields, { tool: { parameters: schema }, url }: ToolsetEntry): string | undefined {
   // A stranger's patterns and references can be such that checking never ends; its own server checks as well.
   if (!schema || url !== undefined) return undefined;
   const { valid, errors } = validate(args, schema);
@@ -88,7 +88,7 @@ function validate(args: Fields, schema: Fields) {
 }
 
 /** The call under its own deadline, which ends this call and leaves its provider alone. */
-async function bounded({ provider, tool }: OfferedTool, args: Fields, context: CallContext): Promise<ToolResult> {
+async function bounded({ provider, tool }: ToolsetEntry, args: Fields, context: CallContext): Promise<ToolResult> {
   const { signal, limits, ...about } = context;
   const deadline = new AbortController();
   const follow = () => deadline.abort(signal.reason);
@@ -111,7 +111,7 @@ async function bounded({ provider, tool }: OfferedTool, args: Fields, context: C
   }
 }
 
-function outcome(result: ToolResult, maxBytes: number): CallOutcome {
+function outcome(result: ToolResult, maxBytes: number): ToolCallOutcome {
   // Providers are the host's, and not all of them are checked by a compiler.
   const { content, isError = false, outputs }: Partial<ToolResult> = isRecord(result) ? result : {};
   if (typeof content !== 'string' && !isParts(content))

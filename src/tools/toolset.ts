@@ -1,7 +1,7 @@
 /** Which of the server's own tools the model is offered in one turn, and under which names. */
 
 import type { ProvidedTool, ToolProvider } from '../ports/tool-provider.ts';
-import type { Offer, OfferedTool, ToolOwner } from '../ports/toolset.ts';
+import type { ToolOwner, Toolset, ToolsetEntry } from '../ports/toolset.ts';
 import type { Item, ListedTool } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
@@ -19,13 +19,13 @@ const NONE: ReadonlySet<never> = new Set<never>();
  * Asks every provider; one that fails is noted and left out. A client's tool of the same name wins. Tools that a request
  * must ask for are left out unless their type is among those `requested`.
  */
-export async function offerTools(
+export async function buildToolset(
   providers: readonly ToolProvider[],
   clientNames: ReadonlySet<string>,
   signal: AbortSignal,
   note: (note: Note) => void,
   requested: ReadonlySet<unknown> = new Set(),
-): Promise<Offer> {
+): Promise<Toolset> {
   return namedTools(await listTools(providers, signal, note, requested), clientNames, note);
 }
 
@@ -35,7 +35,7 @@ export async function listTools(
   signal: AbortSignal,
   note: (note: Note) => void,
   requested: ReadonlySet<unknown> = new Set(),
-): Promise<readonly OfferedTool[]> {
+): Promise<readonly ToolsetEntry[]> {
   if (providers.length === 0) return [];
   const listed = await Promise.all(providers.map((provider) => toolsOf(provider, signal, note)));
   return listed.flat().filter(({ tool: { requestedBy } }) => requestedBy === undefined || requested.has(requestedBy));
@@ -43,26 +43,26 @@ export async function listTools(
 
 /** The tools under the names that the model is told. A client's tool of the same name wins. */
 export function namedTools(
-  tools: readonly OfferedTool[],
+  tools: readonly ToolsetEntry[],
   clientNames: ReadonlySet<string>,
   note: (note: Note) => void,
-): Offer {
+): Toolset {
   if (tools.length === 0) return NOTHING;
   const shared = repeated(tools.map(({ tool }) => tool.name));
-  const offer = new Map<string, OfferedTool>();
+  const toolset = new Map<string, ToolsetEntry>();
   for (const each of tools) {
-    const name = modelName(each.tool, shared, offer);
+    const name = modelName(each.tool, shared, toolset);
     if (clientNames.has(name)) note(shadowed(name));
-    else offer.set(name, each);
+    else toolset.set(name, each);
   }
-  return offer;
+  return toolset;
 }
 
 async function toolsOf(
   provider: ToolProvider,
   signal: AbortSignal,
   note: (note: Note) => void,
-): Promise<OfferedTool[]> {
+): Promise<ToolsetEntry[]> {
   try {
     const tools = await untilAborted(signal, () => provider.list(signal));
     return tools.map((tool) => ({ provider, tool }));
@@ -79,7 +79,7 @@ function repeated(names: readonly string[]): ReadonlySet<string> {
   return new Set(names.filter((name) => seen.has(name) || !seen.add(name)));
 }
 
-function modelName({ server, name }: ProvidedTool, shared: ReadonlySet<string>, taken: Offer): string {
+function modelName({ server, name }: ProvidedTool, shared: ReadonlySet<string>, taken: Toolset): string {
   const plain = modelSafe(shared.has(name) ? `mcp__${server}__${name}` : name);
   let distinct = plain;
   for (let copy = 0; taken.has(distinct); copy += 1)
@@ -92,8 +92,8 @@ function shadowed(name: string): Note {
 }
 
 /** What the model is told of the tools. */
-export function definitions(offer: Offer): readonly ToolDefinition[] {
-  return [...offer].map(([name, { tool }]) => ({
+export function definitions(toolset: Toolset): readonly ToolDefinition[] {
+  return [...toolset].map(([name, { tool }]) => ({
     name,
     ...(tool.description ? { description: tool.description } : {}),
     ...(tool.parameters ? { parameters: tool.parameters } : {}),
@@ -106,18 +106,18 @@ export function typesOf(tools: readonly Fields[]): ReadonlySet<unknown> {
 }
 
 /** The names under which the model knows the tools that a request asks for by this type. */
-export function namesServing(offer: Offer, type: unknown): readonly string[] {
+export function namesServing(toolset: Toolset, type: unknown): readonly string[] {
   if (type === undefined) return [];
-  return [...offer].filter(([, { tool }]) => tool.requestedBy === type).map(([name]) => name);
+  return [...toolset].filter(([, { tool }]) => tool.requestedBy === type).map(([name]) => name);
 }
 
 /** The tools of the request that none of the server's own stand for. */
-export function withoutServed(tools: readonly Fields[], offer: Offer): readonly Fields[] {
-  if (offer.size === 0) return tools;
-  const offered = [...offer.values()];
+export function clientToolsOnly(tools: readonly Fields[], toolset: Toolset): readonly Fields[] {
+  if (toolset.size === 0) return tools;
+  const entries = [...toolset.values()];
   // Looked up, not searched: a request may bring a million tools.
-  const types = new Set(offered.flatMap(({ tool }): unknown => tool.requestedBy ?? []));
-  const servers = new Set(offered.map(({ tool, url }) => JSON.stringify([tool.server, url ?? null])));
+  const types = new Set(entries.flatMap(({ tool }): unknown => tool.requestedBy ?? []));
+  const servers = new Set(entries.map(({ tool, url }) => JSON.stringify([tool.server, url ?? null])));
   return tools.filter(({ type, server_label: label, server_url: url }) =>
     type === 'mcp' ? !servers.has(JSON.stringify([label, url ?? null])) : !types.has(type),
   );
@@ -126,21 +126,21 @@ export function withoutServed(tools: readonly Fields[], offer: Offer): readonly 
 /** What is settled about the tools of one turn. */
 export interface Terms {
   /** The names of those whose calls wait for approval. */
-  readonly gates?: { has(name: string): boolean };
+  readonly approvalRules?: { has(name: string): boolean };
   /** Where code runs. */
   readonly container?: string | undefined;
 }
 
 /** Whose each tool is. */
-export function ownersOf(offer: Offer, { gates, container }: Terms = {}): ReadonlyMap<string, ToolOwner> {
-  if (offer.size === 0) return NOTHING;
+export function ownersOf(toolset: Toolset, { approvalRules, container }: Terms = {}): ReadonlyMap<string, ToolOwner> {
+  if (toolset.size === 0) return NOTHING;
   const ownerOf = (name: string, tool: ProvidedTool): ToolOwner => ({
     server: tool.server,
     name: tool.name,
     ...(container !== undefined && runsCode(tool) ? { container } : {}),
-    ...(gates?.has(name) ? { needsApproval: true } : {}),
+    ...(approvalRules?.has(name) ? { needsApproval: true } : {}),
   });
-  return new Map([...offer].map(([name, { tool }]) => [name, ownerOf(name, tool)]));
+  return new Map([...toolset].map(([name, { tool }]) => [name, ownerOf(name, tool)]));
 }
 
 /** Whether its calls are runs of code in a container. */
@@ -152,11 +152,11 @@ export function runsCode({ requestedBy }: ProvidedTool): boolean {
  * What clients are told of the tools, by server, but for the servers that the conversation already lists, and for tools
  * that the client has asked for itself.
  */
-export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyMap<string, readonly ListedTool[]> {
-  if (offer.size === 0) return NOTHING;
+export function newLists(toolset: Toolset, conversation: readonly Item[]): ReadonlyMap<string, readonly ListedTool[]> {
+  if (toolset.size === 0) return NOTHING;
   const known = new Set(conversation.filter(({ type }) => type === 'mcp_list_tools').map((item) => item.server_label));
   const lists = new Map<string, ListedTool[]>();
-  for (const { tool } of offer.values()) {
+  for (const { tool } of toolset.values()) {
     if (known.has(tool.server) || tool.requestedBy !== undefined) continue;
     const list = lists.get(tool.server);
     if (list) list.push(listedTool(tool));
@@ -166,9 +166,9 @@ export function newLists(offer: Offer, conversation: readonly Item[]): ReadonlyM
 }
 
 /** The servers that the request itself names. */
-export function serversNamed(offer: Offer): ReadonlySet<string> {
-  if (offer.size === 0) return NONE;
-  return new Set([...offer.values()].flatMap(({ tool, url }) => (url === undefined ? [] : [tool.server])));
+export function serversNamed(toolset: Toolset): ReadonlySet<string> {
+  if (toolset.size === 0) return NONE;
+  return new Set([...toolset.values()].flatMap(({ tool, url }) => (url === undefined ? [] : [tool.server])));
 }
 
 function listedTool({ name, description, parameters, annotations }: ProvidedTool): ListedTool {
@@ -184,10 +184,10 @@ function listedTool({ name, description, parameters, annotations }: ProvidedTool
  * The conversation as the model is told it: the calls of the server's tools under the names that it knows now, and
  * without those that nobody answered, since the client cannot.
  */
-export function forModel(items: readonly Item[], offer: Offer): readonly Item[] {
-  const answered = withoutUnanswered(items, offer);
+export function forModel(items: readonly Item[], toolset: Toolset): readonly Item[] {
+  const answered = withoutUnanswered(items, toolset);
   // One look at each item where there is nothing to do, as mostly: thousands of them are in no cache.
-  return answered.some(isTold) ? withModelNames(withDenials(answered), offer) : answered;
+  return answered.some(isReadable) ? withModelNames(withDenials(answered), toolset) : answered;
 }
 
 /** A call that the user did not approve is one that failed; the others stand for themselves, or say nothing. */
@@ -208,18 +208,18 @@ function denialText({ reason }: Item): string {
   return `The user did not approve this call, so it was not run.${why}`;
 }
 
-function withoutUnanswered(items: readonly Item[], offer: Offer): readonly Item[] {
-  if (offer.size === 0) return items;
+function withoutUnanswered(items: readonly Item[], toolset: Toolset): readonly Item[] {
+  if (toolset.size === 0) return items;
   const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
   return items.filter(
     ({ type, name, namespace, call_id: id }) =>
-      type !== 'function_call' || namespace !== undefined || !offer.has(plainTextOf(name)) || answered.has(id),
+      type !== 'function_call' || namespace !== undefined || !toolset.has(plainTextOf(name)) || answered.has(id),
   );
 }
 
-function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
-  const names = new Map([...offer].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
-  const [interpreter = CODE_INTERPRETER] = namesServing(offer, CODE_INTERPRETER);
+function withModelNames(items: readonly Item[], toolset: Toolset): readonly Item[] {
+  const names = new Map([...toolset].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
+  const [interpreter = CODE_INTERPRETER] = namesServing(toolset, CODE_INTERPRETER);
   return items.map((item) => {
     const { type, name, namespace } = item;
     if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, plainTextOf(name)) };
@@ -234,11 +234,11 @@ function withModelNames(items: readonly Item[], offer: Offer): readonly Item[] {
 }
 
 /** Whether the item has a name that the model knows otherwise, or is an answer that may be a denial. */
-function isTold({ type, namespace }: Item): boolean {
-  return TOLD.has(type) || namespace !== undefined;
+function isReadable({ type, namespace }: Item): boolean {
+  return READABLE.has(type) || namespace !== undefined;
 }
 
-const TOLD: ReadonlySet<string> = new Set([
+const READABLE: ReadonlySet<string> = new Set([
   'mcp_call',
   'custom_tool_call',
   'code_interpreter_call',

@@ -2,7 +2,7 @@
 
 import { fromStore, type ResponseStore } from '../ports/store.ts';
 import type { Workspace } from '../ports/tool-provider.ts';
-import type { Offer } from '../ports/toolset.ts';
+import type { Toolset } from '../ports/toolset.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { containerId, quotedId, responseIdOfContainer } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
@@ -15,7 +15,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** A request, as far as its code is concerned. */
 export interface WorkspaceCase {
-  readonly offer: Offer;
+  readonly toolset: Toolset;
   /** The request's tools. */
   readonly tools: readonly Fields[];
   /** Everything said so far, oldest first. */
@@ -30,12 +30,12 @@ export interface WorkspaceCase {
  * last code, else a new one. Throws `container_not_found` for one that neither the conversation nor a response in the
  * store knows, `unsupported_parameter` for uploaded files.
  */
-export async function workspaceOf(asked: WorkspaceCase, store: ResponseStore): Promise<Workspace | undefined> {
-  const { offer, tools, conversation, seed } = asked;
+export async function workspaceOf(given: WorkspaceCase, store: ResponseStore): Promise<Workspace | undefined> {
+  const { toolset, tools, conversation, seed } = given;
   const tool = tools.find(({ type }) => type === CODE_INTERPRETER);
-  if (!tool || namesServing(offer, CODE_INTERPRETER).length === 0) return undefined;
+  if (!tool || namesServing(toolset, CODE_INTERPRETER).length === 0) return undefined;
   const named = namedContainer(tool);
-  const used = named === undefined ? lastContainer(conversation) : await foundContainer(named, asked, store);
+  const used = named === undefined ? lastContainer(conversation) : await foundContainer(named, given, store);
   let files: ReturnType<Workspace['files']> | undefined;
   return {
     container: used ?? containerId(seed),

@@ -1,41 +1,41 @@
 /** The items that calls are shown as, from their beginning to their result. */
 
 import { executionError } from '../protocol/call-error.ts';
-import type { CallOutcome, CallType } from '../protocol/events.ts';
+import type { ToolCallOutcome, ToolCallType } from '../protocol/events.ts';
 import type { CodeInterpreterCallItem, CodeOutput, ItemStatus, McpCallItem, OutputItem } from '../protocol/items.ts';
 import { toolOutputText } from '../protocol/output-text.ts';
-import type { OpenCall, TurnPlan, WaitingCall } from './state.ts';
+import type { OpenToolCall, PendingToolCall, TurnPlan } from './state.ts';
 
 /** The one kind of item that shows the call. */
 export function shownAs(
   { ownedAs }: Pick<TurnPlan, 'ownedAs'>,
-  { owner, form }: Pick<OpenCall, 'owner' | 'form'>,
-): CallType {
+  { owner, form }: Pick<OpenToolCall, 'owner' | 'form'>,
+): ToolCallType {
   if (owner) return owner.container === undefined ? ownedAs : 'code_interpreter_call';
   return form?.kind === 'custom' ? 'custom_tool_call' : 'function_call';
 }
 
 /** The call without a result. */
-export function callItem(plan: TurnPlan, call: OpenCall, status: ItemStatus): OutputItem {
+export function callItem(plan: TurnPlan, call: OpenToolCall, status: ItemStatus): OutputItem {
   const { id, callId, input, arguments: text } = call;
-  const said = { status, call_id: callId, ...clientsName(call) };
+  const head = { status, call_id: callId, ...clientsName(call) };
   switch (shownAs(plan, call)) {
     case 'mcp_call':
       return mcpCall(call, status, null, null);
     case 'code_interpreter_call':
       return codeCall(call, status, null);
     case 'custom_tool_call':
-      return { id, type: 'custom_tool_call', ...said, input };
+      return { id, type: 'custom_tool_call', ...head, input };
     case 'function_call':
-      return { id, type: 'function_call', ...said, arguments: text };
+      return { id, type: 'function_call', ...head, arguments: text };
   }
 }
 
 /** The call with its result, where one item shows both. */
 export function ranItem(
   plan: TurnPlan,
-  call: WaitingCall,
-  { output, failed, outputs, error }: CallOutcome,
+  call: PendingToolCall,
+  { output, failed, outputs, error }: ToolCallOutcome,
 ): OutputItem {
   const status = failed ? 'failed' : 'completed';
   const text = toolOutputText(output);
@@ -45,13 +45,13 @@ export function ranItem(
 }
 
 /** What the client calls the tool. */
-export function clientsName({ name, form }: OpenCall): { readonly name: string; readonly namespace?: string } {
+export function clientsName({ name, form }: OpenToolCall): { readonly name: string; readonly namespace?: string } {
   if (form?.namespace === undefined) return { name: form?.name ?? name };
   return { name: form.name, namespace: form.namespace };
 }
 
 function mcpCall(
-  { id, name, owner, arguments: text, approvalRequestId }: OpenCall,
+  { id, name, owner, arguments: text, approvalRequestId }: OpenToolCall,
   status: McpCallItem['status'],
   output: string | null,
   error: McpCallItem['error'],
@@ -70,7 +70,7 @@ function mcpCall(
 }
 
 function codeCall(
-  { id, owner, input }: OpenCall,
+  { id, owner, input }: OpenToolCall,
   status: CodeInterpreterCallItem['status'],
   outputs: readonly CodeOutput[] | null,
 ): CodeInterpreterCallItem {

@@ -1,6 +1,6 @@
 /** How long a turn may live: until the client leaves, its time is up, or the server shuts down. */
 import type { Activity } from '../ports/activity.ts';
-import type { Call } from '../ports/api-request.ts';
+import type { EndpointRequest } from '../ports/api-request.ts';
 import { ApiError } from '../protocol/errors.ts';
 
 /** How long a client has to read that its time is up, in milliseconds. */
@@ -15,14 +15,14 @@ export interface Lifetime {
 }
 
 /** Begins a turn. Throws `too_many_streams` or `server_draining`. */
-export function beginTurn(call: Call, durationMs: number, turns: Activity): Lifetime {
-  const { signal, abort, unlink } = stoppable(call);
-  const release = turns.begin({ abort, disconnect: call.disconnect });
+export function beginTurn(request: EndpointRequest, durationMs: number, turns: Activity): Lifetime {
+  const { signal, abort, unlink } = stoppable(request);
+  const release = turns.begin({ abort, disconnect: request.disconnect });
   let cut: NodeJS.Timeout | undefined;
   const expire = () => {
     abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
     // A client that does not read is not told, and would hold its place for ever.
-    cut = setTimeout(() => call.disconnect?.(), GRACE_MS).unref();
+    cut = setTimeout(() => request.disconnect?.(), GRACE_MS).unref();
   };
   const timer = setTimeout(expire, durationMs).unref();
   const leave = () => {
@@ -35,7 +35,7 @@ export function beginTurn(call: Call, durationMs: number, turns: Activity): Life
 }
 
 /** A signal that ends with the call's, and can be ended before; `unlink` parts them. */
-function stoppable({ signal, abort }: Call) {
+function stoppable({ signal, abort }: EndpointRequest) {
   if (abort) return { signal, abort, unlink: () => {} };
   const stop = new AbortController();
   const hangUp = () => stop.abort(signal.reason);

@@ -6,10 +6,10 @@ import { unreachable } from '../protocol/unreachable.ts';
 import { SharedMap } from './shared-list.ts';
 import { type Draft, draftOf, isCutOff, parkNewest, stateOf, type TurnState } from './state.ts';
 import {
-  abandonWaiting,
-  askForApproval,
+  abandonPending,
   closeCall,
-  failWaiting,
+  failPending,
+  requestApproval,
   writeApproved,
   writeCall,
   writeResult,
@@ -111,7 +111,7 @@ function takeCall(draft: Draft, delta: Extract<TurnInput, { type: 'tool-call-del
 function finishModelCall(draft: Draft, reason: FinishReason): void {
   const last = draft.output.size - 1;
   closeAll(draft, (index) => (reason !== 'stop' && index === last ? 'incomplete' : 'completed'));
-  askForApproval(draft, reason === 'stop');
+  requestApproval(draft, reason === 'stop');
   draft.dropped = NOTHING;
   draft.finish = reason;
   draft.round += 1;
@@ -157,7 +157,7 @@ const CUT_OFF = { stop: null, length: 'max_output_tokens', content_filter: 'cont
 
 function end(draft: Draft, at: number): void {
   if (isOpen(draft)) finishModelCall(draft, 'stop');
-  failWaiting(draft);
+  failPending(draft);
   addCallUsage(draft);
   const reason = draft.stopped ?? CUT_OFF[draft.finish ?? 'stop'];
   const status = reason ? 'incomplete' : 'completed';
@@ -165,13 +165,15 @@ function end(draft: Draft, at: number): void {
 }
 
 /** Whether the model call has begun something that it has not finished. */
-function isOpen({ writing, newest, calls, held, searches }: Draft): boolean {
-  return writing !== undefined || newest !== undefined || calls.size > 0 || held.size > 0 || searches.size > 0;
+function isOpen({ writing, newestCall: newest, calls, awaitingApproval, searches }: Draft): boolean {
+  return (
+    writing !== undefined || newest !== undefined || calls.size > 0 || awaitingApproval.size > 0 || searches.size > 0
+  );
 }
 
 function fail(draft: Draft, error: TurnError): void {
   if (!draft.started) start(draft);
-  abandonWaiting(draft);
+  abandonPending(draft);
   closeAll(draft, () => 'incomplete');
   addCallUsage(draft);
   draft.events.push({ type: 'error', sequence: draft.sequence++, error });

@@ -1,6 +1,6 @@
 /** Tells the host's hooks what a turn says. */
 
-import { type Hooks, type RequestInfo, tell } from '../ports/hooks.ts';
+import { type Hooks, notify, type RequestInfo } from '../ports/hooks.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { TurnError, TurnEvent } from '../protocol/events.ts';
 import type { Note } from '../protocol/note.ts';
@@ -14,12 +14,12 @@ export function observer(info: RequestInfo, hooks: Hooks): (events: readonly Tur
 }
 
 function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: number): void {
-  if (event.type === 'call-dropped') tell(hooks, 'onNote', droppedCall(event), info);
+  if (event.type === 'call-dropped') notify(hooks, 'onNote', droppedCall(event), info);
   if (event.type !== 'turn-end') return;
   const { status, usage, error, output } = event;
   // A JSON answer without output is refused with the error's status, and told of there.
-  if (error && (info.stream || info.background || output.length > 0)) tell(hooks, 'onError', errorOf(error), info);
-  tell(hooks, 'onResponse', { status, usage, durationMs: Date.now() - began, ...info });
+  if (error && (info.stream || info.background || output.length > 0)) notify(hooks, 'onError', errorOf(error), info);
+  notify(hooks, 'onResponse', { status, usage, durationMs: Date.now() - began, ...info });
 }
 
 const WHY_DROPPED = {

@@ -50,8 +50,8 @@ export interface Writing {
 }
 
 /** A call whose arguments are coming in; several may be open, since upstreams interleave them. */
-export interface OpenCall {
-  readonly call: number;
+export interface OpenToolCall {
+  readonly toolCallIndex: number;
   readonly index: number;
   readonly id: string;
   readonly callId: string;
@@ -70,15 +70,15 @@ export interface OpenCall {
 }
 
 /** A call that needs approval: nothing is shown of it before it is whole. */
-export interface HeldCall {
-  readonly call: number;
+export interface ToolCallAwaitingApproval {
+  readonly toolCallIndex: number;
   readonly owner: ToolOwner;
   readonly arguments: string;
   readonly bytes: number;
 }
 
 /** A call of ours whose result is awaited. */
-export type WaitingCall = Readonly<OpenCall> & { readonly owner: ToolOwner };
+export type PendingToolCall = Readonly<OpenToolCall> & { readonly owner: ToolOwner };
 
 /** A look into the web by the model's own server, which has not ended. */
 export interface OpenSearch {
@@ -98,12 +98,12 @@ export interface TurnState {
   readonly output: SharedList<OutputItem>;
   readonly writing: Readonly<Writing> | undefined;
   /** The call that was written last: most deltas are of it, so it is kept beside the others, which are as they were parked. */
-  readonly newest: Readonly<OpenCall> | undefined;
+  readonly newestCall: Readonly<OpenToolCall> | undefined;
   /** By the upstream's number. */
-  readonly calls: SharedMap<number, Readonly<OpenCall>>;
-  readonly held: SharedMap<number, HeldCall>;
+  readonly calls: SharedMap<number, Readonly<OpenToolCall>>;
+  readonly awaitingApproval: SharedMap<number, ToolCallAwaitingApproval>;
   /** By their place in the output. */
-  readonly waiting: SharedMap<number, WaitingCall>;
+  readonly pending: SharedMap<number, PendingToolCall>;
   /** By the upstream's name for it. */
   readonly searches: SharedMap<string, OpenSearch>;
   readonly dropped: SharedMap<number, true>;
@@ -121,7 +121,7 @@ export interface TurnState {
 /** A copy of the state that one step may change, and what that step says. */
 export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'writing' | 'newest'>]: TurnState[Key] } & {
   writing: Writing | undefined;
-  newest: OpenCall | undefined;
+  newestCall: OpenToolCall | undefined;
   events: TurnEvent[];
 };
 
@@ -138,10 +138,10 @@ export function startState(plan: TurnPlan): TurnState {
     round: 0,
     output: EMPTY_LIST,
     writing: undefined,
-    newest: undefined,
+    newestCall: undefined,
     calls: EMPTY_MAP,
-    held: EMPTY_MAP,
-    waiting: EMPTY_MAP,
+    awaitingApproval: EMPTY_MAP,
+    pending: EMPTY_MAP,
     searches: EMPTY_MAP,
     dropped: EMPTY_MAP,
     callIds: EMPTY_MAP,
@@ -166,10 +166,10 @@ export function draftOf(state: TurnState): Draft {
     output: state.output,
     writing: writing && writingCopy(writing),
     // Once for a step, not for each of its deltas.
-    newest: state.newest && { ...state.newest },
+    newestCall: state.newestCall && { ...state.newestCall },
     calls: state.calls,
-    held: state.held,
-    waiting: state.waiting,
+    awaitingApproval: state.awaitingApproval,
+    pending: state.pending,
     searches: state.searches,
     dropped: state.dropped,
     callIds: state.callIds,
@@ -200,33 +200,33 @@ function writingCopy({ kind, index, id, parts, part }: Readonly<Writing>): Writi
  * larger half of what a step costs.
  */
 export function stateOf(draft: Draft): TurnState {
-  draft.events = NOTHING_SAID;
+  draft.events = NO_EVENTS;
   return draft;
 }
 
 /** The call of this number, as one that this step may change. */
-export function ownCall(draft: Draft, number: number): OpenCall | undefined {
-  if (draft.newest?.call === number) return draft.newest;
-  const call = draft.calls.get(number);
-  return call && writeOn(draft, { ...call });
+export function draftCall(draft: Draft, number: number): OpenToolCall | undefined {
+  if (draft.newestCall?.toolCallIndex === number) return draft.newestCall;
+  const toolCallIndex = draft.calls.get(number);
+  return toolCallIndex && makeNewest(draft, { ...toolCallIndex });
 }
 
 /** Makes it the call that is written now. */
-export function writeOn(draft: Draft, call: OpenCall): OpenCall {
+export function makeNewest(draft: Draft, toolCallIndex: OpenToolCall): OpenToolCall {
   parkNewest(draft);
-  draft.newest = call;
-  return call;
+  draft.newestCall = toolCallIndex;
+  return toolCallIndex;
 }
 
 /** Puts the call that was written last to the others. */
 export function parkNewest(draft: Draft): void {
-  const { newest } = draft;
-  if (newest) draft.calls = draft.calls.with(newest.call, newest);
-  draft.newest = undefined;
+  const { newestCall } = draft;
+  if (newestCall) draft.calls = draft.calls.with(newestCall.toolCallIndex, newestCall);
+  draft.newestCall = undefined;
 }
 
 /** In place of what a step said, which belongs to its caller. */
-const NOTHING_SAID: TurnEvent[] = [];
+const NO_EVENTS: TurnEvent[] = [];
 
 /** Whether the model was stopped in the middle, so that its last item is incomplete and must stay the last. */
 export function isCutOff({ finish }: Pick<TurnState, 'finish'>): boolean {

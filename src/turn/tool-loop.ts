@@ -6,7 +6,7 @@ import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
 import type { Item, ListedTool, OutputItem, ToolOutput } from '../protocol/items.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
-import { isCutOff, type TurnPlan, type TurnState, type WaitingCall } from './state.ts';
+import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
 
 /** What the loop needs of a turn. */
 export interface Loop {
@@ -22,7 +22,7 @@ export interface Loop {
   /** Calls of earlier turns that the user has approved: they run before the model is asked. */
   readonly approved: readonly ApprovedCall[];
   /** Begins to count the rounds of tools; running one rejects only when the turn is aborted. */
-  readonly beginRounds: () => ToolRounds<WaitingCall>;
+  readonly beginRounds: () => ToolRounds<PendingToolCall>;
 }
 
 /** What goes into the machine, batch by batch. */
@@ -45,12 +45,12 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
 
   /** Runs what waits. Answers what was written since `before` as the model must see it, or nothing where the turn ends. */
   async function* ran(before: number): AsyncGenerator<Inputs, readonly Item[] | undefined> {
-    const waiting = current().waiting.values();
+    const pending = current().pending.values();
     const outputs = new Map<number, ToolOutput>();
-    yield resultsOf(rounds, waiting, outputs);
+    yield resultsOf(rounds, pending, outputs);
     if (rounds.stopped()) return undefined;
     const written = current().output.from(before);
-    const ours = new Map(waiting.map((call) => [call.id, call]));
+    const ours = new Map(pending.map((call) => [call.id, call]));
     return written.some((item) => isClients(item, ours)) ? undefined : modelView(written, ours, outputs);
   }
 
@@ -65,7 +65,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   for (;;) {
     const before = current().output.size;
     yield introduced(loop.upstream.stream(request, loop.call));
-    if (current().waiting.size === 0 || isCutOff(current())) return;
+    if (current().pending.size === 0 || isCutOff(current())) return;
     const written = yield* ran(before);
     if (!written) return;
     request = nextRequest(request, written, rounds.circling());
@@ -74,11 +74,11 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
 
 /** Runs the calls, and notes what came of each. */
 async function* resultsOf(
-  rounds: ToolRounds<WaitingCall>,
-  waiting: readonly WaitingCall[],
+  rounds: ToolRounds<PendingToolCall>,
+  pending: readonly PendingToolCall[],
   outputs: Map<number, ToolOutput>,
 ): AsyncGenerator<readonly TurnInput[]> {
-  for await (const { call, outcome } of rounds.run(waiting)) {
+  for await (const { call, outcome } of rounds.run(pending)) {
     outputs.set(call.index, outcome.output);
     yield [{ type: 'tool-result', index: call.index, ...outcome }];
   }
@@ -118,7 +118,7 @@ function serverOf(event: TurnInput, { owners, allowedTools }: Loop['plan']): str
 }
 
 /** Whether the client must act before the model can go on: run a call, or approve one. */
-function isClients(item: OutputItem, ours: ReadonlyMap<string, WaitingCall>): boolean {
+function isClients(item: OutputItem, ours: ReadonlyMap<string, PendingToolCall>): boolean {
   if (item.type === 'mcp_approval_request') return true;
   const isCall = item.type === 'function_call' || item.type === 'custom_tool_call';
   return isCall && !ours.has(item.id);
@@ -127,7 +127,7 @@ function isClients(item: OutputItem, ours: ReadonlyMap<string, WaitingCall>): bo
 /** What was written as the model must see it: its own call ids, and results with their images. */
 function modelView(
   written: readonly OutputItem[],
-  ours: ReadonlyMap<string, WaitingCall>,
+  ours: ReadonlyMap<string, PendingToolCall>,
   outputs: ReadonlyMap<number, ToolOutput>,
 ): readonly Item[] {
   return written.map((item): Item => {

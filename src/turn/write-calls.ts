@@ -2,13 +2,21 @@
 
 import type { ToolOwner } from '../ports/toolset.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/call-error.ts';
-import type { ApprovedCall, CallOutcome, CallType, CodeState, TurnInput } from '../protocol/events.ts';
+import type { ApprovedCall, CodeState, ToolCallOutcome, ToolCallType, TurnInput } from '../protocol/events.ts';
 import { callIdOf } from '../protocol/ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolOutput } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
 import { callItem, clientsName, ranItem, shownAs } from './call-items.ts';
 import { SharedMap } from './shared-list.ts';
-import { type Draft, type HeldCall, isCutOff, type OpenCall, ownCall, type WaitingCall, writeOn } from './state.ts';
+import {
+  type Draft,
+  draftCall,
+  isCutOff,
+  makeNewest,
+  type OpenToolCall,
+  type PendingToolCall,
+  type ToolCallAwaitingApproval,
+} from './state.ts';
 import { FIELD_START, readField } from './text-field.ts';
 import { announce, closeItem, closeWriting, countItem, nextItemId } from './write-text.ts';
 
@@ -17,12 +25,12 @@ const NOTHING: SharedMap<number, never> = new SharedMap();
 type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
 
 /** Adds arguments to the call, opening it where it is new; answers it where it may be made. */
-export function writeCall(draft: Draft, delta: CallDelta): OpenCall | HeldCall | undefined {
+export function writeCall(draft: Draft, delta: CallDelta): OpenToolCall | ToolCallAwaitingApproval | undefined {
   if (draft.dropped.has(delta.call)) {
     draft.bytes += Buffer.byteLength(delta.arguments);
     return undefined;
   }
-  const open = ownCall(draft, delta.call) ?? heldCallOf(draft, delta) ?? openCall(draft, delta);
+  const open = draftCall(draft, delta.call) ?? callAwaitingApproval(draft, delta) ?? openCall(draft, delta);
   if (!open || !('index' in open) || delta.arguments === '') return open;
   const bytes = Buffer.byteLength(delta.arguments);
   draft.bytes += bytes;
@@ -31,54 +39,67 @@ export function writeCall(draft: Draft, delta: CallDelta): OpenCall | HeldCall |
 }
 
 /** The held call with the delta's arguments. */
-function heldCallOf(draft: Draft, { call, arguments: text }: CallDelta): HeldCall | undefined {
-  const held = draft.held.get(call);
-  if (!held || text === '') return held;
+function callAwaitingApproval(
+  draft: Draft,
+  { call, arguments: text }: CallDelta,
+): ToolCallAwaitingApproval | undefined {
+  const awaiting = draft.awaitingApproval.get(call);
+  if (!awaiting || text === '') return awaiting;
   const bytes = Buffer.byteLength(text);
   draft.bytes += bytes;
-  const written = { ...held, arguments: held.arguments + text, bytes: held.bytes + bytes };
-  draft.held = draft.held.with(call, written);
+  const written = { ...awaiting, arguments: awaiting.arguments + text, bytes: awaiting.bytes + bytes };
+  draft.awaitingApproval = draft.awaitingApproval.with(call, written);
   return written;
 }
 
-function openCall(draft: Draft, delta: CallDelta): OpenCall | HeldCall | undefined {
+function openCall(draft: Draft, delta: CallDelta): OpenToolCall | ToolCallAwaitingApproval | undefined {
   const name = delta.name ?? '';
   if (draft.plan.allowedTools?.has(name) === false) return dropCall(draft, delta.call, name);
   const owner = draft.plan.owners.get(name);
   if (owner?.needsApproval) return holdCall(draft, owner, delta);
-  return writeOn(draft, showCall(draft, delta.call, name, delta.id));
+  return makeNewest(draft, showCall(draft, delta.call, name, delta.id));
 }
 
-function holdCall(draft: Draft, owner: ToolOwner, { call, name = '', arguments: text }: CallDelta): HeldCall {
+function holdCall(
+  draft: Draft,
+  owner: ToolOwner,
+  { call, name = '', arguments: text }: CallDelta,
+): ToolCallAwaitingApproval {
   const bytes = Buffer.byteLength(text);
-  const held: HeldCall = { call, owner, arguments: text, bytes };
-  draft.held = draft.held.with(call, held);
+  const awaiting: ToolCallAwaitingApproval = { toolCallIndex: call, owner, arguments: text, bytes };
+  draft.awaitingApproval = draft.awaitingApproval.with(call, awaiting);
   draft.bytes += Buffer.byteLength(name) + bytes;
   countItem(draft);
-  return held;
+  return awaiting;
 }
 
 /** Announces the call. */
-function showCall(draft: Draft, number: number, name: string, given?: string, approvalRequestId?: string): OpenCall {
+function showCall(
+  draft: Draft,
+  number: number,
+  name: string,
+  given?: string,
+  approvalRequestId?: string,
+): OpenToolCall {
   closeWriting(draft, 'completed');
   const index = draft.output.size;
   const callId = unusedCallId(draft, given, index);
   const owner = draft.plan.owners.get(name);
   const form = draft.plan.forms?.get(name);
-  const shown = shownAs(draft.plan, { owner, form });
-  const id = nextItemId(draft, ID_PREFIX[shown]);
+  const type = shownAs(draft.plan, { owner, form });
+  const id = nextItemId(draft, ID_PREFIX[type]);
   const nothing = { arguments: '', bytes: 0, input: '', reading: FIELD_START };
   const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
-  const call: OpenCall = { call: number, index, id, callId, name, owner, form, ...nothing, ...approved };
+  const call: OpenToolCall = { toolCallIndex: number, index, id, callId, name, owner, form, ...nothing, ...approved };
   draft.callIds = draft.callIds.with(callId, true);
   announce(draft, callItem(draft.plan, call, 'in_progress'));
-  if (shown === 'code_interpreter_call') tellCode(draft, call, 'in_progress');
-  if (shown === 'mcp_call') draft.events.push({ type: 'call-progress', sequence: draft.sequence++, index, itemId: id });
+  if (type === 'code_interpreter_call') emitCodeState(draft, call, 'in_progress');
+  if (type === 'mcp_call') draft.events.push({ type: 'call-progress', sequence: draft.sequence++, index, itemId: id });
   draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(callId);
   return call;
 }
 
-const ID_PREFIX: Readonly<Record<CallType, string>> = {
+const ID_PREFIX: Readonly<Record<ToolCallType, string>> = {
   function_call: 'fc',
   custom_tool_call: 'ctc',
   mcp_call: 'mcp',
@@ -86,14 +107,14 @@ const ID_PREFIX: Readonly<Record<CallType, string>> = {
 };
 
 /** The argument that is all that such a call is shown with. */
-const TEXT_FIELD: Readonly<Record<CallType, string | undefined>> = {
+const TEXT_FIELD: Readonly<Record<ToolCallType, string | undefined>> = {
   function_call: undefined,
   custom_tool_call: 'input',
   mcp_call: undefined,
   code_interpreter_call: 'code',
 };
 
-function textFieldOf({ plan }: Draft, call: OpenCall): string | undefined {
+function textFieldOf({ plan }: Draft, call: OpenToolCall): string | undefined {
   return TEXT_FIELD[shownAs(plan, call)];
 }
 
@@ -111,23 +132,23 @@ function unusedCallId(draft: Draft, id: string | undefined, index: number): stri
   return callIdOf(draft.plan.seed, index);
 }
 
-function writeArguments(draft: Draft, call: OpenCall, text: string): OpenCall {
+function writeArguments(draft: Draft, call: OpenToolCall, text: string): OpenToolCall {
   call.arguments += text;
   const field = textFieldOf(draft, call);
   if (field) writeInput(draft, call, field, text);
-  else tellArguments(draft, call, text);
+  else emitArguments(draft, call, text);
   return call;
 }
 
 /** The free text comes as the one string in the arguments, and is told as it can be read there. */
-function writeInput(draft: Draft, call: OpenCall, field: string, text: string): void {
+function writeInput(draft: Draft, call: OpenToolCall, field: string, text: string): void {
   const [reading, read] = readField(call.reading, field, text);
   call.reading = reading;
   call.input += read;
-  if (read !== '') tellArguments(draft, call, read);
+  if (read !== '') emitArguments(draft, call, read);
 }
 
-function tellArguments(draft: Draft, call: OpenCall, text: string): void {
+function emitArguments(draft: Draft, call: OpenToolCall, text: string): void {
   draft.events.push({
     type: 'arguments-delta',
     sequence: draft.sequence++,
@@ -138,7 +159,7 @@ function tellArguments(draft: Draft, call: OpenCall, text: string): void {
   });
 }
 
-function tellCode(draft: Draft, { index, id: itemId }: OpenCall, state: CodeState): void {
+function emitCodeState(draft: Draft, { index, id: itemId }: OpenToolCall, state: CodeState): void {
   draft.events.push({ type: 'code-progress', sequence: draft.sequence++, index, itemId, state });
 }
 
@@ -146,37 +167,37 @@ function tellCode(draft: Draft, { index, id: itemId }: OpenCall, state: CodeStat
  * Ends the arguments. A call that was never given any has none: `{}`, as a delta too, since some clients read only
  * deltas. A whole call of the server's own then waits for its result.
  */
-export function closeCall(draft: Draft, open: OpenCall, status: ItemStatus): void {
+export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus): void {
   const field = textFieldOf(draft, open);
   const call = field ? wholeInput(draft, open, field, status) : wholeCall(draft, open, status);
   const { index, id: itemId, input, owner } = call;
-  const shown = shownAs(draft.plan, call);
-  const ended = { index, itemId, call: shown, name: clientsName(call).name, arguments: field ? input : call.arguments };
+  const type = shownAs(draft.plan, call);
+  const ended = { index, itemId, call: type, name: clientsName(call).name, arguments: field ? input : call.arguments };
   draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
   const waits = owner && status === 'completed';
   if (waits) awaitResult(draft, { ...call, owner }, field);
-  if (!waits || shown === 'function_call') closeItem(draft, index, callItem(draft.plan, call, status));
+  if (!waits || type === 'function_call') closeItem(draft, index, callItem(draft.plan, call, status));
 }
 
 /** Code that is run is the code that was shown, in whatever form the model wrote it. */
-function awaitResult(draft: Draft, call: WaitingCall, field: string | undefined): void {
+function awaitResult(draft: Draft, call: PendingToolCall, field: string | undefined): void {
   const run = field ? { ...call, arguments: JSON.stringify({ [field]: call.input }) } : call;
-  draft.waiting = draft.waiting.with(run.index, run);
-  if (field) tellCode(draft, call, 'interpreting');
+  draft.pending = draft.pending.with(run.index, run);
+  if (field) emitCodeState(draft, call, 'interpreting');
 }
 
-function wholeCall(draft: Draft, call: OpenCall, status: ItemStatus): OpenCall {
+function wholeCall(draft: Draft, call: OpenToolCall, status: ItemStatus): OpenToolCall {
   const bare = status === 'completed' && call.arguments.trim() === '';
   return bare ? writeArguments(draft, call, '{}') : call;
 }
 
 /** What a model wrote in another form than it was asked for is the text all the same. */
-function wholeInput(draft: Draft, call: OpenCall, field: string, status: ItemStatus): OpenCall {
+function wholeInput(draft: Draft, call: OpenToolCall, field: string, status: ItemStatus): OpenToolCall {
   const { phase } = call.reading;
   // What was cut off before the text began is no text.
   const isRead = phase === 'text' || phase === 'done' || (phase === 'head' && status === 'incomplete');
   const input = isRead ? call.input : otherInput(call.arguments, field);
-  if (input !== call.input) tellArguments(draft, call, input);
+  if (input !== call.input) emitArguments(draft, call, input);
   return { ...call, input };
 }
 
@@ -201,16 +222,16 @@ export function writeApproved(draft: Draft, { name, arguments: text, approvalReq
 }
 
 /** Asks the user to approve the calls that were held; those of a model that was cut off are left out. */
-export function askForApproval(draft: Draft, isWhole: boolean): void {
-  const { held } = draft;
-  draft.held = NOTHING;
-  for (const call of held.values()) {
+export function requestApproval(draft: Draft, isWhole: boolean): void {
+  const { awaitingApproval: awaiting } = draft;
+  draft.awaitingApproval = NOTHING;
+  for (const call of awaiting.values()) {
     if (isWhole) writeApprovalRequest(draft, call);
     else draft.events.push({ type: 'call-dropped', name: call.owner.name, why: 'cut_off' });
   }
 }
 
-function writeApprovalRequest(draft: Draft, { owner, arguments: text }: HeldCall): void {
+function writeApprovalRequest(draft: Draft, { owner, arguments: text }: ToolCallAwaitingApproval): void {
   const index = draft.output.size;
   const { server, name } = owner;
   const item: McpApprovalRequestItem = {
@@ -225,26 +246,26 @@ function writeApprovalRequest(draft: Draft, { owner, arguments: text }: HeldCall
 }
 
 /** Shows the result of a waiting call; one that no call waits for is ignored. */
-export function writeResult(draft: Draft, { index, ...result }: CallOutcome & { readonly index: number }): void {
-  const call = draft.waiting.get(index);
+export function writeResult(draft: Draft, { index, ...result }: ToolCallOutcome & { readonly index: number }): void {
+  const call = draft.pending.get(index);
   if (!call) return;
-  draft.waiting = draft.waiting.without(index);
-  const shown = shownAs(draft.plan, call);
-  if (shown === 'function_call') {
+  draft.pending = draft.pending.without(index);
+  const type = shownAs(draft.plan, call);
+  if (type === 'function_call') {
     // An item that was cut off must stay the last.
     return isCutOff(draft) ? undefined : writeOutputItem(draft, call, result.output);
   }
-  tellEnd(draft, call, shown, result.failed);
+  emitCallEnd(draft, call, type, result.failed);
   closeItem(draft, index, ranItem(draft.plan, call, result));
 }
 
-function tellEnd(draft: Draft, call: OpenCall, shown: CallType, failed: boolean): void {
-  if (shown === 'code_interpreter_call') return failed ? undefined : tellCode(draft, call, 'completed');
+function emitCallEnd(draft: Draft, call: OpenToolCall, type: ToolCallType, failed: boolean): void {
+  if (type === 'code_interpreter_call') return failed ? undefined : emitCodeState(draft, call, 'completed');
   const status = failed ? 'failed' : 'completed';
   draft.events.push({ type: 'call-end', sequence: draft.sequence++, index: call.index, itemId: call.id, status });
 }
 
-function writeOutputItem(draft: Draft, call: WaitingCall, output: ToolOutput): void {
+function writeOutputItem(draft: Draft, call: PendingToolCall, output: ToolOutput): void {
   const index = draft.output.size;
   const head = { id: nextItemId(draft, 'fco'), type: 'function_call_output', call_id: call.callId } as const;
   announce(draft, { ...head, status: 'in_progress', output: '' });
@@ -252,17 +273,17 @@ function writeOutputItem(draft: Draft, call: WaitingCall, output: ToolOutput): v
 }
 
 /** Closes calls that nobody ran, when the turn ends by itself. */
-export function failWaiting(draft: Draft): void {
+export function failPending(draft: Draft): void {
   const output = 'Not run: the response had ended.';
   const error = protocolError(INTERNAL_ERROR, output);
-  for (const { index } of draft.waiting.values()) writeResult(draft, { index, output, failed: true, error });
+  for (const { index } of draft.pending.values()) writeResult(draft, { index, output, failed: true, error });
 }
 
 /** Leaves calls whose results will not come as they are, when the turn fails. */
-export function abandonWaiting(draft: Draft): void {
-  const { waiting } = draft;
-  draft.waiting = NOTHING;
-  for (const call of waiting.values()) {
+export function abandonPending(draft: Draft): void {
+  const { pending } = draft;
+  draft.pending = NOTHING;
+  for (const call of pending.values()) {
     // The item of such a call has ended already.
     if (shownAs(draft.plan, call) !== 'function_call')
       closeItem(draft, call.index, callItem(draft.plan, call, 'incomplete'));

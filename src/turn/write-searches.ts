@@ -21,8 +21,8 @@ export function openSearch(draft: Draft, { search, action }: SearchStart): void 
   };
   draft.searches = draft.searches.with(search, { search, index, item });
   announce(draft, item);
-  tell(draft, index, item, 'in_progress');
-  tell(draft, index, item, 'searching');
+  emitProgress(draft, index, item, 'in_progress');
+  emitProgress(draft, index, item, 'searching');
   draft.bytes += Buffer.byteLength(JSON.stringify(action));
 }
 
@@ -32,7 +32,7 @@ export function closeSearch(draft: Draft, { search, failed, sources, encrypted }
   if (!open) return;
   draft.searches = draft.searches.without(search);
   const { index, item } = open;
-  if (!failed) tell(draft, index, item, 'completed');
+  if (!failed) emitProgress(draft, index, item, 'completed');
   const found = item.action.type === 'search' && sources.length > 0 ? { ...item.action, sources } : item.action;
   const kept = encrypted === undefined ? {} : { encrypted_content: encrypted };
   closeItem(draft, index, { ...item, status: failed ? 'failed' : 'completed', action: found, ...kept });
@@ -48,6 +48,6 @@ function failSearch(draft: Draft, search: string): void {
   closeSearch(draft, { type: 'search-end', search, failed: true, sources: [] });
 }
 
-function tell(draft: Draft, index: number, { id: itemId }: WebSearchCallItem, state: SearchState): void {
+function emitProgress(draft: Draft, index: number, { id: itemId }: WebSearchCallItem, state: SearchState): void {
   draft.events.push({ type: 'search-progress', sequence: draft.sequence++, index, itemId, state });
 }

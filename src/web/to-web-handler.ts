@@ -44,10 +44,10 @@ export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
       cutOff.abort(new Error('The client was cut off: it does not read.'));
       left.abort(cutOff.signal.reason);
     };
-    const asked = { method, path, query, headers, bytes, signal, scope: whose, request, disconnect };
-    const reply = api.handle(asked) ?? api.refuse(unknownPath(method, pathname), asked);
+    const apiRequest = { method, path, query, headers, bytes, signal, scope: whose, request, disconnect };
+    const reply = api.handle(apiRequest) ?? api.refuse(unknownPath(method, pathname), apiRequest);
     return reply.then(
-      (told) => responseOf(told, { left, cutOff: cutOff.signal }),
+      (answer) => responseOf(answer, { left, cutOff: cutOff.signal }),
       // Nobody is there to read it, and a host would take a rejection for a fault.
       (error) => (signal.aborted ? new Response(null, { status: 499 }) : Promise.reject(error)),
     );

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { type LiveResponse, openResponse } from '../apis/responses/create.ts';
 import { HEARTBEAT } from '../apis/responses/encoding/encoder.ts';
 import type { Activity } from '../ports/activity.ts';
-import { type Call, headersFrom } from '../ports/api-request.ts';
+import { type EndpointRequest, headersFrom } from '../ports/api-request.ts';
 import { refusal, reportError } from '../ports/endpoint.ts';
 import { ownError } from '../ports/host-error.ts';
 import type { ApiError } from '../protocol/errors.ts';
@@ -35,19 +35,24 @@ export async function answerCreate(client: Client, { body, generate, lane }: Cre
   const upstream = generate ? core.upstream : noModel;
   const turn = memory.turn();
   // Compaction is a model call too.
-  const call = callOf(client, generate ? body : { ...body, context_management: null });
-  const settings = settingsFor({ ...core, upstream, store: turn.store, keepsUnstored: true }, call);
-  const live = await openResponse(call, settings, turns).catch((error) => refuse(error, call, client, lane));
+  const request = callOf(client, generate ? body : { ...body, context_management: null });
+  const settings = settingsFor({ ...core, upstream, store: turn.store, keepsUnstored: true }, request);
+  const live = await openResponse(request, settings, turns).catch((error) => refuse(error, request, client, lane));
   if (live) await write(client, live, lane);
   // Open Responses wants it: the client must not go on from what may not be what it believes.
   if (!turn.kept) memory.forget(body.previous_response_id);
 }
 
 /** There is no handler of the host's behind a WebSocket: what its functions throw is a fault of the server's here. */
-async function refuse(error: unknown, call: Call, client: Client, lane: string | undefined): Promise<void> {
+async function refuse(
+  error: unknown,
+  request: EndpointRequest,
+  client: Client,
+  lane: string | undefined,
+): Promise<void> {
   if (client.left.aborted) throw error;
-  const { status, body } = reportError(ownError(error), call, client.core);
-  const { errorBody } = client.core.dialectOf(call.request);
+  const { status, body } = reportError(ownError(error), request, client.core);
+  const { errorBody } = client.core.dialectOf(request.request);
   const message = { type: 'error', status, error: errorBody ? errorBody(body) : body };
   await client.outlet.send(inLane(JSON.stringify(message), lane));
 }
@@ -66,7 +71,7 @@ export function upgradeRefusal(error: ApiError, request: IncomingMessage, core: 
 type Caller = Pick<Client, 'request' | 'scope' | 'left' | 'disconnect'>;
 
 /** Each message is a request of its own, with an id of its own; the headers are those of the upgrade. */
-function callOf({ request, scope, left, disconnect }: Caller, body?: unknown): Call {
+function callOf({ request, scope, left, disconnect }: Caller, body?: unknown): EndpointRequest {
   const headers = headersFrom(request.headers);
   const requestId = requestIdFrom(undefined);
   return { body, params: {}, query: {}, headers, scope, requestId, signal: left, request, disconnect };

@@ -51,8 +51,9 @@ export function attachResponsesWebSocket(server: UpgradeServer, options: WebSock
 
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const refuse = async (error: ApiError) => writeReply(socket, await upgradeRefusal(error, request, core));
-    const asked = pathOf(request);
-    if (asked !== path) return isUnclaimed(asked, server, onUpgrade) ? refuse(unknownPath(asked)) : undefined;
+    const requestPath = pathOf(request);
+    if (requestPath !== path)
+      return isUnclaimed(requestPath, server, onUpgrade) ? refuse(unknownPath(requestPath)) : undefined;
     // Until ws takes over, nobody else listens, and a client that leaves would end the process.
     socket.on('error', ignore);
     waiting.add(socket);
@@ -76,7 +77,7 @@ export function attachResponsesWebSocket(server: UpgradeServer, options: WebSock
     });
 
   const pings = setInterval(() => {
-    for (const connection of connections) connection.beat();
+    for (const connection of connections) connection.sendPing();
   }, pingMs).unref();
 
   async function drain(drainOptions?: DrainOptions): Promise<void> {

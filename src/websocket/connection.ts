@@ -25,7 +25,7 @@ export interface Connection {
   /** Resolves when it is closed, by whomever. */
   readonly closed: Promise<void>;
   /** Asks the client for a sign of life; cuts off one that gave none since it was asked last. */
-  beat(): void;
+  sendPing(): void;
   /** Closes it when nothing runs any more. */
   retire(): void;
   /** Cuts the client off. */
@@ -111,7 +111,7 @@ export function serveConnection(
 
   return {
     closed,
-    beat() {
+    sendPing() {
       if (!outlet.livedSince()) return terminate();
       outlet.ping();
     },

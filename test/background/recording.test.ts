@@ -88,7 +88,7 @@ describe('Recording', () => {
     const read = (name: string, came: () => void) =>
       context.run(name, () => {
         const failed = (error: unknown) => void seen.push([context.getStore(), 'failed', error]);
-        recording.after(-1, reader())?.ask({ came, ended() {}, failed });
+        recording.after(-1, reader())?.pull({ onChunk: came, onEnd() {}, onError: failed });
       });
     read('broken', () => {
       throw 'broken';

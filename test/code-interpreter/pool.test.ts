@@ -59,7 +59,7 @@ function fakeProcess(onEnd: () => void): SandboxProcess {
     life: life.signal,
     ready: Promise.resolve(),
     gone,
-    ask: async () => ({ texts: {}, files: [] }),
+    request: async () => ({ texts: {}, files: [] }),
     end: () => life.abort(),
   };
 }

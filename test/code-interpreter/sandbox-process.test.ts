@@ -30,7 +30,7 @@ async function asked(onAsk: string): Promise<unknown> {
   const sandbox = processOf(onAsk);
   await sandbox.ready;
   try {
-    return await sandbox.ask([], PATIENCE, NEVER);
+    return await sandbox.request([], PATIENCE, NEVER);
   } catch (error) {
     return error instanceof Error && 'reason' in error ? [error.reason, error.message] : error;
   } finally {

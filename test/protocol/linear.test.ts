@@ -164,7 +164,7 @@ describe('20,000 pieces of calls', () => {
 
 describe('a round of 4,000 calls without arguments', () => {
   const limits = { outputBytes: 1e9, argumentBytes: 1e9, eventBytes: 1e9 };
-  const rules = { offersTools: true, isOwned: (name: string) => name === 'ours', newCallId: () => 'own', limits };
+  const rules = { hasServerTools: true, isOwned: (name: string) => name === 'ours', newCallId: () => 'own', limits };
   const plan = { wantsUsage: false, legacy: false };
   const chunk = (delta: object) => JSON.stringify({ id: 'x', choices: [{ index: 0, delta }] });
   const begun = (index: number, name = 'f') =>

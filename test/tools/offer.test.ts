@@ -1,10 +1,10 @@
 /** Which tools the model is offered, under which names, and what clients are told of them. */
 import { createHash } from 'node:crypto';
 import type { ProvidedTool, ToolProvider } from '../../src/ports/tool-provider.ts';
-import type { Offer } from '../../src/ports/toolset.ts';
+import type { Toolset } from '../../src/ports/toolset.ts';
 import type { Item } from '../../src/protocol/items.ts';
 import type { Note } from '../../src/protocol/note.ts';
-import { definitions, forModel, newLists, offerTools, ownersOf } from '../../src/tools/toolset.ts';
+import { buildToolset, definitions, forModel, newLists, ownersOf } from '../../src/tools/toolset.ts';
 
 const SIGNAL = new AbortController().signal;
 const LONG = 'x'.repeat(64);
@@ -22,7 +22,7 @@ function listing(name: string, list: ToolProvider['list']): ToolProvider {
 
 async function offeredBy(providers: readonly ToolProvider[], ...clientNames: readonly string[]) {
   const notes: Note[] = [];
-  const offer = await offerTools(providers, new Set(clientNames), SIGNAL, (note) => void notes.push(note));
+  const offer = await buildToolset(providers, new Set(clientNames), SIGNAL, (note) => void notes.push(note));
   return { offer, notes };
 }
 
@@ -169,14 +169,14 @@ describe('a provider', () => {
       turn.abort(reason);
       return Promise.reject(new Error(`aborted: ${signal.aborted}`));
     };
-    const offer = offerTools([listing('mail', list)], new Set(), turn.signal, () => {});
+    const offer = buildToolset([listing('mail', list)], new Set(), turn.signal, () => {});
     await expect(offer).rejects.toBe(reason);
   });
 
   it('[P-10] that never answers does not outlive the turn', async () => {
     const turn = new AbortController();
     const reason = new Error('The client left.');
-    const offer = offerTools([listing('mail', () => new Promise(() => {}))], new Set(), turn.signal, () => {});
+    const offer = buildToolset([listing('mail', () => new Promise(() => {}))], new Set(), turn.signal, () => {});
     setImmediate(() => turn.abort(reason));
     await expect(offer).rejects.toBe(reason);
   }, 1_000);
@@ -209,7 +209,7 @@ describe('what is told of the tools', () => {
   );
   const mail = provider('mail', 'read', 'send');
 
-  async function offer(...clientNames: readonly string[]): Promise<Offer> {
+  async function offer(...clientNames: readonly string[]): Promise<Toolset> {
     return (await offeredBy([files, mail], ...clientNames)).offer;
   }
 

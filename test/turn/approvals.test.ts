@@ -117,7 +117,7 @@ describe('a call that has been approved', () => {
 
   it('[T-09] is told whole and waits for its result', () => {
     const [state] = step(startState(PLAN), [START, approved]);
-    expect(state.waiting.values().map(({ name, arguments: args, callId }) => [name, args, callId])).toEqual([
+    expect(state.pending.values().map(({ name, arguments: args, callId }) => [name, args, callId])).toEqual([
       ['send', '{"to":1}', `call_${SEED}000`],
     ]);
     expect(state.calls.values()).toEqual([]);

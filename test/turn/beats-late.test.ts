@@ -1,12 +1,12 @@
 /** What arrives after a beat, while nobody asks, waits for the next one to ask. */
-import { withBeats } from '../../src/streams/heartbeats.ts';
+import { withHeartbeats } from '../../src/streams/heartbeats.ts';
 
 it('[P-15] loses nothing that comes between a beat and the next question', async () => {
   let say: (word: string) => void = () => {};
   async function* source() {
     for (;;) yield await new Promise<string>((resolve) => (say = resolve));
   }
-  const beats = withBeats(source(), 5)[Symbol.asyncIterator]();
+  const beats = withHeartbeats(source(), 5)[Symbol.asyncIterator]();
   const beat = await beats.next();
   say('late');
   await new Promise(setImmediate);

@@ -81,7 +81,7 @@ function only(model: readonly TurnInput[], plan?: Partial<TurnPlan>): OutputItem
 function runs(model: readonly TurnInput[]): readonly string[] {
   let state = startState(PLAN);
   for (const input of [{ type: 'start' } as const, ...model]) [state] = step(state, [input]);
-  return state.waiting.values().map((waiting) => waiting.arguments);
+  return state.pending.values().map((waiting) => waiting.arguments);
 }
 
 const ITEM = {

@@ -33,7 +33,7 @@ export function isUsageOnly({ choices, usage }: Fields): boolean {
 }
 
 /** Whether the chunk says who speaks. */
-export function tellsRole(chunk: Fields): boolean {
+export function hasRole(chunk: Fields): boolean {
   return deltasIn(chunk).some(({ role }) => role);
 }
 

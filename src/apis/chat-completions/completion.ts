@@ -2,7 +2,7 @@
 
 import type { ModelEvent } from '../../protocol/events.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { isUsageOnly, tellsRole } from './chunk.ts';
+import { hasRole, isUsageOnly } from './chunk.ts';
 import { addUsage } from './usage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -29,7 +29,7 @@ export interface Completion extends CompletionPlan {
   /** The fields that all chunks share, from the first one with an id. */
   head: Fields | undefined;
   /** Whether the client has been told the role. */
-  roleTold: boolean;
+  roleSent: boolean;
   /** Whether a round has ended and another one goes on for it. */
   continued: boolean;
   /** The usage of the rounds that have ended. */
@@ -46,7 +46,7 @@ export interface Completion extends CompletionPlan {
 
 /** Before anything was said. */
 export function newCompletion(plan: CompletionPlan): Completion {
-  const nothing = { head: undefined, roleTold: false, continued: false, usage: undefined, text: '', bytes: 0 };
+  const nothing = { head: undefined, roleSent: false, continued: false, usage: undefined, text: '', bytes: 0 };
   return { clientCalls: new Map(), nextNumber: 0, ...nothing, ...plan };
 }
 
@@ -59,7 +59,7 @@ export function begin(completion: Completion, { id, created, model }: Fields): v
 export function passedFrame(completion: Completion, data: string, chunk: Fields): string {
   if (!completion.wantsUsage && isUsageOnly(chunk)) return '';
   const { head, usage, continued } = completion;
-  completion.roleTold ||= tellsRole(chunk);
+  completion.roleSent ||= hasRole(chunk);
   const summed = usage && isRecord(chunk.usage) ? { usage: addUsage(usage, chunk.usage) } : undefined;
   if (continued && (summed || chunk.id !== head?.id)) return chunkFrame({ ...chunk, ...head, ...summed });
   return eventOf(data);
@@ -71,14 +71,14 @@ export function eventOf(data: string): string {
 }
 
 /** A chunk of ours that says what the event says; nothing for what is not the client's. */
-export function toldFrame(completion: Completion, event: ModelEvent, call: ChatCall | undefined): string {
+export function eventFrame(completion: Completion, event: ModelEvent, call: ChatCall | undefined): string {
   switch (event.type) {
     case 'text-delta':
-      return saidFrame(completion, { content: event.text });
+      return deltaFrame(completion, { content: event.text });
     case 'reasoning-delta':
-      return saidFrame(completion, { reasoning_content: event.text });
+      return deltaFrame(completion, { reasoning_content: event.text });
     case 'refusal-delta':
-      return saidFrame(completion, { refusal: event.text });
+      return deltaFrame(completion, { refusal: event.text });
     case 'tool-call-delta':
       return call && !call.owned ? callFrame(completion, call, event.arguments) : '';
     default:
@@ -89,27 +89,27 @@ export function toldFrame(completion: Completion, event: ModelEvent, call: ChatC
 function callFrame(completion: Completion, call: ChatCall, text: string): string {
   const { clientCalls, legacy } = completion;
   const known = clientCalls.get(call);
-  const index = known ?? noteTold(completion, call, undefined);
+  const index = known ?? noteSent(completion, call, undefined);
   const called = known === undefined ? { name: call.name, arguments: text } : { arguments: text };
-  if (legacy) return saidFrame(completion, { function_call: called });
+  if (legacy) return deltaFrame(completion, { function_call: called });
   const opening = known === undefined ? { id: call.id, type: 'function' } : {};
-  return saidFrame(completion, { tool_calls: [{ index, ...opening, function: called }] });
+  return deltaFrame(completion, { tool_calls: [{ index, ...opening, function: called }] });
 }
 
 /**
  * Notes that the client has been told of the call, by the model server's own number for it, or by one past every number
  * that the client knows: not every model server counts from 0 without gaps.
  */
-export function noteTold(completion: Completion, call: ChatCall, index: unknown): number {
+export function noteSent(completion: Completion, call: ChatCall, index: unknown): number {
   const number = typeof index === 'number' ? index : completion.nextNumber;
   completion.clientCalls.set(call, number);
   completion.nextNumber = Math.max(completion.nextNumber, number + 1);
   return number;
 }
 
-function saidFrame(completion: Completion, delta: Fields, finishReason: string | null = null): string {
-  const role = completion.roleTold ? {} : { role: 'assistant' };
-  completion.roleTold = true;
+function deltaFrame(completion: Completion, delta: Fields, finishReason: string | null = null): string {
+  const role = completion.roleSent ? {} : { role: 'assistant' };
+  completion.roleSent = true;
   const choices = [{ index: 0, delta: { ...role, ...delta }, finish_reason: finishReason }];
   return chunkFrame({ ...completion.head, ...CHUNK, choices });
 }
@@ -117,7 +117,7 @@ function saidFrame(completion: Completion, delta: Fields, finishReason: string |
 /** The last chunk, and the usage where the client asked for it. */
 export function closingFrames(completion: Completion, finishReason: string): string {
   const { wantsUsage, usage, head } = completion;
-  const closing = saidFrame(completion, {}, finishReason);
+  const closing = deltaFrame(completion, {}, finishReason);
   return wantsUsage && usage ? closing + chunkFrame({ ...head, ...CHUNK, choices: [], usage }) : closing;
 }
 

@@ -1,15 +1,15 @@
 /** `POST /chat/completions`: one request, from its body to its answer. */
 import type { Activity } from '../../ports/activity.ts';
-import type { Call } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
 import { hasLeft } from '../../ports/api-request.ts';
-import { type Hooks, type RequestInfo, tell } from '../../ports/hooks.ts';
+import { type Hooks, notify, type RequestInfo } from '../../ports/hooks.ts';
 import { heartbeatOf } from '../../ports/prepare.ts';
 import { readUsage } from '../../protocol/chat-completions/usage.ts';
 import { toApiError } from '../../protocol/errors.ts';
 import { NO_USAGE } from '../../protocol/events.ts';
 import { type Reply, streamReply } from '../../protocol/reply.ts';
-import { withBeats } from '../../streams/heartbeats.ts';
-import { inTurn, mapped, type Pieces } from '../../streams/pull-stream.ts';
+import { withHeartbeats } from '../../streams/heartbeats.ts';
+import { inTurn, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME } from '../../streams/sse-frames.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
@@ -18,15 +18,19 @@ import { type ChatSettings, prepareChat } from './prepare-chat.ts';
 import { type ChatTurn, chatAnswer, chatSources } from './run-chat.ts';
 
 /** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
-export async function createChatCompletion(call: Call, settings: ChatSettings, turns: Activity): Promise<Reply> {
+export async function createChatCompletion(
+  request: EndpointRequest,
+  settings: ChatSettings,
+  turns: Activity,
+): Promise<Reply> {
   const { hooks, limits } = settings;
-  const life = beginTurn(call, limits.durationMs, turns);
+  const life = beginTurn(request, limits.durationMs, turns);
   let turn: ChatTurn | undefined;
   try {
-    turn = await prepareChat(call, settings, life.signal);
-    const told = tellEnd(turn, call, hooks);
-    if (!turn.body.stream) return await wholeReply(turn, told, life);
-    const frames = guarded(turn, told, life, { ...settings, heartbeat: heartbeatOf(call, settings) });
+    turn = await prepareChat(request, settings, life.signal);
+    const notifyEnd = endNotifier(turn, request, hooks);
+    if (!turn.body.stream) return await wholeReply(turn, notifyEnd, life);
+    const frames = guarded(turn, notifyEnd, life, { ...settings, heartbeat: heartbeatOf(request, settings) });
     // The first piece is waited for, so that a refusal still has its own status.
     return streamReply(withFirst(await frames.next(), frames));
   } catch (error) {
@@ -40,25 +44,25 @@ function redacted(error: unknown, { upstream }: ChatSettings, turn: ChatTurn | u
   return upstream.redact?.(error, turn?.call) ?? error;
 }
 
-async function wholeReply(turn: ChatTurn, told: TellEnd, life: Lifetime): Promise<Reply> {
+async function wholeReply(turn: ChatTurn, notifyEnd: NotifyEnd, life: Lifetime): Promise<Reply> {
   const body = await chatAnswer(turn);
-  told('completed');
+  notifyEnd('completed');
   life.leave();
   return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
 }
 
-type TellEnd = (status: 'completed' | 'failed') => void;
+type NotifyEnd = (status: 'completed' | 'failed') => void;
 
 /** Tells the host of the request now, and answers how to tell it of the end. The id is the request's: the model server's comes later. */
-function tellEnd({ body, completion }: ChatTurn, { requestId, scope }: Call, hooks: Hooks): TellEnd {
+function endNotifier({ body, completion }: ChatTurn, { requestId, scope }: EndpointRequest, hooks: Hooks): NotifyEnd {
   const began = Date.now();
   const { model, stream } = body;
-  const asked = { model, stream: stream === true, background: false };
-  const info: RequestInfo = { requestId, responseId: requestId, scope, ...asked };
-  tell(hooks, 'onRequest', info);
+  const facts = { model, stream: stream === true, background: false };
+  const info: RequestInfo = { requestId, responseId: requestId, scope, ...facts };
+  notify(hooks, 'onRequest', info);
   return (status) => {
     const usage = readUsage(completion.usage) ?? NO_USAGE;
-    tell(hooks, 'onResponse', { status, usage, durationMs: Date.now() - began, ...info });
+    notify(hooks, 'onResponse', { status, usage, durationMs: Date.now() - began, ...info });
   };
 }
 
@@ -66,25 +70,25 @@ function tellEnd({ body, completion }: ChatTurn, { requestId, scope }: Call, hoo
  * The frames; a failure after the first is told in the stream, as OpenAI does. In the silences there are comments: this
  * stream is the model server's, which knows no other beat.
  */
-function guarded(turn: ChatTurn, told: TellEnd, life: Lifetime, settings: ChatSettings): Pieces<string> {
+function guarded(turn: ChatTurn, notifyEnd: NotifyEnd, life: Lifetime, settings: ChatSettings): PullStream<string> {
   const { heartbeat, hooks } = settings;
   let started = false;
-  return mapped(withBeats(inTurn(chatSources(turn)), heartbeat.intervalMs), {
-    map(said) {
-      const isBeat = typeof said !== 'string';
-      if (isBeat) return started ? HEARTBEAT_FRAME : undefined;
+  return mapped(withHeartbeats(inTurn(chatSources(turn)), heartbeat.intervalMs), {
+    map(frame) {
+      const isHeartbeat = typeof frame !== 'string';
+      if (isHeartbeat) return started ? HEARTBEAT_FRAME : undefined;
       started = true;
-      return said;
+      return frame;
     },
     end() {
-      told('completed');
+      notifyEnd('completed');
       return undefined;
     },
     failed(error) {
       if (!started || hasLeft(life.signal)) throw error;
       const shown = toApiError(redacted(error, settings, turn));
-      tell(hooks, 'onError', shown, { requestId: turn.call.headers.get('x-request-id') ?? '' });
-      told('failed');
+      notify(hooks, 'onError', shown, { requestId: turn.call.headers.get('x-request-id') ?? '' });
+      notifyEnd('failed');
       return chunkFrame({ error: shown.body }) + DONE_FRAME;
     },
     closed: life.leave,

@@ -8,7 +8,7 @@ import type { ChatSettings } from './prepare-chat.ts';
 /** The routes over these settings. */
 export function chatRoutes(settings: ChatSettings): ApiRoutes {
   const turns = activity(settings.limits.concurrentTurns);
-  const create = answered((call) => createChatCompletion(call, settings, turns), settings);
+  const create = answered((request) => createChatCompletion(request, settings, turns), settings);
   return {
     routes: [
       { method: 'POST', path: '/chat/completions', endpoint: create },

@@ -1,7 +1,7 @@
 /** Puts the server's tools into a Chat Completions body. */
-import type { Offer } from '../../ports/toolset.ts';
+import type { Toolset } from '../../ports/toolset.ts';
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
-import { definitions, withoutServed } from '../../tools/toolset.ts';
+import { clientToolsOnly, definitions } from '../../tools/toolset.ts';
 import type { ChatBody } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -17,12 +17,12 @@ function list(value: unknown): readonly Fields[] {
 }
 
 /** The body with the tools behind the client's own, or in their place, in the legacy field where the client uses that. */
-export function withTools(body: Fields, offer: Offer): Fields {
-  if (offer.size === 0) return body;
-  const functions = definitions(offer).map((tool) => ({ parameters: { type: 'object', properties: {} }, ...tool }));
+export function withTools(body: Fields, toolset: Toolset): Fields {
+  if (toolset.size === 0) return body;
+  const functions = definitions(toolset).map((tool) => ({ parameters: { type: 'object', properties: {} }, ...tool }));
   if (isLegacy(body)) return { ...body, functions: [...list(body.functions), ...functions] };
   const tools = functions.map((each) => ({ type: 'function', function: each }));
-  return { ...body, tools: [...withoutServed(list(body.tools), offer), ...tools] };
+  return { ...body, tools: [...clientToolsOnly(list(body.tools), toolset), ...tools] };
 }
 
 /** The body asking for the usage, which has to be summed over the rounds. */

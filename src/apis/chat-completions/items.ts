@@ -47,10 +47,10 @@ function outputItem(callId: unknown, content: unknown): Item {
 
 function assistantItems(message: Messages[number], index: number): readonly Item[] {
   const { reasoning_content: thought, content, refusal, tool_calls: calls, function_call: called } = message;
-  const said = [...textParts(content), ...(refusal ? [{ type: 'refusal', refusal }] : [])];
+  const parts = [...textParts(content), ...(refusal ? [{ type: 'refusal', refusal }] : [])];
   return [
     ...(thought ? [{ type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: thought }] }] : []),
-    ...(said.length > 0 ? [{ type: 'message', role: 'assistant', content: said }] : []),
+    ...(parts.length > 0 ? [{ type: 'message', role: 'assistant', content: parts }] : []),
     ...(Array.isArray(calls) ? calls.filter(isRecord).map(callItem) : []),
     ...(isRecord(called) ? [{ type: 'function_call', call_id: legacyId(index), ...called }] : []),
   ];

@@ -18,17 +18,20 @@ export interface AnsweredChatCall {
 
 /** The messages that a round adds: the model's own, with the calls named here, and their results. */
 export function roundMessages(round: Round, answered: readonly AnsweredChatCall[], legacy: boolean): readonly Fields[] {
-  const content = wholeText(round.said) || null;
+  const content = wholeText(round.text) || null;
   const thought = round.reasoningContent ? { reasoning_content: round.reasoning } : {};
-  const said = { role: 'assistant', content, ...thought };
+  const message = { role: 'assistant', content, ...thought };
   const [first] = answered;
   if (legacy && first)
     return [
-      { ...said, function_call: calledIn(first.call) },
+      { ...message, function_call: calledIn(first.call) },
       ...functionMessages({ ...first.call, output: first.output }),
     ];
   const calls = answered.map(({ call }) => callMessage(call));
-  return [{ ...said, tool_calls: calls }, ...toolMessages(answered.map(({ call, output }) => ({ ...call, output })))];
+  return [
+    { ...message, tool_calls: calls },
+    ...toolMessages(answered.map(({ call, output }) => ({ ...call, output }))),
+  ];
 }
 
 /** The call as it stands in a message. */

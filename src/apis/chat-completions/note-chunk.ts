@@ -27,7 +27,7 @@ function refuseTooLarge(round: Round): void {
 
 function noteEvent(round: Round, event: ModelEvent): void {
   if ('text' in event) round.completion.bytes += Buffer.byteLength(event.text);
-  if (event.type === 'text-delta') grow(round.said, event.text);
+  if (event.type === 'text-delta') grow(round.text, event.text);
   if (event.type === 'reasoning-delta') round.reasoning += event.text;
   if (event.type === 'tool-call-delta') noteCall(round, event);
   if (event.type === 'finish') round.cutOff = event.reason !== 'stop';

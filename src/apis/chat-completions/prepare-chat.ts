@@ -1,11 +1,11 @@
 /** Everything that happens to a chat completion before the model is asked: check, settle tools, bring back kept results. */
 
-import type { Call } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
 import { bringLimits } from '../../ports/brought.ts';
 import { type EndpointSettings, passedHeaders } from '../../ports/endpoint.ts';
 import type { KeepSettings } from '../../ports/keep.ts';
 import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
-import type { Offer } from '../../ports/toolset.ts';
+import type { Toolset } from '../../ports/toolset.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { randomSeed } from '../../protocol/ids.ts';
@@ -26,33 +26,37 @@ export interface ChatSettings extends PrepareSettings, KeepSettings, EndpointSet
 }
 
 /** Throws `ApiError` for what is wrong with the request; `signal` ends the turn. */
-export async function prepareChat(given: Call, settings: ChatSettings, signal: AbortSignal): Promise<ChatTurn> {
+export async function prepareChat(
+  given: EndpointRequest,
+  settings: ChatSettings,
+  signal: AbortSignal,
+): Promise<ChatTurn> {
   const { upstream, limits } = settings;
   const checked = validateChat(given.body, bringLimits(given, limits));
   const withTools = await prepareChatTools({ ...given, body: checked, signal }, settings);
-  const offer = withTools.context?.tools?.offer ?? new Map();
-  const call = needsStore(checked, offer) ? await prepareChatHistory(withTools, settings) : withTools;
+  const toolset = withTools.context?.tools?.toolset ?? new Map();
+  const request = needsStore(checked, toolset) ? await prepareChatHistory(withTools, settings) : withTools;
   // The cast: the steps only added to the body that was checked.
-  const body = call.body as ChatBody;
-  const tools = call.context?.tools?.client ?? [];
+  const body = request.body as ChatBody;
+  const tools = request.context?.tools?.client ?? [];
   // Messages know no containers: the code of each request runs in one of its own, unless the request names one.
-  const asked = { offer, tools, conversation: [], seed: randomSeed(), scope: call.scope };
-  const workspace = await workspaceOf(asked, settings.store);
+  const workspaceCase = { toolset, tools, conversation: [], seed: randomSeed(), scope: request.scope };
+  const workspace = await workspaceOf(workspaceCase, settings.store);
   return {
-    body: offer.size === 0 ? body : countingUsage(body),
-    completion: newCompletion({ wantsUsage: wantsUsage(checked) || offer.size === 0, legacy: isLegacy(checked) }),
+    body: toolset.size === 0 ? body : countingUsage(body),
+    completion: newCompletion({ wantsUsage: wantsUsage(checked) || toolset.size === 0, legacy: isLegacy(checked) }),
     chat: (next, upstreamCall) => upstream.chat(next, upstreamCall),
-    call: { signal, headers: passedHeaders(call), limits, note: noteOf(call, settings) },
+    call: { signal, headers: passedHeaders(request), limits, note: noteOf(request, settings) },
     limits,
-    offersTools: offer.size > 0,
-    isOwned: (name) => offer.has(name),
+    hasServerTools: toolset.size > 0,
+    isOwned: (name) => toolset.has(name),
     newCallId: () => `call_${randomSeed()}`,
-    runCall: toolRunner({ offer, workspace }, call, settings, signal),
-    keepResults: (round) => keepResults(settings, call, round),
+    runCall: toolRunner({ toolset, workspace }, request, settings, signal),
+    keepResults: (round) => keepResults(settings, request, round),
   };
 }
 
 /** A router without tools of its own passes everything on and asks nobody. */
-function needsStore({ previous_response_id: id }: ChatBody, offer: Offer): boolean {
-  return offer.size > 0 || typeof id === 'string';
+function needsStore({ previous_response_id: id }: ChatBody, toolset: Toolset): boolean {
+  return toolset.size > 0 || typeof id === 'string';
 }

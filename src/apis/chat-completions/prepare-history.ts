@@ -1,7 +1,7 @@
 /** Puts what a Chat Completions body refers to into its messages: the turns that it continues, and kept results. */
 
 import { loadHistory } from '../../history/history.ts';
-import type { Call } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
 import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -16,26 +16,29 @@ type Messages = ChatBody['messages'];
  * Puts the messages of the turns up to `previous_response_id` in front, a field that no model server knows, and brings
  * back the calls and results that the server ran for this client. Throws as `loadHistory` does.
  */
-export async function prepareChatHistory(call: Call, settings: PrepareSettings): Promise<Call> {
-  const { body, context = {}, scope } = call;
-  if (context.history || !isRecord(body) || !isMessageList(body.messages)) return call;
+export async function prepareChatHistory(
+  request: EndpointRequest,
+  settings: PrepareSettings,
+): Promise<EndpointRequest> {
+  const { body, context = {}, scope } = request;
+  if (context.history || !isRecord(body) || !isMessageList(body.messages)) return request;
   const { store, limits } = settings;
   const { previous_response_id: id, ...rest } = body;
   const { items, previous } = await loadHistory(store, scope, isText(id) ? id : undefined, limits);
   const answers = previous ? leadingAnswers(body.messages) : [];
-  const note = noteOf(call, settings);
+  const note = noteOf(request, settings);
   const earlier = messagesOf([...items, ...itemsOf(answers)], (item) => note(skipped(item)));
   const [past, own] = await Promise.all(
     [earlier, body.messages.slice(answers.length)].map((messages) =>
       restoreResults({ store, scope, maxBytes: limits.historyBytes }, messages),
     ),
   );
-  const asked = (past ?? []).findLastIndex(({ role }) => role === 'assistant');
+  const lastAnswer = (past ?? []).findLastIndex(({ role }) => role === 'assistant');
   // Some servers count ids from 0 in every answer: only what stands behind the last calls can answer them.
   const answered = new Set(answers.map((answer) => answer.tool_call_id));
-  const loaded = (past ?? []).filter((message, at) => at < asked || !isAnswer(message, answered));
+  const loaded = (past ?? []).filter((message, at) => at < lastAnswer || !isAnswer(message, answered));
   const continued = { ...(previous ? rest : body), messages: [...(past ?? []), ...(own ?? [])] };
-  return { ...call, body: continued, context: Object.assign({}, context, { history: { previous, loaded } }) };
+  return { ...request, body: continued, context: Object.assign({}, context, { history: { previous, loaded } }) };
 }
 
 function isText(value: unknown): value is string {

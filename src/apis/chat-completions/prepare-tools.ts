@@ -1,34 +1,34 @@
 /** Puts the server's own tools into a Chat Completions body. */
-import type { Call } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
 import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
-import type { Offer } from '../../ports/toolset.ts';
+import type { Toolset } from '../../ports/toolset.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { gatesOf } from '../../tools/approval-rules.ts';
-import { offerTools, toolList, typesOf } from '../../tools/toolset.ts';
+import { approvalRulesOf } from '../../tools/approval-rules.ts';
+import { buildToolset, toolList, typesOf } from '../../tools/toolset.ts';
 import { chatToolNames, withTools } from './inject.ts';
 
 /**
  * Adds the tools behind the client's own; a client's tool of the same name wins. Those that need approval are left out,
  * since this API has no words for it.
  */
-export async function prepareChatTools(call: Call, settings: PrepareSettings): Promise<Call> {
-  const { body, context = {}, signal } = call;
-  if (context.tools || !isRecord(body)) return call;
+export async function prepareChatTools(request: EndpointRequest, settings: PrepareSettings): Promise<EndpointRequest> {
+  const { body, context = {}, signal } = request;
+  if (context.tools || !isRecord(body)) return request;
   // Several answers at once cannot each call tools of ours.
-  const providers = Number(body.n ?? 1) > 1 ? [] : settings.toolsOf(call.request);
+  const providers = Number(body.n ?? 1) > 1 ? [] : settings.toolsOf(request.request);
   const client = toolList(body.tools);
   const requested = typesOf(client ?? []);
-  const offered = await offerTools(providers, chatToolNames(body), signal, noteOf(call, settings), requested);
-  const offer = withoutGated(offered, call, settings);
-  const tools = { offer, client };
-  return { ...call, body: withTools(body, offer), context: Object.assign({}, context, { tools }) };
+  const whole = await buildToolset(providers, chatToolNames(body), signal, noteOf(request, settings), requested);
+  const toolset = withoutApprovalRequired(whole, request, settings);
+  const tools = { toolset, client };
+  return { ...request, body: withTools(body, toolset), context: Object.assign({}, context, { tools }) };
 }
 
-function withoutGated(offer: Offer, call: Call, settings: PrepareSettings): Offer {
-  const gates = gatesOf(offer, call, settings.approval);
-  const note = noteOf(call, settings);
-  for (const name of gates.keys()) note({ code: 'tool_dropped', message: needsApproval(name) });
-  return new Map([...offer].filter(([name]) => !gates.has(name)));
+function withoutApprovalRequired(toolset: Toolset, request: EndpointRequest, settings: PrepareSettings): Toolset {
+  const approvalRules = approvalRulesOf(toolset, request, settings.approval);
+  const note = noteOf(request, settings);
+  for (const name of approvalRules.keys()) note({ code: 'tool_dropped', message: needsApproval(name) });
+  return new Map([...toolset].filter(([name]) => !approvalRules.has(name)));
 }
 
 function needsApproval(name: string): string {

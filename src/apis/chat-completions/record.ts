@@ -3,7 +3,7 @@
 import { keptTurn } from '../../history/keep-turn.ts';
 import { ownInput } from '../../history/own-input.ts';
 import type { AnswerReader } from '../../ports/answer-reader.ts';
-import type { Call } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { Presentation } from '../../ports/presentation.ts';
 import type { StoredResponse } from '../../ports/store.ts';
@@ -26,7 +26,7 @@ export interface RecordSettings {
 }
 
 /** Reads an answer to the call. */
-export function completionReader(call: Call, { limits, reasoning }: RecordSettings): AnswerReader {
+export function completionReader(request: EndpointRequest, { limits, reasoning }: RecordSettings): AnswerReader {
   const decoder = chatDecoder();
   const seed = randomSeed();
   // A chunk at a time: the machine holds the answer to the limit on its size, and gives it up there.
@@ -51,8 +51,8 @@ export function completionReader(call: Call, { limits, reasoning }: RecordSettin
     try {
       const events: ModelEvent[] = [];
       decoder.end(events, done);
-      const [, told] = step(state, [...events, { type: 'end', at: Math.floor(Date.now() / 1000) }]);
-      const last = told.at(-1);
+      const [, turnEvents] = step(state, [...events, { type: 'end', at: Math.floor(Date.now() / 1000) }]);
+      const last = turnEvents.at(-1);
       return last?.type === 'turn-end' && !last.error ? last : undefined;
     } catch {
       return undefined;
@@ -71,7 +71,7 @@ export function completionReader(call: Call, { limits, reasoning }: RecordSettin
     },
     turn() {
       const ended = failed || !head ? undefined : end();
-      return ended && head ? storedTurn(ended, head, call, seed) : undefined;
+      return ended && head ? storedTurn(ended, head, request, seed) : undefined;
     },
   };
 }
@@ -82,13 +82,19 @@ function rulesOf({ outputBytes, argumentBytes }: Limits, reasoning: Presentation
   return { reasoning: shown, ...nothingOwned, outputBytes, argumentBytes } as const;
 }
 
-function storedTurn(end: TurnEnd, { id, created, model }: Fields, call: Call, seed: string): StoredResponse {
-  const { body, context, scope } = call;
+function storedTurn(
+  end: TurnEnd,
+  { id, created, model }: Fields,
+  request: EndpointRequest,
+  seed: string,
+): StoredResponse {
+  const { body, context, scope } = request;
   // The cast: only a body of this API is recorded.
-  const { messages, previous_response_id: asked } = body as Fields;
+  const { messages, previous_response_id: previousResponseId } = body as Fields;
   const own = ownInput(messages, context?.history);
   // A router of ours behind the recorder loads the turn itself.
-  const continued = context?.history?.previous?.id ?? (typeof asked === 'string' ? asked : undefined);
+  const continued =
+    context?.history?.previous?.id ?? (typeof previousResponseId === 'string' ? previousResponseId : undefined);
   // Some servers give every answer the same id, and a turn that continues itself would have no beginning.
   const previousId = continued === id ? undefined : continued;
   const createdAt = typeof created === 'number' ? created : Math.floor(Date.now() / 1000);

@@ -42,8 +42,8 @@ function readable(messages: readonly unknown[], found: Found): readonly Entry[] 
 
 function notEmpty(found: Found): (entry: Entry) => boolean {
   return ({ message: { role, content, tool_calls: calls, ...rest }, index }) => {
-    const says = content || callsOf(calls).length > 0 || rest.function_call || rest.refusal || rest.audio;
-    if (role !== 'assistant' || says) return true;
+    const hasContent = content || callsOf(calls).length > 0 || rest.function_call || rest.refusal || rest.audio;
+    if (role !== 'assistant' || hasContent) return true;
     found('empty_message', index, 'an assistant message must have content or tool calls.');
     return false;
   };
@@ -104,11 +104,11 @@ function joined(run: readonly Entry[]): Entry {
   // What a later one does not say does not unsay it.
   const given = run.flatMap(({ message }) => Object.entries(message).filter(([, value]) => value !== null));
   const calls = run.flatMap(({ message }) => callsOf(message.tool_calls));
-  const { tool_calls: _, ...said }: Fields = {
+  const { tool_calls: _, ...rest }: Fields = {
     ...Object.fromEntries(given),
     content: joinedContent(run.map(({ message }) => message.content)),
   };
-  return { index: run[0]?.index ?? -1, message: calls.length === 0 ? said : { ...said, tool_calls: calls } };
+  return { index: run[0]?.index ?? -1, message: calls.length === 0 ? rest : { ...rest, tool_calls: calls } };
 }
 
 function joinedContent(contents: readonly unknown[]): unknown {

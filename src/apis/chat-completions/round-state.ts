@@ -10,7 +10,7 @@ import type { ChatCall, Completion } from './completion.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A chunk that waits until it is known whose call it begins. */
-export interface Held {
+export interface HeldChunk {
   readonly data: string;
   readonly chunk: Fields;
   readonly events: readonly ModelEvent[];
@@ -25,7 +25,7 @@ export interface WrittenCall extends ChatCall {
 /** What a round must know of its turn. */
 export interface RoundRules {
   /** Whether the model was offered tools of ours; where not, nothing has to wait. */
-  readonly offersTools: boolean;
+  readonly hasServerTools: boolean;
   readonly isOwned: (name: string) => boolean;
   /** A call id for calls that came without one. */
   readonly newCallId: () => string;
@@ -43,7 +43,7 @@ export interface Round {
   readonly callIds: Set<string>;
   /** How many of the calls the client has been told of in the model server's own chunks. */
   passed: number;
-  held: Held[];
+  held: HeldChunk[];
   /** Characters of what is held. */
   heldSize: number;
   /** Whether a call has begun of which it is not known whose it is. */
@@ -51,7 +51,7 @@ export interface Round {
   /** Whether chunks are written anew, because the model server's own hold calls that are not the client's. */
   rewriting: boolean;
   /** The text of its answer. */
-  readonly said: GrownText;
+  readonly text: GrownText;
   reasoning: string;
   /** Whether the reasoning came as `reasoning_content`, so that the model server knows that field. */
   reasoningContent: boolean;
@@ -79,7 +79,7 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
     heldSize: 0,
     undecided: false,
     rewriting: false,
-    said: { text: '', tail: '' },
+    text: { text: '', tail: '' },
     reasoning: '',
     reasoningContent: false,
     usage: undefined,

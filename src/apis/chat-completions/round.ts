@@ -1,31 +1,31 @@
 /** One model call of a completion: passed on as it comes, until it turns out to call a tool of ours. */
 
-import type { Said } from '../../protocol/chat-completions/said.ts';
+import type { PlainDelta } from '../../protocol/chat-completions/said.ts';
 import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { callPieces, mayBeginCall } from './chunk.ts';
-import { begin, type ChatCall, type Completion, eventOf, noteTold, passedFrame, toldFrame } from './completion.ts';
+import { begin, type ChatCall, type Completion, eventFrame, eventOf, noteSent, passedFrame } from './completion.ts';
 import { note } from './note-chunk.ts';
-import type { Held, Round } from './round-state.ts';
+import type { HeldChunk, Round } from './round-state.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Takes the data of one event; answers what may go to the client now. */
 export function takeData(round: Round, data: string): string {
-  const said = passesUnread(round) ? round.memo.read(data) : undefined;
-  if (said) return passUnread(round, data, said);
+  const delta = passesUnread(round) ? round.memo.read(data) : undefined;
+  if (delta) return passUnread(round, data, delta);
   if (data === '') return '';
   if (!isDone(data)) return takeChunk(round, data);
   round.done = true;
   return '';
 }
 
-function passUnread(round: Round, data: string, said: Said): string {
+function passUnread(round: Round, data: string, delta: PlainDelta): string {
   const events: ModelEvent[] = [];
-  round.decoder.takeSaid(said, events);
+  round.decoder.takePlainDelta(delta, events);
   note(round, {}, events);
   return eventOf(data);
 }
@@ -79,17 +79,17 @@ function parse(data: string): Fields {
   throw new ApiError('upstream_error', 'The model server sent something that is not a JSON object.');
 }
 
-function release(round: Round, latest: Held): string {
+function release(round: Round, latest: HeldChunk): string {
   if (round.rewriting) return rewritten(round, latest);
   // Every call is the client's, and nothing will ever have to be told of it in chunks of ours.
-  if (!round.rules.offersTools) return passedFrame(round.completion, latest.data, latest.chunk);
+  if (!round.rules.hasServerTools) return passedFrame(round.completion, latest.data, latest.chunk);
   hold(round, latest);
   round.undecided = isUndecided(round.undecided, latest);
   return round.undecided ? '' : flush(round);
 }
 
 /** Chunks that say nothing decide nothing, and could wait for ever. */
-function hold(round: Round, latest: Held): void {
+function hold(round: Round, latest: HeldChunk): void {
   round.held.push(latest);
   round.heldSize += latest.data.length;
   if (round.heldSize > round.rules.limits.outputBytes + round.rules.limits.eventBytes)
@@ -100,7 +100,7 @@ function hold(round: Round, latest: Held): void {
 }
 
 /** Only the last call can be: the decoder tells a call on when anything else comes. */
-function isUndecided(before: boolean, { chunk, events }: Held): boolean {
+function isUndecided(before: boolean, { chunk, events }: HeldChunk): boolean {
   const pieces = callPieces(chunk);
   const last = pieces.findLast((piece) => mayBeginCall(piece) || piece.function?.arguments || customOf(piece));
   if (last) return mayBeginCall(last);
@@ -111,13 +111,13 @@ function isUndecided(before: boolean, { chunk, events }: Held): boolean {
 function flush(round: Round): string {
   const { completion } = round;
   const held = released(round);
-  const untold = round.calls.slice(round.passed).filter((call) => !completion.clientCalls.has(call));
+  const unsent = round.calls.slice(round.passed).filter((call) => !completion.clientCalls.has(call));
   round.passed = round.calls.length;
-  if (untold.length > 0) notePassed(completion, untold, held);
+  if (unsent.length > 0) notePassed(completion, unsent, held);
   return held.map(({ data, chunk }) => passedFrame(completion, data, chunk)).join('');
 }
 
-function released(round: Round): readonly Held[] {
+function released(round: Round): readonly HeldChunk[] {
   const { held } = round;
   round.held = [];
   round.heldSize = 0;
@@ -125,25 +125,25 @@ function released(round: Round): readonly Held[] {
 }
 
 /** The client keeps the model server's own numbering for as long as its chunks are passed on. */
-function notePassed(completion: Completion, calls: readonly ChatCall[], held: readonly Held[]): void {
+function notePassed(completion: Completion, calls: readonly ChatCall[], held: readonly HeldChunk[]): void {
   const numbers = new Map<unknown, unknown>();
   const add = (key: unknown, index: unknown) => numbers.has(key) || numbers.set(key, index);
   for (const piece of held.flatMap(({ chunk }) => callPieces(chunk)))
     add(piece.id ? `id ${piece.id}` : `name ${piece.function?.name}`, piece.index);
   for (const call of calls)
-    noteTold(completion, call, numbers.get(`id ${call.id}`) ?? numbers.get(`name ${call.name}`));
+    noteSent(completion, call, numbers.get(`id ${call.id}`) ?? numbers.get(`name ${call.name}`));
 }
 
 /** Everything held and the latest, told anew. */
-function rewritten(round: Round, latest: Held): string {
+function rewritten(round: Round, latest: HeldChunk): string {
   const pending = [...released(round), latest];
   return pending
     .flatMap(({ events }) => events)
-    .map((event) => told(round, event))
+    .map((event) => frameFor(round, event))
     .join('');
 }
 
-function told(round: Round, event: ModelEvent): string {
+function frameFor(round: Round, event: ModelEvent): string {
   const call = event.type === 'tool-call-delta' ? round.callNumbers.get(event.call) : undefined;
-  return toldFrame(round.completion, event, call);
+  return eventFrame(round.completion, event, call);
 }

@@ -2,7 +2,7 @@
 
 import type { RoundLimits, ToolRounds } from '../../ports/tool-rounds.ts';
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
-import type { CallOutcome } from '../../protocol/events.ts';
+import type { ToolCallOutcome } from '../../protocol/events.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import { mapped, only } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
@@ -26,7 +26,7 @@ export interface ChatTurn extends RoundRules {
   readonly call: UpstreamCall;
   readonly limits: RoundLimits & RoundRules['limits'];
   /** Runs one call; rejects only when the turn is aborted. */
-  readonly runCall: (call: ChatCall) => Promise<CallOutcome>;
+  readonly runCall: (call: ChatCall) => Promise<ToolCallOutcome>;
   /** Keeps what the client cannot bring along, for the request in which it answers its own calls. */
   readonly keepResults: (round: ChatRound) => Promise<void>;
 }
@@ -51,10 +51,10 @@ function roundFrames(turn: ChatTurn, body: ChatBody, round: Round): AsyncIterabl
   return mapped(turn.chat(body, turn.call), {
     map(batch) {
       const taken = takeBatch(round, batch);
-      const isSaid = taken.frames !== '' || (opens && !taken.failure);
+      const hasOutput = taken.frames !== '' || (opens && !taken.failure);
       failure = taken.failure;
       opens = false;
-      return isSaid ? taken.frames : undefined;
+      return hasOutput ? taken.frames : undefined;
     },
     goesOn() {
       if (failure) throw failure;
@@ -106,7 +106,7 @@ async function afterRound(
   rounds: ToolRounds<ChatCall>,
 ): Promise<AfterRound> {
   const { completion } = turn;
-  completion.text += wholeText(round.said);
+  completion.text += wholeText(round.text);
   if (round.usage) completion.usage = addUsage(completion.usage, round.usage);
   const owned = round.calls.filter((call) => call.owned && !round.cutOff);
   const clients = round.calls.filter((call) => !call.owned);
@@ -126,7 +126,7 @@ async function afterRound(
 async function keepRound(
   turn: ChatTurn,
   body: ChatBody,
-  { calls, said }: Round,
+  { calls, text: said }: Round,
   answered: readonly AnsweredChatCall[],
 ): Promise<void> {
   const before = body.messages.slice(turn.body.messages.length);

@@ -10,13 +10,13 @@ import {
   itemsNamed,
   updateConversation,
 } from '../../history/conversation.ts';
-import type { Call } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
 import { answered, type Endpoint, type EndpointSettings } from '../../ports/endpoint.ts';
 import { listOf, page, pageQuery } from '../../ports/item-pages.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { Route } from '../../ports/routes.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../../ports/store.ts';
-import { queryShower } from '../../protocol/code-outputs.ts';
+import { queryPresenter } from '../../protocol/code-outputs.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isId, quotedId, randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -34,8 +34,8 @@ export interface ConversationsSettings extends EndpointSettings {
 /** The routes over these settings. */
 export function conversationRoutes(settings: ConversationsSettings): readonly Route[] {
   const { store, limits } = settings;
-  const on = (handler: (call: Call, place: Place) => Promise<JsonReply>): Endpoint =>
-    answered((call) => handler(call, { store, limits }), settings);
+  const on = (handler: (request: EndpointRequest, place: Place) => Promise<JsonReply>): Endpoint =>
+    answered((request) => handler(request, { store, limits }), settings);
   return [
     { method: 'POST', path: '/conversations', endpoint: on(create) },
     { method: 'GET', path: '/conversations/:id', endpoint: on(retrieve) },
@@ -54,7 +54,7 @@ interface Place {
   readonly limits: Limits;
 }
 
-async function create({ body, scope }: Call, { store, limits }: Place): Promise<JsonReply> {
+async function create({ body, scope }: EndpointRequest, { store, limits }: Place): Promise<JsonReply> {
   const conversations = conversationsOf(store);
   const checked = validateConversation(body, limits);
   const items = wholeItems(checked);
@@ -64,57 +64,59 @@ async function create({ body, scope }: Call, { store, limits }: Place): Promise<
   return jsonReply(conversationResource(conversation));
 }
 
-async function retrieve(call: Call, { store }: Place): Promise<JsonReply> {
-  return jsonReply(conversationResource(await findConversation(store, keyOf(call))));
+async function retrieve(request: EndpointRequest, { store }: Place): Promise<JsonReply> {
+  return jsonReply(conversationResource(await findConversation(store, keyOf(request))));
 }
 
-async function update(call: Call, { store, limits }: Place): Promise<JsonReply> {
-  const { metadata } = needed(call.body, 'metadata', limits);
-  const changed = { ...(await findConversation(store, keyOf(call))), metadata };
+async function update(request: EndpointRequest, { store, limits }: Place): Promise<JsonReply> {
+  const { metadata } = needed(request.body, 'metadata', limits);
+  const changed = { ...(await findConversation(store, keyOf(request))), metadata };
   await updateConversation(store, changed);
   return jsonReply(conversationResource(changed));
 }
 
-async function remove(call: Call, { store }: Place): Promise<JsonReply> {
-  const key = keyOf(call);
+async function remove(request: EndpointRequest, { store }: Place): Promise<JsonReply> {
+  const key = keyOf(request);
   if (!isId(key.id) || !(await fromStore(() => conversationsOf(store).delete(key)))) throw conversationNotFound(key.id);
   return jsonReply({ id: key.id, object: 'conversation.deleted', deleted: true });
 }
 
-async function addItems(call: Call, { store, limits }: Place): Promise<JsonReply> {
-  const key = keyOf(call);
-  const items = wholeItems(needed(call.body, 'items', limits));
+async function addItems(request: EndpointRequest, { store, limits }: Place): Promise<JsonReply> {
+  const key = keyOf(request);
+  const items = wholeItems(needed(request.body, 'items', limits));
   const [known] = await itemsNamed(store, key, items.map(idOf), limits.historyBytes);
   if (known) throw alreadyThere(idOf(known));
   await appendItems(store, key, items, limits.historyBytes);
-  return jsonReply(page(items, { order: 'asc' }, queryShower(call.query)));
+  return jsonReply(page(items, { order: 'asc' }, queryPresenter(request.query)));
 }
 
-async function listItems(call: Call, { store, limits }: Place): Promise<JsonReply> {
-  const key = keyOf(call);
-  return jsonReply(listOf(await conversationPage(store, key, pageQuery(call.query), limits.historyBytes), call.query));
+async function listItems(request: EndpointRequest, { store, limits }: Place): Promise<JsonReply> {
+  const key = keyOf(request);
+  return jsonReply(
+    listOf(await conversationPage(store, key, pageQuery(request.query), limits.historyBytes), request.query),
+  );
 }
 
-async function retrieveItem(call: Call, { store, limits }: Place): Promise<JsonReply> {
-  const id = itemIdOf(call);
-  const [found] = await itemsNamed(store, keyOf(call), [id], limits.historyBytes);
+async function retrieveItem(request: EndpointRequest, { store, limits }: Place): Promise<JsonReply> {
+  const id = itemIdOf(request);
+  const [found] = await itemsNamed(store, keyOf(request), [id], limits.historyBytes);
   if (!found) throw itemNotFound(id);
-  return jsonReply(wholeItem(queryShower(call.query)(found)));
+  return jsonReply(wholeItem(queryPresenter(request.query)(found)));
 }
 
-async function removeItem(call: Call, { store }: Place): Promise<JsonReply> {
-  const key = keyOf(call);
+async function removeItem(request: EndpointRequest, { store }: Place): Promise<JsonReply> {
+  const key = keyOf(request);
   const conversation = await findConversation(store, key);
-  const id = itemIdOf(call);
+  const id = itemIdOf(request);
   if (!isId(id) || !(await fromStore(() => conversationsOf(store).removeItem(key, id)))) throw itemNotFound(id);
   return jsonReply(conversationResource(conversation));
 }
 
-function keyOf({ scope, params }: Call): ResponseKey {
+function keyOf({ scope, params }: EndpointRequest): ResponseKey {
   return { scope, id: String(params.id) };
 }
 
-function itemIdOf({ params }: Call): string {
+function itemIdOf({ params }: EndpointRequest): string {
   return String(params.item);
 }
 

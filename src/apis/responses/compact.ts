@@ -3,9 +3,9 @@
 import { type Summarised, summaryOf } from '../../compaction/summarise.ts';
 import { isUsers, pendingFrom } from '../../compaction/window.ts';
 import type { Activity } from '../../ports/activity.ts';
-import type { Call } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
 import { passedHeaders } from '../../ports/endpoint.ts';
-import { type RequestInfo, tell } from '../../ports/hooks.ts';
+import { notify, type RequestInfo } from '../../ports/hooks.ts';
 import { noteOf } from '../../ports/prepare.ts';
 import { needTenant } from '../../ports/scope.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
@@ -27,31 +27,31 @@ const FIELDS = ['model', 'input', 'previous_response_id', 'instructions', 'promp
 
 /** Answers one request: one call of the model, whose answer is waited for. Throws `ApiError`. */
 export async function compactConversation(
-  call: Call,
+  request: EndpointRequest,
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<JsonReply> {
-  needTenant(call.scope, 'Compaction', null);
-  const { signal, leave } = beginTurn(call, settings.limits.durationMs, turns);
+  needTenant(request.scope, 'Compaction', null);
+  const { signal, leave } = beginTurn(request, settings.limits.durationMs, turns);
   try {
-    return jsonReply(await compaction({ ...call, body: askedIn(call.body), signal }, settings));
+    return jsonReply(await compaction({ ...request, body: modelIn(request.body), signal }, settings));
   } finally {
     leave();
   }
 }
 
-function askedIn(body: unknown): unknown {
+function modelIn(body: unknown): unknown {
   return isRecord(body) ? Object.fromEntries(FIELDS.map((field) => [field, body[field]])) : body;
 }
 
-async function compaction(call: Call, settings: ResponsesApiSettings): Promise<Fields> {
-  const prepared = await prepareConversation(call, settings);
+async function compaction(request: EndpointRequest, settings: ResponsesApiSettings): Promise<Fields> {
+  const prepared = await prepareConversation(request, settings);
   const createdAt = Date.now();
-  const info = infoOf(call, prepared);
-  tell(settings.hooks, 'onRequest', info);
+  const info = infoOf(request, prepared);
+  notify(settings.hooks, 'onRequest', info);
   const retained = retainedIn(prepared);
-  const done = await summary(prepared, retained.length, call, settings);
-  tell(settings.hooks, 'onResponse', {
+  const done = await summary(prepared, retained.length, request, settings);
+  notify(settings.hooks, 'onResponse', {
     ...info,
     status: 'completed',
     usage: done.usage,
@@ -67,26 +67,26 @@ async function compaction(call: Call, settings: ResponsesApiSettings): Promise<F
   };
 }
 
-function infoOf({ requestId, scope }: Call, { seed, body }: RequestInWindow): RequestInfo {
+function infoOf({ requestId, scope }: EndpointRequest, { seed, body }: RequestInWindow): RequestInfo {
   return { requestId, responseId: responseId(seed), scope, model: body.model, stream: false, background: false };
 }
 
 function summary(
   { body, window }: RequestInWindow,
   retained: number,
-  call: Call,
+  apiRequest: EndpointRequest,
   settings: ResponsesApiSettings,
 ): Promise<Summarised> {
-  const note = noteOf(call, settings);
-  const asking = { signal: call.signal, headers: passedHeaders(call), limits: settings.limits, note };
+  const note = noteOf(apiRequest, settings);
+  const modelCall = { signal: apiRequest.signal, headers: passedHeaders(apiRequest), limits: settings.limits, note };
   const request = modelRequest(body, [], planTools({ tools: [], choice: undefined }, new Map(), note));
-  return summaryOf({ request, items: window.items, retained, scope: call.scope, call: asking }, settings);
+  return summaryOf({ request, items: window.items, retained, scope: apiRequest.scope, call: modelCall }, settings);
 }
 
 /** What the user said, as it was said: the summary is the model's, and may have missed something. */
 function retainedIn({ window: { items, summary: earlier }, seed }: RequestInWindow): readonly Item[] {
-  const said = items.slice(0, pendingFrom(items)).filter((item) => isUsers(item) && item !== earlier);
-  return inputItems(said, seed).map(withDetails);
+  const kept = items.slice(0, pendingFrom(items)).filter((item) => isUsers(item) && item !== earlier);
+  return inputItems(kept, seed).map(withDetails);
 }
 
 /** Open Responses wants the detail of each image to be named; `auto` is what its absence means. */

@@ -1,14 +1,14 @@
 /** `POST /responses`: one request, from its body to its answer. */
 
 import type { Activity } from '../../ports/activity.ts';
-import type { Call } from '../../ports/api-request.ts';
-import { tell } from '../../ports/hooks.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
+import { notify } from '../../ports/hooks.ts';
 import { heartbeatOf } from '../../ports/prepare.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply } from '../../protocol/reply.ts';
 import { endedResource } from '../../protocol/responses/resource.ts';
-import { mapped, type Pieces } from '../../streams/pull-stream.ts';
+import { mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
 import { errorOf } from '../../turn/observe.ts';
@@ -19,40 +19,44 @@ import type { ResponsesApiSettings } from './settings.ts';
 
 /** A response that is being made. The first of its events have come, so that a refusal still has its own status. */
 export interface LiveResponse {
-  readonly events: Pieces<readonly TurnEvent[]>;
+  readonly events: PullStream<readonly TurnEvent[]>;
   /** Encodes them for the one who asked. */
   readonly encoder: Encoder;
 }
 
 /** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
 export async function createResponse(
-  call: Call,
+  request: EndpointRequest,
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<Reply | JsonReply> {
-  return began(call, settings, turns, async (prepared) => {
-    const { info, started, show, turn } = prepared;
-    if (!info.stream) return jsonReply(endedResource(started, await lastEvent(runTurn(turn)), show));
-    const { events, encoder } = await live(prepared, call, settings);
+  return began(request, settings, turns, async (prepared) => {
+    const { info, started, presentItem, turn } = prepared;
+    if (!info.stream) return jsonReply(endedResource(started, await lastEvent(runTurn(turn)), presentItem));
+    const { events, encoder } = await live(prepared, request, settings);
     return streamReply(mapped(events, { map: (batch) => encoder.frames(batch) }));
   });
 }
 
 /** Begins to answer a request whose events do not go out as a stream of SSE. Throws `ApiError`. */
-export function openResponse(call: Call, settings: ResponsesApiSettings, turns: Activity): Promise<LiveResponse> {
-  return began(call, settings, turns, (prepared) => live(prepared, call, settings));
+export function openResponse(
+  request: EndpointRequest,
+  settings: ResponsesApiSettings,
+  turns: Activity,
+): Promise<LiveResponse> {
+  return began(request, settings, turns, (prepared) => live(prepared, request, settings));
 }
 
 async function began<Answer>(
-  call: Call,
+  request: EndpointRequest,
   settings: ResponsesApiSettings,
   turns: Activity,
   answer: (prepared: PreparedTurn) => Promise<Answer>,
 ): Promise<Answer> {
-  const life = beginTurn(call, settings.limits.durationMs, turns);
+  const life = beginTurn(request, settings.limits.durationMs, turns);
   try {
-    const prepared = await prepareTurn(call, settings, life);
-    tell(settings.hooks, 'onRequest', prepared.info);
+    const prepared = await prepareTurn(request, settings, life);
+    notify(settings.hooks, 'onRequest', prepared.info);
     return await answer(prepared);
   } catch (error) {
     life.leave();
@@ -60,13 +64,24 @@ async function began<Answer>(
   }
 }
 
-async function live(prepared: PreparedTurn, call: Call, settings: ResponsesApiSettings): Promise<LiveResponse> {
+async function live(
+  prepared: PreparedTurn,
+  request: EndpointRequest,
+  settings: ResponsesApiSettings,
+): Promise<LiveResponse> {
   const batches = runTurn(prepared.turn);
-  return { events: withFirst(await batches.next(), batches), encoder: new Encoder(encoding(prepared, call, settings)) };
+  return {
+    events: withFirst(await batches.next(), batches),
+    encoder: new Encoder(encoding(prepared, request, settings)),
+  };
 }
 
-function encoding({ started, show, turn }: PreparedTurn, call: Call, settings: ResponsesApiSettings): EncoderOptions {
-  return { ...spelling(call, settings), started, show, isServerTool: serverToolsOf(turn.plan.owners) };
+function encoding(
+  { started, presentItem, turn }: PreparedTurn,
+  request: EndpointRequest,
+  settings: ResponsesApiSettings,
+): EncoderOptions {
+  return { ...spelling(request, settings), started, presentItem, isServerTool: serverToolsOf(turn.plan.owners) };
 }
 
 function serverToolsOf(owners: { has(name: string): boolean }): (name: string) => boolean {
@@ -74,24 +89,24 @@ function serverToolsOf(owners: { has(name: string): boolean }): (name: string) =
 }
 
 /** What of the encoding the reader decides. */
-function spelling(reader: Call, settings: ResponsesApiSettings) {
+function spelling(reader: EndpointRequest, settings: ResponsesApiSettings) {
   const keepalive = heartbeatOf(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
   return { reasoning: settings.reasoning, keepalive, dialect: settings.dialectOf(reader.request) } as const;
 }
 
 /** A turn for the background, and how its events are encoded for each who asks for them. Throws `ApiError`. */
-export async function prepareForBackground(call: Call, settings: ResponsesApiSettings, life: Lifetime) {
-  const prepared = await prepareTurn(call, settings, life);
-  const { started, show, turn } = prepared;
-  const readerFor = readers({ started, show, isServerTool: serverToolsOf(turn.plan.owners) }, settings);
+export async function prepareForBackground(request: EndpointRequest, settings: ResponsesApiSettings, life: Lifetime) {
+  const prepared = await prepareTurn(request, settings, life);
+  const { started, presentItem, turn } = prepared;
+  const readerFor = readers({ started, presentItem, isServerTool: serverToolsOf(turn.plan.owners) }, settings);
   return { ...prepared, readerFor };
 }
 
 /** Apart, so that a response that has ended holds nothing of its request. */
 function readers(
-  response: Pick<EncoderOptions, 'started' | 'show' | 'isServerTool'>,
+  response: Pick<EncoderOptions, 'started' | 'presentItem' | 'isServerTool'>,
   settings: ResponsesApiSettings,
-): (reader: Call) => Encoder {
+): (reader: EndpointRequest) => Encoder {
   return (reader) => new Encoder({ ...spelling(reader, settings), ...response });
 }
 

@@ -1,7 +1,7 @@
 /** `POST /responses/input_tokens`: what a request would cost before its answer. */
 
 import type { Activity } from '../../ports/activity.ts';
-import type { Call } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
@@ -13,14 +13,14 @@ const NO_MODEL = 'unknown';
 
 /** Counts what the model would be told, history and tools included. Throws `ApiError` as `POST /responses` does. Counts as a turn. */
 export async function countInputTokens(
-  call: Call,
+  apiRequest: EndpointRequest,
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<JsonReply> {
-  const { signal, leave } = beginTurn(call, settings.limits.durationMs, turns);
+  const { signal, leave } = beginTurn(apiRequest, settings.limits.durationMs, turns);
   try {
-    const body = wholeBody(call.body);
-    const { request } = await prepareRequest({ ...call, body, signal }, settings);
+    const body = wholeBody(apiRequest.body);
+    const { request } = await prepareRequest({ ...apiRequest, body, signal }, settings);
     const tokens = await settings.countTokens(request, signal);
     return jsonReply({ object: 'response.input_tokens', input_tokens: tokens });
   } finally {

@@ -1,5 +1,5 @@
 /** The life of a request until the model is asked: a list of steps over one growing value, none of which calls the next. */
-import type { Call } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
 import type { PrepareSettings } from '../../ports/prepare.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
 import type { PreparedRequest, RequestInWindow } from './steps/request.ts';
@@ -13,8 +13,8 @@ import { validate } from './steps/validate.ts';
 export interface PipelineSettings extends PrepareSettings, WindowSettings, ApplyApprovalsSettings {}
 
 /** The request, ready for a model. Throws `ApiError` for what is wrong with it. */
-export async function prepareRequest(call: Call, settings: PipelineSettings): Promise<PreparedRequest> {
-  const conversation = await prepareConversation(call, settings);
+export async function prepareRequest(request: EndpointRequest, settings: PipelineSettings): Promise<PreparedRequest> {
+  const conversation = await prepareConversation(request, settings);
   const withTools = await resolveTools(conversation, settings);
   const withApprovals = await applyApprovals(withTools, settings);
   return toModelRequest(withApprovals);
@@ -22,10 +22,10 @@ export async function prepareRequest(call: Call, settings: PipelineSettings): Pr
 
 /** The first half, for those who ask a model about a conversation but not to go on with it. Throws `ApiError`. */
 export async function prepareConversation(
-  call: Call,
+  request: EndpointRequest,
   settings: PrepareSettings & WindowSettings,
 ): Promise<RequestInWindow> {
-  const checked = validate(call, settings);
+  const checked = validate(request, settings);
   refuseUnreadable(checked, settings);
   const withHistory = await resolveHistory(checked, settings);
   return selectWindow(withHistory, settings);

@@ -1,20 +1,20 @@
 /** Everything that happens to a request before the model is asked: check, prepare, and settle how the turn runs. */
 
 import { dropPending, keepPending } from '../../approvals/pending-call.ts';
-import { tellApproval } from '../../approvals/tell-approval.ts';
+import { reportApproval } from '../../approvals/tell-approval.ts';
 import { useAnswers } from '../../approvals/use-answers.ts';
 import { type CompactionWish, turnCompaction } from '../../compaction/turn-compaction.ts';
 import { takeBack } from '../../history/conversation.ts';
 import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../history/keep-turn.ts';
-import type { Call } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
 import { passedHeaders } from '../../ports/endpoint.ts';
 import type { RequestInfo } from '../../ports/hooks.ts';
 import { heartbeatOf, noteOf } from '../../ports/prepare.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
 import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
-import { findOffered } from '../../ports/toolset.ts';
+import { findTool } from '../../ports/toolset.ts';
 import type { LoadedHistory } from '../../ports/turn-context.ts';
-import { itemShower, type ShowItem } from '../../protocol/code-outputs.ts';
+import { itemPresenter, type PresentItem } from '../../protocol/code-outputs.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -27,7 +27,7 @@ import { workspaceOf } from '../../tools/workspace.ts';
 import type { Lifetime } from '../../turn/lifetime.ts';
 import { observer } from '../../turn/observe.ts';
 import type { Turn } from '../../turn/run-turn.ts';
-import type { TurnPlan, WaitingCall } from '../../turn/state.ts';
+import type { PendingToolCall, TurnPlan } from '../../turn/state.ts';
 import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
@@ -41,7 +41,7 @@ export interface PreparedTurn {
   /** The resource as in `response.created`. */
   readonly started: Fields;
   /** What the client is shown of an item. */
-  readonly show: ShowItem;
+  readonly presentItem: PresentItem;
   readonly turn: Turn;
   /** The turn as it is kept, but for how it ends. */
   readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
@@ -52,7 +52,7 @@ const now = () => Math.floor(Date.now() / 1000);
 
 /** Throws `ApiError` for what is wrong with the request; `life` ends the turn. */
 export async function prepareTurn(
-  given: Call,
+  given: EndpointRequest,
   settings: ResponsesApiSettings,
   { signal, leave }: Lifetime,
 ): Promise<PreparedTurn> {
@@ -62,53 +62,53 @@ export async function prepareTurn(
   const note = noteOf(given, settings);
   // The cast: it is checked by the first step.
   if (isRecord(given.body)) noteUnknownFields(given.body, note);
-  const asked = await prepareRequest({ ...given, signal }, settings);
-  const prepared = Object.assign({}, asked, { body: keepable(asked.body, given) });
-  const { call, body, history, seed, input, conversation, offer, brought, tools, request, answers } = prepared;
+  const whole = await prepareRequest({ ...given, signal }, settings);
+  const prepared = Object.assign({}, whole, { body: keepable(whole.body, given) });
+  const { apiRequest, body, history, seed, input, conversation, toolset, brought, tools, request, answers } = prepared;
   const { previous } = history;
   const id = responseId(seed);
   const createdAt = Date.now();
   const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
-  const workspace = await workspaceOf({ offer, tools: brought, conversation, seed, scope }, settings.store);
+  const workspace = await workspaceOf({ toolset, tools: brought, conversation, seed, scope }, settings.store);
   const continued = previous ? { previousId: previous.id } : {};
-  const asking = { signal, headers: passedHeaders(call), limits, note };
+  const modelCall = { signal, headers: passedHeaders(apiRequest), limits, note };
 
   const stored = { scope, id, ...continued, createdAt, input };
   const background = body.background === true;
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true, background };
   const roundLimits = { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) };
   // Made here: a function that makes it would hold the call, and with it the whole history.
-  const runCall = toolRunner({ offer, workspace }, call, settings, signal);
+  const runCall = toolRunner({ toolset, workspace }, apiRequest, settings, signal);
   const turn: Turn = {
     plan: planOf(prepared, workspace?.container, settings),
     // Strict Open Responses knows no item for them.
-    lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(offer, conversation) : NO_LISTS,
-    named: serversNamed(offer),
+    lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(toolset, conversation) : NO_LISTS,
+    named: serversNamed(toolset),
     approved: answers.approved,
     takeRequest: handedOver(request),
     upstream,
-    call: asking,
+    call: modelCall,
     compaction: turnCompaction(
       wishOf(prepared),
-      { request, items: prepared.window.items, scope, call: asking, note },
+      { request, items: prepared.window.items, scope, call: modelCall, note },
       settings,
     ),
-    beginRounds: () => toolRounds<WaitingCall>(roundLimits, runCall),
-    beatMs: body.stream ? heartbeat.intervalMs : undefined,
-    beatComments: heartbeat.style === 'comment',
+    beginRounds: () => toolRounds<PendingToolCall>(roundLimits, runCall),
+    heartbeatMs: body.stream ? heartbeat.intervalMs : undefined,
+    heartbeatComments: heartbeat.style === 'comment',
     now,
-    told: observer(info, settings.hooks),
+    onEvents: observer(info, settings.hooks),
     leave,
     keep: keeper(stored, prepared, started, settings),
     startsAtOnce: background,
   };
   // The last thing that may be refused: an answer counts once.
   await useAnswers(answers, prepared, settings);
-  return { info, started, show: itemShower(body.include), turn, stored };
+  return { info, started, presentItem: itemPresenter(body.include), turn, stored };
 }
 
 /** What the client may ask for: `store` is false where nothing is kept. Throws `tenant_unknown` for what cannot do without. */
-function keepable(body: CreateBody, { scope, body: sent }: Call): CreateBody {
+function keepable(body: CreateBody, { scope, body: sent }: EndpointRequest): CreateBody {
   if (!isUntracked(scope)) return body;
   if (body.background) needTenant(scope, 'A response in the background', 'background');
   if (body.context_management) needTenant(scope, 'Compaction', 'context_management');
@@ -145,24 +145,24 @@ function keeper(
   settings: ResponsesApiSettings,
 ): Turn['keep'] {
   const { scope, input } = turn;
-  const { requestId } = prepared.call;
+  const { requestId } = prepared.apiRequest;
   const conversation = conversationOf(prepared.history);
-  const gated = prepared.gates.size > 0 ? prepared : undefined;
+  const awaitingApproval = prepared.approvalRules.size > 0 ? prepared : undefined;
   const { store: isStored, background } = prepared.body;
   // In the background nobody waits for the answer: it is kept for a while all the same.
   const isKept = isStored !== false || background || settings.keepsUnstored;
   const keepResponse = background === true ? keepEnd : keepTurn;
   return async (end) => {
     // First what may be refused: a response that the client is told failed must not be found.
-    const said = conversation ? [...input, ...end.output].filter((item) => !conversation.known.has(item.id)) : [];
+    const added = conversation ? [...input, ...end.output].filter((item) => !conversation.known.has(item.id)) : [];
     const key = { scope, id: conversation?.id ?? '' };
-    if (conversation) await extend(settings, extensionOf(key, said, settings), requestId);
-    if (gated) await keepPendingCalls(end.output, gated, settings);
+    if (conversation) await extend(settings, extensionOf(key, added, settings), requestId);
+    if (awaitingApproval) await keepPendingCalls(end.output, awaitingApproval, settings);
     if (!isKept) return;
     try {
       await keepResponse(turn, endedResource(started, end), settings, requestId);
     } catch (error) {
-      if (error instanceof TurnOverruled) await withdraw(end.output, key, said, settings);
+      if (error instanceof TurnOverruled) await withdraw(end.output, key, added, settings);
       throw error;
     }
   };
@@ -177,10 +177,10 @@ function extensionOf(conversation: ResponseKey, items: readonly Item[], { limits
 async function withdraw(
   output: readonly OutputItem[],
   conversation: ResponseKey,
-  said: readonly Item[],
+  added: readonly Item[],
   { store }: ResponsesApiSettings,
 ): Promise<void> {
-  if (said.length > 0) await takeBack(store, conversation, said);
+  if (added.length > 0) await takeBack(store, conversation, added);
   await dropPending(store, conversation.scope, output);
 }
 
@@ -198,14 +198,14 @@ async function keepPendingCalls(
 ): Promise<void> {
   for (const request of output) {
     if (request.type !== 'mcp_approval_request') continue;
-    const [, offered] = findOffered(prepared.offer, request.server_label, request.name) ?? [];
-    await keepPending(settings, prepared.call, { request, url: offered?.url ?? null });
-    tellApproval({ id: request.id, request }, 'requested', prepared, settings);
+    const [, entry] = findTool(prepared.toolset, request.server_label, request.name) ?? [];
+    await keepPending(settings, prepared.apiRequest, { request, url: entry?.url ?? null });
+    reportApproval({ id: request.id, request }, 'requested', prepared, settings);
   }
 }
 
 function planOf(
-  { seed, tools: { allowed, forms }, offer, gates, body }: PreparedRequest,
+  { seed, tools: { allowed, forms }, toolset, approvalRules, body }: PreparedRequest,
   container: string | undefined,
   settings: ResponsesApiSettings,
 ): TurnPlan {
@@ -214,7 +214,7 @@ function planOf(
     seed,
     reasoning: reasoning === 'summary' ? 'summary_text' : 'reasoning_text',
     ...(allowed ? { allowedTools: allowed } : {}),
-    owners: ownersOf(offer, { gates, container }),
+    owners: ownersOf(toolset, { approvalRules, container }),
     forms,
     ownedAs: mcpItems,
     queuedEvent: queuedEvent || body.background === true,

@@ -2,7 +2,7 @@
 
 import { ownInput } from '../../history/own-input.ts';
 import type { AnswerReader } from '../../ports/answer-reader.ts';
-import type { Call } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -21,7 +21,7 @@ const LAST_EVENT = /"response\.(completed|incomplete)"/;
 const KEPT: ReadonlySet<unknown> = new Set(['completed', 'incomplete']);
 
 /** Reads an answer to the call. */
-export function responseReader(call: Call): AnswerReader {
+export function responseReader(request: EndpointRequest): AnswerReader {
   let response: unknown;
   return {
     event(data) {
@@ -33,7 +33,7 @@ export function responseReader(call: Call): AnswerReader {
     whole(text) {
       response = jsonIn(text);
     },
-    turn: () => (isKept(response) ? storedTurn(response, call) : undefined),
+    turn: () => (isKept(response) ? storedTurn(response, request) : undefined),
   };
 }
 
@@ -42,11 +42,11 @@ function isKept(response: unknown): response is Answer {
   return KEPT.has(response.status ?? 'completed');
 }
 
-function storedTurn({ output, ...resource }: Answer, call: Call): StoredResponse {
-  const { body, context, scope } = call;
+function storedTurn({ output, ...resource }: Answer, request: EndpointRequest): StoredResponse {
+  const { body, context, scope } = request;
   // The cast: only a body of this API is recorded.
-  const { input, previous_response_id: asked } = body as Fields;
-  const previousId = context?.history?.previous?.id ?? asked;
+  const { input, previous_response_id: previousResponseId } = body as Fields;
+  const previousId = context?.history?.previous?.id ?? previousResponseId;
   return {
     scope,
     id: resource.id,

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { wholeResource } from '../../history/keep-turn.ts';
 import type { Activity } from '../../ports/activity.ts';
-import type { Call } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/api-request.ts';
 import type { Fields } from '../../ports/dialect.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { fromStore, type StoredResponse } from '../../ports/store.ts';
@@ -32,22 +32,22 @@ type Output = z.infer<typeof bodySchema>['tool_outputs'][number];
 
 /** Answers with the next response. Throws `ApiError` as `createResponse` does. */
 export async function submitToolOutputs(
-  call: Call,
+  request: EndpointRequest,
   settings: ResponsesApiSettings,
   turns: Activity,
 ): Promise<Reply | JsonReply> {
-  return createResponse(await continued(call, settings), settings, turns);
+  return createResponse(await continued(request, settings), settings, turns);
 }
 
 /** The call as a request for the next response, under the settings of the one that it goes on with. */
-async function continued(call: Call, { store, limits }: ResponsesApiSettings): Promise<Call> {
-  const id = String(call.params.id);
-  const { tool_outputs: outputs, stream } = checked(call.body, limits);
-  const stored = isResponseId(id) ? await fromStore(() => store.get({ scope: call.scope, id })) : undefined;
+async function continued(request: EndpointRequest, { store, limits }: ResponsesApiSettings): Promise<EndpointRequest> {
+  const id = String(request.params.id);
+  const { tool_outputs: outputs, stream } = checked(request.body, limits);
+  const stored = isResponseId(id) ? await fromStore(() => store.get({ scope: request.scope, id })) : undefined;
   if (!stored)
     throw new ApiError('response_not_found', `Response with id ${quotedId(id)} not found.`, { param: 'response_id' });
   const input = outputItems(outputs, openCalls(wholeResource(stored)));
-  return { ...call, body: { ...inherited(stored.resource), ...place(stored), input, stream } };
+  return { ...request, body: { ...inherited(stored.resource), ...place(stored), input, stream } };
 }
 
 /** A turn of a conversation goes on there. */
@@ -87,16 +87,16 @@ const KEPT = [
 
 /** One turn in two requests. */
 function inherited(resource: Fields): Fields {
-  const unsaid = nothingSaid();
-  const said = KEPT.filter((key) => resource[key] !== undefined && !isDeepStrictEqual(resource[key], unsaid[key]));
+  const defaults = defaultFields();
+  const changed = KEPT.filter((key) => resource[key] !== undefined && !isDeepStrictEqual(resource[key], defaults[key]));
   return {
-    ...Object.fromEntries(said.map((key) => [key, resource[key]])),
+    ...Object.fromEntries(changed.map((key) => [key, resource[key]])),
     tool_choice: unforced(resource.tool_choice),
   };
 }
 
 /** What a response says where its request said nothing: that is no setting, and not every model server takes it. */
-function nothingSaid(): Fields {
+function defaultFields(): Fields {
   return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto' } });
 }
 

@@ -117,13 +117,13 @@ const STEP = 0.001;
 function steadyNow(): () => number {
   let behind = -Date.now();
   let whole = 0;
-  let told = 0;
+  let warnings = 0;
   return function now() {
     const time = Date.now() + behind;
     if (time < whole) behind += whole - time;
     else whole = time;
-    told = Math.max(whole, Math.min(told + STEP, whole + 1 - STEP));
-    return told;
+    warnings = Math.max(whole, Math.min(warnings + STEP, whole + 1 - STEP));
+    return warnings;
   };
 }
 

@@ -12,7 +12,7 @@ const { stdin, stdout } = process;
 const leave = process.exit.bind(process, 0);
 const fail = process.exit.bind(process, 1);
 /** The question that is being answered. Python answers the first, 0, when it is loaded. */
-let asked: number | undefined = 0;
+let current: number | undefined = 0;
 let question = new Map<Kind, Buffer[]>();
 
 const python = await pythonRealm(pyodideFolder, limits);
@@ -33,7 +33,7 @@ function receive({ kind, id, data }: Frame): void {
     if (!question.get(kind)?.push(data)) question.set(kind, [data]);
     return;
   }
-  asked = id;
+  current = id;
   const given = question;
   question = new Map();
   try {
@@ -54,9 +54,9 @@ async function answer(): Promise<never> {
     await whileIn(EMPTY, cells);
     const kind = KINDS[Atomics.load(cells, KIND)];
     const length = Atomics.load(cells, LENGTH);
-    if (asked === undefined || !kind || length < 0 || length > FRAME_BYTES) return fail();
-    const frame = framesOf(kind, asked, new Uint8Array(python.memory, BYTES_AT, length));
-    if (kind === 'done') asked = undefined;
+    if (current === undefined || !kind || length < 0 || length > FRAME_BYTES) return fail();
+    const frame = framesOf(kind, current, new Uint8Array(python.memory, BYTES_AT, length));
+    if (kind === 'done') current = undefined;
     put(EMPTY, cells);
     if (!stdout.write(frame)) await once(stdout, 'drain');
   }

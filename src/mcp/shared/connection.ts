@@ -135,7 +135,7 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
 
   function failed(error: unknown, log: string): void {
     if (status.state === 'closed') return;
-    const message = told(error);
+    const message = wording(error);
     become('failed', message);
     const pause = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures);
     failures += 1;
@@ -154,7 +154,7 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
   function retire(session: Session, error?: unknown): void {
     if (session === current) {
       current = undefined;
-      become('idle', error === undefined ? undefined : told(error));
+      become('idle', error === undefined ? undefined : wording(error));
     }
     session.retire();
   }
@@ -164,7 +164,7 @@ export function createConnection(server: ServerSettings, settings: McpSettings, 
     settings.warn(`${settings.owner}: server '${label}' ${what}${itsLog}`);
   }
 
-  function told(error: unknown): string {
+  function wording(error: unknown): string {
     return redact.error(reasonOf(error)).slice(0, 500);
   }
 

@@ -6,11 +6,11 @@ import { isRecord } from '../../protocol/record.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** As JSON, for the model; undefined where there is none, or where the blocks say the same. */
-export function unsaidContent(structured: unknown, blocks: readonly Fields[]): string | undefined {
+export function contentNotInText(structured: unknown, blocks: readonly Fields[]): string | undefined {
   if (structured === undefined) return undefined;
-  const said = blocks.map(saidBy);
+  const contents = blocks.map(contentOf);
   try {
-    if (isSaid(structured, said) || isSaid(soleResult(structured), said)) return undefined;
+    if (isContained(structured, contents) || isContained(soleResult(structured), contents)) return undefined;
     return JSON.stringify(structured, withoutBytes(blocks));
   } catch {
     // Nested deeper than the stack: no model reads that.
@@ -19,13 +19,13 @@ export function unsaidContent(structured: unknown, blocks: readonly Fields[]): s
 }
 
 /** What a block says: a value that its text is the JSON of, or the text itself, or its bytes. */
-interface Said {
+interface BlockContent {
   readonly text?: string;
   readonly value?: unknown;
   readonly data?: string;
 }
 
-function saidBy({ text, data }: Fields): Said {
+function contentOf({ text, data }: Fields): BlockContent {
   if (typeof data === 'string') return { data };
   return typeof text === 'string' ? { text, value: jsonIn(text) } : {};
 }
@@ -46,14 +46,14 @@ function soleResult(structured: unknown): unknown {
 }
 
 /** Whether a block says the value, or the blocks say its members one by one. */
-function isSaid(value: unknown, said: readonly Said[]): boolean {
+function isContained(value: unknown, contents: readonly BlockContent[]): boolean {
   if (value === undefined) return false;
-  if (said.some((each) => says(each, value))) return true;
-  if (!Array.isArray(value) || value.length !== said.length || value.length === 0) return false;
-  return said.every((each, index) => says(each, value[index]));
+  if (contents.some((each) => contains(each, value))) return true;
+  if (!Array.isArray(value) || value.length !== contents.length || value.length === 0) return false;
+  return contents.every((each, index) => contains(each, value[index]));
 }
 
-function says({ text, value: known, data }: Said, value: unknown): boolean {
+function contains({ text, value: known, data }: BlockContent, value: unknown): boolean {
   if (data !== undefined) return isRecord(value) && value.data === data;
   if (text === undefined) return false;
   return text === value || (known !== undefined && isDeepStrictEqual(known, value));

@@ -3,7 +3,7 @@
 import type { ToolResult } from '../../ports/tool-provider.ts';
 import { assertOutputSize } from '../../protocol/output-size.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { unsaidContent } from './structured-content.ts';
+import { contentNotInText } from './structured-content.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -36,7 +36,7 @@ function contentPart(part: Part): Fields {
 
 function partsOf({ content, structuredContent }: Fields): readonly Part[] {
   const blocks = Array.isArray(content) ? content.filter(isRecord) : [];
-  const structured = unsaidContent(structuredContent, blocks.map(innerOf));
+  const structured = contentNotInText(structuredContent, blocks.map(innerOf));
   return [...blocks.map(partOf), ...(structured === undefined ? [] : [structured])];
 }
 

@@ -6,7 +6,7 @@ import type { UrlCitation } from '../items.ts';
 import { isRecord } from '../record.ts';
 import { errorInBody } from '../upstream-error.ts';
 import { readLogProbs } from './log-probs.ts';
-import type { Said } from './said.ts';
+import type { PlainDelta } from './said.ts';
 import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
 import { type ToolCalls, toolCalls } from './tool-calls.ts';
 import { readUsage } from './usage.ts';
@@ -18,7 +18,7 @@ export interface ChatDecoder {
   /** Adds what the chunk says to `events`; throws `ApiError` where it carries an error. */
   take(chunk: unknown, events: ModelEvent[]): void;
   /** The same for a chunk that says this and nothing else. */
-  takeSaid(said: Said, events: ModelEvent[]): void;
+  takePlainDelta(delta: PlainDelta, events: ModelEvent[]): void;
   /** Adds the `finish` event; throws `upstream_truncated` where the upstream gave no sign of having finished. */
   end(events: ModelEvent[], sawDone: boolean): void;
 }
@@ -53,11 +53,11 @@ class Decoder implements ChatDecoder {
     if (choice.finish_reason) this.finish = choice.finish_reason;
   }
 
-  takeSaid({ text, call, logprobs }: Said, events: ModelEvent[]): void {
+  takePlainDelta({ text, call, logprobs }: PlainDelta, events: ModelEvent[]): void {
     if (call !== undefined) return this.takeCalls([{ index: call, function: { arguments: text } }], events);
-    const told = events.length;
+    const before = events.length;
     takeText(text, logprobs, this.tags, events);
-    if (events.length > told) this.settleBefore(events, told);
+    if (events.length > before) this.settleBefore(events, before);
   }
 
   end(events: ModelEvent[], sawDone: boolean): void {
@@ -70,23 +70,23 @@ class Decoder implements ChatDecoder {
   }
 
   private takeDelta(delta: Fields, logprobs: unknown, events: ModelEvent[]): void {
-    const told = events.length;
+    const before = events.length;
     takeReasoning(delta, events);
     takeContent(delta.content, logprobs, this.tags, events);
     if (typeof delta.refusal === 'string' && delta.refusal) events.push({ type: 'refusal-delta', text: delta.refusal });
-    if (events.length > told) this.settleBefore(events, told);
+    if (events.length > before) this.settleBefore(events, before);
     if (Array.isArray(delta.tool_calls)) this.takeCalls(delta.tool_calls, events);
     else if (isRecord(delta.function_call)) this.takeCalls([{ index: 0, function: delta.function_call }], events);
     if (Array.isArray(delta.annotations)) takeAnnotations(delta.annotations, events);
   }
 
   /** A call that waits for its arguments began before what was just said, so it is told on first. */
-  private settleBefore(events: ModelEvent[], told: number): void {
-    if (!this.calls?.waiting()) return;
-    const said = events.splice(told);
+  private settleBefore(events: ModelEvent[], before: number): void {
+    if (!this.calls?.hasWaiting()) return;
+    const delta = events.splice(before);
     this.calls.settle(events);
     // A loop: a model server may say more at once than a function takes arguments.
-    for (const event of said) events.push(event);
+    for (const event of delta) events.push(event);
   }
 
   private takeCalls(entries: readonly unknown[], events: ModelEvent[]): void {
@@ -105,8 +105,9 @@ function firstChoice(choices: unknown): Fields | undefined {
 
 /** A whole answer is in `message`; some servers put an empty `delta` beside it, others a `message` beside each delta. */
 function firstDelta({ delta, message }: Fields): unknown {
-  const says = isRecord(delta) && (delta.content || delta.tool_calls || delta.reasoning_content || delta.reasoning);
-  return says || !isRecord(message) ? delta : message;
+  const hasContent =
+    isRecord(delta) && (delta.content || delta.tool_calls || delta.reasoning_content || delta.reasoning);
+  return hasContent || !isRecord(message) ? delta : message;
 }
 
 function takeUsage(chunk: Fields, events: ModelEvent[]): void {

@@ -17,7 +17,7 @@ interface Call {
   /** Those that nobody has looked through for their end. */
   unread: string;
   end: ObjectEnd | undefined;
-  told: boolean;
+  emitted: boolean;
   /** The chunk that last touched it. */
   chunk: number;
 }
@@ -42,7 +42,7 @@ export interface ToolCalls {
   /** Tells on the calls that still wait for arguments; to be called before anything else is said, and at the end. */
   settle(events: ModelEvent[]): void;
   /** Whether any call waits for its arguments. */
-  waiting(): boolean;
+  hasWaiting(): boolean;
 }
 
 /** The calls of one model call. */
@@ -70,7 +70,7 @@ class CallReader implements ToolCalls {
       if (call.id !== '') this.withId.set(call.id, call);
       // A call without a name can be neither run nor answered.
       if (call.name === '') this.refuseEndless(entry);
-      else if (call.told) this.open.delete(call);
+      else if (call.emitted) this.open.delete(call);
       else this.open.add(call);
     }
   }
@@ -78,19 +78,19 @@ class CallReader implements ToolCalls {
   settle(events: ModelEvent[], except?: Call): void {
     for (const call of this.open) {
       if (call === except) continue;
-      tell(call, '', events);
+      emit(call, '', events);
       this.open.delete(call);
     }
   }
 
-  waiting(): boolean {
+  hasWaiting(): boolean {
     return this.open.size > 0;
   }
 
   private callOf(entry: Entry): Call {
     const known = entry.index === undefined ? (this.withId.get(entry.id) ?? this.last) : this.atIndex.get(entry.index);
     if (known && !startsAnother(known, entry, this.chunk)) return known;
-    const nothing = { id: '', name: '', arguments: '', unread: '', end: undefined, told: false };
+    const nothing = { id: '', name: '', arguments: '', unread: '', end: undefined, emitted: false };
     const call: Call = { call: this.count++, ...nothing, chunk: this.chunk };
     this.last = call;
     if (entry.index !== undefined) this.atIndex.set(entry.index, call);
@@ -122,24 +122,24 @@ function isWhole(call: Call): boolean {
 
 function extend(call: Call, entry: Entry, chunk: number, events: ModelEvent[]): void {
   call.chunk = chunk;
-  if (!call.told) {
+  if (!call.emitted) {
     call.id ||= entry.id;
     // The same name again is a repetition, anything else the next piece of a split name.
     if (entry.name !== call.name) call.name += entry.name;
   }
   if (call.name.length > LONGEST_NAME) throw tooLarge('a tool by an endless name');
   call.unread += entry.arguments;
-  if (entry.arguments !== '') tell(call, entry.arguments, events);
+  if (entry.arguments !== '') emit(call, entry.arguments, events);
 }
 
-function tell(call: Call, text: string, events: ModelEvent[]): void {
-  if (call.told) {
+function emit(call: Call, text: string, events: ModelEvent[]): void {
+  if (call.emitted) {
     events.push({ type: 'tool-call-delta', call: call.call, arguments: text });
     return;
   }
   call.arguments += text;
   if (call.name === '') return;
-  call.told = true;
+  call.emitted = true;
   events.push({ type: 'tool-call-delta', call: call.call, id: call.id, name: call.name, arguments: call.arguments });
   call.arguments = '';
 }

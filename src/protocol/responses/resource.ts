@@ -2,7 +2,7 @@
 
 import { isRecord } from '../../protocol/record.ts';
 import { responseError } from '../../protocol/responses/response-error.ts';
-import type { ShowItem } from '../code-outputs.ts';
+import type { PresentItem } from '../code-outputs.ts';
 import type { TurnEnd } from '../events.ts';
 import { conversationId } from '../ids.ts';
 import type { CreateBody } from './schema.ts';
@@ -60,14 +60,14 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
 }
 
 /** The resource as it stands in the store and, with what the client is shown, in the last event and in a JSON answer. */
-export function endedResource(started: Fields, end: TurnEnd, show: ShowItem = (item) => item): Fields {
+export function endedResource(started: Fields, end: TurnEnd, presentItem: PresentItem = (item) => item): Fields {
   return {
     ...started,
     completed_at: end.completedAt,
     status: end.status,
     error: end.error && responseError(end.error),
     incomplete_details: end.reason && { reason: end.reason },
-    output: end.output.map(show),
+    output: end.output.map(presentItem),
     usage: end.usage,
   };
 }

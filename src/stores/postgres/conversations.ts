@@ -18,22 +18,22 @@ export type ConversationMethods = Required<ConversationStore>;
 /** Keeps conversations, each for `ttlMs` from its last `put` or `append`. */
 export function postgresConversations({ queries, tables, ttlMs, now }: PostgresPlace): ConversationMethods {
   const sql = statements(tables);
-  const ask = async (text: string, { scope, id }: ResponseKey, ...more: readonly unknown[]) =>
+  const run = async (text: string, { scope, id }: ResponseKey, ...more: readonly unknown[]) =>
     (await queries.query(text, [digestOf(scope), digestOf(id), now(), ...more])).rows;
 
   async function append(key: ResponseKey, items: readonly Item[], maxBytes?: number): Promise<boolean | 'full'> {
     const texts = items.map((item) => JSON.stringify(item));
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
     const given = [now() + ttlMs, items.map(digestOfId), texts, bytes, boundOf(maxBytes)];
-    if ((await ask(sql.append, key, ...given)).length > 0) return true;
+    if ((await run(sql.append, key, ...given)).length > 0) return true;
     // Without a bound it can only be missing.
-    return maxBytes !== undefined && (await ask(sql.get, key)).length > 0 ? 'full' : false;
+    return maxBytes !== undefined && (await run(sql.get, key)).length > 0 ? 'full' : false;
   }
 
   async function page(key: ResponseKey, { limit, order, after, before }: ItemPageQuery): Promise<ItemPage> {
     const ids = [after, before].map((id) => (id === undefined ? null : digestOf(id)));
     // One more than is wanted tells whether others follow.
-    const rows = await ask(order === 'asc' ? sql.pageUp : sql.pageDown, key, ...ids, limit + 1);
+    const rows = await run(order === 'asc' ? sql.pageUp : sql.pageDown, key, ...ids, limit + 1);
     const unknown = fieldOf(rows, 'unknown');
     if (unknown === 'after' || unknown === 'before') return { items: [], hasMore: false, unknown };
     const items = itemsFrom(rows);
@@ -42,34 +42,34 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
 
   return {
     async get(key) {
-      const text = fieldOf(await ask(sql.get, key), 'conversation');
+      const text = fieldOf(await run(sql.get, key), 'conversation');
       // The cast: only `put` writes these texts.
       return typeof text === 'string' ? (JSON.parse(text) as StoredConversation) : undefined;
     },
     async put(conversation) {
       // Or an expired one that is still there would give the new one its items.
-      await ask(sql.deleteExpired, conversation);
+      await run(sql.deleteExpired, conversation);
       const values = [digestOf(conversation.scope), digestOf(conversation.id), now() + ttlMs];
       await queries.query(sql.put, [...values, JSON.stringify(conversation)]);
     },
     async update(conversation) {
-      return (await ask(sql.update, conversation, now() + ttlMs, JSON.stringify(conversation))).length > 0;
+      return (await run(sql.update, conversation, now() + ttlMs, JSON.stringify(conversation))).length > 0;
     },
     async delete(key) {
-      return (await ask(sql.delete, key)).length > 0;
+      return (await run(sql.delete, key)).length > 0;
     },
     append,
     async items(key, maxBytes) {
-      const rows = await ask(sql.items, key, boundOf(maxBytes));
+      const rows = await run(sql.items, key, boundOf(maxBytes));
       if (fieldOf(rows, 'is_too_much') === true) throw new TooManyBytes(Number(maxBytes));
       return itemsFrom(rows);
     },
     page,
     async find(key, itemIds) {
-      return itemsFrom(await ask(sql.find, key, itemIds.map(digestOf)));
+      return itemsFrom(await run(sql.find, key, itemIds.map(digestOf)));
     },
     async removeItem(key, itemId) {
-      return (await ask(sql.removeItem, key, digestOf(itemId))).length > 0;
+      return (await run(sql.removeItem, key, digestOf(itemId))).length > 0;
     },
   };
 }

@@ -41,27 +41,30 @@ export function isRedisClient(value: unknown): boolean {
  * scripts too: clients that spread reads over replicas send scripts to the primary, so that what was put is seen.
  */
 export function scriptsOn(client: RedisClient): RunScript {
-  const ask = 'evalSha' in client ? asksNodeRedis(client) : asksIoRedis(client);
+  const runner = 'evalSha' in client ? nodeRedisRunner(client) : ioRedisRunner(client);
   return async function run(script, ...keyAndMore) {
     try {
-      return await ask.byDigest(script.digest, keyAndMore);
+      return await runner.byDigest(script.digest, keyAndMore);
     } catch (error) {
       if (!isUnknownScript(error)) throw error;
-      return ask.whole(script.text, keyAndMore);
+      return runner.whole(script.text, keyAndMore);
     }
   };
 }
 
-type Ask = (script: string, keyAndMore: readonly [key: string, ...more: readonly string[]]) => Promise<unknown>;
+type ScriptRunner = (
+  script: string,
+  keyAndMore: readonly [key: string, ...more: readonly string[]],
+) => Promise<unknown>;
 
-function asksNodeRedis(client: NodeRedisClient): { readonly byDigest: Ask; readonly whole: Ask } {
+function nodeRedisRunner(client: NodeRedisClient): { readonly byDigest: ScriptRunner; readonly whole: ScriptRunner } {
   return {
     byDigest: (digest, [key, ...more]) => client.evalSha(digest, { keys: [key], arguments: more }),
     whole: (text, [key, ...more]) => client.eval(text, { keys: [key], arguments: more }),
   };
 }
 
-function asksIoRedis(client: IoRedisClient): { readonly byDigest: Ask; readonly whole: Ask } {
+function ioRedisRunner(client: IoRedisClient): { readonly byDigest: ScriptRunner; readonly whole: ScriptRunner } {
   return {
     byDigest: (digest, keyAndMore) => client.evalsha(digest, 1, ...keyAndMore),
     whole: (text, keyAndMore) => client.eval(text, 1, ...keyAndMore),

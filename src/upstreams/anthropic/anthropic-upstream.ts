@@ -40,8 +40,8 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   ): AsyncGenerator<readonly ModelEvent[]> {
     const body = JSON.stringify(toMessagesBody(request, settings, call.note));
     const decoder = messagesDecoder(cleanNote(call.note, scrub.textOf(headers)));
-    const asked = { path: '/messages', headers, body, isLast };
-    for await (const { data } of exchange(client, asked, call)) {
+    const httpRequest = { path: '/messages', headers, body, isLast };
+    for await (const { data } of exchange(client, httpRequest, call)) {
       const events: ModelEvent[] = [];
       const failure = decodeBatch(data, decoder, events);
       // What came before an error still counts, and an empty batch says that the request was taken.

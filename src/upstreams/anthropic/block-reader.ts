@@ -25,7 +25,7 @@ interface OpenBlock {
 }
 
 /** What the blocks of one message share. */
-interface Told {
+interface Seen {
   /** Calls so far. */
   calls: number;
   /** UTF-16 units of the text part that is being written; other blocks end it. */
@@ -37,7 +37,7 @@ interface Told {
 /** The blocks of one message. `note` is told once of each type that is left out. */
 export function blockReader(note: (note: Note) => void): BlockReader {
   const open = new Map<unknown, OpenBlock>();
-  const told: Told = { calls: 0, text: 0, uses: new Map() };
+  const seen: Seen = { calls: 0, text: 0, uses: new Map() };
   const noted = new Set<unknown>();
 
   function skip(type: unknown): void {
@@ -56,7 +56,7 @@ export function blockReader(note: (note: Note) => void): BlockReader {
     start(index, block, events) {
       // A block that never stopped ends where another takes its place.
       stop(index, events);
-      const opened = isRecord(block) ? openBlock(block, told, events) : undefined;
+      const opened = isRecord(block) ? openBlock(block, seen, events) : undefined;
       if (opened) open.set(index, opened);
       else if (isRecord(block)) skip(block.type);
     },
@@ -70,30 +70,30 @@ export function blockReader(note: (note: Note) => void): BlockReader {
   };
 }
 
-function openBlock(block: Fields, told: Told, events: ModelEvent[]): OpenBlock | undefined {
+function openBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlock | undefined {
   switch (block.type) {
     case 'text':
-      return textBlock(block, told, events);
+      return textBlock(block, seen, events);
     case 'thinking':
-      return thinkingBlock(block, told, events);
+      return thinkingBlock(block, seen, events);
     case 'redacted_thinking':
-      return redactedBlock(block, told);
+      return redactedBlock(block, seen);
     case 'tool_use':
-      return callBlock(block, told, events);
+      return callBlock(block, seen, events);
     case 'server_tool_use':
-      return useBlock(block, told);
+      return useBlock(block, seen);
     default:
-      return answerBlock(block, told, events);
+      return answerBlock(block, seen, events);
   }
 }
 
 /** Citations come before or among the text that they are for, so they are told when it is whole. */
-function textBlock({ text, citations }: Fields, told: Told, events: ModelEvent[]): OpenBlock {
-  const start = told.text;
+function textBlock({ text, citations }: Fields, seen: Seen, events: ModelEvent[]): OpenBlock {
+  const start = seen.text;
   const cited: unknown[] = Array.isArray(citations) ? [...citations] : [];
   const add = (more: unknown, into: ModelEvent[]) => {
     if (typeof more !== 'string' || more === '') return;
-    told.text += more.length;
+    seen.text += more.length;
     into.push({ type: 'text-delta', text: more });
   };
   add(text, events);
@@ -103,7 +103,7 @@ function textBlock({ text, citations }: Fields, told: Told, events: ModelEvent[]
       if (delta.type === 'citations_delta') cited.push(delta.citation);
     },
     stop(into) {
-      const place = { start_index: start, end_index: told.text };
+      const place = { start_index: start, end_index: seen.text };
       for (const annotation of cited.flatMap((citation) => citationOf(citation, place))) {
         into.push({ type: 'annotation', annotation });
       }
@@ -120,8 +120,8 @@ function citationOf(citation: unknown, place: Pick<UrlCitation, 'start_index' | 
 }
 
 /** Without a signature, as where it was cut off, a thought cannot be given back. */
-function thinkingBlock(block: Fields, told: Told, events: ModelEvent[]): OpenBlock {
-  told.text = 0;
+function thinkingBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlock {
+  seen.text = 0;
   let thinking = '';
   let signature = '';
   const add = (more: Fields, into: ModelEvent[]) => {
@@ -139,8 +139,8 @@ function thinkingBlock(block: Fields, told: Told, events: ModelEvent[]): OpenBlo
   };
 }
 
-function redactedBlock({ data }: Fields, told: Told): OpenBlock {
-  told.text = 0;
+function redactedBlock({ data }: Fields, seen: Seen): OpenBlock {
+  seen.text = 0;
   return {
     add() {},
     stop(into) {
@@ -151,9 +151,9 @@ function redactedBlock({ data }: Fields, told: Told): OpenBlock {
 }
 
 /** The input comes in pieces, or whole in the block itself. */
-function callBlock({ id, name, input }: Fields, told: Told, events: ModelEvent[]): OpenBlock {
-  const call = told.calls++;
-  told.text = 0;
+function callBlock({ id, name, input }: Fields, seen: Seen, events: ModelEvent[]): OpenBlock {
+  const call = seen.calls++;
+  seen.text = 0;
   let streamed = false;
   const known = typeof id === 'string' ? { id } : {};
   events.push({ type: 'tool-call-delta', call, ...known, name: typeof name === 'string' ? name : '', arguments: '' });
@@ -171,7 +171,7 @@ function callBlock({ id, name, input }: Fields, told: Told, events: ModelEvent[]
 }
 
 /** A tool that the model's own server runs: told when its input is whole, as nothing is told of that in pieces. */
-function useBlock(block: Fields, told: Told): OpenBlock | undefined {
+function useBlock(block: Fields, seen: Seen): OpenBlock | undefined {
   if (!webUse(block)) return undefined;
   let json = '';
   return {
@@ -181,18 +181,18 @@ function useBlock(block: Fields, told: Told): OpenBlock | undefined {
     stop(into) {
       const use = webUse(block, json);
       if (!use) return;
-      told.text = 0;
-      told.uses.set(use.id, use);
+      seen.text = 0;
+      seen.uses.set(use.id, use);
       into.push(...searchStart(use));
     },
   };
 }
 
 /** What such a tool gave, which comes at once. */
-function answerBlock(block: Fields, told: Told, events: ModelEvent[]): OpenBlock | undefined {
-  const use = told.uses.get(block.tool_use_id);
+function answerBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlock | undefined {
+  const use = seen.uses.get(block.tool_use_id);
   if (!use || !answersUse(block, use)) return undefined;
-  told.uses.delete(use.id);
+  seen.uses.delete(use.id);
   events.push(searchEnd(use, block));
   return { add() {}, stop() {} };
 }

@@ -158,10 +158,10 @@ function messagesTool({ name, description, parameters }: ToolDefinition): Fields
 
 function toolChoice(
   { toolChoice: choice, parallelToolCalls }: ModelRequest,
-  offered: boolean,
+  hasTools: boolean,
   { messages }: Conversation,
 ) {
-  if (!offered) {
+  if (!hasTools) {
     return messages.some(({ content }) => content.some(isCall)) ? { type: 'none' } : undefined;
   }
   const single = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};

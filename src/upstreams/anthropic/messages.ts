@@ -66,7 +66,7 @@ export function toConversation(request: ModelRequest, skipped: (item: Item) => v
     if (SILENT_TYPES.has(item.type) || answers.has(item)) continue;
     const call = answeredCall(item, outputs.get(item));
     if (call) addCall(draft, item, call);
-    else if (!addSaid(draft, item)) skipped(item);
+    else if (!addMessage(draft, item)) skipped(item);
   }
   giveResults(draft);
   return { system: draft.system, messages: finished(draft.messages) };
@@ -83,7 +83,7 @@ function addCall(draft: Draft, item: Item, call: AnsweredCall): void {
 }
 
 /** Answers whether the item has a place. */
-function addSaid(draft: Draft, item: Item): boolean {
+function addMessage(draft: Draft, item: Item): boolean {
   if (item.type === 'reasoning') {
     const thought = unsealed(item.encrypted_content);
     // Another server's thoughts are unsigned here, and would be refused.
@@ -203,8 +203,8 @@ function finished(messages: readonly Message[]): readonly Message[] {
 }
 
 function withoutLooseThoughts(content: readonly Block[]): readonly Block[] {
-  const lastSaid = content.findLastIndex((block) => !isThought(block));
-  return content.slice(0, lastSaid + 1);
+  const lastSpoken = content.findLastIndex((block) => !isThought(block));
+  return content.slice(0, lastSpoken + 1);
 }
 
 function trimmed({ role, content }: Message): Message {

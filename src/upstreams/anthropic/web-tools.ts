@@ -92,7 +92,7 @@ function blocksOfUse({ id, name, input }: WebUse, content: unknown): readonly [B
 export function blocksOfSearch(encrypted: unknown): readonly [Block, Block] | undefined {
   const pair = opened(encrypted);
   if (!Array.isArray(pair)) return undefined;
-  const [asked, answer] = pair;
-  const use = isRecord(asked) ? webUse(asked) : undefined;
+  const [useBlock, answer] = pair;
+  const use = isRecord(useBlock) ? webUse(useBlock) : undefined;
   return use && isRecord(answer) && answersUse(answer, use) ? blocksOfUse(use, answer.content) : undefined;
 }

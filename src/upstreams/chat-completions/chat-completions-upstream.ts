@@ -7,7 +7,7 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type Scrub, scrubber } from '../../protocol/scrub.ts';
-import { type Mapping, mapped, type Pieces } from '../../streams/pull-stream.ts';
+import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
@@ -35,15 +35,15 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   /** Of each call: the host's headers may be another tenant's each time. */
   const scrubs = new WeakMap<UpstreamCall, Scrub>();
 
-  function chat(body: Fields, call: UpstreamCall): Pieces<ChatBatch> {
+  function chat(body: Fields, call: UpstreamCall): PullStream<ChatBatch> {
     const headers = headersFor(call);
-    const shown = scrub.of(headers);
-    scrubs.set(call, shown);
+    const scrubError = scrub.of(headers);
+    scrubs.set(call, scrubError);
     const request = { path: '/chat/completions', headers, body: JSON.stringify(body) };
-    return exchange(client, { isLast: isDone, shown, ...request }, call);
+    return exchange(client, { isLast: isDone, scrubError, ...request }, call);
   }
 
-  function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
+  function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const body = toChatBody(request, settings, (item) => call.note(skippedItem(item, 'a chat request')));
     return mapped(chat(body, call), new Decoding(settings, (error) => redact(error, call)));
   }
@@ -107,8 +107,8 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
   }
 
   private takeData(data: string, events: ModelEvent[]): void {
-    const said = this.memo.read(data);
-    if (said) this.decoder.takeSaid(said, events);
+    const delta = this.memo.read(data);
+    if (delta) this.decoder.takePlainDelta(delta, events);
     else if (data !== '' && !isDone(data)) this.takeChunk(data, events);
   }
 

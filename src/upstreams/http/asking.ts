@@ -1,6 +1,6 @@
 /** One request to a server, through undici's `dispatch`. */
 import type { Dispatcher, Pool } from 'undici';
-import { type ByteReader, type Bytes, DEAF, linger } from '../../streams/bytes.ts';
+import { type ByteReader, type Bytes, DISCARD, linger } from '../../streams/bytes.ts';
 import type { Stop, Stoppable } from './watchdog.ts';
 
 /** What a server answered, with whatever status. */
@@ -14,17 +14,17 @@ export interface Answered {
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** Resolves when the head of the answer is there. */
-export function asked(pool: Pool, options: Dispatcher.DispatchOptions, stop: Stop): Promise<Answered> {
+export function dispatch(pool: Pool, options: Dispatcher.DispatchOptions, stop: Stop): Promise<Answered> {
   return new Promise((resolve, reject) => {
     if (stop.aborted) return reject(stop.reason);
-    const asking = new Asking(resolve, reject);
-    stop.running = asking;
-    pool.dispatch(options, asking);
+    const handler = new AnswerHandler(resolve, reject);
+    stop.running = handler;
+    pool.dispatch(options, handler);
   });
 }
 
 /** One request at undici and the bytes of its answer: what `pool.request` makes five objects of, among them a `Readable`. */
-class Asking implements Dispatcher.DispatchHandler, Bytes, Stoppable {
+class AnswerHandler implements Dispatcher.DispatchHandler, Bytes, Stoppable {
   private readonly resolve: (answer: Answered) => void;
   private readonly reject: (error: unknown) => void;
   private controller: Dispatcher.DispatchController | undefined = undefined;
@@ -98,7 +98,7 @@ class Asking implements Dispatcher.DispatchHandler, Bytes, Stoppable {
   }
 
   close(): void {
-    this.reader = DEAF;
+    this.reader = DISCARD;
     this.early = undefined;
     if (this.over) return;
     this.timer = linger(() => this.controller?.abort(new Error('Nobody reads it.')));

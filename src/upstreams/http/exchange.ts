@@ -3,7 +3,7 @@
 import type { UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { readWhole } from '../../streams/bytes.ts';
-import { Layer, NOBODY, type Pieces, type Sink } from '../../streams/pull-stream.ts';
+import { type Consumer, NULL_CONSUMER, type PullStream, Stage } from '../../streams/pull-stream.ts';
 import { type Inbox, openInbox } from '../../streams/sse-reader.ts';
 import type { HttpAnswer, HttpClient } from './http.ts';
 import { type Watchdog, watchdog } from './watchdog.ts';
@@ -17,7 +17,7 @@ export interface ExchangeRequest {
   /** Whether the data is that of the last event. */
   readonly isLast: (data: string) => boolean;
   /** Makes an error fit to be shown, which may hold the server's secrets. */
-  readonly shown?: (error: unknown) => unknown;
+  readonly scrubError?: (error: unknown) => unknown;
 }
 
 /** What arrived together of an answer: one whole JSON body, or the data of some events. */
@@ -33,22 +33,22 @@ const QUIET_MS = 1000;
  * Posts the request and answers it up to its last event; an empty batch where the server took the request and is silent.
  * Throws `ApiError` where the server refuses or the connection breaks, and what the call was aborted with.
  */
-export function exchange(client: HttpClient, request: ExchangeRequest, call: UpstreamCall): Pieces<AnswerBatch> {
+export function exchange(client: HttpClient, request: ExchangeRequest, call: UpstreamCall): PullStream<AnswerBatch> {
   return new Exchange(client, request, call);
 }
 
-class Exchange extends Layer<AnswerBatch> implements Sink<readonly string[]> {
+class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]> {
   private readonly client: HttpClient;
   /** Until it is sent: its body may be long. */
   private request: ExchangeRequest | undefined;
   private readonly call: UpstreamCall;
   private readonly isLast: (data: string) => boolean;
-  private readonly shown: (error: unknown) => unknown;
-  private sink: Sink<AnswerBatch> = NOBODY;
+  private readonly scrubError: (error: unknown) => unknown;
+  private consumer: Consumer<AnswerBatch> = NULL_CONSUMER;
   private watch: Watchdog | undefined = undefined;
   private inbox: Inbox | undefined = undefined;
   private contentType = '';
-  private heard = false;
+  private isAnswered = false;
   private over = false;
 
   constructor(client: HttpClient, request: ExchangeRequest, call: UpstreamCall) {
@@ -57,35 +57,35 @@ class Exchange extends Layer<AnswerBatch> implements Sink<readonly string[]> {
     this.request = request;
     this.call = call;
     this.isLast = request.isLast;
-    this.shown = request.shown ?? asItIs;
+    this.scrubError = request.scrubError ?? asItIs;
   }
 
-  ask(sink: Sink<AnswerBatch>): void {
-    this.sink = sink;
-    if (this.over) sink.ended();
+  pull(consumer: Consumer<AnswerBatch>): void {
+    this.consumer = consumer;
+    if (this.over) consumer.onEnd();
     else if (this.inbox) this.inbox.ask(this);
-    else this.open().catch((error) => this.failed(error));
+    else this.open().catch((error) => this.onError(error));
   }
 
-  came(data: readonly string[]): void {
-    this.heard ||= data.length > 0;
+  onChunk(data: readonly string[]): void {
+    this.isAnswered ||= data.length > 0;
     const place = data.findIndex(this.isLast);
-    if (place < 0) this.sink.came({ whole: false, data });
+    if (place < 0) this.consumer.onChunk({ whole: false, data });
     else this.last({ whole: false, data: place === data.length - 1 ? data : data.slice(0, place + 1) });
   }
 
-  ended(): void {
-    if (!this.heard) return this.failed(noEvents(this.contentType));
+  onEnd(): void {
+    if (!this.isAnswered) return this.onError(noEvents(this.contentType));
     this.close();
-    this.sink.ended();
+    this.consumer.onEnd();
   }
 
-  failed(error: unknown): void {
+  onError(error: unknown): void {
     // Whoever asked has turned away, which is why it broke.
     if (this.over) return;
-    const told = this.shown(this.watch ? broken(error, this.watch) : error);
+    const failure = this.scrubError(this.watch ? broken(error, this.watch) : error);
     this.close();
-    this.sink.failed(told);
+    this.consumer.onError(failure);
   }
 
   close(): void {
@@ -106,7 +106,7 @@ class Exchange extends Layer<AnswerBatch> implements Sink<readonly string[]> {
     this.inbox = openInbox(answer.body, {
       eventBytes: limits.eventBytes,
       quietMs: QUIET_MS,
-      onBytes: () => watch.heard(),
+      onBytes: () => watch.reset(),
     });
     this.inbox.ask(this);
   }
@@ -114,7 +114,7 @@ class Exchange extends Layer<AnswerBatch> implements Sink<readonly string[]> {
   private last(batch: AnswerBatch): void {
     this.watch?.finish();
     this.close();
-    this.sink.came(batch);
+    this.consumer.onChunk(batch);
   }
 }
 

@@ -7,7 +7,7 @@ import { jsonIn } from '../../protocol/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { upstreamError } from '../../protocol/upstream-error.ts';
 import { type Bytes, readWhole } from '../../streams/bytes.ts';
-import { type Answered, type AnswerHeaders, asked } from './asking.ts';
+import { type Answered, type AnswerHeaders, dispatch } from './asking.ts';
 import { basePath } from './base-path.ts';
 import type { Stop } from './watchdog.ts';
 
@@ -56,7 +56,7 @@ export function httpClient({ baseURL, retries, connectTimeoutMs }: HttpOptions):
   async function attempt(request: HttpRequest): Promise<HttpAnswer> {
     const { method, headers, body = null, stop } = request;
     const path = `${prefix}${request.path}${baseURL.search}`;
-    const answer = await asked(pool, { method, path, headers: { ...headers }, body }, stop);
+    const answer = await dispatch(pool, { method, path, headers: { ...headers }, body }, stop);
     const contentType = String(answer.headers['content-type'] ?? '');
     if (answer.status >= 200 && answer.status < 300) return { contentType, body: answer.body };
     if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseURL);

@@ -152,12 +152,12 @@ export function requestHeaders(
   return Object.assign(
     sent,
     key,
-    typeof headers === 'function' ? askedFor(owner, headers, client) : lowerCased(headers),
+    typeof headers === 'function' ? clientHeadersFor(owner, headers, client) : lowerCased(headers),
   );
 }
 
 /** What the host's function answers for this client. Throws a `TypeError` that names the header at fault and not its value. */
-function askedFor(owner: string, headers: (client: Headers) => unknown, client: Headers) {
+function clientHeadersFor(owner: string, headers: (client: Headers) => unknown, client: Headers) {
   const given = headers(client);
   const fault = headersFault(given);
   if (fault) throw new TypeError(`${owner}: headers must answer ${fault}`);

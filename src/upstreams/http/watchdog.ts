@@ -18,7 +18,7 @@ export interface Stoppable {
 export interface Watchdog {
   readonly call: Stop;
   /** Something arrived: from now on silence is measured by the idle limit. */
-  heard(): void;
+  reset(): void;
   /** All has been heard: the call may end by itself. */
   finish(): void;
   /** Ends the watch, and the call unless it has finished. */
@@ -54,7 +54,7 @@ class Watch implements Watchdog, Stop {
     return this;
   }
 
-  heard(): void {
+  reset(): void {
     if (!this.isFirst) return void this.timer.refresh();
     this.isFirst = false;
     clearTimeout(this.timer);

@@ -65,19 +65,19 @@ class Decoder implements ResponsesDecoder {
     const isCall = isRecord(item) && item.type === 'function_call';
     const opened: OpenItem = { call: isCall ? this.calls++ : undefined, spoke: false, reasoning: undefined };
     this.items.set(index, opened);
-    if (isCall) this.tellCall(opened, item, events);
+    if (isCall) this.emitCall(opened, item, events);
     return opened;
   }
 
-  private tellCall(item: OpenItem, { call_id: id, name, arguments: text }: Fields, events: ModelEvent[]): void {
-    const said = typeof text === 'string' ? text : '';
-    item.spoke ||= said !== '';
+  private emitCall(item: OpenItem, { call_id: id, name, arguments: text }: Fields, events: ModelEvent[]): void {
+    const given = typeof text === 'string' ? text : '';
+    item.spoke ||= given !== '';
     events.push({
       type: 'tool-call-delta',
       call: item.call as number,
       ...(typeof id === 'string' && id ? { id } : {}),
       name: String(name),
-      arguments: said,
+      arguments: given,
     });
   }
 
@@ -151,9 +151,9 @@ function skipped(type: string): Note {
 }
 
 function failure(response: Fields): ApiError {
-  const { error: told } = response;
-  const reason = isRecord(told) && typeof told.reason === 'string' ? { code: told.reason } : {};
-  const error = isRecord(told) ? errorInBody({ ...response, error: { ...told, ...reason } }) : undefined;
+  const { error: details } = response;
+  const reason = isRecord(details) && typeof details.reason === 'string' ? { code: details.reason } : {};
+  const error = isRecord(details) ? errorInBody({ ...response, error: { ...details, ...reason } }) : undefined;
   return error ?? new ApiError('upstream_error', `The model server ended the response as ${response.status}.`);
 }
 
@@ -164,8 +164,8 @@ function finishReason({ status, incomplete_details: details }: Fields): FinishRe
 
 function textDelta(text: string, logprobs: unknown): ModelEvent {
   // The cast: both wires write them alike.
-  const told = Array.isArray(logprobs) && logprobs.length > 0 ? { logprobs: logprobs as readonly LogProb[] } : {};
-  return { type: 'text-delta', text, ...told };
+  const details = Array.isArray(logprobs) && logprobs.length > 0 ? { logprobs: logprobs as readonly LogProb[] } : {};
+  return { type: 'text-delta', text, ...details };
 }
 
 function partsOf(parts: unknown): readonly Fields[] {

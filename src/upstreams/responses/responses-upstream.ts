@@ -7,7 +7,7 @@ import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, scrubber } from '../../protocol/scrub.ts';
-import { type Mapping, mapped, type Pieces } from '../../streams/pull-stream.ts';
+import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { type AnswerBatch, exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
@@ -33,14 +33,14 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   const headersFor = ({ headers }: UpstreamCall) =>
     requestHeaders('responsesUpstream', settings, bearer(settings), headers);
 
-  function stream(request: ModelRequest, call: UpstreamCall): Pieces<readonly ModelEvent[]> {
+  function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const headers = headersFor(call);
-    const shown = scrub.of(headers);
+    const scrubError = scrub.of(headers);
     const skipped = (item: Item) => call.note(skippedItem(item, 'a request there'));
     const body = JSON.stringify(toResponsesBody(request, settings, skipped));
-    const asked = { path: '/responses', headers, body, isLast: isDone, shown };
+    const httpRequest = { path: '/responses', headers, body, isLast: isDone, shown: scrubError };
     const note = cleanNote(call.note, scrub.textOf(headers));
-    return mapped(exchange(client, asked, call), new Decoding(responsesDecoder(note), shown));
+    return mapped(exchange(client, httpRequest, call), new Decoding(responsesDecoder(note), scrubError));
   }
 
   async function models(call: UpstreamCall): Promise<readonly Fields[]> {

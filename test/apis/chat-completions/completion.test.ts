@@ -4,10 +4,10 @@ import {
   type ChatCall,
   type Completion,
   closingFrames,
+  eventFrame,
   newCompletion,
-  noteTold,
+  noteSent,
   passedFrame,
-  toldFrame,
 } from '../../../src/apis/chat-completions/completion.ts';
 
 const HEAD = { id: 'one', created: 1, model: 'm' };
@@ -95,15 +95,15 @@ describe('a chunk of ours', () => {
     passedFrame(told, '{}', { choices: [{ delta: { role: 'assistant' } }] });
     const unaware = completion();
     passedFrame(unaware, '{}', { choices: [] });
-    const frames = [fresh, fresh, told, unaware].map((each) => said(toldFrame(each, TEXT, undefined)));
+    const frames = [fresh, fresh, told, unaware].map((each) => said(eventFrame(each, TEXT, undefined)));
     const first = { role: 'assistant', content: 'Hi' };
     expect(frames).toEqual([first, { content: 'Hi' }, { content: 'Hi' }, first]);
   });
 
   it('[A-28] tells text, reasoning and refusals', () => {
-    const one = completion({ roleTold: true });
+    const one = completion({ roleSent: true });
     const events = [TEXT, { type: 'reasoning-delta', text: 'Hm' }, { type: 'refusal-delta', text: 'No' }] as const;
-    const [text, ...rest] = events.map((event) => toldFrame(one, event, undefined));
+    const [text, ...rest] = events.map((event) => eventFrame(one, event, undefined));
     expect([chunkOf(text ?? ''), ...rest.map(said)]).toEqual([
       { ...CHUNK, choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }] },
       { reasoning_content: 'Hm' },
@@ -112,9 +112,9 @@ describe('a chunk of ours', () => {
   });
 
   it('[A-29] tells a call of the client’s, opened once and numbered from 0', () => {
-    const one = completion({ roleTold: true });
+    const one = completion({ roleSent: true });
     const [a, b] = [call('a'), call('b')];
-    const frames = [toldFrame(one, args('{'), a), toldFrame(one, args('{}'), b), toldFrame(one, args('}'), a)];
+    const frames = [eventFrame(one, args('{'), a), eventFrame(one, args('{}'), b), eventFrame(one, args('}'), a)];
     expect(frames.map(said)).toEqual([
       { tool_calls: [{ index: 0, id: 'call_a', type: 'function', function: { name: 'a', arguments: '{' } }] },
       { tool_calls: [{ index: 1, id: 'call_b', type: 'function', function: { name: 'b', arguments: '{}' } }] },
@@ -123,18 +123,20 @@ describe('a chunk of ours', () => {
   });
 
   it('[P-05] goes on with the model server’s numbers, and counts on past them', () => {
-    const one = completion({ roleTold: true });
+    const one = completion({ roleSent: true });
     const [a, b, c] = [call('a'), call('b'), call('c')];
-    noteTold(one, a, 5);
-    noteTold(one, b, undefined);
-    const deltas = [a, b, c].map((each) => said(toldFrame(one, args(''), each)) as { tool_calls: [{ index: number }] });
+    noteSent(one, a, 5);
+    noteSent(one, b, undefined);
+    const deltas = [a, b, c].map(
+      (each) => said(eventFrame(one, args(''), each)) as { tool_calls: [{ index: number }] },
+    );
     expect(deltas.map(({ tool_calls: [{ index }] }) => index)).toEqual([5, 6, 7]);
   });
 
   it('[S-19] tells a call in the legacy words to a client that knows only those', () => {
-    const one = completion({ roleTold: true, legacy: true });
+    const one = completion({ roleSent: true, legacy: true });
     const a = call('a');
-    expect([toldFrame(one, args('{'), a), toldFrame(one, args('}'), a)].map(said)).toEqual([
+    expect([eventFrame(one, args('{'), a), eventFrame(one, args('}'), a)].map(said)).toEqual([
       { function_call: { name: 'a', arguments: '{' } },
       { function_call: { arguments: '}' } },
     ]);
@@ -144,10 +146,10 @@ describe('a chunk of ours', () => {
     const one = completion();
     const usage = { input_tokens: 1 } as never;
     expect([
-      toldFrame(one, args('{}'), call('ours', true)),
-      toldFrame(one, args('{}'), undefined),
-      toldFrame(one, { type: 'usage', usage }, undefined),
-      toldFrame(one, { type: 'finish', reason: 'stop' }, undefined),
+      eventFrame(one, args('{}'), call('ours', true)),
+      eventFrame(one, args('{}'), undefined),
+      eventFrame(one, { type: 'usage', usage }, undefined),
+      eventFrame(one, { type: 'finish', reason: 'stop' }, undefined),
     ]).toEqual(['', '', '', '']);
   });
 });
@@ -156,7 +158,7 @@ describe('the end', () => {
   const finish = (delta: object) => ({ ...CHUNK, choices: [{ index: 0, delta, finish_reason: 'length' }] });
 
   it('[A-30] [S-10] is one chunk, with the usage behind it where the client asked for it', () => {
-    const frames = closingFrames(completion({ roleTold: true, usage: USAGE }), 'length')
+    const frames = closingFrames(completion({ roleSent: true, usage: USAGE }), 'length')
       .trim()
       .split('\n\n');
     expect(frames.map(chunkOf)).toEqual([finish({}), { ...CHUNK, choices: [], usage: USAGE }]);

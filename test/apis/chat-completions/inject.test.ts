@@ -8,14 +8,14 @@ import {
 } from '../../../src/apis/chat-completions/inject.ts';
 import type { ChatBody } from '../../../src/apis/chat-completions/schema.ts';
 import { functionTools } from '../../../src/index.ts';
-import { offerTools } from '../../../src/tools/toolset.ts';
+import { buildToolset } from '../../../src/tools/toolset.ts';
 
 const BODY: ChatBody = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] };
 const NO_PARAMETERS = { type: 'object', properties: {} };
 
 async function offered(...names: readonly string[]) {
   const tools = functionTools(Object.fromEntries(names.map((name) => [name, { execute: () => '' }])));
-  return offerTools([tools], new Set(), new AbortController().signal, () => {});
+  return buildToolset([tools], new Set(), new AbortController().signal, () => {});
 }
 
 it('[A-14] finds the names of all kinds of tools that a client brings', () => {

@@ -18,7 +18,7 @@ it('[T-02] [T-05] answers the calls with their results, in the order of the call
     { call: CALL, output: '2' },
     { call: { ...CALL, id: 'b' }, output: '3' },
   ];
-  expect(roundMessages(round({ said: { text: 'So: ', tail: '' } }), answered, false)).toEqual([
+  expect(roundMessages(round({ text: { text: 'So: ', tail: '' } }), answered, false)).toEqual([
     { role: 'assistant', content: 'So: ', tool_calls: [WIRED, { ...WIRED, id: 'b' }] },
     { role: 'tool', tool_call_id: 'a', content: '2' },
     { role: 'tool', tool_call_id: 'b', content: '3' },

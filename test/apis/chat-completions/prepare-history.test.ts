@@ -4,7 +4,7 @@ import { keepResults } from '../../../src/apis/chat-completions/kept-results.ts'
 import { prepareChatHistory } from '../../../src/apis/chat-completions/prepare-history.ts';
 import { ownInput } from '../../../src/history/own-input.ts';
 import { memoryStore, type ResponseStore } from '../../../src/index.ts';
-import type { Call } from '../../../src/ports/api-request.ts';
+import type { EndpointRequest } from '../../../src/ports/api-request.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 import type { Note } from '../../../src/protocol/note.ts';
@@ -30,7 +30,7 @@ function storeOf(...turns: readonly (readonly [input: readonly Item[], output: r
 }
 
 /** The messages and the rest of the body afterwards, and what of them is the client's own. */
-async function prepared(store: ResponseStore, body: unknown, given: Partial<Call> = {}) {
+async function prepared(store: ResponseStore, body: unknown, given: Partial<EndpointRequest> = {}) {
   const notes: Note[] = [];
   const settings = {
     store,
@@ -38,7 +38,7 @@ async function prepared(store: ResponseStore, body: unknown, given: Partial<Call
     hooks: { onNote: (note: Note) => void notes.push(note) },
     toolsOf: () => [],
   };
-  const call: Call = {
+  const call: EndpointRequest = {
     body,
     params: {},
     query: {},

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { completionReader } from '../../../src/apis/chat-completions/record.ts';
 import type { StoredResponse } from '../../../src/index.ts';
-import type { Call } from '../../../src/ports/api-request.ts';
+import type { EndpointRequest } from '../../../src/ports/api-request.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import { chatChunk, chatCompletion, chatStream, textStream, toolCallStream } from '../../../src/testing/index.ts';
 
@@ -14,7 +14,7 @@ const CALLS = [
   { id: 'b', name: 'look', arguments: '{}' },
 ];
 
-function callOf(given: Partial<Call> = {}): Call {
+function callOf(given: Partial<EndpointRequest> = {}): EndpointRequest {
   return {
     body: { model: 'asked', messages: [{ role: 'user', content: 'Go.' }] },
     params: {},
@@ -27,19 +27,19 @@ function callOf(given: Partial<Call> = {}): Call {
   };
 }
 
-function readerOf(given?: Partial<Call>, limits = {}) {
+function readerOf(given?: Partial<EndpointRequest>, limits = {}) {
   return completionReader(callOf(given), { limits: { ...DEFAULT_LIMITS, ...limits }, reasoning: 'summary' });
 }
 
 /** The turn in a stream, and after how many events the reader had all of it. */
-function streamed(text: string, given?: Partial<Call>, limits = {}) {
+function streamed(text: string, given?: Partial<EndpointRequest>, limits = {}) {
   const reader = readerOf(given, limits);
   const events = text.split('\n\n').map((frame) => frame.replace('data: ', ''));
   const last = events.findIndex((data) => reader.event(data));
   return { turn: reader.turn(), last, events: events.length };
 }
 
-function whole(text: string, given?: Partial<Call>, limits = {}): StoredResponse | undefined {
+function whole(text: string, given?: Partial<EndpointRequest>, limits = {}): StoredResponse | undefined {
   const reader = readerOf(given, limits);
   reader.whole(text);
   return reader.turn();

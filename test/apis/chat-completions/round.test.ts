@@ -64,7 +64,7 @@ describe('what goes on at once', () => {
   });
 
   it('[S-19] is every call where the server has no tools', () => {
-    round = newRound(completion, { ...RULES, offersTools: false });
+    round = newRound(completion, { ...RULES, hasServerTools: false });
     const data = [calls([0, 'theirs']), calls([0, undefined, '{}'])];
     expect(take(...data)).toEqual(data.map(frame));
   });
@@ -127,7 +127,7 @@ describe('what is written anew', () => {
       ),
       '',
     ]);
-    expect([endRound(round), round.finishReason, wholeText(round.said)]).toEqual(['', 'tool_calls', 'Himore']);
+    expect([endRound(round), round.finishReason, wholeText(round.text)]).toEqual(['', 'tool_calls', 'Himore']);
   });
 
   it('[A-28] is a whole answer', () => {

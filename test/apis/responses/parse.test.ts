@@ -96,7 +96,7 @@ describe('planTools', () => {
 
   it('[S-06] offers the first of two tools that the model would know by one name, and notes the other', () => {
     const inner = { ...NOW, name: 'send' };
-    const { offered, notes } = plan({
+    const { modelTools: offered, notes } = plan({
       tools: [
         { ...ADD, name: 'mail__send' },
         { type: 'namespace', name: 'mail', tools: [inner] },
@@ -106,7 +106,11 @@ describe('planTools', () => {
   });
 
   it('[A-25] notes each tool that nobody here can run', () => {
-    const { tools, offered, notes } = plan({
+    const {
+      tools,
+      modelTools: offered,
+      notes,
+    } = plan({
       tools: [{ type: 'web_search' }, ADD, { type: 'mcp', server_label: 'x' }],
     });
     expect([tools.length, offered, notes]).toEqual([3, [OFFERED_ADD], ['tool_dropped', 'tool_dropped']]);
@@ -120,7 +124,7 @@ describe('planTools', () => {
     ['none allowed', { type: 'allowed_tools', mode: 'auto', tools: [] }, 'auto', []],
   ])('[S-05] [B-24] [D-13] settles the choice of %s, with all tools on offer', (_, choice, toolChoice, allowed) => {
     const settled = plan({ tools: [ADD, NOW], tool_choice: choice });
-    expect([settled.toolChoice, settled.allowed && [...settled.allowed], settled.offered.length]).toEqual([
+    expect([settled.toolChoice, settled.allowed && [...settled.allowed], settled.modelTools.length]).toEqual([
       toolChoice,
       allowed,
       2,

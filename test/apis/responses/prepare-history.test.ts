@@ -4,7 +4,7 @@ import { injectServerTools } from '../../../src/apis/responses/steps/inject-tool
 import { loadRequestHistory } from '../../../src/apis/responses/steps/load-history.ts';
 import { ownInput } from '../../../src/history/own-input.ts';
 import { functionTool, functionTools, memoryStore } from '../../../src/index.ts';
-import type { Call } from '../../../src/ports/api-request.ts';
+import type { EndpointRequest } from '../../../src/ports/api-request.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { Prepare } from '../../../src/ports/prepare.ts';
 import type { Note } from '../../../src/protocol/note.ts';
@@ -23,13 +23,13 @@ const host = functionTools({
 });
 
 /** The call after the steps, for a request that continues a response with NOW and a required choice. */
-async function callAfter(steps: readonly Prepare[], body: Fields, notes: Note[] = []): Promise<Call> {
+async function callAfter(steps: readonly Prepare[], body: Fields, notes: Note[] = []): Promise<EndpointRequest> {
   const store = memoryStore();
   const resource = { tools: [NOW], tool_choice: 'required' };
   store.put({ scope: 's', id: 'resp_1', createdAt: 1, input: [ASKED], output: [TOLD], resource });
   const hooks = { onNote: (note: Note) => void notes.push(note) };
   const settings = { store, limits: DEFAULT_LIMITS, hooks, toolsOf: () => [host] };
-  let call: Call = {
+  let call: EndpointRequest = {
     body: { model: 'm', input: 'c', previous_response_id: 'resp_1', ...body },
     params: {},
     query: {},

@@ -1,14 +1,14 @@
 /** Which turn is read out of somebody else's answer in the Responses API. */
 import fc from 'fast-check';
 import { responseReader } from '../../../src/apis/responses/record.ts';
-import type { Call } from '../../../src/ports/api-request.ts';
+import type { EndpointRequest } from '../../../src/ports/api-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 const TOLD = { type: 'message', id: 'msg_theirs', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] };
 const ANSWER = { id: 'resp_theirs', object: 'response', status: 'completed', model: 'm', tools: [], output: [TOLD] };
 
-function readerOf(given: Partial<Call> = {}) {
+function readerOf(given: Partial<EndpointRequest> = {}) {
   return responseReader({
     body: { model: 'm', input: 'Go.' },
     params: {},
@@ -22,7 +22,7 @@ function readerOf(given: Partial<Call> = {}) {
 }
 
 /** The turn in an answer, without times and ids of ours. */
-function turnIn(answer: unknown, given?: Partial<Call>) {
+function turnIn(answer: unknown, given?: Partial<EndpointRequest>) {
   const reader = readerOf(given);
   reader.whole(typeof answer === 'string' ? answer : JSON.stringify(answer));
   return bare(reader.turn());

@@ -8,7 +8,7 @@ import {
   type ToolProvider,
   type Upstream,
 } from '../../../src/index.ts';
-import type { Call } from '../../../src/ports/api-request.ts';
+import type { EndpointRequest } from '../../../src/ports/api-request.ts';
 import type { ApiRoutes } from '../../../src/ports/routes.ts';
 import { callErrorText } from '../../../src/protocol/call-error.ts';
 import { outputText } from '../../../src/protocol/code-outputs.ts';
@@ -65,7 +65,7 @@ async function create({ routes }: ApiRoutes, body: Fields): Promise<{ id: string
 }
 
 /** The answer of the first route, which is `POST /responses`. */
-function answerOf([create]: ApiRoutes['routes'], call: Call): Promise<Reply> {
+function answerOf([create]: ApiRoutes['routes'], call: EndpointRequest): Promise<Reply> {
   if (!create) throw new Error('there are no routes');
   return create.endpoint(call);
 }

@@ -267,7 +267,7 @@ function decoded(chunks: readonly string[], memo: ChunkMemo) {
   const said = heard(chunks, (data) => {
     const events: ModelEvent[] = [];
     const found = memo.read(data);
-    if (found) decoder.takeSaid(found, events);
+    if (found) decoder.takePlainDelta(found, events);
     else decoder.take(JSON.parse(data), events);
     if (found) read += 1;
     else memo.learn(data, JSON.parse(data));

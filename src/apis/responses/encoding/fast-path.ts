@@ -41,7 +41,7 @@ function encode(event: TurnEvent, options: EncodeOptions): string {
     case 'item-start':
       return itemFrame('added', event, JSON.stringify(event.item));
     case 'item-end':
-      return itemFrame('done', event, itemJson(options.show(event.item)));
+      return itemFrame('done', event, itemJson(options.presentItem(event.item)));
     case 'part-start':
       return partFrame('added', event, JSON.stringify(event.part));
     case 'part-end':
@@ -60,9 +60,9 @@ function plainFrame(event: TurnEvent, options: EncodeOptions): string {
   return plain && 'sequence' in event ? numberedFrame(plain, event.sequence) : '';
 }
 
-function turnEnd(event: TurnEnd, { started, show }: EncodeOptions): string {
+function turnEnd(event: TurnEnd, { started, presentItem }: EncodeOptions): string {
   const response = endedResource(started, event);
-  const output = listJson(event.output, (item) => itemJson(show(item)));
+  const output = listJson(event.output, (item) => itemJson(presentItem(item)));
   return lifecycle(event.status, event.sequence, jsonWith(response, 'output', output));
 }
 

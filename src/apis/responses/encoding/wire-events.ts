@@ -1,7 +1,7 @@
 /** Turn events as the events of a Responses stream: a switch without memory, which says every name and every field once. */
 
-import type { ShowItem } from '../../../protocol/code-outputs.ts';
-import type { CallType, TurnEnd, TurnEvent } from '../../../protocol/events.ts';
+import type { PresentItem } from '../../../protocol/code-outputs.ts';
+import type { ToolCallType, TurnEnd, TurnEvent } from '../../../protocol/events.ts';
 import type { PartType } from '../../../protocol/items.ts';
 import { logProbsIn } from '../../../protocol/log-probs.ts';
 import { endedResource } from '../../../protocol/responses/resource.ts';
@@ -15,7 +15,7 @@ export interface EncodeOptions {
   /** `spec` spells raw reasoning as Open Responses does, `text` as OpenAI does. */
   readonly reasoning: 'summary' | 'text' | 'spec';
   /** What the client is shown of an item. */
-  readonly show: ShowItem;
+  readonly presentItem: PresentItem;
   /** The name of the event among the heartbeats. */
   readonly keepalive: 'keepalive' | 'ping';
 }
@@ -30,11 +30,11 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
     case 'turn-progress':
       return { type: 'response.in_progress', response: options.started };
     case 'turn-end':
-      return { type: `response.${event.status}`, response: endedResource(options.started, event, options.show) };
+      return { type: `response.${event.status}`, response: endedResource(options.started, event, options.presentItem) };
     case 'item-start':
       return { type: 'response.output_item.added', output_index: event.index, item: event.item };
     case 'item-end':
-      return { type: 'response.output_item.done', output_index: event.index, item: options.show(event.item) };
+      return { type: 'response.output_item.done', output_index: event.index, item: options.presentItem(event.item) };
     case 'part-start':
       return partEvent('added', event);
     case 'part-end':
@@ -143,7 +143,7 @@ function annotation({ itemId, index, partIndex, annotationIndex, annotation }: O
 }
 
 /** What the events of a call's arguments are called, without their first and last words. */
-export const ARGUMENTS_EVENT: Readonly<Record<CallType, string>> = {
+export const ARGUMENTS_EVENT: Readonly<Record<ToolCallType, string>> = {
   function_call: 'function_call_arguments',
   custom_tool_call: 'custom_tool_call_input',
   mcp_call: 'mcp_call_arguments',
@@ -151,7 +151,7 @@ export const ARGUMENTS_EVENT: Readonly<Record<CallType, string>> = {
 };
 
 /** The field for all of it together. */
-const WHOLE: Readonly<Record<CallType, string>> = {
+const WHOLE: Readonly<Record<ToolCallType, string>> = {
   function_call: 'arguments',
   custom_tool_call: 'input',
   mcp_call: 'arguments',

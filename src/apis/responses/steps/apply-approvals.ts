@@ -3,7 +3,7 @@
 import { type ApprovalSettings, readAnswers } from '../../../approvals/read-answers.ts';
 import type { ApprovalPolicy } from '../../../ports/approval-policy.ts';
 import { needTenant } from '../../../ports/scope.ts';
-import { gatesOf } from '../../../tools/approval-rules.ts';
+import { approvalRulesOf } from '../../../tools/approval-rules.ts';
 import type { RequestWithApprovals, RequestWithTools } from './request.ts';
 
 /** What the step needs of the host's options. */
@@ -16,9 +16,9 @@ export async function applyApprovals(
   request: RequestWithTools,
   settings: ApplyApprovalsSettings,
 ): Promise<RequestWithApprovals> {
-  const { call, input, conversation, offer } = request;
-  const gates = gatesOf(offer, call, settings.approval);
-  if (gates.size > 0) needTenant(call.scope, 'A tool that waits for approval', 'tools');
-  const answers = await readAnswers({ call, input, conversation, offer, gates }, settings);
-  return Object.assign({}, request, { gates, answers });
+  const { apiRequest, input, conversation, toolset } = request;
+  const approvalRules = approvalRulesOf(toolset, apiRequest, settings.approval);
+  if (approvalRules.size > 0) needTenant(apiRequest.scope, 'A tool that waits for approval', 'tools');
+  const answers = await readAnswers({ apiRequest, input, conversation, toolset, approvalRules }, settings);
+  return Object.assign({}, request, { approvalRules, answers });
 }

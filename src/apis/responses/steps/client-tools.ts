@@ -76,8 +76,8 @@ function callable(form: ToolForm, { description, parameters, strict }: Fields): 
 /** Free text, possibly of a grammar, which the Chat wire has only as the one argument of a function. */
 function freeform(form: ToolForm, { description, format }: Fields): ToolDefinition {
   const rule = isRecord(format) && format.type === 'grammar' ? grammarRule(format) : '';
-  const told = [plainTextOf(description), rule].filter(Boolean).join('\n\n');
-  return { name: modelNameOf(form), ...(told ? { description: told } : {}), parameters: FREE_TEXT };
+  const text = [plainTextOf(description), rule].filter(Boolean).join('\n\n');
+  return { name: modelNameOf(form), ...(text ? { description: text } : {}), parameters: FREE_TEXT };
 }
 
 function grammarRule({ syntax, definition }: Fields): string {

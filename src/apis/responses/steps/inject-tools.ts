@@ -1,12 +1,12 @@
 /** Puts the server's own tools into a Responses body. */
 
-import type { Call } from '../../../ports/api-request.ts';
+import type { EndpointRequest } from '../../../ports/api-request.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
-import type { Offer } from '../../../ports/toolset.ts';
+import type { Toolset } from '../../../ports/toolset.ts';
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
-import { definitions, listTools, namedTools, toolList, typesOf, withoutServed } from '../../../tools/toolset.ts';
+import { clientToolsOnly, definitions, listTools, namedTools, toolList, typesOf } from '../../../tools/toolset.ts';
 import { readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
 
@@ -16,27 +16,27 @@ type Fields = Readonly<Record<string, unknown>>;
  * Adds the tools behind the client's own, with those of the servers that the request names; a client's tool of the same
  * name wins. Throws `ApiError` for a server that cannot be had.
  */
-export async function injectServerTools(call: Call, settings: PrepareSettings): Promise<Call> {
-  const { body, context = {}, signal } = call;
-  if (context.tools || !isRecord(body)) return call;
+export async function injectServerTools(request: EndpointRequest, settings: PrepareSettings): Promise<EndpointRequest> {
+  const { body, context = {}, signal } = request;
+  if (context.tools || !isRecord(body)) return request;
   const client = toolList(body.tools);
   const brought = [...(client ?? []), ...additionalTools(Array.isArray(body.input) ? body.input : [])];
   const own = readClientTools(brought).known;
-  const note = noteOf(call, settings);
-  const hosted = await listTools(settings.toolsOf(call.request), signal, note, typesOf(brought));
-  const offered = await withNamedServers(call, { named: client ?? [], own, hosted }, settings);
-  const offer = namedTools(offered, new Set(own.keys()), note);
-  const tools = { offer, client };
-  return { ...call, body: withTools(body, tools), context: Object.assign({}, context, { tools }) };
+  const note = noteOf(request, settings);
+  const hosted = await listTools(settings.toolsOf(request.request), signal, note, typesOf(brought));
+  const served = await withNamedServers(request, { named: client ?? [], own, hosted }, settings);
+  const toolset = namedTools(served, new Set(own.keys()), note);
+  const tools = { toolset, client };
+  return { ...request, body: withTools(body, tools), context: Object.assign({}, context, { tools }) };
 }
 
 /** The body with the client's tools and the server's, some in the place of the client's; as it is where there are none. */
 export function withTools(
   body: Fields,
-  { offer, client = [] }: { readonly offer: Offer; readonly client: readonly Fields[] | undefined },
+  { toolset, client = [] }: { readonly toolset: Toolset; readonly client: readonly Fields[] | undefined },
 ): Fields {
-  if (offer.size === 0) return body;
-  return { ...body, tools: [...withoutServed(client, offer), ...definitions(offer).map(functionTool)] };
+  if (toolset.size === 0) return body;
+  return { ...body, tools: [...clientToolsOnly(client, toolset), ...definitions(toolset).map(functionTool)] };
 }
 
 /** Null as `strict` lets every server take the schema as it is. */

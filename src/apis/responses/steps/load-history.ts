@@ -2,7 +2,7 @@
 
 import { conversationItems } from '../../../history/conversation.ts';
 import { type History, loadHistory, resolveReferences } from '../../../history/history.ts';
-import type { Call } from '../../../ports/api-request.ts';
+import type { EndpointRequest } from '../../../ports/api-request.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
 import type { StoredResponse } from '../../../ports/store.ts';
 import type { InjectedTools, TurnContext } from '../../../ports/turn-context.ts';
@@ -20,23 +20,26 @@ type Fields = Readonly<Record<string, unknown>>;
  * Puts the earlier items in front of the input, and takes over the tools of the response that is continued where the
  * request says nothing of tools. Throws as `loadHistory` does.
  */
-export async function loadRequestHistory(call: Call, settings: PrepareSettings): Promise<Call> {
-  const { body, context = {}, scope } = call;
-  if (context.history || !isRecord(body)) return call;
+export async function loadRequestHistory(
+  request: EndpointRequest,
+  settings: PrepareSettings,
+): Promise<EndpointRequest> {
+  const { body, context = {}, scope } = request;
+  if (context.history || !isRecord(body)) return request;
   const { store, limits } = settings;
   const conversation = conversationId(body.conversation);
   const history = conversation
     ? { items: await conversationItems(store, { scope, id: conversation }, limits.historyBytes), previous: undefined }
     : await loadHistory(store, scope, idIn(body), limits);
   const own = ownItems(body.input);
-  const note = noteOf(call, settings);
+  const note = noteOf(request, settings);
   const { historyBytes: maxBytes, historyTurns: maxResponses } = limits;
   const input = await resolveReferences(own, { store, scope, history: history.items, maxBytes, maxResponses, note });
   const found = { previous: history.previous, loaded: history.items, conversation };
   const next = Object.assign({}, context, { history: found });
   if (!history.previous && !conversation)
-    return { ...call, body: input === own ? body : { ...body, input }, context: next };
-  return inherit({ ...call, body: continued(body, history, input) }, history.previous, next);
+    return { ...request, body: input === own ? body : { ...body, input }, context: next };
+  return inherit({ ...request, body: continued(body, history, input) }, history.previous, next);
 }
 
 function idIn({ previous_response_id: id }: Fields): string | undefined {
@@ -54,24 +57,28 @@ function continued(body: Fields, { items }: History, own: readonly Item[]): Fiel
   return { ...rest, input: [...items, ...own] };
 }
 
-function inherit(call: Call, previous: StoredResponse | undefined, context: TurnContext): Call {
+function inherit(
+  request: EndpointRequest,
+  previous: StoredResponse | undefined,
+  context: TurnContext,
+): EndpointRequest {
   // The cast: the caller has made this body.
-  const body = call.body as Fields;
+  const body = request.body as Fields;
   const given = context.tools ? context.tools.client : toolList(body.tools);
   const { resource = {} } = previous ?? {};
-  if (given || !Array.isArray(resource.tools)) return { ...call, context };
+  if (given || !Array.isArray(resource.tools)) return { ...request, context };
   const client = resource.tools.filter(isRecord);
   // The default alone says nothing, and not every server takes a choice without tools.
   const inherited = client.length === 0 && resource.tool_choice === 'auto' ? undefined : resource.tool_choice;
   const choice = body.tool_choice ?? inherited;
   const chosen = choice === undefined ? body : { ...body, tool_choice: choice };
-  if (!context.tools) return { ...call, body: client.length === 0 ? chosen : { ...chosen, tools: client }, context };
+  if (!context.tools) return { ...request, body: client.length === 0 ? chosen : { ...chosen, tools: client }, context };
   const tools = joined(context.tools, client);
-  return { ...call, body: withTools({ ...chosen, tools: client }, tools), context: { ...context, tools } };
+  return { ...request, body: withTools({ ...chosen, tools: client }, tools), context: { ...context, tools } };
 }
 
 /** A client's tool wins over the server's of the same name, and its terms hold, inherited or not. */
-function joined({ offer }: InjectedTools, client: readonly Fields[]): InjectedTools {
+function joined({ toolset }: InjectedTools, client: readonly Fields[]): InjectedTools {
   const names = readClientTools(client).known;
-  return { offer: new Map([...onTermsOf(client, offer)].filter(([name]) => !names.has(name))), client };
+  return { toolset: new Map([...onTermsOf(client, toolset)].filter(([name]) => !names.has(name))), client };
 }

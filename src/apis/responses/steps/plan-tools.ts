@@ -1,13 +1,13 @@
 /** Settles which tools the model is offered, and what it may do with them. */
 
-import type { Offer } from '../../../ports/toolset.ts';
+import type { Toolset } from '../../../ports/toolset.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request.ts';
 import type { Note } from '../../../protocol/note.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import { refuseLong } from '../../../protocol/responses/invalid.ts';
 import type { ToolForm } from '../../../protocol/tool-form.ts';
-import { definitions, namesServing, withoutServed } from '../../../tools/toolset.ts';
+import { clientToolsOnly, definitions, namesServing } from '../../../tools/toolset.ts';
 import { modelNameOf, readClientTools } from './client-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -19,7 +19,7 @@ export interface ToolPlan {
   readonly choice: unknown;
   /** How the client knows its tools, by the names that the model knows. */
   readonly forms: ReadonlyMap<string, ToolForm>;
-  readonly offered: readonly ToolDefinition[];
+  readonly modelTools: readonly ToolDefinition[];
   readonly toolChoice: ToolChoice | undefined;
   /** Set where `allowed_tools` limits the calls. */
   readonly allowed: ReadonlySet<string> | undefined;
@@ -35,14 +35,14 @@ export interface GivenTools {
 const NO_FORMS: ToolPlan['forms'] = new Map();
 
 /** Settles what the model is offered: the client's tools and the server's. Tools nobody here can run are noted. */
-export function planTools(given: GivenTools, offer: Offer, note: (note: Note) => void): ToolPlan {
+export function planTools(given: GivenTools, toolset: Toolset, note: (note: Note) => void): ToolPlan {
   const { tools, additional = [], choice } = given;
-  const { known, unknown, repeated } = readClientTools(withoutServed([...tools, ...additional], offer));
+  const { known, unknown, repeated } = readClientTools(clientToolsOnly([...tools, ...additional], toolset));
   for (const type of unknown) note(droppedTool(type));
   for (const name of repeated) note(repeatedTool(name));
-  const offered = [...[...known.values()].map(({ definition }) => definition), ...definitions(offer)];
+  const modelTools = [...[...known.values()].map(({ definition }) => definition), ...definitions(toolset)];
   const forms = known.size === 0 ? NO_FORMS : new Map([...known].map(([name, { form }]) => [name, form]));
-  return { tools, forms, choice: choice ?? 'auto', offered, ...settleChoice(choice, offered, offer, note) };
+  return { tools, forms, choice: choice ?? 'auto', modelTools, ...settleChoice(choice, modelTools, toolset, note) };
 }
 
 function droppedTool(type: string): Note {
@@ -57,31 +57,31 @@ type Settled = Pick<ToolPlan, 'toolChoice' | 'allowed'>;
 
 function settleChoice(
   choice: unknown,
-  offered: readonly ToolDefinition[],
-  offer: Offer,
+  modelTools: readonly ToolDefinition[],
+  toolset: Toolset,
   note: (note: Note) => void,
 ): Settled {
-  if (typeof choice === 'string') return { toolChoice: wordChoice(choice, offered), allowed: undefined };
+  if (typeof choice === 'string') return { toolChoice: wordChoice(choice, modelTools), allowed: undefined };
   if (!isRecord(choice)) return { toolChoice: undefined, allowed: undefined };
-  if (choice.type === 'allowed_tools') return allowedTools(choice, offered, offer);
-  if (choice.type === 'mcp' || namesServing(offer, choice.type).length > 0)
-    return allowedTools({ tools: [choice], mode: 'required' }, offered, offer);
+  if (choice.type === 'allowed_tools') return allowedTools(choice, modelTools, toolset);
+  if (choice.type === 'mcp' || namesServing(toolset, choice.type).length > 0)
+    return allowedTools({ tools: [choice], mode: 'required' }, modelTools, toolset);
   if (choice.type === 'function' || choice.type === 'custom')
-    return { toolChoice: namedChoice(choice, offered), allowed: undefined };
+    return { toolChoice: namedChoice(choice, modelTools), allowed: undefined };
   note({ code: 'tool_choice_dropped', message: `A tool_choice of type '${choice.type}' cannot be met here.` });
   return { toolChoice: undefined, allowed: undefined };
 }
 
-function wordChoice(choice: string, offered: readonly ToolDefinition[]): ToolChoice | undefined {
-  if (offered.length > 0) return choice as ToolChoice;
+function wordChoice(choice: string, modelTools: readonly ToolDefinition[]): ToolChoice | undefined {
+  if (modelTools.length > 0) return choice as ToolChoice;
   if (choice === 'required') throw choiceError("Tool choice 'required' must be specified with 'tools' parameter.");
   return undefined;
 }
 
-function namedChoice(choice: Fields, offered: readonly ToolDefinition[]): ToolChoice {
+function namedChoice(choice: Fields, modelTools: readonly ToolDefinition[]): ToolChoice {
   const name = nameIn(choice);
   const known = modelNameIn(choice);
-  if (known !== undefined && offered.some((tool) => tool.name === known)) return { name: known };
+  if (known !== undefined && modelTools.some((tool) => tool.name === known)) return { name: known };
   throw choiceError(`Tool choice '${typeof name === 'string' ? name : 'function'}' not found in 'tools' parameter.`);
 }
 
@@ -89,11 +89,11 @@ function namedChoice(choice: Fields, offered: readonly ToolDefinition[]): ToolCh
 const MOST_ALLOWED = 4096;
 
 /** All tools stay in the prompt; one required tool is the same as naming it, which every server understands. */
-function allowedTools({ tools, mode }: Fields, offered: readonly ToolDefinition[], offer: Offer): Settled {
+function allowedTools({ tools, mode }: Fields, modelTools: readonly ToolDefinition[], toolset: Toolset): Settled {
   if (!Array.isArray(tools)) throw choiceError("Missing required parameter: 'tool_choice.tools'.");
   refuseLong('tool_choice.tools', tools.length, MOST_ALLOWED);
-  const names = tools.filter(isRecord).flatMap((tool) => namesOf(tool, offer));
-  const known = new Set(offered.map(({ name }) => name));
+  const names = tools.filter(isRecord).flatMap((tool) => namesOf(tool, toolset));
+  const known = new Set(modelTools.map(({ name }) => name));
   const callable = names.filter((name) => known.has(name));
   if (mode === 'required' && callable.length === 0) throw choiceError("No tool of 'tool_choice.tools' is in 'tools'.");
   const only = callable.length === 1 && mode === 'required' ? { name: callable[0] as string } : undefined;
@@ -101,13 +101,13 @@ function allowedTools({ tools, mode }: Fields, offered: readonly ToolDefinition[
 }
 
 /** A server's label stands for all of its tools, or for the one that is named. */
-function namesOf(tool: Fields, offer: Offer): readonly string[] {
+function namesOf(tool: Fields, toolset: Toolset): readonly string[] {
   const { type, server_label: label } = tool;
-  const served = namesServing(offer, type);
+  const served = namesServing(toolset, type);
   if (served.length > 0) return served;
   const name = nameIn(tool);
   if (type !== 'mcp') return [modelNameIn(tool)].filter((known) => known !== undefined);
-  return [...offer]
+  return [...toolset]
     .filter(([, { tool }]) => tool.server === label && (name === undefined || name === null || tool.name === name))
     .map(([modelName]) => modelName);
 }

@@ -1,8 +1,8 @@
 /** A request to the Responses API as it grows from step to step. */
 import type { Answers } from '../../../approvals/read-answers.ts';
 import type { ContextWindow } from '../../../compaction/window.ts';
-import type { Call } from '../../../ports/api-request.ts';
-import type { Gates, Offer } from '../../../ports/toolset.ts';
+import type { EndpointRequest } from '../../../ports/api-request.ts';
+import type { ApprovalRules, Toolset } from '../../../ports/toolset.ts';
 import type { LoadedHistory } from '../../../ports/turn-context.ts';
 import type { Item } from '../../../protocol/items.ts';
 import type { ModelRequest } from '../../../protocol/model-request.ts';
@@ -14,7 +14,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** After `validate`. */
 export interface CheckedRequest {
   /** As it came; each step may rewrite its body, and says so in its context. */
-  readonly call: Call;
+  readonly apiRequest: EndpointRequest;
   /** The body with known fields typed. */
   readonly body: CreateBody;
 }
@@ -39,7 +39,7 @@ export interface RequestInWindow extends RequestWithHistory {
 /** After `resolveTools`. */
 export interface RequestWithTools extends RequestInWindow {
   /** The server's own tools. */
-  readonly offer: Offer;
+  readonly toolset: Toolset;
   /** The client's tools, those in its input included. */
   readonly brought: readonly Fields[];
   readonly tools: ToolPlan;
@@ -48,7 +48,7 @@ export interface RequestWithTools extends RequestInWindow {
 /** After `applyApprovals`. */
 export interface RequestWithApprovals extends RequestWithTools {
   /** Which of the server's tools wait for approval. */
-  readonly gates: Gates;
+  readonly approvalRules: ApprovalRules;
   /** What the user has decided of calls that waited. */
   readonly answers: Answers;
 }

@@ -11,17 +11,17 @@ import type { CheckedRequest, RequestWithHistory } from './request.ts';
 
 /** Throws `ApiError` as `loadRequestHistory` does. */
 export async function resolveHistory(
-  { call: given, body }: CheckedRequest,
+  { apiRequest: given, body }: CheckedRequest,
   settings: PrepareSettings,
 ): Promise<RequestWithHistory> {
-  const call = await loadRequestHistory(given, settings);
+  const request = await loadRequestHistory(given, settings);
   // The casts: the step has left its part in the context, and the body is the one that was checked.
-  const { history } = call.context as Required<NonNullable<typeof call.context>>;
-  const { input: sent } = call.body as Readonly<Record<string, unknown>>;
+  const { history } = request.context as Required<NonNullable<typeof request.context>>;
+  const { input: sent } = request.body as Readonly<Record<string, unknown>>;
   const seed = randomSeed();
   const input = inputItems(ownInput(sent, history), seed);
   const conversation = [...(history.loaded as readonly Item[]), ...input];
-  return { call, body: withPast(body, history), history, seed, input, conversation };
+  return { apiRequest: request, body: withPast(body, history), history, seed, input, conversation };
 }
 
 /** What a middleware has loaded is the request's past too. */

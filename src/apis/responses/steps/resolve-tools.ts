@@ -7,11 +7,11 @@ import type { RequestInWindow, RequestWithTools } from './request.ts';
 
 /** Throws `ApiError` as `injectServerTools` does, and for a choice of tools that cannot be met. */
 export async function resolveTools(request: RequestInWindow, settings: PrepareSettings): Promise<RequestWithTools> {
-  const call = await injectServerTools(request.call, settings);
+  const apiRequest = await injectServerTools(request.apiRequest, settings);
   // The casts: the step has left its part in the context, and the body is the one that was checked.
-  const { offer, client = [] } = (call.context as Required<NonNullable<typeof call.context>>).tools;
-  const { tool_choice: choice } = call.body as Readonly<Record<string, unknown>>;
+  const { toolset, client = [] } = (apiRequest.context as Required<NonNullable<typeof apiRequest.context>>).tools;
+  const { tool_choice: choice } = apiRequest.body as Readonly<Record<string, unknown>>;
   const additional = additionalTools(request.conversation);
-  const tools = planTools({ tools: client, additional, choice }, offer, noteOf(call, settings));
-  return Object.assign({}, request, { call, offer, tools, brought: [...client, ...additional] });
+  const tools = planTools({ tools: client, additional, choice }, toolset, noteOf(apiRequest, settings));
+  return Object.assign({}, request, { apiRequest, toolset, tools, brought: [...client, ...additional] });
 }

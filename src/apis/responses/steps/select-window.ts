@@ -2,7 +2,7 @@
 import type { Compacted } from '../../../compaction/seal.ts';
 import type { CompactionSettings } from '../../../compaction/settings.ts';
 import { contextWindow } from '../../../compaction/window.ts';
-import type { Call } from '../../../ports/api-request.ts';
+import type { EndpointRequest } from '../../../ports/api-request.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
@@ -15,21 +15,24 @@ export interface WindowSettings {
 
 /** Throws `invalid_encrypted_content` for a compaction item of the conversation that is not ours. */
 export function selectWindow(request: RequestWithHistory, settings: WindowSettings): RequestInWindow {
-  const { body, call, conversation } = request;
-  const open = opener(call, settings);
+  const { body, apiRequest, conversation } = request;
+  const open = opener(apiRequest, settings);
   return Object.assign({}, request, {
     window: contextWindow(conversation, (item) => opened(open(item.encrypted_content), pastIn(body))),
   });
 }
 
-function opener({ scope }: Call, { compaction }: WindowSettings): (sealed: unknown) => Compacted | undefined {
+function opener(
+  { scope }: EndpointRequest,
+  { compaction }: WindowSettings,
+): (sealed: unknown) => Compacted | undefined {
   return (sealed) => compaction.seal.open(sealed, scope);
 }
 
 /** Every one that is sent, also where a newer one stands for it: the client is told what is wrong, and where. */
-export function refuseUnreadable({ call }: CheckedRequest, settings: WindowSettings): void {
-  const { body } = call;
-  const open = opener(call, settings);
+export function refuseUnreadable({ apiRequest }: CheckedRequest, settings: WindowSettings): void {
+  const { body } = apiRequest;
+  const open = opener(apiRequest, settings);
   const input = isRecord(body) && Array.isArray(body.input) ? body.input : [];
   for (const [index, item] of input.entries()) {
     if (isRecord(item) && item.type === 'compaction')

@@ -1,7 +1,7 @@
 /** The tools of the servers that a request names, and its terms for those that the host has. */
-import type { Call } from '../../../ports/api-request.ts';
+import type { EndpointRequest } from '../../../ports/api-request.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
-import type { Offer, OfferedTool } from '../../../ports/toolset.ts';
+import type { Toolset, ToolsetEntry } from '../../../ports/toolset.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { listTools } from '../../../tools/toolset.ts';
 import { type ServerEntry, serverEntries } from './server-entries.ts';
@@ -12,31 +12,31 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface GivenServers {
   readonly named: readonly Fields[];
   readonly own: ReadonlyMap<string, { readonly form: { readonly namespace?: string } }>;
-  readonly hosted: readonly OfferedTool[];
+  readonly hosted: readonly ToolsetEntry[];
 }
 
 /** The host's tools and those of the servers that the request names, on its terms. Throws `ApiError`. */
 export async function withNamedServers(
-  call: Call,
+  request: EndpointRequest,
   { named, own, hosted }: GivenServers,
   settings: PrepareSettings,
-): Promise<readonly OfferedTool[]> {
+): Promise<readonly ToolsetEntry[]> {
   const entries = serverEntries(named, labelsOf(hosted), settings);
   if (entries.length === 0) return hosted;
   refuseNamesakes(own);
-  const opened = await Promise.all(entries.map((entry) => toolsOf(entry, call, settings)));
+  const opened = await Promise.all(entries.map((entry) => toolsOf(entry, request, settings)));
   const tools = onTerms([...hosted, ...opened.flat()], entries);
   for (const entry of entries) refuseEmpty(entry, tools);
   return tools;
 }
 
 /** The tools that are on offer already, on the terms that the client has for the host's servers. Throws `ApiError`. */
-export function onTermsOf(named: readonly Fields[], offer: Offer): Offer {
-  const entries = serverEntries(named, labelsOf([...offer.values()]), {});
-  return new Map([...offer].flatMap(([name, tool]) => onTerms([tool], entries).map((kept) => [name, kept] as const)));
+export function onTermsOf(named: readonly Fields[], toolset: Toolset): Toolset {
+  const entries = serverEntries(named, labelsOf([...toolset.values()]), {});
+  return new Map([...toolset].flatMap(([name, tool]) => onTerms([tool], entries).map((kept) => [name, kept] as const)));
 }
 
-function labelsOf(tools: readonly OfferedTool[]): ReadonlySet<string> {
+function labelsOf(tools: readonly ToolsetEntry[]): ReadonlySet<string> {
   return new Set(tools.map(({ tool }) => tool.server));
 }
 
@@ -51,23 +51,23 @@ function refuseNamesakes(own: GivenServers['own']): void {
 
 async function toolsOf(
   { remote }: ServerEntry,
-  call: Call,
+  request: EndpointRequest,
   settings: PrepareSettings,
-): Promise<readonly OfferedTool[]> {
+): Promise<readonly ToolsetEntry[]> {
   if (!remote || !settings.remoteMcp) return [];
-  const provider = await settings.remoteMcp.open(remote, call.scope, call.signal);
-  const tools = await listTools([provider], call.signal, noteOf(call, settings));
+  const provider = await settings.remoteMcp.open(remote, request.scope, request.signal);
+  const tools = await listTools([provider], request.signal, noteOf(request, settings));
   return tools.map((tool) => ({ ...tool, url: remote.url }));
 }
 
-function onTerms(tools: readonly OfferedTool[], entries: readonly ServerEntry[]): readonly OfferedTool[] {
+function onTerms(tools: readonly ToolsetEntry[], entries: readonly ServerEntry[]): readonly ToolsetEntry[] {
   const terms = new Map(entries.map((entry) => [entry.label, entry]));
   return tools
     .filter(({ tool }) => terms.get(tool.server)?.allows(tool) ?? true)
     .map((each) => (terms.get(each.tool.server)?.needsApproval(each.tool) ? { ...each, needsApproval: true } : each));
 }
 
-function refuseEmpty({ label, param, isFiltered }: ServerEntry, tools: readonly OfferedTool[]): void {
+function refuseEmpty({ label, param, isFiltered }: ServerEntry, tools: readonly ToolsetEntry[]): void {
   if (!isFiltered || tools.some(({ tool }) => tool.server === label)) return;
   const message = `'allowed_tools' leaves no tool of the server '${label}'.`;
   throw new ApiError('invalid_value', message, { param: `${param}.allowed_tools` });

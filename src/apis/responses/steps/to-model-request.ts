@@ -11,11 +11,11 @@ import type { PreparedRequest, RequestWithApprovals } from './request.ts';
 
 /** The request as the model is asked. */
 export function toModelRequest(request: RequestWithApprovals): PreparedRequest {
-  const { body, conversation, window, offer, tools, answers } = request;
-  const runsCode = namesServing(offer, CODE_INTERPRETER).length > 0;
+  const { body, conversation, window, toolset, tools, answers } = request;
+  const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
   const items = runsCode ? withNamedFiles(window.items, conversation) : window.items;
   return Object.assign({}, request, {
-    request: modelRequest(body, forModel(withDenied(items, answers), offer), tools),
+    request: modelRequest(body, forModel(withDenied(items, answers), toolset), tools),
   });
 }
 
@@ -55,7 +55,7 @@ export function modelRequest(body: CreateBody, items: readonly Item[], plan: Too
     promptCacheKey: body.prompt_cache_key,
     user: body.user,
   };
-  const request: Record<string, unknown> = { model: body.model, items, tools: plan.offered };
+  const request: Record<string, unknown> = { model: body.model, items, tools: plan.modelTools };
   for (const [name, value] of Object.entries(settings))
     if (value !== undefined && value !== null) request[name] = value;
   // The cast: null means omitted, and what is left are values of the right types.

@@ -1,11 +1,11 @@
 /** The first step: the body is checked. */
-import type { Call } from '../../../ports/api-request.ts';
+import type { EndpointRequest } from '../../../ports/api-request.ts';
 import { bringLimits } from '../../../ports/brought.ts';
 import type { Limits } from '../../../ports/limits.ts';
 import { validateCreate } from '../../../protocol/responses/validate.ts';
 import type { CheckedRequest } from './request.ts';
 
 /** Throws `ApiError` naming the field at fault. */
-export function validate(call: Call, { limits }: { readonly limits: Limits }): CheckedRequest {
-  return { call, body: validateCreate(call.body, bringLimits(call, limits)) };
+export function validate(request: EndpointRequest, { limits }: { readonly limits: Limits }): CheckedRequest {
+  return { apiRequest: request, body: validateCreate(request.body, bringLimits(request, limits)) };
 }

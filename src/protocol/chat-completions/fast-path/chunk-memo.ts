@@ -4,14 +4,14 @@ import { jsonIn } from '../../json-text.ts';
 import { logProbsText } from '../../log-probs.ts';
 import { isRecord } from '../../record.ts';
 import { isLogProbsText, readLogProbs } from '../log-probs.ts';
-import type { Said } from '../said.ts';
+import type { PlainDelta } from '../said.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What the last chunks had in common. */
 export interface ChunkMemo {
   /** What a chunk says that is as the learnt ones but for that; undefined for any other. */
-  read(data: string): Said | undefined;
+  read(data: string): PlainDelta | undefined;
   /** Learns from a chunk that was parsed. */
   learn(data: string, chunk: unknown): void;
 }
@@ -46,17 +46,17 @@ class Memo implements ChunkMemo {
   private frame: Frame | undefined = undefined;
   private wrong = 0;
 
-  read(data: string): Said | undefined {
+  read(data: string): PlainDelta | undefined {
     const { frame } = this;
     if (!frame) return undefined;
     const written = writtenIn(frame, data);
     if (written === undefined) return undefined;
-    return frame.between === '' ? saidIn(frame, written) : saidWithLogProbs(frame, written);
+    return frame.between === '' ? deltaIn(frame, written) : deltaWithLogProbs(frame, written);
   }
 
   learn(data: string, chunk: unknown): void {
-    const said = this.wrong < MOST_WRONG ? saidBy(chunk) : undefined;
-    const sides = said && sidesOf(data, said);
+    const delta = this.wrong < MOST_WRONG ? deltaOf(chunk) : undefined;
+    const sides = delta && sidesOf(data, delta);
     if (!sides) return;
     // Proof costs as much as parsing, so it is asked for what has come twice.
     const guess = this.last && guessOf(this.last, sides);
@@ -80,18 +80,18 @@ function writtenIn({ before, middle, after }: Frame, data: string): string | und
 
 const UNPLAIN = /["\\\p{Cc}]/u;
 
-function saidIn({ call }: Frame, literal: string, logprobs = ''): Said | undefined {
+function deltaIn({ call }: Frame, literal: string, logprobs = ''): PlainDelta | undefined {
   const text = textOf(literal);
   return text === undefined ? undefined : { text, call, logprobs };
 }
 
 /** Undefined where the log probabilities are not written as they would be here. */
-function saidWithLogProbs(frame: Frame, written: string): Said | undefined {
+function deltaWithLogProbs(frame: Frame, written: string): PlainDelta | undefined {
   const end = endOfText(written, 0);
   const start = end + frame.between.length;
   const logprobs = written.slice(start);
   if (written.slice(end, start) !== frame.between || !isLogProbsText(logprobs)) return undefined;
-  return saidIn(frame, written.slice(0, end), logprobs);
+  return deltaIn(frame, written.slice(0, end), logprobs);
 }
 
 /** Undefined where it is not one whole JSON text. */
@@ -102,7 +102,7 @@ function textOf(literal: string): string | undefined {
 }
 
 /** Where the text first stands by its key, be it the right place or not: the proof will tell. */
-function sidesOf(data: string, { call, logprobs }: Said): Sides | undefined {
+function sidesOf(data: string, { call, logprobs }: PlainDelta): Sides | undefined {
   const key = (call === undefined ? /"content": ?"/ : /"arguments": ?"/).exec(data);
   if (!key) return undefined;
   const start = key.index + key[0].length;
@@ -159,10 +159,10 @@ function proven(guess: Guess): Frame | undefined {
   const [text, padding] = ['t'.repeat(length), middle === '' ? '' : 'p'.repeat(length)];
   const logprobs = between === '' ? '' : logProbsText([{ token: 'l'.repeat(length), ...NO_PROBABILITY }]);
   const chunk = jsonIn(before + text + between + logprobs + middle + padding + after);
-  const said = saidBy(chunk);
-  if (said?.text !== text || said.logprobs !== logprobs || (padding !== '' && !isUnread(chunk, padding)))
+  const delta = deltaOf(chunk);
+  if (delta?.text !== text || delta.logprobs !== logprobs || (padding !== '' && !isUnread(chunk, padding)))
     return undefined;
-  return { ...guess, call: said.call };
+  return { ...guess, call: delta.call };
 }
 
 const NO_PROBABILITY = { logprob: 0, bytes: [], top_logprobs: [] };
@@ -175,7 +175,7 @@ function isUnread(chunk: unknown, value: string): boolean {
 }
 
 /** What the chunk says, where it says one thing and nothing else that anybody here reads. */
-function saidBy(chunk: unknown): Said | undefined {
+function deltaOf(chunk: unknown): PlainDelta | undefined {
   const choice = choiceIn(chunk);
   if (!choice || !isRecord(choice.delta)) return undefined;
   const { role: _, content, tool_calls: calls, ...others } = choice.delta;
@@ -184,7 +184,7 @@ function saidBy(chunk: unknown): Said | undefined {
   return isEmpty(content) && !choice.logprobs ? argumentsIn(calls) : undefined;
 }
 
-function textIn(text: string, { logprobs }: Fields): Said {
+function textIn(text: string, { logprobs }: Fields): PlainDelta {
   return { text, call: undefined, logprobs: readLogProbs(logprobs) };
 }
 
@@ -202,7 +202,7 @@ function choiceIn(chunk: unknown): Fields | undefined {
 }
 
 /** More of the arguments of one call that has a number, and whose id and name have come before. */
-function argumentsIn(calls: unknown): Said | undefined {
+function argumentsIn(calls: unknown): PlainDelta | undefined {
   const [entry, ...others] = Array.isArray(calls) ? calls : [];
   if (!isRecord(entry) || others.length > 0 || entry.id || entry.custom || !isRecord(entry.function)) return undefined;
   const { name, arguments: text } = entry.function;

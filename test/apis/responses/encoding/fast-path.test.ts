@@ -9,7 +9,7 @@ import type { LogProb } from '../../../../src/protocol/items.ts';
 import { logProbsText } from '../../../../src/protocol/log-probs.ts';
 
 const OPTIONS: EncodeOptions = {
-  show: (item) => item,
+  presentItem: (item) => item,
   started: { id: 'resp_1', status: 'in_progress', output: [] },
   reasoning: 'summary',
   keepalive: 'keepalive',
@@ -74,7 +74,7 @@ describe('encodeBatch', () => {
     ];
     const shown = { ...item, arguments: 'hidden' };
     const response = { id: 'resp_1', status: 'completed', output: [shown], completed_at: 7 };
-    expect(encodeBatch(batch, { ...OPTIONS, show: () => shown })).toBe(
+    expect(encodeBatch(batch, { ...OPTIONS, presentItem: () => shown })).toBe(
       frame({ type: 'response.output_item.done', sequence_number: 1, output_index: 0, item: shown }) +
         frame({
           type: 'response.completed',

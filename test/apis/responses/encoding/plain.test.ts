@@ -11,7 +11,7 @@ import { startState } from '../../../../src/turn/state.ts';
 import { anyPlan, END, inputs } from '../../../turn/arbitrary-turns.ts';
 
 const OPTIONS: EncodeOptions = {
-  show: (item) => item,
+  presentItem: (item) => item,
   started: { id: 'resp_1', object: 'response', status: 'in_progress', output: [], metadata: { text: '\u2028"\n' } },
   reasoning: 'summary',
   keepalive: 'keepalive',
