@@ -1,8 +1,8 @@
 /** The OpenAI Responses API for Express apps, over any Chat Completions server. */
 
 export type { CompactionOptions } from './compaction/settings.ts';
-export type { Scope } from './express/call-of.ts';
 export { chatCompletionsRouter } from './express/chat-completions-router.ts';
+export type { Scope } from './express/endpoint-request.ts';
 export { responsesRouter } from './express/responses-router.ts';
 export type { DrainableRouter, RouterOptions } from './express/router.ts';
 export type { Repair, RepairCode } from './history/repair.ts';
@@ -16,7 +16,7 @@ export { recordTurn } from './middleware/record-turn.ts';
 export { type RunToolsOptions, runTools } from './middleware/run-tools.ts';
 export { type ValidateMessagesOptions, validateMessages } from './middleware/validate-messages.ts';
 export type { NodeHandler } from './node/handler-answer.ts';
-export type { NodeRequest } from './node/node-call.ts';
+export type { NodeRequest } from './node/node-request.ts';
 export type { DrainOptions } from './ports/activity.ts';
 export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
 export type { DialectName } from './ports/dialect.ts';

@@ -13,7 +13,7 @@ import { jsonIn } from '../protocol/json-text.ts';
 import { isRecord } from '../protocol/record.ts';
 import { type Answer, liveAnswers } from './live-answers.ts';
 import { findPending, type PendingCall } from './pending-call.ts';
-import { type Approver, type Decided, reportApproval } from './tell-approval.ts';
+import { type Approver, type Decided, reportApproval } from './report-approval.ts';
 
 /** What the user has decided in this request. */
 export interface Answers {

@@ -2,7 +2,7 @@
 import { ApiError } from '../protocol/errors.ts';
 import { takePending } from './pending-call.ts';
 import type { Answers, ApprovalSettings } from './read-answers.ts';
-import { type Approver, reportApproval } from './tell-approval.ts';
+import { type Approver, reportApproval } from './report-approval.ts';
 
 /**
  * Takes the calls that were answered out of the store. Throws `approval_not_found` where another request was faster, so

@@ -2,7 +2,7 @@
 
 import { endRunning } from '../history/keep-turn.ts';
 import type { Activity } from '../ports/activity.ts';
-import type { EndpointRequest } from '../ports/api-request.ts';
+import type { EndpointRequest } from '../ports/endpoint-request.ts';
 import { notify } from '../ports/hooks.ts';
 import { isRunning, type ResponseStore, type StoredResponse } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';

@@ -1,7 +1,7 @@
 /** One response that is made while nobody waits for it. */
 
 import { keepEnd, keptTurn, TurnOverruled, untilEnded, untilForgotten } from '../history/keep-turn.ts';
-import type { EndpointRequest } from '../ports/api-request.ts';
+import type { EndpointRequest } from '../ports/endpoint-request.ts';
 import { notify, type RequestInfo } from '../ports/hooks.ts';
 import type { KeepSettings } from '../ports/keep.ts';
 import type { Limits } from '../ports/limits.ts';

@@ -1,10 +1,10 @@
 /** Runs an endpoint as an Express handler. */
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { keepContext } from '../node/node-call.ts';
+import { keepContext } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
-import { hasLeft } from '../ports/api-request.ts';
 import type { Endpoint } from '../ports/endpoint.ts';
-import { callOf, type Scope } from './call-of.ts';
+import { hasLeft } from '../ports/endpoint-request.ts';
+import { endpointRequestOf, type Scope } from './endpoint-request.ts';
 
 /** A handler for the endpoint. What the endpoint may not answer goes to the host's error handler. */
 export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {
@@ -15,7 +15,7 @@ export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {
 
 /** Answers the request with the endpoint. */
 export function run(endpoint: Endpoint, req: Request, res: Response, next: NextFunction, scope?: Scope): void {
-  const request = callOf(req, res, scope);
+  const request = endpointRequestOf(req, res, scope);
   keepContext(res, { handled: true, ...request.context });
   endpoint(request)
     .then(

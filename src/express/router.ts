@@ -6,7 +6,7 @@ import { checkOptions, isFunction } from '../ports/options-check.ts';
 import type { ApiRoutes } from '../ports/routes.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../server/options.ts';
-import type { Scope } from './call-of.ts';
+import type { Scope } from './endpoint-request.ts';
 import { handle, run } from './handle.ts';
 import { readBody } from './read-body.ts';
 

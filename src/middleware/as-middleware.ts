@@ -1,7 +1,7 @@
 /** Shows a preparation as a middleware that works in any framework on Node's requests. */
 import type { ServerResponse } from 'node:http';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
-import { keepContext, type NodeRequest, nodeCall } from '../node/node-call.ts';
+import { endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
 import { bringLimits, refuseMany } from '../ports/brought.ts';
 import { errorReplyTo } from '../ports/endpoint.ts';
@@ -44,7 +44,7 @@ async function prepared<Req extends NodeRequest>(
   const body = await bodyOf(req, settings.limits);
   const dialect = dialectFor(req, body, settings);
   if (!dialect) return;
-  const request = nodeCall(req, res, settings.scope);
+  const request = endpointRequestOfNode(req, res, settings.scope);
   const limits = bringLimits(request, settings.limits);
   refuseMany(bodyFields(body, limits), limits);
   const { context, body: next } = await steps[dialect](request, settings);
@@ -72,6 +72,6 @@ export function refuse<Req extends NodeRequest>(
 ): void {
   if (!(error instanceof ApiError)) return next(ownError(error));
   // The scope may be what failed, and no error needs it.
-  const request = nodeCall(req, res, () => '');
+  const request = endpointRequestOfNode(req, res, () => '');
   respond(res, errorReplyTo(error, request, settings)).catch(next);
 }

@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import { answerOf, type HandlerAnswer, HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
 import { replaceBody } from '../node/node-body.ts';
-import type { NodeRequest } from '../node/node-call.ts';
+import type { NodeRequest } from '../node/node-request.ts';
 import type { ChatBatch, UpstreamCall } from '../ports/upstream.ts';
 import { jsonIn } from '../protocol/json-text.ts';
 import type { Reply } from '../protocol/reply.ts';

@@ -1,7 +1,7 @@
 /** Puts the server's own tools into requests for somebody else's handler. */
 import { prepareChatTools } from '../apis/chat-completions/prepare-tools.ts';
 import { injectServerTools } from '../apis/responses/steps/inject-tools.ts';
-import type { NodeRequest } from '../node/node-call.ts';
+import type { NodeRequest } from '../node/node-request.ts';
 import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';
 

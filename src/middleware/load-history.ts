@@ -1,7 +1,7 @@
 /** Puts stored turns into requests for somebody else's handler. */
 import { prepareChatHistory } from '../apis/chat-completions/prepare-history.ts';
 import { loadRequestHistory } from '../apis/responses/steps/load-history.ts';
-import type { NodeRequest } from '../node/node-call.ts';
+import type { NodeRequest } from '../node/node-request.ts';
 import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';
 

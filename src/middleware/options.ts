@@ -1,6 +1,6 @@
 /** The options of the middlewares: those of the routers are taken too, so that one object can be shared by all. */
 
-import type { NodeRequest, ScopeOf } from '../node/node-call.ts';
+import type { NodeRequest, ScopeOf } from '../node/node-request.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../ports/options-check.ts';
 import type { CoreOptions, CoreSettings } from '../server/options.ts';
 import { coreChecks, preparationSettings } from '../server/options.ts';

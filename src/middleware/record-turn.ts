@@ -7,9 +7,9 @@ import { responseReader } from '../apis/responses/record.ts';
 import { type AnswerHead, isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { type AnswerWatch, holdEnd } from '../node/held-answer.ts';
 import { bodyOf } from '../node/node-body.ts';
-import { contextOf, type NodeRequest, nodeCall } from '../node/node-call.ts';
+import { contextOf, endpointRequestOfNode, type NodeRequest } from '../node/node-request.ts';
 import type { AnswerReader } from '../ports/answer-reader.ts';
-import type { EndpointRequest } from '../ports/api-request.ts';
+import type { EndpointRequest } from '../ports/endpoint-request.ts';
 import { notify } from '../ports/hooks.ts';
 import { fromStore } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
@@ -56,7 +56,7 @@ async function requestOf<Req extends NodeRequest>(
   const body = await bodyOf(req, settings.limits);
   const dialect = dialectFor(req, body, settings);
   if (!dialect) return undefined;
-  const request = nodeCall(req, res, settings.scope);
+  const request = endpointRequestOfNode(req, res, settings.scope);
   return isUnstored(body) ? undefined : { dialect, apiRequest: request, bodyNow: () => req.body };
 }
 

@@ -3,8 +3,8 @@
 import { repairMessages } from '../apis/chat-completions/repair.ts';
 import { repairInput } from '../apis/responses/repair.ts';
 import { type Repair, type Repaired, rejectFirst } from '../history/repair.ts';
-import type { NodeRequest } from '../node/node-call.ts';
-import type { EndpointRequest } from '../ports/api-request.ts';
+import type { NodeRequest } from '../node/node-request.ts';
+import type { EndpointRequest } from '../ports/endpoint-request.ts';
 import { guarded } from '../ports/hooks.ts';
 import type { Prepare } from '../ports/prepare.ts';
 import type { TurnContext } from '../ports/turn-context.ts';

@@ -1,8 +1,8 @@
 /** Reads and replaces the body of a Node request as its framework would. */
 import type { ServerResponse } from 'node:http';
-import { headersFrom } from '../ports/api-request.ts';
+import { headersFrom } from '../ports/endpoint-request.ts';
 import { type BodyLimits, isJsonType, readJson } from '../server/json-body.ts';
-import type { NodeRequest } from './node-call.ts';
+import type { NodeRequest } from './node-request.ts';
 
 /**
  * The parsed body; read here, within the limits, where nobody has. Undefined for a request without a JSON body, which is

@@ -1,6 +1,6 @@
 /** A model server whose calls are spans and metrics of OpenTelemetry. */
 import type { Attributes, Histogram } from '@opentelemetry/api';
-import { hasLeft } from '../ports/api-request.ts';
+import { hasLeft } from '../ports/endpoint-request.ts';
 import type { ChatBatch, Upstream } from '../ports/upstream.ts';
 import { readUsage } from '../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../protocol/events.ts';

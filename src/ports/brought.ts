@@ -2,7 +2,7 @@
 
 import type { BringLimits } from '../protocol/responses/bring-limits.ts';
 import { refuseLong } from '../protocol/responses/invalid.ts';
-import type { EndpointRequest } from './api-request.ts';
+import type { EndpointRequest } from './endpoint-request.ts';
 import type { Limits } from './limits.ts';
 
 /** The limits of the body as it stands: history that was loaded and tools that were injected are not the client's. */

@@ -3,8 +3,8 @@
 import { type ApiError, toApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import { errorReply, type JsonReply, jsonReply, type Reply, written } from '../protocol/reply.ts';
-import { type EndpointRequest, hasLeft } from './api-request.ts';
 import type { Dialect } from './dialect.ts';
+import { type EndpointRequest, hasLeft } from './endpoint-request.ts';
 import { type Hooks, notify } from './hooks.ts';
 import { HostError, ownError } from './host-error.ts';
 import type { Limits } from './limits.ts';

@@ -1,8 +1,8 @@
 /** The shape of a preparation: routers run them in a row, middlewares show each alone. */
 
 import type { Note } from '../protocol/note.ts';
-import type { EndpointRequest } from './api-request.ts';
 import type { ApprovalPolicy } from './approval-policy.ts';
+import type { EndpointRequest } from './endpoint-request.ts';
 import { type Hooks, notify } from './hooks.ts';
 import type { Limits } from './limits.ts';
 import type { RemoteServers } from './remote-servers.ts';

@@ -170,7 +170,7 @@ export type TurnEvent =
   | { readonly type: 'item-start'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
   | ({ readonly type: 'part-start'; readonly part: Part } & InPart)
   | ({
-      readonly type: 'text-delta';
+      readonly type: 'part-delta';
       readonly part: PartType;
       readonly text: string;
       readonly logprobs: string;

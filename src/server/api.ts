@@ -3,8 +3,8 @@
 import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
 import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
 import type { DrainOptions } from '../ports/activity.ts';
-import { type EndpointRequest, headersFrom, type NodeHeaders } from '../ports/api-request.ts';
 import { refusal } from '../ports/endpoint.ts';
+import { type EndpointRequest, headersFrom, type NodeHeaders } from '../ports/endpoint-request.ts';
 import { checkOptions } from '../ports/options-check.ts';
 import { type ApiRoutes, matchPath, type Route } from '../ports/routes.ts';
 import { checkedScope, defaultScope } from '../ports/scope.ts';
@@ -95,7 +95,7 @@ function apiOf(settings: CoreSettings, { routes, drain }: ApiRoutes): Api {
   const { limits } = settings;
 
   async function answer({ endpoint }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {
-    const apiRequest = callOf(request);
+    const apiRequest = endpointRequestOf(request);
     const read = await readRest(request, apiRequest.headers, params, limits).catch(toApiError);
     if (read instanceof ApiError) return refusal(read, settings)(apiRequest);
     return endpoint({ ...apiRequest, params: read.params, body: read.body });
@@ -111,16 +111,16 @@ function apiOf(settings: CoreSettings, { routes, drain }: ApiRoutes): Api {
       }
       return undefined;
     },
-    refuse: (error, request) => refusal(error, settings)(callOf(request)),
+    refuse: (error, request) => refusal(error, settings)(endpointRequestOf(request)),
     drain,
   };
 }
 
 type RawParams = Readonly<Record<string, string>>;
 
-/** The call, but for what may be wrong with a request. */
-function callOf({ query = {}, scope, signal, request, disconnect, ...method }: ApiRequest): EndpointRequest {
-  const headers = isHeaders(method.headers) ? method.headers : headersFrom(method.headers);
+/** The request without its body and path parameters, which may be invalid. */
+function endpointRequestOf({ query = {}, scope, signal, request, disconnect, ...rest }: ApiRequest): EndpointRequest {
+  const headers = isHeaders(rest.headers) ? rest.headers : headersFrom(rest.headers);
   const requestId = requestIdFrom(headers.get('x-request-id'));
   const whose = { scope: scope === undefined ? defaultScope(headers) : checkedScope(scope), requestId };
   return { body: undefined, params: {}, query, headers, signal, request, context: undefined, disconnect, ...whose };

@@ -3,9 +3,9 @@
 import { inspect } from 'node:util';
 import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../compaction/settings.ts';
 import { DIALECTS, openai } from '../dialects/dialects.ts';
-import type { EndpointRequest } from '../ports/api-request.ts';
 import type { ApprovalPolicy } from '../ports/approval-policy.ts';
 import type { Dialect, DialectName } from '../ports/dialect.ts';
+import type { EndpointRequest } from '../ports/endpoint-request.ts';
 import type { Hooks } from '../ports/hooks.ts';
 import { fromHost } from '../ports/host-error.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';

@@ -1,7 +1,7 @@
 /** Which tools wait for the user's approval before the server runs them. */
 
-import type { EndpointRequest } from '../ports/api-request.ts';
 import type { ApprovalPolicy } from '../ports/approval-policy.ts';
+import type { EndpointRequest } from '../ports/endpoint-request.ts';
 import { fromHost } from '../ports/host-error.ts';
 import type { ApprovalRules, Toolset } from '../ports/toolset.ts';
 

@@ -23,7 +23,7 @@ export function writeText(draft: Draft, type: PartType, text: string, about: rea
   grow(part, text);
   if (logprobs !== '') addLogProbs(part, logprobs);
   draft.events.push({
-    type: 'text-delta',
+    type: 'part-delta',
     sequence: draft.sequence++,
     index: writing.index,
     itemId: writing.id,

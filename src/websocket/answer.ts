@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http';
 import { type LiveResponse, openResponse } from '../apis/responses/create.ts';
 import { HEARTBEAT } from '../apis/responses/encoding/encoder.ts';
 import type { Activity } from '../ports/activity.ts';
-import { type EndpointRequest, headersFrom } from '../ports/api-request.ts';
 import { refusal, reportError } from '../ports/endpoint.ts';
+import { type EndpointRequest, headersFrom } from '../ports/endpoint-request.ts';
 import { ownError } from '../ports/host-error.ts';
 import type { ApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
@@ -35,7 +35,7 @@ export async function answerCreate(client: Client, { body, generate, lane }: Cre
   const upstream = generate ? core.upstream : noModel;
   const turn = memory.turn();
   // Compaction is a model call too.
-  const request = callOf(client, generate ? body : { ...body, context_management: null });
+  const request = endpointRequestOf(client, generate ? body : { ...body, context_management: null });
   const settings = settingsFor({ ...core, upstream, store: turn.store, keepsUnstored: true }, request);
   const live = await openResponse(request, settings, turns).catch((error) => refuse(error, request, client, lane));
   if (live) await write(client, live, lane);
@@ -59,19 +59,19 @@ async function refuse(
 
 /** Refuses a message; rejects only where the client has left. */
 export async function answerError(client: Client, { error, lane }: BadMessage): Promise<void> {
-  await refuse(error, callOf(client), client, lane);
+  await refuse(error, endpointRequestOf(client), client, lane);
 }
 
 /** The reply to an upgrade request that is refused. */
 export function upgradeRefusal(error: ApiError, request: IncomingMessage, core: CoreSettings): Promise<Reply> {
   const { signal } = new AbortController();
-  return refusal(error, core)(callOf({ request, scope: '', left: signal, disconnect: () => {} }));
+  return refusal(error, core)(endpointRequestOf({ request, scope: '', left: signal, disconnect: () => {} }));
 }
 
 type Caller = Pick<Client, 'request' | 'scope' | 'left' | 'disconnect'>;
 
 /** Each message is a request of its own, with an id of its own; the headers are those of the upgrade. */
-function callOf({ request, scope, left, disconnect }: Caller, body?: unknown): EndpointRequest {
+function endpointRequestOf({ request, scope, left, disconnect }: Caller, body?: unknown): EndpointRequest {
   const headers = headersFrom(request.headers);
   const requestId = requestIdFrom(undefined);
   return { body, params: {}, query: {}, headers, scope, requestId, signal: left, request, disconnect };

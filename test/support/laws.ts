@@ -81,7 +81,7 @@ function replay(items: SeenItem[], event: TurnEvent): void {
       return startItem(items, event);
     case 'part-start':
       return startPart(openItem(items, event), event);
-    case 'text-delta':
+    case 'part-delta':
       return addText(openText(items, event), event);
     case 'annotation':
       return addAnnotation(openText(items, event), event);
@@ -204,7 +204,7 @@ function partTypesOf(item: OutputItem): readonly PartType[] {
   return [];
 }
 
-type InText = EventOf<'text-delta' | 'annotation' | 'text-end'>;
+type InText = EventOf<'part-delta' | 'annotation' | 'text-end'>;
 
 function openText(items: readonly SeenItem[], event: InText): SeenPart {
   const part = openPart(openItem(items, event), event);
@@ -220,7 +220,7 @@ function openPart(item: SeenItem, event: TurnEvent & { partIndex: number }): See
   return item.part;
 }
 
-function addText(part: SeenPart, event: EventOf<'text-delta'>): void {
+function addText(part: SeenPart, event: EventOf<'part-delta'>): void {
   law(event.text !== '' || event.logprobs !== '', 'a delta says something', event);
   part.text += event.text;
   if (event.logprobs !== '') part.logprobs.push(event.logprobs);

@@ -147,7 +147,7 @@ function line(event: TurnEvent): string {
       return `item-start ${event.index} ${event.item.type}`;
     case 'part-start':
       return `part-start ${event.index}.${event.partIndex} ${event.part.type}`;
-    case 'text-delta':
+    case 'part-delta':
     case 'text-end':
       return `${event.type} ${event.index}.${event.partIndex} ${JSON.stringify(event.text)}`;
     case 'annotation':
@@ -1113,9 +1113,9 @@ describe('the opening', () => {
       { type: 'keepalive', sequence: 2 },
       { type: 'item-start', sequence: 3 },
       { type: 'part-start', sequence: 4 },
-      { type: 'text-delta', sequence: 5 },
+      { type: 'part-delta', sequence: 5 },
       { type: 'keepalive', sequence: 6 },
-      { type: 'text-delta', sequence: 7, partIndex: 0 },
+      { type: 'part-delta', sequence: 7, partIndex: 0 },
     ]);
   });
 });
@@ -1134,8 +1134,8 @@ describe('the whole of an event', () => {
       { type: 'turn-progress', sequence: 1 },
       { type: 'item-start', sequence: 2, index: 0, item: { ...message, status: 'in_progress', content: [] } },
       { type: 'part-start', sequence: 3, ...place, partIndex: 0, part: empty },
-      { type: 'text-delta', sequence: 4, ...place, partIndex: 0, part, text: 'Hel', logprobs: '' },
-      { type: 'text-delta', sequence: 5, ...place, partIndex: 0, part, text: 'lo', logprobs: '' },
+      { type: 'part-delta', sequence: 4, ...place, partIndex: 0, part, text: 'Hel', logprobs: '' },
+      { type: 'part-delta', sequence: 5, ...place, partIndex: 0, part, text: 'lo', logprobs: '' },
       { type: 'text-end', sequence: 6, ...place, partIndex: 0, part, text: 'Hello', logprobs: '' },
       { type: 'part-end', sequence: 7, ...place, partIndex: 0, part: hello },
       { type: 'item-end', sequence: 8, index: 0, item: output[0] },
@@ -1305,7 +1305,7 @@ describe('items', () => {
     });
     const events = turn([delta('ab', 'a', 'b'), text('-'), delta('', 'c'), delta('d', 'd'), finish()]);
     const told = events.flatMap((event) =>
-      event.type === 'text-delta' || event.type === 'text-end' ? [event.logprobs] : [],
+      event.type === 'part-delta' || event.type === 'text-end' ? [event.logprobs] : [],
     );
     const all = ['a', 'b', 'c', 'd'].map(probable);
     expect(told).toEqual([all.slice(0, 2), [], all.slice(2, 3), all.slice(3), all].map(logProbsText));

@@ -1,8 +1,8 @@
 /** Everything that happens to a chat completion before the model is asked: check, settle tools, bring back kept results. */
 
-import type { EndpointRequest } from '../../ports/api-request.ts';
 import { bringLimits } from '../../ports/brought.ts';
 import { type EndpointSettings, passedHeaders } from '../../ports/endpoint.ts';
+import type { EndpointRequest } from '../../ports/endpoint-request.ts';
 import type { KeepSettings } from '../../ports/keep.ts';
 import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
 import type { Toolset } from '../../ports/toolset.ts';

@@ -1,5 +1,5 @@
 /** Puts the server's own tools into a Chat Completions body. */
-import type { EndpointRequest } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/endpoint-request.ts';
 import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import { isRecord } from '../../protocol/record.ts';

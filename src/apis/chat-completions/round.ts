@@ -1,6 +1,6 @@
 /** One model call of a completion: passed on as it comes, until it turns out to call a tool of ours. */
 
-import type { PlainDelta } from '../../protocol/chat-completions/said.ts';
+import type { PlainDelta } from '../../protocol/chat-completions/plain-delta.ts';
 import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';

@@ -10,8 +10,8 @@ import {
   itemsNamed,
   updateConversation,
 } from '../../history/conversation.ts';
-import type { EndpointRequest } from '../../ports/api-request.ts';
 import { answered, type Endpoint, type EndpointSettings } from '../../ports/endpoint.ts';
+import type { EndpointRequest } from '../../ports/endpoint-request.ts';
 import { listOf, page, pageQuery } from '../../ports/item-pages.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { Route } from '../../ports/routes.ts';

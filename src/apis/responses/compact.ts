@@ -3,8 +3,8 @@
 import { type Summarised, summaryOf } from '../../compaction/summarise.ts';
 import { isUsers, pendingFrom } from '../../compaction/window.ts';
 import type { Activity } from '../../ports/activity.ts';
-import type { EndpointRequest } from '../../ports/api-request.ts';
 import { passedHeaders } from '../../ports/endpoint.ts';
+import type { EndpointRequest } from '../../ports/endpoint-request.ts';
 import { notify, type RequestInfo } from '../../ports/hooks.ts';
 import { noteOf } from '../../ports/prepare.ts';
 import { needTenant } from '../../ports/scope.ts';

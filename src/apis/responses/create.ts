@@ -1,7 +1,7 @@
 /** `POST /responses`: one request, from its body to its answer. */
 
 import type { Activity } from '../../ports/activity.ts';
-import type { EndpointRequest } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/endpoint-request.ts';
 import { notify } from '../../ports/hooks.ts';
 import { heartbeatOf } from '../../ports/prepare.ts';
 import { ApiError } from '../../protocol/errors.ts';

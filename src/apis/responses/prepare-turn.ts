@@ -1,13 +1,13 @@
 /** Everything that happens to a request before the model is asked: check, prepare, and settle how the turn runs. */
 
 import { dropPending, keepPending } from '../../approvals/pending-call.ts';
-import { reportApproval } from '../../approvals/tell-approval.ts';
+import { reportApproval } from '../../approvals/report-approval.ts';
 import { useAnswers } from '../../approvals/use-answers.ts';
 import { type CompactionWish, turnCompaction } from '../../compaction/turn-compaction.ts';
 import { takeBack } from '../../history/conversation.ts';
 import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../history/keep-turn.ts';
-import type { EndpointRequest } from '../../ports/api-request.ts';
 import { passedHeaders } from '../../ports/endpoint.ts';
+import type { EndpointRequest } from '../../ports/endpoint-request.ts';
 import type { RequestInfo } from '../../ports/hooks.ts';
 import { heartbeatOf, noteOf } from '../../ports/prepare.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';

@@ -2,7 +2,7 @@
 
 import { ownInput } from '../../history/own-input.ts';
 import type { AnswerReader } from '../../ports/answer-reader.ts';
-import type { EndpointRequest } from '../../ports/api-request.ts';
+import type { EndpointRequest } from '../../ports/endpoint-request.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';

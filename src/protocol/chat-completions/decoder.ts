@@ -6,7 +6,7 @@ import type { UrlCitation } from '../items.ts';
 import { isRecord } from '../record.ts';
 import { errorInBody } from '../upstream-error.ts';
 import { readLogProbs } from './log-probs.ts';
-import type { PlainDelta } from './said.ts';
+import type { PlainDelta } from './plain-delta.ts';
 import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
 import { type ToolCalls, toolCalls } from './tool-calls.ts';
 import { readUsage } from './usage.ts';

@@ -7,8 +7,8 @@ import { jsonIn } from '../../protocol/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { upstreamError } from '../../protocol/upstream-error.ts';
 import { type Bytes, readWhole } from '../../streams/bytes.ts';
-import { type Answered, type AnswerHeaders, dispatch } from './asking.ts';
 import { basePath } from './base-path.ts';
+import { type Answered, type AnswerHeaders, dispatch } from './dispatch.ts';
 import type { Stop } from './watchdog.ts';
 
 const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504, 529]);

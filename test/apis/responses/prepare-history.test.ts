@@ -4,7 +4,7 @@ import { injectServerTools } from '../../../src/apis/responses/steps/inject-tool
 import { loadRequestHistory } from '../../../src/apis/responses/steps/load-history.ts';
 import { ownInput } from '../../../src/history/own-input.ts';
 import { functionTool, functionTools, memoryStore } from '../../../src/index.ts';
-import type { EndpointRequest } from '../../../src/ports/api-request.ts';
+import type { EndpointRequest } from '../../../src/ports/endpoint-request.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { Prepare } from '../../../src/ports/prepare.ts';
 import type { Note } from '../../../src/protocol/note.ts';

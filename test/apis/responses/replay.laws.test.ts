@@ -8,7 +8,7 @@ import {
   type ToolProvider,
   type Upstream,
 } from '../../../src/index.ts';
-import type { EndpointRequest } from '../../../src/ports/api-request.ts';
+import type { EndpointRequest } from '../../../src/ports/endpoint-request.ts';
 import type { ApiRoutes } from '../../../src/ports/routes.ts';
 import { callErrorText } from '../../../src/protocol/call-error.ts';
 import { outputText } from '../../../src/protocol/code-outputs.ts';

@@ -20,7 +20,7 @@ export function encodeBatch(events: readonly TurnEvent[], options: EncodeOptions
   let around: DeltaFrame | undefined;
   let started: string | undefined;
   for (const event of events) {
-    if (event.type === 'text-delta') {
+    if (event.type === 'part-delta') {
       if (!around || !isOf(around, event)) around = deltaFrame(event, options);
       text += textDelta(event, around);
     } else if (event.type === 'turn-start' || event.type === 'turn-progress') {
@@ -84,7 +84,7 @@ function placeJson({ index, itemId, partIndex }: Place, type: PartType): string 
   return `"item_id":"${itemId}","output_index":${index},"${partIndexField(type)}":${partIndex}`;
 }
 
-type Place = Pick<Of<'text-delta'>, 'index' | 'itemId' | 'partIndex'>;
+type Place = Pick<Of<'part-delta'>, 'index' | 'itemId' | 'partIndex'>;
 
 function partFrame(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>, part: string): string {
   const { type } = event.part;
@@ -99,11 +99,11 @@ interface DeltaFrame {
   readonly between: string;
 }
 
-function isOf(frame: DeltaFrame, { itemId, partIndex }: Of<'text-delta'>): boolean {
+function isOf(frame: DeltaFrame, { itemId, partIndex }: Of<'part-delta'>): boolean {
   return frame.itemId === itemId && frame.partIndex === partIndex;
 }
 
-function deltaFrame(event: Of<'text-delta'>, options: EncodeOptions): DeltaFrame {
+function deltaFrame(event: Of<'part-delta'>, options: EncodeOptions): DeltaFrame {
   const { itemId, partIndex, part } = event;
   const type = `${textEventName(part, options)}.delta`;
   const before = `event: ${type}\ndata: {"type":"${type}","sequence_number":`;
@@ -111,7 +111,7 @@ function deltaFrame(event: Of<'text-delta'>, options: EncodeOptions): DeltaFrame
 }
 
 /** Written by hand: with a whole JSON.stringify for each delta, framing costs more than all the rest. */
-function textDelta({ part, sequence, text, logprobs }: Of<'text-delta'>, { before, between }: DeltaFrame): string {
+function textDelta({ part, sequence, text, logprobs }: Of<'part-delta'>, { before, between }: DeltaFrame): string {
   const after = part === 'output_text' ? `,"logprobs":[${logprobs}]}\n\n` : '}\n\n';
   return before + sequence + between + JSON.stringify(text) + after;
 }

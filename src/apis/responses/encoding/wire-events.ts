@@ -39,7 +39,7 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
       return partEvent('added', event);
     case 'part-end':
       return partEvent('done', event);
-    case 'text-delta':
+    case 'part-delta':
       return textDelta(event, options);
     case 'text-end':
       return textEnd(event, options);
@@ -77,7 +77,7 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
 export type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>;
 
 /** Where a part is: reasoning summaries are counted apart from content. */
-type PartPlace = Pick<Of<'text-delta'>, 'index' | 'itemId' | 'partIndex'>;
+type PartPlace = Pick<Of<'part-delta'>, 'index' | 'itemId' | 'partIndex'>;
 
 /** The field that counts the parts of this type. */
 export function partIndexField(type: PartType): 'summary_index' | 'content_index' {
@@ -114,7 +114,7 @@ export function textEventName(part: PartType, { reasoning }: Pick<EncodeOptions,
   return part === 'reasoning_text' && reasoning === 'spec' ? 'response.reasoning' : TEXT_EVENT[part];
 }
 
-function textDelta(event: Of<'text-delta'>, options: EncodeOptions): WireEvent {
+function textDelta(event: Of<'part-delta'>, options: EncodeOptions): WireEvent {
   const { part, text, logprobs } = event;
   const type = `${textEventName(part, options)}.delta`;
   return { type, ...partPlace(event, part), delta: text, ...logProbsOf(part, logprobs) };

@@ -2,7 +2,7 @@
 
 import { conversationItems } from '../../../history/conversation.ts';
 import { type History, loadHistory, resolveReferences } from '../../../history/history.ts';
-import type { EndpointRequest } from '../../../ports/api-request.ts';
+import type { EndpointRequest } from '../../../ports/endpoint-request.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
 import type { StoredResponse } from '../../../ports/store.ts';
 import type { InjectedTools, TurnContext } from '../../../ports/turn-context.ts';

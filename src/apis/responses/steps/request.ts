@@ -1,7 +1,7 @@
 /** A request to the Responses API as it grows from step to step. */
 import type { Answers } from '../../../approvals/read-answers.ts';
 import type { ContextWindow } from '../../../compaction/window.ts';
-import type { EndpointRequest } from '../../../ports/api-request.ts';
+import type { EndpointRequest } from '../../../ports/endpoint-request.ts';
 import type { ApprovalRules, Toolset } from '../../../ports/toolset.ts';
 import type { LoadedHistory } from '../../../ports/turn-context.ts';
 import type { Item } from '../../../protocol/items.ts';

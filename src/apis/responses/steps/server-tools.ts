@@ -1,5 +1,5 @@
 /** The tools of the servers that a request names, and its terms for those that the host has. */
-import type { EndpointRequest } from '../../../ports/api-request.ts';
+import type { EndpointRequest } from '../../../ports/endpoint-request.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
 import type { Toolset, ToolsetEntry } from '../../../ports/toolset.ts';
 import { ApiError } from '../../../protocol/errors.ts';

@@ -4,7 +4,7 @@ import { jsonIn } from '../../json-text.ts';
 import { logProbsText } from '../../log-probs.ts';
 import { isRecord } from '../../record.ts';
 import { isLogProbsText, readLogProbs } from '../log-probs.ts';
-import type { PlainDelta } from '../said.ts';
+import type { PlainDelta } from '../plain-delta.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

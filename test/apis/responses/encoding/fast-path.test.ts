@@ -22,7 +22,7 @@ function frame(fields: Readonly<Record<string, unknown>>): string {
 }
 
 function textDelta(part: 'output_text' | 'refusal' | 'summary_text' | 'reasoning_text', text: string): TurnEvent {
-  return { type: 'text-delta', sequence: 3, ...PLACE, part, text, logprobs: '' };
+  return { type: 'part-delta', sequence: 3, ...PLACE, part, text, logprobs: '' };
 }
 
 const anyText = fc.oneof(
@@ -119,7 +119,7 @@ describe('encodeBatch', () => {
     const logprobs: readonly LogProb[] = [{ token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }];
     const said = { ...PLACE, part: 'output_text', text: 'a', logprobs: logProbsText(logprobs) } as const;
     const events: readonly TurnEvent[] = [
-      { type: 'text-delta', sequence: 3, ...said },
+      { type: 'part-delta', sequence: 3, ...said },
       { type: 'text-end', sequence: 4, ...said },
     ];
     expect(encodeBatch(events, OPTIONS)).toBe(

@@ -1,6 +1,6 @@
 /** Makes a core call of a Node request, whatever framework it came through. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type EndpointRequest, headersFrom } from '../ports/api-request.ts';
+import { type EndpointRequest, headersFrom } from '../ports/endpoint-request.ts';
 import { checkedScope, defaultScope } from '../ports/scope.ts';
 import type { TurnContext } from '../ports/turn-context.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
@@ -12,7 +12,7 @@ export type NodeRequest = IncomingMessage & { body?: unknown };
 export type ScopeOf<Req> = (req: Req) => string;
 
 /** The call, with a signal that is aborted when the client leaves before the answer is finished. */
-export function nodeCall<Req extends NodeRequest>(
+export function endpointRequestOfNode<Req extends NodeRequest>(
   req: Req,
   res: ServerResponse,
   scope?: ScopeOf<Req>,
