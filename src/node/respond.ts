@@ -38,7 +38,7 @@ export async function respond(res: ServerResponse, { status, headers, body }: Re
 
 /** Writes piece by piece; resolves at the end, or as soon as the client has left. */
 function written(res: ServerResponse, body: PullStream<string>): Promise<void> {
-  return new Promise((resolve, reject) => new Writing(res, body, resolve, reject).ask());
+  return new Promise((resolve, reject) => new Writing(res, body, resolve, reject).pull());
 }
 
 /** An `AsyncResource`: when the socket takes more, the stream goes on in the host's async context, which the socket's is not. */
@@ -62,7 +62,7 @@ class Writing extends AsyncResource implements Consumer<string> {
     });
   }
 
-  ask(): void {
+  pull(): void {
     if (this.isGone) return void this.body.return().then(this.onEnd, this.onError);
     try {
       this.body.pull(this);
@@ -73,10 +73,10 @@ class Writing extends AsyncResource implements Consumer<string> {
 
   onChunk(frames: string): void {
     // Headers go out with the first frames, in one packet, or alone where there are none yet.
-    if (this.isGone) return this.ask();
+    if (this.isGone) return this.pull();
     if (frames === '') this.res.flushHeaders();
     else if (!this.res.write(frames.length > LONG ? encoded(frames) : frames)) return this.waitForRoom();
-    this.ask();
+    this.pull();
   }
 
   /** Goes on when the socket takes more, or never will. */
@@ -84,7 +84,7 @@ class Writing extends AsyncResource implements Consumer<string> {
     const { res } = this;
     const goOn = () => {
       res.off('drain', goOn).off('close', goOn);
-      this.runInAsyncScope(this.ask, this);
+      this.runInAsyncScope(this.pull, this);
     };
     res.on('drain', goOn).on('close', goOn);
   }

@@ -30,7 +30,7 @@ export interface SseOptions {
 /** The events of one body, as they arrive. */
 export interface Inbox {
   /** Asks for the data of the events since the last time. */
-  ask(consumer: Consumer<readonly string[]>): void;
+  pull(consumer: Consumer<readonly string[]>): void;
   /** Reads no more; a body that has ended gives its connection back. */
   close(): void;
 }
@@ -84,7 +84,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     body.readBy(this);
   }
 
-  ask(consumer: Consumer<readonly string[]>): void {
+  pull(consumer: Consumer<readonly string[]>): void {
     this.consumer = consumer;
     // Its turn comes.
     if (this.isWaiting) return;

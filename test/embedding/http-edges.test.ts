@@ -278,7 +278,7 @@ describe('a thousand requests', () => {
     }
     process.off('warning', heard);
     expect([[...statuses], counts.size, warnings, fake.requests.length]).toEqual([[200], 1, [], 1250]);
-  }, 60_000);
+  }, 120_000);
 });
 
 const CALLING = toolCallStream([{ id: 'call_1', name: 'weather', arguments: '{}' }]);

@@ -11,7 +11,7 @@ const ASK = 'Please call the echo tool.';
 let example: Example;
 beforeAll(async () => {
   example = await startExample({ MCP_CONFIG: '' });
-}, 30_000);
+}, 120_000);
 afterAll(() => example.close());
 
 function clientOf({ url }: Example): OpenAI {

@@ -25,7 +25,7 @@ beforeAll(async () => {
   });
   const [address] = await once(child, 'message');
   url = String(address);
-}, 60_000);
+});
 
 afterAll(async () => {
   if (child.exitCode === null) child.kill();

@@ -48,7 +48,7 @@ describeDrivers((open) => {
     const database = open(':memory:');
     await expectKept(sqliteStore({ database }));
     database.close();
-  }, 60_000);
+  });
 });
 
 describeRedis('in Redis', () => {
@@ -62,13 +62,13 @@ describeRedis('in Redis', () => {
     const client = await createClient({ url: server.url }).connect();
     await expectKept(redisStore({ client }));
     client.destroy();
-  }, 60_000);
+  });
 
   it('[F-19] are kept with ioredis', async () => {
     const client = new Redis(server.url);
     await expectKept(redisStore({ client }));
     client.disconnect();
-  }, 60_000);
+  });
 });
 
 describePostgres('in PostgreSQL', () => {
@@ -78,5 +78,5 @@ describePostgres('in PostgreSQL', () => {
     await expectKept(postgresStore({ pool }));
     await pool.end();
     await server.close();
-  }, 60_000);
+  });
 });

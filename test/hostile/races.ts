@@ -25,7 +25,7 @@ export function raceSuite(name: string, open: () => Promise<TwoStores>): void {
   beforeAll(async () => {
     both = await open();
     nodes = await startNodes(both.stores);
-  }, 60_000);
+  });
   afterAll(async () => {
     await nodes?.close();
     await both?.close();

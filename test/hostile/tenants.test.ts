@@ -217,7 +217,7 @@ describe.each(Object.keys(HOSTS))('on %s', (host) => {
       }),
     );
     expect(own).toEqual(Object.keys(TENANTS).map((name) => `${name}: ${isCookie(name) ? '404,404' : '200,200'}`));
-  }, 60_000);
+  });
 });
 
 describe('middlewares in front of a proxy that deletes or replaces Authorization', () => {
@@ -252,7 +252,7 @@ describe('middlewares in front of a proxy that deletes or replaces Authorization
         tried('continuations of a recorded turn', Object.keys(TENANTS).length);
       }
     }
-  }, 60_000);
+  });
 });
 
 /** One connection that asks once, and the last message that it gets. */
@@ -292,5 +292,5 @@ describe('over WebSocket', () => {
       }
       tried('continuations over another connection', 2 * Object.keys(TENANTS).length);
     }
-  }, 60_000);
+  });
 });

@@ -156,7 +156,7 @@ describe('a stream that has ended', () => {
     // The client throws where a frame is not whole.
     const stream = await askStream(app.url);
     expect(saidIn(lastResponse(stream)).split(' ').length).toBe(201);
-  }, 60_000);
+  }, 120_000);
 
   it('[P-15] was JSON, and so has none', async () => {
     await start({ intervalMs: 20 }, { body: textStream('Hello'), firstByteDelayMs: 200 });

@@ -69,7 +69,7 @@ function suite(start: () => Promise<Service>, silence: Silence): void {
   beforeAll(async () => {
     server = await start();
     apps = isBuilt ? await Promise.all([startAppProcess(server.url), startAppProcess(server.url)]) : [];
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await Promise.all(apps.map((app) => app.kill()));
     await server?.close();

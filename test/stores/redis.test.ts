@@ -255,7 +255,7 @@ describeRedis('[X-06] redisStore on a cluster', () => {
 
   beforeAll(async () => {
     nodes = await startCluster();
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await Promise.all(nodes.map((node) => node.close()));
   });

@@ -16,7 +16,7 @@ function suite(start: () => Promise<Service>): void {
   beforeAll(async () => {
     server = await start();
     if (isBuilt) [a, b] = await Promise.all([startAppProcess(server.url), startAppProcess(server.url)]);
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await Promise.all([a?.kill(), b?.kill()]);
     await server?.close();

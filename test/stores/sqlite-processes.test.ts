@@ -69,7 +69,7 @@ describeDrivers((open, driver) => {
     );
     remove();
     expect([outcomes, lost]).toEqual([Array(10).fill('ok'), []]);
-  }, 60_000);
+  }, 120_000);
 });
 
 /** Which of the ids are not in the database; closes it. */

@@ -36,6 +36,8 @@ export async function startApp({ upstream, options, mount = '/v1' }: AppSetup = 
   const asked = upstream && chatCompletionsUpstream({ baseURL: upstream.baseURL, apiKey: 'upstream-key' });
   const router = responsesRouter({ store: memoryStore(), upstream: asked, ...options });
   const server = express().use(mount, router).listen(0, '127.0.0.1');
+  // A busy machine may leave a connection idle for longer than the default of 5 s just when the next request goes out on it.
+  server.keepAliveTimeout = 0;
   await once(server, 'listening');
 
   async function close(): Promise<void> {

@@ -9,7 +9,7 @@ export async function* readEvents(body: Readable, options: SseOptions): AsyncGen
   try {
     for (;;) {
       const batch = await new Promise<readonly string[] | undefined>((resolve, reject) => {
-        inbox.ask({ onChunk: resolve, onEnd: () => resolve(undefined), onError: reject });
+        inbox.pull({ onChunk: resolve, onEnd: () => resolve(undefined), onError: reject });
       });
       if (!batch) return;
       yield batch;

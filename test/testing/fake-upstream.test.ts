@@ -196,7 +196,7 @@ describe('the body of a fake reply', () => {
     const body = textStream(Array.from({ length: 500 }, (_, index) => `word ${index} `)).slice(0, 80_000);
     const pieces = await piecesOf({ body, split: 'byte' });
     expect([pieces.length, pieces.join('') === body]).toEqual([80_000, true]);
-  }, 60_000);
+  }, 120_000);
 
   it('waits before the headers, before the first byte and between pieces', async () => {
     fake.reply({ body: ['a', 'b', 'c'], delayMs: 60, firstByteDelayMs: 90, paceMs: 30 });

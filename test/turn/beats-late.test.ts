@@ -12,5 +12,5 @@ it('[P-15] loses nothing that comes between a beat and the next question', async
   await new Promise(setImmediate);
   const late = await beats.next();
   await beats.return?.();
-  expect([beat.value, late.value]).toEqual([{ beat: 1 }, 'late']);
+  expect([beat.value, late.value]).toEqual([{ count: 1 }, 'late']);
 });

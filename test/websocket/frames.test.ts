@@ -40,7 +40,7 @@ describeShared('each recorded stream of a model server', () => {
       if (JSON.stringify(http) !== JSON.stringify(socket)) differing.push(name);
     }
     expect([recordings.length > 20, differing]).toEqual([true, []]);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('the frames', () => {

@@ -63,7 +63,7 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   pull(consumer: Consumer<AnswerBatch>): void {
     this.consumer = consumer;
     if (this.over) consumer.onEnd();
-    else if (this.inbox) this.inbox.ask(this);
+    else if (this.inbox) this.inbox.pull(this);
     else this.open().catch((error) => this.onError(error));
   }
 
@@ -108,7 +108,7 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
       quietMs: QUIET_MS,
       onBytes: () => watch.reset(),
     });
-    this.inbox.ask(this);
+    this.inbox.pull(this);
   }
 
   private last(batch: AnswerBatch): void {

@@ -87,7 +87,7 @@ describe('planTools', () => {
         ['add', { kind: 'function', name: 'add' }],
         ['now', { kind: 'function', name: 'now' }],
       ]),
-      offered: [OFFERED_ADD, OFFERED_NOW],
+      modelTools: [OFFERED_ADD, OFFERED_NOW],
       toolChoice: undefined,
       allowed: undefined,
       notes: [],

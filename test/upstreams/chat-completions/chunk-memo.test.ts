@@ -286,7 +286,7 @@ function parsed(event: ModelEvent): ModelEvent {
 function passed(chunks: readonly string[], offersTools: boolean, memo: ChunkMemo) {
   const rules = {
     ...RULES,
-    offersTools,
+    hasServerTools: offersTools,
     isOwned: (name: string) => offersTools && name === 'a',
     newCallId: () => 'new',
   };

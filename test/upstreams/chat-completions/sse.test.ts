@@ -67,7 +67,7 @@ describe('openInbox', () => {
     const batches: number[] = [];
     for (;;) {
       const batch = await new Promise<readonly string[] | undefined>((resolve, reject) => {
-        inbox.ask({ onChunk: resolve, onEnd: () => resolve(undefined), onError: reject });
+        inbox.pull({ onChunk: resolve, onEnd: () => resolve(undefined), onError: reject });
       });
       if (!batch) break;
       batches.push(batch.length);
