@@ -1,6 +1,7 @@
 /** Tells the user's new answers from those that are history. */
 import { modelCallOfItem } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
+import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
 
 /** The user's answer to one request for approval; validated. */
 export interface Answer extends Item {
@@ -33,18 +34,10 @@ function isAnswer(item: Item): item is Answer {
   return item.type === 'mcp_approval_response';
 }
 
-const MODELS: ReadonlySet<string> = new Set([
-  'reasoning',
-  'function_call',
-  'custom_tool_call',
-  'mcp_call',
-  'mcp_list_tools',
-  'mcp_approval_request',
-  'web_search_call',
-  'code_interpreter_call',
-  'compaction',
-]);
+/** What the model's turn leaves besides messages and tool calls. */
+const MODELS: ReadonlySet<string> = new Set(['reasoning', 'mcp_list_tools', 'mcp_approval_request', 'compaction']);
 
-function isModels({ type, role }: Item): boolean {
-  return MODELS.has(type) || (type === 'message' && role === 'assistant');
+function isModels(item: Item): boolean {
+  const { type, role } = item;
+  return MODELS.has(type) || toolCallKind(item) !== undefined || (type === 'message' && role === 'assistant');
 }

@@ -3,8 +3,8 @@
 import type { CodeRuntime } from '../ports/code-runtime.ts';
 import { checkOptions, positiveInteger } from '../ports/options-check.ts';
 import type { ProvidedTool, ToolProvider, Workspace } from '../ports/tool-provider.ts';
-import { outputText } from '../protocol/code-outputs.ts';
 import { isRecord } from '../protocol/record.ts';
+import { outputText } from '../protocol/tool-calls/code-interpreter-call.ts';
 import { CODE_INTERPRETER } from '../protocol/tool-names.ts';
 import { type ContainersOptions, containerChecks, containers } from './containers.ts';
 import { pyodideRuntime } from './pyodide-runtime.ts';

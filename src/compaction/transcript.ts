@@ -1,10 +1,9 @@
 /** Writes a conversation without tool calls, as a model can be shown it that is offered no tools. */
 
-import { callErrorText } from '../protocol/call-error.ts';
-import { outputText } from '../protocol/code-outputs.ts';
 import type { Item } from '../protocol/items.ts';
+import { isCallOutput } from '../protocol/pair-calls.ts';
 import { isRecord, plainTextOf } from '../protocol/record.ts';
-import { CODE_INTERPRETER } from '../protocol/tool-names.ts';
+import { writtenKind } from '../protocol/tool-calls/kinds.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -17,23 +16,13 @@ export function transcriptOf(items: readonly Item[]): readonly Item[] {
 }
 
 function asWords(item: Item): readonly Item[] {
-  switch (item.type) {
-    case 'message':
-      return [item];
-    case 'function_call':
-      return [assistantItem(callText(item.name, item.arguments))];
-    case 'custom_tool_call':
-      return [assistantItem(callText(item.name, item.input))];
-    case 'function_call_output':
-    case 'custom_tool_call_output':
-      return [userItem(item.output)];
-    case 'mcp_call':
-      return [assistantItem(callText(item.name, item.arguments)), userItem(item.output ?? callErrorText(item.error))];
-    case 'code_interpreter_call':
-      return [assistantItem(callText(CODE_INTERPRETER, item.code)), userItem(outputText(item.outputs))];
-    default:
-      return [];
-  }
+  if (item.type === 'message') return [item];
+  if (isCallOutput(item)) return [userItem(item.output)];
+  const kind = writtenKind(item);
+  if (!kind) return [];
+  const { name, output } = kind.answered(item, undefined);
+  const call = assistantItem(callText(name, item[kind.field]));
+  return kind.runBy === 'client' ? [call] : [call, userItem(output)];
 }
 
 function callText(name: unknown, text: unknown): string {

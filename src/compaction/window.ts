@@ -1,7 +1,9 @@
 /** What of a conversation the model is told: from the newest compaction item on, and the rules that were set before. */
+
 import { modelCallOfItem } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import { isCall, isCallOutput } from '../protocol/pair-calls.ts';
+import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
 import type { Compacted } from './seal.ts';
 
 /** A conversation as the model is told it. */
@@ -70,10 +72,8 @@ function isSameSpeech(before: Item | undefined, item: Item | undefined): boolean
 
 function isModels(item: Item): boolean {
   if (item.type === 'message') return item.role === 'assistant';
-  return HOSTED.has(item.type) || isCall(item);
+  return item.type === 'reasoning' || toolCallKind(item) !== undefined;
 }
-
-const HOSTED: ReadonlySet<string> = new Set(['reasoning', 'mcp_call', 'code_interpreter_call']);
 
 function modelCallOf({ id }: Item): string | undefined {
   return modelCallOfItem(String(id));

@@ -14,6 +14,7 @@ import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quotedId, responseIdOfItem } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import type { Note } from '../protocol/note.ts';
+import { writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { loadChain } from './load-chain.ts';
 
 /** How much of the past one request may have. */
@@ -126,9 +127,7 @@ function skipped({ id }: Item): Note {
 }
 
 function needsStored(item: Item): boolean {
-  // Some clients send an empty list for the outputs that they were not shown.
-  if (item.type === 'code_interpreter_call') return !Array.isArray(item.outputs) || item.outputs.length === 0;
-  return isReference(item) || (item.type === 'mcp_call' && !item.output && !item.error);
+  return isReference(item) || writtenKind(item)?.lacksResult?.(item) === true;
 }
 
 function isReference({ type }: Item): boolean {

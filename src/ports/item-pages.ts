@@ -1,9 +1,9 @@
 /** OpenAI's paged lists: `limit`, `order`, `after`, `before`. */
 
-import { queryPresenter } from '../protocol/code-outputs.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
+import { queryPresenter } from '../protocol/tool-calls/kinds.ts';
 import { wholeItem } from '../protocol/whole-item.ts';
 import type { ItemPage, ItemPageQuery } from './store.ts';
 

@@ -1,4 +1,5 @@
 /** The server's own tools of one request, and who runs each. */
+import type { ToolCallType } from '../protocol/items.ts';
 import type { ProvidedTool, ToolProvider } from './tool-provider.ts';
 
 /** A tool with the provider that runs it. */
@@ -18,7 +19,9 @@ export type Toolset = ReadonlyMap<string, ToolsetEntry>;
 export interface ToolOwner {
   readonly server: string;
   readonly name: string;
-  /** The container in which it runs code: its calls are shown as `code_interpreter_call`. */
+  /** The kind of call that it is shown as, where that is its own. */
+  readonly shownAs?: ToolCallType;
+  /** The container in which it runs code. */
   readonly container?: string;
   /** Whether its calls wait for the user's approval. */
   readonly needsApproval?: true;

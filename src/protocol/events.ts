@@ -8,6 +8,8 @@ import type {
   OutputItem,
   Part,
   PartType,
+  ToolCallResult,
+  ToolCallType,
   ToolOutput,
   UrlCitation,
   UrlSource,
@@ -83,27 +85,13 @@ export type TurnControl =
   | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
   /** The user has approved this call of an earlier turn; `name` is the model's. */
   | ({ readonly type: 'call-approved' } & ApprovedCall)
-  /**
-   * `outputs` is what a run of code is shown with; without any it is `output`. `error` is what a call that failed is shown
-   * with; without one the tool itself has failed, with `output`.
-   */
-  | {
-      readonly type: 'tool-result';
-      readonly index: number;
-      readonly output: ToolOutput;
-      readonly failed: boolean;
-      readonly outputs?: readonly CodeOutput[];
-      readonly error?: McpToolCallError;
-    }
+  | ({ readonly type: 'tool-result'; readonly index: number } & ToolCallResult)
   /** The conversation was compacted, at that cost. */
   | { readonly type: 'compacted'; readonly encrypted: string; readonly usage: Usage }
   | { readonly type: 'keepalive' }
   | { readonly type: 'fail'; readonly error: TurnError }
   | { readonly type: 'stop'; readonly reason: IncompleteReason }
   | { readonly type: 'end'; readonly at: number };
-
-/** What came of a call that the server ran; where it failed, `output` says why, for the model. */
-export type ToolCallOutcome = Omit<Extract<TurnControl, { type: 'tool-result' }>, 'type' | 'index'>;
 
 /** A call that the user has approved, exactly as it was written. */
 export interface ApprovedCall {
@@ -146,18 +134,6 @@ interface InPart extends InItem {
   readonly partIndex: number;
 }
 
-/** How far a look into the web has come; one that failed is told by its item only. */
-export type SearchState = 'in_progress' | 'searching' | 'completed';
-
-/** How far a run of code has come; one that failed is told by its item only. */
-export type CodeState = 'in_progress' | 'interpreting' | 'completed';
-
-/**
- * How a call is shown: as one that the client runs, with arguments or with free text, or as one that the server runs,
- * with arguments or with code.
- */
-export type ToolCallType = 'function_call' | 'custom_tool_call' | 'mcp_call' | 'code_interpreter_call';
-
 /**
  * What a turn says. Starts and ends balance, and the last event is one `turn-end`.
  * Each event with a `sequence` is exactly one event on the wire; the others may be none. `logprobs` is the JSON of each,
@@ -187,7 +163,6 @@ export type TurnEvent =
       readonly annotation: UrlCitation;
     } & InPart)
   | ({ readonly type: 'part-end'; readonly part: Part } & InPart)
-  | ({ readonly type: 'call-progress' } & InItem)
   | ({ readonly type: 'arguments-delta'; readonly call: ToolCallType; readonly text: string } & InItem)
   | ({
       readonly type: 'arguments-end';
@@ -195,11 +170,10 @@ export type TurnEvent =
       readonly name: string;
       readonly arguments: string;
     } & InItem)
-  | ({ readonly type: 'call-end'; readonly status: 'completed' | 'failed' } & InItem)
-  | ({ readonly type: 'code-progress'; readonly state: CodeState } & InItem)
+  /** `kind` is the type of the call's item, and `state` how far it has come. */
+  | ({ readonly type: 'call-state'; readonly kind: OutputItem['type']; readonly state: string } & InItem)
   | ({ readonly type: 'list-progress' } & InItem)
   | ({ readonly type: 'list-end' } & InItem)
-  | ({ readonly type: 'search-progress'; readonly state: SearchState } & InItem)
   | { readonly type: 'item-end'; readonly sequence: number; readonly index: number; readonly item: OutputItem }
   | { readonly type: 'call-dropped'; readonly name: string; readonly why: 'not_allowed' | 'cut_off' }
   | { readonly type: 'heartbeat' }

@@ -195,6 +195,22 @@ export type WebSearchCallItem = {
   readonly encrypted_content?: string;
 };
 
+/** What a call that the server ran came to; where it failed, `output` says why, for the model. */
+export interface ToolCallResult {
+  readonly output: ToolOutput;
+  readonly failed: boolean;
+  /** What a run of code is shown with; without any it is `output`. */
+  readonly outputs?: readonly CodeOutput[];
+  /** What a call that failed is shown with; without one the tool itself has failed, with `output`. */
+  readonly error?: McpToolCallError;
+}
+
+/**
+ * How a call is shown: as one that the client runs, with arguments or with free text, or as one that the server runs,
+ * with arguments or with code.
+ */
+export type ToolCallType = 'function_call' | 'custom_tool_call' | 'mcp_call' | 'code_interpreter_call';
+
 /** The items that a turn itself writes. */
 export type OutputItem =
   | MessageItem

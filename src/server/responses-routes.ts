@@ -16,10 +16,10 @@ import type { EndpointRequest } from '../ports/endpoint-request.ts';
 import { page } from '../ports/item-pages.ts';
 import type { ApiRoutes, Route } from '../ports/routes.ts';
 import { fromStore, type StoredResponse } from '../ports/store.ts';
-import { queryPresenter } from '../protocol/code-outputs.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quotedId } from '../protocol/ids.ts';
 import { jsonReply } from '../protocol/reply.ts';
+import { queryPresenter } from '../protocol/tool-calls/kinds.ts';
 import { type CoreSettings, settingsFor } from './options.ts';
 
 /** The routes over these settings. */

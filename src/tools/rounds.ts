@@ -2,13 +2,12 @@
 
 import type { RoundCall, RoundLimits, ToolRounds } from '../ports/tool-rounds.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/call-error.ts';
-import type { ToolCallOutcome } from '../protocol/events.ts';
-import type { ToolOutput } from '../protocol/items.ts';
+import type { ToolCallResult, ToolOutput } from '../protocol/items.ts';
 
 /** Counts from nothing. `runCall` rejects only when the turn is aborted. */
 export function toolRounds<Call extends RoundCall>(
   limits: RoundLimits,
-  runCall: (call: Call) => Promise<ToolCallOutcome>,
+  runCall: (call: Call) => Promise<ToolCallResult>,
 ): ToolRounds<Call> {
   const repeats = repeatCounter(limits.repeatedCalls);
   let rounds = 0;
@@ -34,7 +33,7 @@ export function toolRounds<Call extends RoundCall>(
 }
 
 const LIMIT_REACHED = 'Not run: the limit of tool calls for this response is reached.';
-const NOT_RUN: ToolCallOutcome = {
+const NOT_RUN: ToolCallResult = {
   output: LIMIT_REACHED,
   failed: true,
   error: protocolError(INTERNAL_ERROR, LIMIT_REACHED),
@@ -65,7 +64,7 @@ function repeatCounter(limit: number) {
   return {
     circling: () => circling,
     /** The outcome as the model is told it. */
-    outcomeFor(call: RoundCall, outcome: ToolCallOutcome): ToolCallOutcome {
+    outcomeFor(call: RoundCall, outcome: ToolCallResult): ToolCallResult {
       const signature = JSON.stringify([call.name, call.arguments, outcome.output]);
       count = signature === last ? count + 1 : 1;
       last = signature;

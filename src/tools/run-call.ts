@@ -12,8 +12,7 @@ import {
   protocolError,
   REQUEST_TIMEOUT,
 } from '../protocol/call-error.ts';
-import type { ToolCallOutcome } from '../protocol/events.ts';
-import type { McpToolCallError } from '../protocol/items.ts';
+import type { McpToolCallError, ToolCallResult } from '../protocol/items.ts';
 import { assertOutputSize } from '../protocol/output-size.ts';
 import { isRecord } from '../protocol/record.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
@@ -32,7 +31,7 @@ export async function runCall(
   entry: ToolsetEntry | undefined,
   text: string,
   context: CallContext,
-): Promise<ToolCallOutcome> {
+): Promise<ToolCallResult> {
   if (!entry) return failure(protocolError(INVALID_PARAMS, 'There is no such tool any more.'));
   const args = parseArguments(text);
   if (!args) return badInput(`the arguments are not a JSON object: ${text.slice(0, 200)}`);
@@ -47,11 +46,11 @@ export async function runCall(
 }
 
 /** The model is told what the client is shown, in words. */
-function failure(error: McpToolCallError): ToolCallOutcome {
+function failure(error: McpToolCallError): ToolCallResult {
   return { output: callErrorText(error), failed: true, error };
 }
 
-function badInput(reason: string): ToolCallOutcome {
+function badInput(reason: string): ToolCallResult {
   return failure(protocolError(INVALID_PARAMS, `input_validation_error: ${reason}`));
 }
 
@@ -111,7 +110,7 @@ async function bounded({ provider, tool }: ToolsetEntry, args: Fields, context: 
   }
 }
 
-function outcome(result: ToolResult, maxBytes: number): ToolCallOutcome {
+function outcome(result: ToolResult, maxBytes: number): ToolCallResult {
   // Providers are the host's, and not all of them are checked by a compiler.
   const { content, isError = false, outputs }: Partial<ToolResult> = isRecord(result) ? result : {};
   if (typeof content !== 'string' && !isParts(content))

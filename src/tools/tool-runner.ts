@@ -6,7 +6,7 @@ import type { Limits } from '../ports/limits.ts';
 import type { Workspace } from '../ports/tool-provider.ts';
 import type { RoundCall } from '../ports/tool-rounds.ts';
 import type { Toolset } from '../ports/toolset.ts';
-import type { ToolCallOutcome } from '../protocol/events.ts';
+import type { ToolCallResult } from '../protocol/items.ts';
 import { runCall } from './run-call.ts';
 
 /** What one request's calls are run with. */
@@ -27,7 +27,7 @@ export function toolRunner(
   { scope, requestId, request }: EndpointRequest,
   { limits, hooks }: RunnerSettings,
   signal: AbortSignal,
-): (call: RoundCall) => Promise<ToolCallOutcome> {
+): (call: RoundCall) => Promise<ToolCallResult> {
   const about = { scope, requestId, request, ...(workspace ? { workspace } : {}) };
   return async ({ name, arguments: text }) => {
     const began = Date.now();

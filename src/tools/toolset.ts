@@ -6,6 +6,8 @@ import type { Item, ListedTool } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
 import { isRecord, plainTextOf } from '../protocol/record.ts';
+import type { ModelNames } from '../protocol/tool-calls/kind.ts';
+import { kindServing, writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { CODE_INTERPRETER, modelSafe, namespacedName, shortened } from '../protocol/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 
@@ -137,10 +139,19 @@ export function ownersOf(toolset: Toolset, { approvalRules, container }: Terms =
   const ownerOf = (name: string, tool: ProvidedTool): ToolOwner => ({
     server: tool.server,
     name: tool.name,
-    ...(container !== undefined && runsCode(tool) ? { container } : {}),
+    ...shownWith(tool, container),
     ...(approvalRules?.has(name) ? { needsApproval: true } : {}),
   });
   return new Map([...toolset].map(([name, { tool }]) => [name, ownerOf(name, tool)]));
+}
+
+/** A tool of a type of its own has a kind of call of its own. */
+function shownWith(
+  { requestedBy }: ProvidedTool,
+  container: string | undefined,
+): Pick<ToolOwner, 'shownAs' | 'container'> {
+  const kind = kindServing(requestedBy);
+  return kind ? { shownAs: kind.type, ...(container === undefined ? {} : { container }) } : {};
 }
 
 /** Whether its calls are runs of code in a container. */
@@ -219,31 +230,24 @@ function withoutUnanswered(items: readonly Item[], toolset: Toolset): readonly I
 
 function withModelNames(items: readonly Item[], toolset: Toolset): readonly Item[] {
   const names = new Map([...toolset].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
-  const [interpreter = CODE_INTERPRETER] = namesServing(toolset, CODE_INTERPRETER);
+  const known: ModelNames = {
+    of: (server, name) => names.get(`${server}\0${name}`),
+    serving: (type) => namesServing(toolset, type)[0],
+  };
   return items.map((item) => {
-    const { type, name, namespace } = item;
+    const { namespace, name } = item;
     if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, plainTextOf(name)) };
-    if (type === 'custom_tool_call') return { ...item, name: modelSafe(plainTextOf(name)) };
-    if (type === 'code_interpreter_call') return { ...item, name: interpreter };
-    if (type !== 'mcp_call') return item;
-    return {
-      ...item,
-      name: names.get(`${plainTextOf(item.server_label)}\0${plainTextOf(name)}`) ?? modelSafe(plainTextOf(name)),
-    };
+    const modelName = writtenKind(item)?.modelName?.(item, known);
+    return modelName === undefined ? item : { ...item, name: modelName };
   });
 }
 
 /** Whether the item has a name that the model knows otherwise, or is an answer that may be a denial. */
-function isReadable({ type, namespace }: Item): boolean {
-  return READABLE.has(type) || namespace !== undefined;
+function isReadable(item: Item): boolean {
+  return (
+    item.namespace !== undefined || item.type === 'mcp_approval_response' || writtenKind(item)?.modelName !== undefined
+  );
 }
-
-const READABLE: ReadonlySet<string> = new Set([
-  'mcp_call',
-  'custom_tool_call',
-  'code_interpreter_call',
-  'mcp_approval_response',
-]);
 
 /** The list, or undefined where there is none. */
 export function toolList(tools: unknown): readonly Fields[] | undefined {

@@ -5,6 +5,7 @@ import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
 import type { Item, ListedTool, OutputItem, ToolOutput } from '../protocol/items.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
+import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
 
@@ -120,8 +121,7 @@ function serverOf(event: TurnInput, { owners, allowedTools }: Loop['plan']): str
 /** Whether the client must act before the model can go on: run a call, or approve one. */
 function isClients(item: OutputItem, ours: ReadonlyMap<string, PendingToolCall>): boolean {
   if (item.type === 'mcp_approval_request') return true;
-  const isCall = item.type === 'function_call' || item.type === 'custom_tool_call';
-  return isCall && !ours.has(item.id);
+  return toolCallKind(item)?.runBy === 'client' && !ours.has(item.id);
 }
 
 /** What was written as the model must see it: its own call ids, and results with their images. */
@@ -132,7 +132,7 @@ function modelView(
 ): readonly Item[] {
   return written.map((item): Item => {
     const call = ours.get(item.id);
-    if (!call || (item.type !== 'mcp_call' && item.type !== 'code_interpreter_call')) return item;
+    if (!call || toolCallKind(item)?.runBy !== 'server') return item;
     return { ...item, name: call.name, call_id: call.callId, output: outputs.get(call.index) };
   });
 }

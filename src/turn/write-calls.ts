@@ -2,11 +2,12 @@
 
 import type { ToolOwner } from '../ports/toolset.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/call-error.ts';
-import type { ApprovedCall, CodeState, ToolCallOutcome, ToolCallType, TurnInput } from '../protocol/events.ts';
+import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
 import { callIdOf } from '../protocol/ids.ts';
-import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolOutput } from '../protocol/items.ts';
+import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
-import { callItem, clientsName, ranItem, shownAs } from './call-items.ts';
+import type { WrittenToolCallKind } from '../protocol/tool-calls/kind.ts';
+import { callItem, clientTool, finishedItem, shownAs } from './call-items.ts';
 import { SharedMap } from './shared-list.ts';
 import {
   type Draft,
@@ -86,36 +87,21 @@ function showCall(
   const callId = unusedCallId(draft, given, index);
   const owner = draft.plan.owners.get(name);
   const form = draft.plan.forms?.get(name);
-  const type = shownAs(draft.plan, { owner, form });
-  const id = nextItemId(draft, ID_PREFIX[type]);
+  const id = nextItemId(draft, shownAs(draft.plan, { owner, form }).idPrefix);
   const nothing = { arguments: '', bytes: 0, input: '', reading: FIELD_START };
   const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
   const call: OpenToolCall = { toolCallIndex: number, index, id, callId, name, owner, form, ...nothing, ...approved };
   draft.callIds = draft.callIds.with(callId, true);
   announce(draft, callItem(draft.plan, call, 'in_progress'));
-  if (type === 'code_interpreter_call') emitCodeState(draft, call, 'in_progress');
-  if (type === 'mcp_call') draft.events.push({ type: 'call-progress', sequence: draft.sequence++, index, itemId: id });
+  emitState(draft, call, 'opened');
   draft.bytes += Buffer.byteLength(name) + Buffer.byteLength(callId);
   return call;
 }
 
-const ID_PREFIX: Readonly<Record<ToolCallType, string>> = {
-  function_call: 'fc',
-  custom_tool_call: 'ctc',
-  mcp_call: 'mcp',
-  code_interpreter_call: 'ci',
-};
-
-/** The argument that is all that such a call is shown with. */
-const TEXT_FIELD: Readonly<Record<ToolCallType, string | undefined>> = {
-  function_call: undefined,
-  custom_tool_call: 'input',
-  mcp_call: undefined,
-  code_interpreter_call: 'code',
-};
-
+/** The one argument that is all that such a call is shown with; undefined where it is shown with all of them. */
 function textFieldOf({ plan }: Draft, call: OpenToolCall): string | undefined {
-  return TEXT_FIELD[shownAs(plan, call)];
+  const { field } = shownAs(plan, call);
+  return field === 'arguments' ? undefined : field;
 }
 
 /** `allowed_tools` is a hard limit: a call outside it is never shown, however the model came to make it. */
@@ -154,13 +140,18 @@ function emitArguments(draft: Draft, call: OpenToolCall, text: string): void {
     sequence: draft.sequence++,
     index: call.index,
     itemId: call.id,
-    call: shownAs(draft.plan, call),
+    call: shownAs(draft.plan, call).type,
     text,
   });
 }
 
-function emitCodeState(draft: Draft, { index, id: itemId }: OpenToolCall, state: CodeState): void {
-  draft.events.push({ type: 'code-progress', sequence: draft.sequence++, index, itemId, state });
+/** Tells how far the call has come, where its kind has an event for that. */
+function emitState(draft: Draft, call: OpenToolCall, stage: keyof WrittenToolCallKind['states']): void {
+  const { type: kind, states } = shownAs(draft.plan, call);
+  const state = states[stage];
+  if (state === undefined) return;
+  const { index, id: itemId } = call;
+  draft.events.push({ type: 'call-state', sequence: draft.sequence++, index, itemId, kind, state });
 }
 
 /**
@@ -171,19 +162,19 @@ export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus):
   const field = textFieldOf(draft, open);
   const call = field ? wholeInput(draft, open, field, status) : wholeCall(draft, open, status);
   const { index, id: itemId, input, owner } = call;
-  const type = shownAs(draft.plan, call);
-  const ended = { index, itemId, call: type, name: clientsName(call).name, arguments: field ? input : call.arguments };
+  const { type, runBy } = shownAs(draft.plan, call);
+  const ended = { index, itemId, call: type, name: clientTool(call).name, arguments: field ? input : call.arguments };
   draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
   const waits = owner && status === 'completed';
   if (waits) awaitResult(draft, { ...call, owner }, field);
-  if (!waits || type === 'function_call') closeItem(draft, index, callItem(draft.plan, call, status));
+  if (!waits || runBy === 'client') closeItem(draft, index, callItem(draft.plan, call, status));
 }
 
 /** Code that is run is the code that was shown, in whatever form the model wrote it. */
 function awaitResult(draft: Draft, call: PendingToolCall, field: string | undefined): void {
   const run = field ? { ...call, arguments: JSON.stringify({ [field]: call.input }) } : call;
   draft.pending = draft.pending.with(run.index, run);
-  if (field) emitCodeState(draft, call, 'interpreting');
+  emitState(draft, call, 'running');
 }
 
 function wholeCall(draft: Draft, call: OpenToolCall, status: ItemStatus): OpenToolCall {
@@ -246,23 +237,16 @@ function writeApprovalRequest(draft: Draft, { owner, arguments: text }: ToolCall
 }
 
 /** Shows the result of a waiting call; one that no call waits for is ignored. */
-export function writeResult(draft: Draft, { index, ...result }: ToolCallOutcome & { readonly index: number }): void {
+export function writeResult(draft: Draft, { index, ...result }: ToolCallResult & { readonly index: number }): void {
   const call = draft.pending.get(index);
   if (!call) return;
   draft.pending = draft.pending.without(index);
-  const type = shownAs(draft.plan, call);
-  if (type === 'function_call') {
+  if (shownAs(draft.plan, call).runBy === 'client') {
     // An item that was cut off must stay the last.
     return isCutOff(draft) ? undefined : writeOutputItem(draft, call, result.output);
   }
-  emitCallEnd(draft, call, type, result.failed);
-  closeItem(draft, index, ranItem(draft.plan, call, result));
-}
-
-function emitCallEnd(draft: Draft, call: OpenToolCall, type: ToolCallType, failed: boolean): void {
-  if (type === 'code_interpreter_call') return failed ? undefined : emitCodeState(draft, call, 'completed');
-  const status = failed ? 'failed' : 'completed';
-  draft.events.push({ type: 'call-end', sequence: draft.sequence++, index: call.index, itemId: call.id, status });
+  emitState(draft, call, result.failed ? 'failed' : 'completed');
+  closeItem(draft, index, finishedItem(draft.plan, call, result));
 }
 
 function writeOutputItem(draft: Draft, call: PendingToolCall, output: ToolOutput): void {
@@ -285,7 +269,7 @@ export function abandonPending(draft: Draft): void {
   draft.pending = NOTHING;
   for (const call of pending.values()) {
     // The item of such a call has ended already.
-    if (shownAs(draft.plan, call) !== 'function_call')
+    if (shownAs(draft.plan, call).runBy !== 'client')
       closeItem(draft, call.index, callItem(draft.plan, call, 'incomplete'));
   }
 }

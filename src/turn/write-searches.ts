@@ -1,7 +1,8 @@
 /** The machine's hand for what the model's own server does in the web: it is shown, not run. */
 
-import type { ModelEvent, SearchState } from '../protocol/events.ts';
+import type { ModelEvent } from '../protocol/events.ts';
 import type { WebSearchCallItem } from '../protocol/items.ts';
+import { webSearchCall } from '../protocol/tool-calls/web-search-call.ts';
 import type { Draft } from './state.ts';
 import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
 
@@ -14,8 +15,8 @@ export function openSearch(draft: Draft, { search, action }: SearchStart): void 
   closeWriting(draft, 'completed');
   const index = draft.output.size;
   const item: WebSearchCallItem = {
-    id: nextItemId(draft, 'ws'),
-    type: 'web_search_call',
+    id: nextItemId(draft, webSearchCall.idPrefix),
+    type: webSearchCall.type,
     status: 'in_progress',
     action,
   };
@@ -48,6 +49,7 @@ function failSearch(draft: Draft, search: string): void {
   closeSearch(draft, { type: 'search-end', search, failed: true, sources: [] });
 }
 
-function emitProgress(draft: Draft, index: number, { id: itemId }: WebSearchCallItem, state: SearchState): void {
-  draft.events.push({ type: 'search-progress', sequence: draft.sequence++, index, itemId, state });
+function emitProgress(draft: Draft, index: number, { id: itemId }: WebSearchCallItem, state: string): void {
+  const { type: kind } = webSearchCall;
+  draft.events.push({ type: 'call-state', sequence: draft.sequence++, index, itemId, kind, state });
 }

@@ -94,16 +94,11 @@ function replay(items: SeenItem[], event: TurnEvent): void {
       return;
     case 'arguments-end':
       return endArguments(openArguments(items, event), event);
-    case 'call-progress':
     case 'list-progress':
-      return beginRun(openItem(items, event), event);
-    case 'call-end':
     case 'list-end':
-      return endRun(openItem(items, event), event);
-    case 'search-progress':
-      return addSearchState(openItem(items, event), event);
-    case 'code-progress':
-      return addCodeState(openItem(items, event), event);
+      return addListState(openItem(items, event), event);
+    case 'call-state':
+      return addCallState(openItem(items, event), event);
     case 'item-end':
       return endItem(items, event);
     case 'turn-start':
@@ -276,34 +271,18 @@ function endArguments(item: SeenItem, event: EventOf<'arguments-end'>): void {
   item.argumentsEnded = true;
 }
 
-const RUN_OF = {
-  'call-progress': 'mcp_call',
-  'call-end': 'mcp_call',
-  'list-progress': 'mcp_list_tools',
-  'list-end': 'mcp_list_tools',
-} as const;
-
-function beginRun(item: SeenItem, event: EventOf<'call-progress' | 'list-progress'>): void {
-  law(item.start.type === RUN_OF[event.type], `a run fits its item (${item.start.type})`, event);
-  law(item.run.length === 0, 'a run begins once', event);
-  item.run.push('progress');
+function addListState(item: SeenItem, event: EventOf<'list-progress' | 'list-end'>): void {
+  law(item.start.type === 'mcp_list_tools', `a list fits its item (${item.start.type})`, event);
+  law(item.run.length === (event.type === 'list-end' ? 1 : 0), 'a list begins before it ends, each once', event);
+  item.run.push(event.type === 'list-end' ? 'completed' : 'in_progress');
 }
 
-function endRun(item: SeenItem, event: EventOf<'call-end' | 'list-end'>): void {
-  law(item.start.type === RUN_OF[event.type], `a run fits its item (${item.start.type})`, event);
-  law(item.run.length === 1, 'a run begins before it ends, and ends once', event);
-  law(event.type === 'list-end' || item.argumentsEnded, 'arguments end before their run', event);
-  item.run.push(event.type === 'call-end' ? event.status : 'completed');
-}
-
-function addSearchState(item: SeenItem, event: EventOf<'search-progress'>): void {
-  law(item.start.type === 'web_search_call', `a search fits its item (${item.start.type})`, event);
-  item.run.push(event.state);
-}
-
-function addCodeState(item: SeenItem, event: EventOf<'code-progress'>): void {
-  law(item.start.type === 'code_interpreter_call', `a run of code fits its item (${item.start.type})`, event);
-  law(item.argumentsEnded === (event.state !== 'in_progress'), 'code runs when it is whole', event);
+function addCallState(item: SeenItem, event: EventOf<'call-state'>): void {
+  law(item.start.type === event.kind, `a state fits its item (${item.start.type})`, event);
+  law(!item.run.includes(event.state), 'a call comes to each state once', event);
+  law((item.run.length === 0) === (event.state === 'in_progress'), 'a call is first of all in progress', event);
+  const isWhole = event.kind === 'web_search_call' || item.argumentsEnded === (event.state !== 'in_progress');
+  law(isWhole, 'a call runs when it is whole', event);
   item.run.push(event.state);
 }
 
@@ -348,7 +327,7 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
     case 'compaction':
       return start;
     case 'mcp_list_tools':
-      same(run, ['progress', 'completed'], 'a list is told whole');
+      same(run, ['in_progress', 'completed'], 'a list is told whole');
       return { ...start, tools: sameType(start, end).tools };
     default:
       return unreachable(start);

@@ -1,7 +1,7 @@
 /** The rounds of one turn: what runs side by side, in which order results come, and where it ends. */
 
 import type { RoundCall, RoundLimits } from '../../src/ports/tool-rounds.ts';
-import type { ToolCallOutcome } from '../../src/protocol/events.ts';
+import type { ToolCallResult } from '../../src/protocol/items.ts';
 import { toolRounds } from '../../src/tools/rounds.ts';
 
 const LIMITS: RoundLimits = { toolIterations: 25, toolCalls: 128, parallelTools: 8, repeatedCalls: 3 };
@@ -10,7 +10,7 @@ const NOT_RUN = 'Not run: the limit of tool calls for this response is reached.'
 type Rounds = ReturnType<typeof toolRounds<RoundCall>>;
 
 const call = (name: string, args = '{}'): RoundCall => ({ name, arguments: args });
-const ok = (output: ToolCallOutcome['output']): ToolCallOutcome => ({ output, failed: false });
+const ok = (output: ToolCallResult['output']): ToolCallResult => ({ output, failed: false });
 
 /** One round of calls of these names, as `name: output`. */
 async function round(rounds: Rounds, ...calls: readonly (string | RoundCall)[]): Promise<readonly string[]> {
@@ -37,7 +37,7 @@ function held() {
     begun,
     most: () => most,
     end: (name: string) => ends.get(name)?.(),
-    async run({ name }: RoundCall): Promise<ToolCallOutcome> {
+    async run({ name }: RoundCall): Promise<ToolCallResult> {
       begun.push(name);
       const end = new Promise<void>((resolve) => ends.set(name, resolve));
       most = Math.max(most, ends.size);

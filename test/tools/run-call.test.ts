@@ -1,7 +1,7 @@
 /** One call of a tool: what reaches its provider, what the model is told, and what bounds it. */
 import { getEventListeners } from 'node:events';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../../src/ports/tool-provider.ts';
-import type { ToolCallOutcome } from '../../src/protocol/events.ts';
+import type { ToolCallResult } from '../../src/protocol/items.ts';
 import { type CallContext, runCall } from '../../src/tools/run-call.ts';
 
 type Run = (call: ToolCall, signal: AbortSignal) => unknown;
@@ -48,7 +48,7 @@ async function attempted(text: string, parameters?: ProvidedTool['parameters']) 
 const RAN = { output: 'ran', failed: false, calls: 1 };
 
 /** A call that came to no result, for a reason of this code. */
-function failure(code: number, message: string): ToolCallOutcome {
+function failure(code: number, message: string): ToolCallResult {
   return { output: message, failed: true, error: { type: 'mcp_protocol_error', code, message } };
 }
 
@@ -73,7 +73,7 @@ describe('a call of a tool', () => {
     expect(outcome).toEqual(failure(-32602, 'There is no such tool any more.'));
   });
 
-  it.each<[string, unknown, ToolCallOutcome]>([
+  it.each<[string, unknown, ToolCallResult]>([
     ['text', { content: 'Sunny.' }, { output: 'Sunny.', failed: false }],
     ['no text', { content: '' }, { output: '', failed: false }],
     ['a failure of the tool itself', { content: 'No city.', isError: true }, { output: 'No city.', failed: true }],

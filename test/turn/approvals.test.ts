@@ -122,7 +122,7 @@ describe('a call that has been approved', () => {
     ]);
     expect(state.calls.values()).toEqual([]);
     const { types, end } = turn([approved, result]);
-    expect(types).toEqual(['item-start', 'call-progress', 'arguments-delta', 'arguments-end', 'call-end', 'item-end']);
+    expect(types).toEqual(['item-start', 'call-state', 'arguments-delta', 'arguments-end', 'call-state', 'item-end']);
     expect(end.output).toEqual([
       {
         id: `mcp_${SEED}0000`,

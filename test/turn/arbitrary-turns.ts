@@ -155,15 +155,20 @@ export const PLAN: TurnPlan = {
   owners: new Map(),
   ownedAs: 'mcp_call',
 };
-const owner: fc.Arbitrary<ToolOwner> = fc.record(
-  {
-    server: fc.constantFrom('files', 'mail'),
-    name: fc.constantFrom('look.up', 'send'),
-    container: fc.constant('cntr_1'),
-    needsApproval: fc.constant(true as const),
-  },
-  { requiredKeys: ['server', 'name'] },
-);
+const RUN = { container: 'cntr_1', shownAs: 'code_interpreter_call' } as const;
+const owner: fc.Arbitrary<ToolOwner> = fc
+  .tuple(
+    fc.record(
+      {
+        server: fc.constantFrom('files', 'mail'),
+        name: fc.constantFrom('look.up', 'send'),
+        needsApproval: fc.constant(true as const),
+      },
+      { requiredKeys: ['server', 'name'] },
+    ),
+    fc.constantFrom({}, RUN),
+  )
+  .map(([tool, run]) => ({ ...tool, ...run }));
 const owners = fc.dictionary(fc.constantFrom('', 'look_up', 'send', 'banned'), owner);
 export const widePlan = fc
   .record(

@@ -13,7 +13,10 @@ const PLAN: TurnPlan = {
   outputBytes: 1_000_000,
   argumentBytes: 1_000_000,
   owners: new Map([
-    ['code_interpreter', { server: 'code_interpreter', name: 'code_interpreter', container: 'cntr_1' }],
+    [
+      'code_interpreter',
+      { server: 'code_interpreter', name: 'code_interpreter', container: 'cntr_1', shownAs: 'code_interpreter_call' },
+    ],
     ['look_up', { server: 'files', name: 'look.up' }],
   ]),
   ownedAs: 'mcp_call',
@@ -59,7 +62,7 @@ function said(model: readonly TurnInput[], plan?: Partial<TurnPlan>): readonly s
 function line(event: TurnEvent): string {
   if (event.type === 'arguments-delta') return `delta ${event.index} ${event.text}`;
   if (event.type === 'arguments-end') return `code ${event.index} ${event.call} ${event.arguments}`;
-  if (event.type === 'code-progress') return `${event.state} ${event.index}`;
+  if (event.type === 'call-state') return `${event.state} ${event.index}`;
   if (event.type === 'item-end') return `end ${event.index} ${'status' in event.item && event.item.status}`;
   return 'index' in event ? `${event.type} ${event.index}` : event.type;
 }

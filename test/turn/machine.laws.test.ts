@@ -144,7 +144,7 @@ describe('expectLaws', () => {
 
   /** Where the turn fails, code that had begun to run looks as if it had been cut off. */
   function mayBeMissing(event: TurnEvent): boolean {
-    return event.type === 'code-progress' && event.state === 'interpreting';
+    return event.type === 'call-state' && event.state === 'interpreting';
   }
 
   function changes(tamper: (event: TurnEvent) => readonly TurnEvent[], event: TurnEvent | undefined): boolean {

@@ -2,8 +2,8 @@
 
 import type { RoundLimits, ToolRounds } from '../../ports/tool-rounds.ts';
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
-import type { ToolCallOutcome } from '../../protocol/events.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
+import type { ToolCallResult } from '../../protocol/items.ts';
 import { mapped, only } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import { toolRounds } from '../../tools/rounds.ts';
@@ -26,7 +26,7 @@ export interface ChatTurn extends RoundRules {
   readonly call: UpstreamCall;
   readonly limits: RoundLimits & RoundRules['limits'];
   /** Runs one call; rejects only when the turn is aborted. */
-  readonly runCall: (call: ChatCall) => Promise<ToolCallOutcome>;
+  readonly runCall: (call: ChatCall) => Promise<ToolCallResult>;
   /** Keeps what the client cannot bring along, for the request in which it answers its own calls. */
   readonly keepResults: (round: ChatRound) => Promise<void>;
 }

@@ -16,12 +16,12 @@ import { listOf, page, pageQuery } from '../../ports/item-pages.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { Route } from '../../ports/routes.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../../ports/store.ts';
-import { queryPresenter } from '../../protocol/code-outputs.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isId, quotedId, randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
+import { queryPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { wholeItem } from '../../protocol/whole-item.ts';
 import { type ConversationBody, needed, validateConversation } from './schema.ts';
 

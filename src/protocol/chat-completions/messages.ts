@@ -1,13 +1,12 @@
 /** Writes a conversation of items as the messages of a Chat Completions request. */
 
 import { callErrorText } from '../call-error.ts';
-import { outputText } from '../code-outputs.ts';
 import { modelCallOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { ModelRequest } from '../model-request.ts';
 import { pairCalls } from '../pair-calls.ts';
 import { isRecord, plainTextOf } from '../record.ts';
-import { CODE_INTERPRETER } from '../tool-names.ts';
+import { answeredToolCall } from '../tool-calls/kinds.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -106,43 +105,19 @@ function isAssistants(item: Item): boolean {
   return item.type === 'reasoning' || (item.type === 'message' && item.role === 'assistant');
 }
 
-/** A call whose answer is known: the client's in its own item, a hosted tool's in the same one. */
+/** A call whose answer is known, as servers take it. */
 export function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredCall | undefined {
-  switch (item.type) {
-    case 'function_call':
-      return { ...callHead(item.call_id, item.name, item.arguments), output: outputs.get(item)?.output };
-    case 'custom_tool_call':
-      return {
-        ...callHead(item.call_id, item.name, JSON.stringify({ input: item.input })),
-        output: outputs.get(item)?.output,
-      };
-    case 'mcp_call':
-      return {
-        ...callHead(item.call_id ?? shortId(item.id), item.name, item.arguments),
-        output: item.output ?? callErrorText(item.error),
-      };
-    case 'code_interpreter_call':
-      return {
-        ...callHead(
-          item.call_id ?? shortId(item.id),
-          item.name ?? CODE_INTERPRETER,
-          JSON.stringify({ code: item.code }),
-        ),
-        output: item.output ?? outputText(item.outputs),
-      };
-    default:
-      return undefined;
-  }
+  const call = answeredToolCall(item, outputs);
+  if (!call) return undefined;
+  const { id, name, arguments: text, output } = call;
+  // Some servers refuse a whole conversation for a call in it that is no JSON; what was wrong stands in its output.
+  const json = isObjectText(text) ? text : '{}';
+  return { id: String(id ?? shortId(item.id)), name: String(name), arguments: json, output };
 }
 
 /** An item's id in place of a call's: some servers take no more than 40 characters, and the last ones differ. */
 function shortId(id: unknown): string {
   return String(id).slice(-40);
-}
-
-function callHead(id: unknown, name: unknown, text: unknown): Omit<AnsweredCall, 'output'> {
-  // Some servers refuse a whole conversation for a call in it that is no JSON; what was wrong stands in its output.
-  return { id: String(id), name: String(name), arguments: isObjectText(text) ? text : '{}' };
 }
 
 function isObjectText(text: unknown): text is string {

@@ -2,9 +2,9 @@
 
 import { isRecord } from '../../protocol/record.ts';
 import { responseError } from '../../protocol/responses/response-error.ts';
-import type { PresentItem } from '../code-outputs.ts';
 import type { TurnEnd } from '../events.ts';
 import { conversationId } from '../ids.ts';
+import type { PresentItem } from '../tool-calls/kinds.ts';
 import type { CreateBody } from './schema.ts';
 import { withoutSecrets } from './tool-secrets.ts';
 

@@ -2,13 +2,13 @@
 
 import { callErrorText } from '../../protocol/call-error.ts';
 import { SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
-import { outputText } from '../../protocol/code-outputs.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { pairCalls } from '../../protocol/pair-calls.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { CODE_INTERPRETER } from '../../protocol/tool-names.ts';
+import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
+import { answeredToolCall } from '../../protocol/tool-calls/kinds.ts';
 import { type Block, blocksOf } from './parts.ts';
 import { unsealed } from './thinking.ts';
 import { blocksOfSearch } from './web-tools.ts';
@@ -25,15 +25,6 @@ export interface Message {
 export interface Conversation {
   readonly system: readonly Block[];
   readonly messages: readonly Message[];
-}
-
-/** A call with its answer, as items have them. */
-interface AnsweredCall {
-  readonly id: unknown;
-  readonly name: unknown;
-  readonly input: unknown;
-  readonly output: unknown;
-  readonly failed: boolean;
 }
 
 /** A message that more may be added to. */
@@ -64,7 +55,7 @@ export function toConversation(request: ModelRequest, skipped: (item: Item) => v
   const draft: Draft = { system, messages: [], results: [], modelCall: undefined, ids: new Map() };
   for (const item of items) {
     if (SILENT_TYPES.has(item.type) || answers.has(item)) continue;
-    const call = answeredCall(item, outputs.get(item));
+    const call = answeredToolCall(item, outputs);
     if (call) addCall(draft, item, call);
     else if (!addMessage(draft, item)) skipped(item);
   }
@@ -72,12 +63,12 @@ export function toConversation(request: ModelRequest, skipped: (item: Item) => v
   return { system: draft.system, messages: finished(draft.messages) };
 }
 
-function addCall(draft: Draft, item: Item, call: AnsweredCall): void {
+function addCall(draft: Draft, item: Item, call: AnsweredToolCall): void {
   const modelCall = modelCallOfItem(String(item.id));
   // Calls of one message are parallel; those of two rounds are not, though nothing stands between them.
   if (modelCall !== draft.modelCall) giveResults(draft);
-  const id = freshId(draft.ids, String(call.id));
-  add(draft, 'assistant', [{ type: 'tool_use', id, name: String(call.name), input: call.input }]);
+  const id = freshId(draft.ids, String(call.id ?? item.id));
+  add(draft, 'assistant', [{ type: 'tool_use', id, name: String(call.name), input: objectFrom(call.arguments) }]);
   draft.results.push(resultBlock(id, call));
   draft.modelCall = modelCall;
 }
@@ -151,7 +142,7 @@ function freshId(taken: Map<string, number>, given: string): string {
   return id;
 }
 
-function resultBlock(id: string, { output, failed }: AnsweredCall): Block {
+function resultBlock(id: string, { output, failed }: AnsweredToolCall): Block {
   const content = blocksOf(output);
   return {
     type: 'tool_result',
@@ -159,29 +150,6 @@ function resultBlock(id: string, { output, failed }: AnsweredCall): Block {
     ...(content.length > 0 ? { content } : {}),
     ...(failed ? { is_error: true } : {}),
   };
-}
-
-/** A call whose answer is known: the client's in its own item, a hosted tool's in the same one. */
-function answeredCall(item: Item, answer: Item | undefined): AnsweredCall | undefined {
-  const { id, call_id: callId = id, name, error } = item;
-  switch (item.type) {
-    case 'function_call':
-      return { id: callId, name, input: objectFrom(item.arguments), output: answer?.output, failed: false };
-    case 'custom_tool_call':
-      return { id: callId, name, input: { input: item.input }, output: answer?.output, failed: false };
-    case 'mcp_call': {
-      const failed = item.output === null || item.output === undefined;
-      const output = failed ? callErrorText(error) : item.output;
-      return { id: callId, name, input: objectFrom(item.arguments), output, failed: failed && Boolean(error) };
-    }
-    case 'code_interpreter_call': {
-      const output = item.output ?? outputText(item.outputs);
-      const failed = item.status === 'failed';
-      return { id: callId, name: name ?? CODE_INTERPRETER, input: { code: item.code }, output, failed };
-    }
-    default:
-      return undefined;
-  }
 }
 
 /** The wire takes an object only; what was wrong with other arguments stands in their output. */

@@ -38,7 +38,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     const scrubError = scrub.of(headers);
     const skipped = (item: Item) => call.note(skippedItem(item, 'a request there'));
     const body = JSON.stringify(toResponsesBody(request, settings, skipped));
-    const httpRequest = { path: '/responses', headers, body, isLast: isDone, shown: scrubError };
+    const httpRequest = { path: '/responses', headers, body, isLast: isDone, scrubError };
     const note = cleanNote(call.note, scrub.textOf(headers));
     return mapped(exchange(client, httpRequest, call), new Decoding(responsesDecoder(note), scrubError));
   }

@@ -11,8 +11,8 @@ import {
 import type { EndpointRequest } from '../../../src/ports/endpoint-request.ts';
 import type { ApiRoutes } from '../../../src/ports/routes.ts';
 import { callErrorText } from '../../../src/protocol/call-error.ts';
-import { outputText } from '../../../src/protocol/code-outputs.ts';
 import type { Reply } from '../../../src/protocol/reply.ts';
+import { outputText } from '../../../src/protocol/tool-calls/code-interpreter-call.ts';
 import { type CoreOptions, coreSettings } from '../../../src/server/options.ts';
 import { responsesRoutes } from '../../../src/server/responses-routes.ts';
 import { chatChunk, chatStream, type FakeUpstream, startFakeUpstream, textStream } from '../../../src/testing/index.ts';

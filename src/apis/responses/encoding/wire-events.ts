@@ -1,10 +1,10 @@
 /** Turn events as the events of a Responses stream: a switch without memory, which says every name and every field once. */
 
-import type { PresentItem } from '../../../protocol/code-outputs.ts';
-import type { ToolCallType, TurnEnd, TurnEvent } from '../../../protocol/events.ts';
+import type { TurnEvent } from '../../../protocol/events.ts';
 import type { PartType } from '../../../protocol/items.ts';
 import { logProbsIn } from '../../../protocol/log-probs.ts';
 import { endedResource } from '../../../protocol/responses/resource.ts';
+import { kindOf, type PresentItem } from '../../../protocol/tool-calls/kinds.ts';
 import { unreachable } from '../../../protocol/unreachable.ts';
 import type { WireEvent } from '../../../protocol/wire-event.ts';
 
@@ -46,21 +46,15 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
     case 'annotation':
       return annotation(event);
     case 'arguments-delta':
-      return { type: `response.${ARGUMENTS_EVENT[event.call]}.delta`, ...itemPlace(event), delta: event.text };
+      return { type: `response.${kindOf(event.call).argumentsEvent}.delta`, ...itemPlace(event), delta: event.text };
     case 'arguments-end':
       return argumentsEnd(event);
-    case 'call-progress':
-      return stateEvent('mcp_call.in_progress', event);
-    case 'call-end':
-      return stateEvent(`mcp_call.${event.status}`, event);
-    case 'code-progress':
-      return stateEvent(`code_interpreter_call.${event.state}`, event);
+    case 'call-state':
+      return stateEvent(`${event.kind}.${event.state}`, event);
     case 'list-progress':
       return stateEvent('mcp_list_tools.in_progress', event);
     case 'list-end':
       return stateEvent('mcp_list_tools.completed', event);
-    case 'search-progress':
-      return stateEvent(`web_search_call.${event.state}`, event);
     case 'error':
       return errorEvent(event);
     case 'keepalive':
@@ -142,26 +136,11 @@ function annotation({ itemId, index, partIndex, annotationIndex, annotation }: O
   };
 }
 
-/** What the events of a call's arguments are called, without their first and last words. */
-export const ARGUMENTS_EVENT: Readonly<Record<ToolCallType, string>> = {
-  function_call: 'function_call_arguments',
-  custom_tool_call: 'custom_tool_call_input',
-  mcp_call: 'mcp_call_arguments',
-  code_interpreter_call: 'code_interpreter_call_code',
-};
-
-/** The field for all of it together. */
-const WHOLE: Readonly<Record<ToolCallType, string>> = {
-  function_call: 'arguments',
-  custom_tool_call: 'input',
-  mcp_call: 'arguments',
-  code_interpreter_call: 'code',
-};
-
 function argumentsEnd(event: Of<'arguments-end'>): WireEvent {
   const { call, name, arguments: text } = event;
-  const named = call === 'function_call' ? { name } : {};
-  return { type: `response.${ARGUMENTS_EVENT[call]}.done`, ...itemPlace(event), ...named, [WHOLE[call]]: text };
+  const { argumentsEvent, field, namesTool } = kindOf(call);
+  const named = namesTool ? { name } : {};
+  return { type: `response.${argumentsEvent}.done`, ...itemPlace(event), ...named, [field]: text };
 }
 
 /** Nothing but where and what: with an error in it, every SDK takes the whole stream for failed. */
@@ -174,6 +153,3 @@ function errorEvent({ error }: Of<'error'>): WireEvent {
   const { code, message, param, type } = error;
   return { type: 'error', code, message, param, error: { type, code, message, param } };
 }
-
-/** How a turn may end. */
-export type TurnStatus = TurnEnd['status'];

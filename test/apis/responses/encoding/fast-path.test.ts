@@ -169,7 +169,14 @@ describe('encodeBatch', () => {
   });
 
   it('[M-21] says of a hosted call that failed where it is, and nothing else, since clients throw for more', () => {
-    const event: TurnEvent = { type: 'call-end', status: 'failed', sequence: 4, index: 1, itemId: 'mcp_1' };
+    const event: TurnEvent = {
+      type: 'call-state',
+      kind: 'mcp_call',
+      state: 'failed',
+      sequence: 4,
+      index: 1,
+      itemId: 'mcp_1',
+    };
     expect(encodeBatch([event], OPTIONS)).toBe(
       frame({ type: 'response.mcp_call.failed', sequence_number: 4, item_id: 'mcp_1', output_index: 1 }),
     );

@@ -1,0 +1,51 @@
+/** A run of code in a container: the model writes it as the one argument `code` of a function. */
+import type { CodeInterpreterCallItem } from '../items.ts';
+import { toolOutputText } from '../output-text.ts';
+import { isRecord, plainTextOf } from '../record.ts';
+import { CODE_INTERPRETER } from '../tool-names.ts';
+import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+
+/** `code_interpreter_call` */
+export const codeInterpreterCall: WrittenToolCallKind = {
+  type: 'code_interpreter_call',
+  tool: CODE_INTERPRETER,
+  idPrefix: 'ci',
+  runBy: 'server',
+  field: 'code',
+  argumentsEvent: 'code_interpreter_call_code',
+  // One that failed has no event of its own: its item says so.
+  states: { opened: 'in_progress', running: 'interpreting', completed: 'completed' },
+  includable: 'outputs',
+  item: (call, status) => itemOf(call, status, null),
+  finished: (call, { output, failed, outputs }) =>
+    itemOf(call, failed ? 'failed' : 'completed', outputs ?? [{ type: 'logs', logs: toolOutputText(output) }]),
+  answered: ({ call_id: id, name, code, output, outputs, status }) => ({
+    id,
+    name: name ?? CODE_INTERPRETER,
+    arguments: JSON.stringify({ code }),
+    output: output ?? outputText(outputs),
+    failed: status === 'failed',
+  }),
+  // Some clients send an empty list for the outputs that they were not shown.
+  lacksResult: ({ outputs }) => !Array.isArray(outputs) || outputs.length === 0,
+  modelName: (_, names) => names.serving(CODE_INTERPRETER) ?? CODE_INTERPRETER,
+};
+
+function itemOf(
+  { id, owner, input }: ShownCall,
+  status: CodeInterpreterCallItem['status'],
+  outputs: CodeInterpreterCallItem['outputs'],
+): CodeInterpreterCallItem {
+  return { id, type: 'code_interpreter_call', status, container_id: owner.container ?? '', code: input, outputs };
+}
+
+/** What runs of code gave, in words, each on lines of its own; the same whenever the model is told of them. */
+export function outputText(outputs: unknown): string {
+  if (!Array.isArray(outputs)) return '(no output was recorded)';
+  if (outputs.length === 0) return '(no output)';
+  return outputs.map((output) => (isRecord(output) ? loggedText(output) : '')).join('\n');
+}
+
+function loggedText({ logs, type }: Readonly<Record<string, unknown>>): string {
+  return logs === undefined || logs === null ? `[${plainTextOf(type)}]` : plainTextOf(logs);
+}

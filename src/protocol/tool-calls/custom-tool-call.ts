@@ -1,0 +1,25 @@
+/** A call of a client's tool that takes free text: the model writes it as the one argument `input` of a function. */
+import { plainTextOf } from '../record.ts';
+import { modelSafe } from '../tool-names.ts';
+import { clientsHead } from './function-call.ts';
+import type { WrittenToolCallKind } from './kind.ts';
+
+/** `custom_tool_call` */
+export const customToolCall: WrittenToolCallKind = {
+  type: 'custom_tool_call',
+  idPrefix: 'ctc',
+  runBy: 'client',
+  field: 'input',
+  argumentsEvent: 'custom_tool_call_input',
+  states: {},
+  item: (call, status) => ({ id: call.id, type: 'custom_tool_call', ...clientsHead(call, status), input: call.input }),
+  finished: (call) => customToolCall.item(call, 'completed'),
+  answered: ({ call_id: id, name, input }, output) => ({
+    id,
+    name,
+    arguments: JSON.stringify({ input }),
+    output,
+    failed: false,
+  }),
+  modelName: ({ name }) => modelSafe(plainTextOf(name)),
+};

@@ -1,0 +1,33 @@
+/** A call of a tool that the client runs, or that it is shown as if it did. */
+import type { Item } from '../items.ts';
+import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+
+/** `function_call` */
+export const functionCall: WrittenToolCallKind = {
+  type: 'function_call',
+  idPrefix: 'fc',
+  runBy: 'client',
+  field: 'arguments',
+  argumentsEvent: 'function_call_arguments',
+  namesTool: true,
+  states: {},
+  item: (call, status) => ({
+    id: call.id,
+    type: 'function_call',
+    ...clientsHead(call, status),
+    arguments: call.arguments,
+  }),
+  finished: (call) => functionCall.item(call, 'completed'),
+  answered: ({ call_id: id, name, arguments: text }: Item, output) => ({
+    id,
+    name,
+    arguments: text,
+    output,
+    failed: false,
+  }),
+};
+
+/** What items of calls that the client runs have in common, behind their id and type. */
+export function clientsHead<Status>({ callId, clientTool }: ShownCall, status: Status) {
+  return { status, call_id: callId, ...clientTool };
+}

@@ -1,0 +1,51 @@
+/** A call of a tool that the server runs, with its result in the same item. */
+import { callErrorText, executionError } from '../call-error.ts';
+import type { McpCallItem } from '../items.ts';
+import { toolOutputText } from '../output-text.ts';
+import { plainTextOf } from '../record.ts';
+import { modelSafe } from '../tool-names.ts';
+import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+
+/** `mcp_call` */
+export const mcpCall: WrittenToolCallKind = {
+  type: 'mcp_call',
+  idPrefix: 'mcp',
+  runBy: 'server',
+  field: 'arguments',
+  argumentsEvent: 'mcp_call_arguments',
+  states: { opened: 'in_progress', completed: 'completed', failed: 'failed' },
+  item: (call, status) => itemOf(call, { status, output: null, error: null }),
+  finished: (call, { output, failed, error }) => {
+    const text = toolOutputText(output);
+    return failed
+      ? itemOf(call, { status: 'failed', output: null, error: error ?? executionError(text) })
+      : itemOf(call, { status: 'completed', output: text, error: null });
+  },
+  answered: ({ call_id: id, name, arguments: text, output, error }) => ({
+    id,
+    name,
+    arguments: text,
+    output: output ?? callErrorText(error),
+    failed: (output === null || output === undefined) && Boolean(error),
+  }),
+  lacksResult: ({ output, error }) => !output && !error,
+  modelName: ({ server_label: server, name }, names) =>
+    names.of(plainTextOf(server), plainTextOf(name)) ?? modelSafe(plainTextOf(name)),
+};
+
+function itemOf(
+  { id, owner, arguments: text, approvalRequestId }: ShownCall,
+  { status, output, error }: Pick<McpCallItem, 'status' | 'output' | 'error'>,
+): McpCallItem {
+  return {
+    id,
+    type: 'mcp_call',
+    status,
+    approval_request_id: approvalRequestId,
+    arguments: text,
+    error,
+    name: owner.name,
+    output,
+    server_label: owner.server,
+  };
+}
