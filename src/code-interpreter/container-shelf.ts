@@ -2,8 +2,8 @@
 
 import type { CodeContainer } from '../ports/code-runtime.ts';
 import { shareOf } from '../ports/scope.ts';
-import { bell } from './bell.ts';
-import { turns } from './turns.ts';
+import { bell } from './shared/bell.ts';
+import { turns } from './shared/turns.ts';
 
 /** Whose container, and which of theirs. The same id in two scopes is two containers. */
 export interface ContainerKey {

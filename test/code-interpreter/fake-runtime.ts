@@ -1,6 +1,6 @@
 /** A code runtime that knows a few lines of Python by heart, and no process. */
 import { codeScript } from 'express-open-responses/testing';
-import { turns } from '../../src/code-interpreter/turns.ts';
+import { turns } from '../../src/code-interpreter/shared/turns.ts';
 import {
   type CodeContainer,
   type CodeFile,

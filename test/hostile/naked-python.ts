@@ -1,6 +1,6 @@
 /** Pyodide as its package has it, with all of Node's objects within Python's reach, in the sandbox of the system. */
-import { NODE } from '../../src/code-interpreter/bubblewrap.ts';
-import { startChild } from '../../src/code-interpreter/start-child.ts';
+import { NODE } from '../../src/code-interpreter/sandbox/bubblewrap.ts';
+import { startChild } from '../../src/code-interpreter/sandbox/start-child.ts';
 import { outerLaunch, scriptFile } from '../code-interpreter/outer.ts';
 
 const SCRIPT = `

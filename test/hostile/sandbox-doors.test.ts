@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { frameReader, framesOf } from '../../src/code-interpreter/frames.ts';
+import { frameReader, framesOf } from '../../src/code-interpreter/shared/frames.ts';
 import { runOutputs } from '../../src/code-interpreter/run-outputs.ts';
 import { CHANGING, JUDGE, SYMBOLIC } from '../code-interpreter/escapes.ts';
 import { PATIENCE } from '../code-interpreter/support.ts';

@@ -10,9 +10,9 @@ import { chmodSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, sta
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NODE } from '../../src/code-interpreter/bubblewrap.ts';
-import { sandboxProcess } from '../../src/code-interpreter/sandbox-process.ts';
-import { startChild } from '../../src/code-interpreter/start-child.ts';
+import { NODE } from '../../src/code-interpreter/sandbox/bubblewrap.ts';
+import { sandboxProcess } from '../../src/code-interpreter/sandbox/sandbox-process.ts';
+import { startChild } from '../../src/code-interpreter/sandbox/start-child.ts';
 import { ATTEMPTS } from '../code-interpreter/escapes.ts';
 import {
   describeSandboxed,

@@ -1,5 +1,5 @@
 /** The one way out of the realm of the code: memory that it shares with the process, so that no function or object of Node's is in the realm. */
-import { FRAME_BYTES, KINDS, type Kind } from '../kinds.ts';
+import { FRAME_BYTES, KINDS, type Kind } from '../shared/kinds.ts';
 
 /** The cells of the memory: whether there is a frame, its kind and its length; its bytes come after them. */
 export const STATE = 0;

@@ -1,5 +1,5 @@
 /** The working directory of the code: what is put into it, and what a run has written or changed. */
-import type { ChildLimits } from '../child-limits.ts';
+import type { ChildLimits } from '../shared/child-limits.ts';
 
 /** Where the code runs: models have learnt to write here. */
 export const FOLDER = '/mnt/data';

@@ -1,5 +1,5 @@
 /** Gives the realm the few globals that Pyodide needs, and takes away what leads into Node: all that is left is the realm's own. */
-import type { ChildLimits } from '../child-limits.ts';
+import type { ChildLimits } from '../shared/child-limits.ts';
 import { waitAsync } from './door.ts';
 import { randomBytes } from './random.ts';
 import { TextDecoder, TextEncoder } from './text-coding.ts';

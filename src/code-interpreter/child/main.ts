@@ -1,8 +1,8 @@
 /** The process of one container: starts Python in a realm without Node, and passes frames between it and the host. */
 import { Buffer } from 'node:buffer';
 import { once } from 'node:events';
-import { type Frame, frameReader, framesOf } from '../frames.ts';
-import { FRAME_BYTES, KINDS, type Kind } from '../kinds.ts';
+import { type Frame, frameReader, framesOf } from '../shared/frames.ts';
+import { FRAME_BYTES, KINDS, type Kind } from '../shared/kinds.ts';
 import { BYTES_AT, EMPTY, KIND, LENGTH, put, whileIn } from './door.ts';
 import { freezeIntrinsics } from './frozen.ts';
 import { pythonRealm } from './python-realm.ts';

@@ -1,7 +1,7 @@
 /** What runs inside the realm of the code: Pyodide, and the answers to the host's questions. */
 
-import type { ChildLimits } from '../child-limits.ts';
-import type { Kind } from '../kinds.ts';
+import type { ChildLimits } from '../shared/child-limits.ts';
+import type { Kind } from '../shared/kinds.ts';
 import { newDoor } from './door.ts';
 import { FOLDER, type MemoryFs, type WorkFile, workFolder } from './files.ts';
 import { defineGlobals, forgetLoading } from './globals.ts';

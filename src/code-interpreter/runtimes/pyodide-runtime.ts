@@ -1,13 +1,13 @@
 /** Python in WebAssembly, each container in a process of its own that can reach nothing. */
 
-import type { CodeRuntime } from '../ports/code-runtime.ts';
-import { untilAborted } from '../streams/until-aborted.ts';
-import { type Isolation, isolationOf } from './isolation.ts';
-import { launchOf, pyodideFolder } from './launch.ts';
-import { processPool } from './pool.ts';
+import type { CodeRuntime } from '../../ports/code-runtime.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
+import { type Isolation, isolationOf } from '../sandbox/isolation.ts';
+import { launchOf, pyodideFolder } from '../sandbox/launch.ts';
+import { processPool } from '../sandbox/pool.ts';
 import { pyodideContainer } from './pyodide-container.ts';
-import { type PyodideLimits, type PyodideRuntimeOptions, pyodideSettings } from './pyodide-settings.ts';
-import { type SandboxProcess, sandboxProcess } from './sandbox-process.ts';
+import { type PyodideLimits, type PyodideRuntimeOptions, pyodideSettings } from '../sandbox/pyodide-settings.ts';
+import { type SandboxProcess, sandboxProcess } from '../sandbox/sandbox-process.ts';
 
 const MIB = 1024 * 1024;
 /** For Python to load: 2 seconds where nothing else runs, and many times that where much does. */

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Bind, type Bubblewrap, bubblewrap, NODE } from './bubblewrap.ts';
-import type { ChildLimits } from './child-limits.ts';
+import type { ChildLimits } from '../shared/child-limits.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
 import type { Isolation } from './isolation.ts';
 import { strongestWrapper, type Wrapper } from './process-only.ts';
@@ -124,5 +124,5 @@ function permissionFlag(known: ReadonlySet<string>): string {
 }
 
 // Node runs only what is built: tests that run the sources use the build as well.
-const HERE = fileURLToPath(new URL('.', import.meta.url));
-const CHILD_FOLDER = import.meta.url.endsWith('.ts') ? join(HERE, '../../dist/code-interpreter', sep) : HERE;
+const SOURCES = fileURLToPath(new URL('..', import.meta.url));
+const CHILD_FOLDER = import.meta.url.endsWith('.ts') ? join(SOURCES, '../../dist/code-interpreter', sep) : SOURCES;

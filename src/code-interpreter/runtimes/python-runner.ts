@@ -1,5 +1,5 @@
 /** The program that runs in a container of Docker or Podman: CPython behind the same frames as the Pyodide process. */
-import { FRAME_BYTES, KINDS } from './kinds.ts';
+import { FRAME_BYTES, KINDS } from '../shared/kinds.ts';
 
 /** What it is told on its command line, as JSON. */
 export interface RunnerSettings {

@@ -1,7 +1,7 @@
 /** The options of `containerRuntime`, checked once. */
-import { checkOptions, isFunction, milliseconds, type OptionCheck, positiveInteger } from '../ports/options-check.ts';
-import { warner } from '../ports/warner.ts';
-import { PYODIDE_LIMITS, type PyodideLimits } from './pyodide-settings.ts';
+import { checkOptions, isFunction, milliseconds, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
+import { warner } from '../../ports/warner.ts';
+import { PYODIDE_LIMITS, type PyodideLimits } from '../sandbox/pyodide-settings.ts';
 
 /** What one container may take; sizes are bytes where they do not say otherwise. */
 export interface ContainerLimits extends PyodideLimits {

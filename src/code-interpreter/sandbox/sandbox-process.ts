@@ -1,12 +1,12 @@
 /** One process of a sandbox: questions go in, answers come out, and going over any limit ends it. */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { untilAborted } from '../streams/until-aborted.ts';
-import { type Answer, type AnswerLimits, type Answers, answersOf } from './answers.ts';
-import { framesOf } from './frames.ts';
-import type { Kind } from './kinds.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
+import { type Answer, type AnswerLimits, type Answers, answersOf } from '../shared/answers.ts';
+import { framesOf } from '../shared/frames.ts';
+import type { Kind } from '../shared/kinds.ts';
 import type { Launch } from './launch.ts';
-import { closed, crashed, tooLarge, tooManyThreads, tooMuch, tooSlow } from './lost.ts';
+import { closed, crashed, tooLarge, tooManyThreads, tooMuch, tooSlow } from '../shared/lost.ts';
 import { watchProcess } from './process-watch.ts';
 import { type StartedChild, startChild } from './start-child.ts';
 

@@ -1,7 +1,7 @@
 /** Keeps processes ready, and never more than so many at all. */
 import { setMaxListeners } from 'node:events';
-import { untilAborted } from '../streams/until-aborted.ts';
-import { bell } from './bell.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
+import { bell } from '../shared/bell.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 
 /** Where processes come from. */

@@ -1,6 +1,6 @@
 /** The options of `pyodideRuntime`, checked once. */
-import { checkOptions, isFunction, milliseconds, type OptionCheck, positiveInteger } from '../ports/options-check.ts';
-import { warner } from '../ports/warner.ts';
+import { checkOptions, isFunction, milliseconds, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
+import { warner } from '../../ports/warner.ts';
 import { ISOLATIONS, type IsolationName } from './isolation.ts';
 
 /** What one container may take; sizes are bytes where they do not say otherwise. */

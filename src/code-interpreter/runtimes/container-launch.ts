@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import type { ContainerSettings } from './container-settings.ts';
-import type { Launch } from './launch.ts';
+import type { Launch } from '../sandbox/launch.ts';
 import { PYTHON_RUNNER, type RunnerSettings } from './python-runner.ts';
 
 const FOLDER = '/mnt/data';

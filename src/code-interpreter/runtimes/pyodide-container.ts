@@ -1,13 +1,13 @@
 /** A container over a process of Pyodide. */
 
-import type { CodeContainer, CodeFile, CodeRun } from '../ports/code-runtime.ts';
-import { untilAborted } from '../streams/until-aborted.ts';
-import type { Answer } from './answers.ts';
-import { isFileName } from './file-name.ts';
-import { brokenDown } from './lost.ts';
-import type { PyodideLimits } from './pyodide-settings.ts';
-import type { SandboxProcess } from './sandbox-process.ts';
-import { turns } from './turns.ts';
+import type { CodeContainer, CodeFile, CodeRun } from '../../ports/code-runtime.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
+import type { Answer } from '../shared/answers.ts';
+import { isFileName } from '../shared/file-name.ts';
+import { brokenDown } from '../shared/lost.ts';
+import type { PyodideLimits } from '../sandbox/pyodide-settings.ts';
+import type { SandboxProcess } from '../sandbox/sandbox-process.ts';
+import { turns } from '../shared/turns.ts';
 
 /** The process is the container's own. */
 export function pyodideContainer(process: SandboxProcess, limits: PyodideLimits): CodeContainer {

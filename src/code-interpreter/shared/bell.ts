@@ -1,5 +1,5 @@
 /** Wakes whoever waits for something to change. */
-import { untilAborted } from '../streams/until-aborted.ts';
+import { untilAborted } from '../../streams/until-aborted.ts';
 
 /** Tells nothing about what changed: who wakes looks again. */
 export interface Bell {
