@@ -22,7 +22,7 @@ export interface Answers {
 }
 
 /** The request that holds the answers. */
-export interface AnswerSources extends Approver {
+interface AnswerSources extends Approver {
   /** The request's own items. */
   readonly input: readonly Item[];
   /** All items, oldest first. */

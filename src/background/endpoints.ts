@@ -18,7 +18,7 @@ import type { Runs } from './runs.ts';
 const GRACE_MS = 60_000;
 
 /** What a router knows of its responses in the background, and of those who wait for them. */
-export interface BackgroundParts {
+interface BackgroundParts {
   readonly turns: Activity;
   readonly runs: Runs;
   readonly followers: Followers;

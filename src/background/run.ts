@@ -7,8 +7,7 @@ import type { KeepSettings } from '../ports/keep.ts';
 import type { Limits } from '../ports/limits.ts';
 import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../ports/store.ts';
 import { toApiError } from '../protocol/errors.ts';
-import type { TurnEvent } from '../protocol/events.ts';
-import { NO_USAGE } from '../protocol/events.ts';
+import { NO_USAGE, type TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import { endedResource } from '../protocol/responses/resource.ts';
 import { runTurn, type Turn } from '../turn/run-turn.ts';
@@ -63,7 +62,7 @@ export interface RunSettings extends KeepSettings {
 }
 
 /** What a run is made of: the turn, and what aborts it. */
-export interface RunParts {
+interface RunParts {
   readonly prepared: BackgroundTurn;
   readonly stopping: AbortController;
 }

@@ -7,8 +7,8 @@ import { isRecord } from '../protocol/record.ts';
 import { outputText } from '../protocol/tool-calls/code-interpreter-call.ts';
 import { CODE_INTERPRETER } from '../protocol/tool-names.ts';
 import { type ContainersOptions, containerChecks, containers } from './containers.ts';
-import { pyodideRuntime } from './runtimes/pyodide-runtime.ts';
 import { type OutputLimits, runOutputs } from './run-outputs.ts';
+import { pyodideRuntime } from './runtimes/pyodide-runtime.ts';
 
 /** Where code runs, how long containers are kept, and how much of what a run gives is told; `undefined` means omitted. */
 export interface CodeInterpreterOptions extends Omit<ContainersOptions, 'runtime'> {

@@ -34,7 +34,7 @@ export interface Shelf {
 }
 
 /** How long places are kept, and how many. */
-export interface ShelfLimits {
+interface ShelfLimits {
   readonly idleMs: number;
   readonly max: number;
   readonly maxPerScope: number;

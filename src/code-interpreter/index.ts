@@ -9,10 +9,10 @@ export {
   type LostReason,
 } from '../ports/code-runtime.ts';
 export { type CodeInterpreterOptions, codeInterpreter } from './code-interpreter.ts';
-export { containerRuntime } from './runtimes/container-runtime.ts';
-export type { ContainerLimits, ContainerRuntimeOptions } from './runtimes/container-settings.ts';
 export type { ContainerKey } from './container-shelf.ts';
 export { type CodeContainers, type ContainersOptions, type ContainersRun, containers } from './containers.ts';
-export type { IsolationName } from './sandbox/isolation.ts';
+export { containerRuntime } from './runtimes/container-runtime.ts';
+export type { ContainerLimits, ContainerRuntimeOptions } from './runtimes/container-settings.ts';
 export { pyodideRuntime } from './runtimes/pyodide-runtime.ts';
+export type { IsolationName } from './sandbox/isolation.ts';
 export type { PyodideLimits, PyodideRuntimeOptions } from './sandbox/pyodide-settings.ts';

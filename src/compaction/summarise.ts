@@ -3,8 +3,7 @@
 import type { Limits } from '../ports/limits.ts';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import { ApiError } from '../protocol/errors.ts';
-import type { ModelEvent, Usage } from '../protocol/events.ts';
-import { NO_USAGE } from '../protocol/events.ts';
+import { type ModelEvent, NO_USAGE, type Usage } from '../protocol/events.ts';
 import type { Item } from '../protocol/items.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
 import type { CompactionSettings } from './settings.ts';

@@ -1,8 +1,9 @@
 /** Compacts a conversation at the end of a turn: where it has grown too long, or where the client asks for it. */
 
 import type { TokenCounter } from '../ports/token-counter.ts';
+import type { TurnCompaction } from '../ports/turn-compaction.ts';
 import type { TurnInput } from '../protocol/events.ts';
-import type { Item, OutputItem } from '../protocol/items.ts';
+import type { Item } from '../protocol/items.ts';
 import type { Note } from '../protocol/note.ts';
 import { type CompactionPlan, type SummarySettings, summarise } from './summarise.ts';
 
@@ -13,21 +14,13 @@ export interface CompactionWish {
 }
 
 /** What of the turn is compacted, and whom a failure is told. */
-export interface CompactionCase extends Omit<CompactionPlan, 'retained'> {
+interface CompactionCase extends Omit<CompactionPlan, 'retained'> {
   readonly note: (note: Note) => void;
 }
 
 /** What compacting takes, and what tells whether there is need. */
-export interface TurnCompactionSettings extends SummarySettings {
+interface TurnCompactionSettings extends SummarySettings {
   readonly countTokens: TokenCounter;
-}
-
-/** A compaction at the end of a turn. */
-export interface WishedCompaction {
-  /** Whether the client asked for nothing else, so that the model has no turn of its own. */
-  readonly only: boolean;
-  /** Yields that the conversation was compacted; nothing where there is no need. */
-  readonly compact: (output: readonly OutputItem[]) => AsyncIterable<readonly TurnInput[]>;
 }
 
 /** The compaction that the client wishes for; undefined where it wishes for none. */
@@ -35,7 +28,7 @@ export function turnCompaction(
   { triggered, threshold }: CompactionWish,
   { note, ...plan }: CompactionCase,
   settings: TurnCompactionSettings,
-): WishedCompaction | undefined {
+): TurnCompaction | undefined {
   if (!triggered && threshold === undefined) return undefined;
   const { request, items, call } = plan;
 

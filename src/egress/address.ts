@@ -3,13 +3,13 @@ import { isIP, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** A parsed address. */
-export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /** An address and how many of its leading bits count. */
 export type AddressRange = readonly [Address, number];
 
 /** `own` is what a name of the host's own network may have; `special` is never a server to talk to. */
-export type AddressKind = 'public' | 'own' | 'special';
+type AddressKind = 'public' | 'own' | 'special';
 
 const OWN = new Set(['private', 'uniqueLocal', 'loopback', 'carrierGradeNat']);
 

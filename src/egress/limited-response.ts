@@ -4,7 +4,7 @@ import { EgressError } from './egress-error.ts';
 import { bodyMeter, eventMeter, type MessageMeter } from './message-meter.ts';
 
 /** The limits of one message, and whose they are. */
-export interface ResponseLimits {
+interface ResponseLimits {
   readonly maxBytes: number;
   readonly target: string;
 }

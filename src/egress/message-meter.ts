@@ -1,7 +1,7 @@
 /** Measures messages in bytes as they pass: a whole body is one message, an event stream has one per event. */
 
 /** What a piece of a body held. */
-export interface Measured {
+interface Measured {
   /** How much the largest of the messages in it has by now, in bytes. */
   readonly largest: number;
   /** Whether its last message is not complete yet. */

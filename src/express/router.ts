@@ -23,7 +23,7 @@ export interface DrainableRouter extends Router {
 }
 
 /** The settings of a router, and how to serve routes by them. */
-export interface RouterKit {
+interface RouterKit {
   readonly settings: CoreSettings;
   serve(api: ApiRoutes): DrainableRouter;
 }

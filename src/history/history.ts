@@ -18,7 +18,7 @@ import { writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { loadChain } from './load-chain.ts';
 
 /** How much of the past one request may have. */
-export type HistoryLimits = Pick<Limits, 'historyTurns' | 'historyBytes'>;
+type HistoryLimits = Pick<Limits, 'historyTurns' | 'historyBytes'>;
 
 /** A request's past. */
 export interface History {
@@ -91,7 +91,7 @@ function refuseBytes(maxBytes: number, param?: string): (error: unknown) => neve
 }
 
 /** Where items are looked for that a request refers to. */
-export interface ReferenceSources {
+interface ReferenceSources {
   readonly store: ResponseStore;
   readonly scope: string;
   /** What the request continues. */

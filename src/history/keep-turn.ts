@@ -57,7 +57,7 @@ export async function keepEnd(
 }
 
 /** How an attempt to end a response came out. */
-export interface Ending {
+interface Ending {
   /** Whether it was this one that ended it. */
   readonly isEnded: boolean;
   /** What is kept now; undefined where it was deleted. */

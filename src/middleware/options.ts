@@ -2,8 +2,7 @@
 
 import type { NodeRequest, ScopeOf } from '../node/node-request.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../ports/options-check.ts';
-import type { CoreOptions, CoreSettings } from '../server/options.ts';
-import { coreChecks, preparationSettings } from '../server/options.ts';
+import { type CoreOptions, type CoreSettings, coreChecks, preparationSettings } from '../server/options.ts';
 import type { Dialect } from './dialect.ts';
 
 /** What every middleware understands; the routers' options that it has no use for are ignored. */

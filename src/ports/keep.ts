@@ -4,7 +4,7 @@ import { type Hooks, notify } from './hooks.ts';
 import { fromStore, type MaybePromise, type ResponseStore, type StoredResponse } from './store.ts';
 
 /** What becomes of a store that fails. */
-export interface StoreFailureSettings {
+interface StoreFailureSettings {
   readonly onStoreError: 'fail' | 'continue';
   readonly hooks: Hooks;
 }

@@ -1,7 +1,7 @@
 /** How model servers say that a conversation is longer than the model's context: each in words of its own, and none with OpenAI's code. */
 
 /** One wording, and who says it. */
-export interface OverflowWording {
+interface OverflowWording {
   readonly servers: string;
   /** Words in a row that stand in the message, in lower case; numbers stand between them. */
   readonly words: readonly string[];

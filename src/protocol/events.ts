@@ -1,16 +1,13 @@
 /** The two vocabularies of a turn: what a model says, and what a turn says to its encoders. */
 import type { ErrorBody } from './errors.ts';
 import type {
-  CodeOutput,
   ListedTool,
   LogProb,
-  McpToolCallError,
   OutputItem,
   Part,
   PartType,
   ToolCallResult,
   ToolCallType,
-  ToolOutput,
   UrlCitation,
   UrlSource,
   WebAction,
@@ -80,7 +77,7 @@ export type IncompleteReason = 'max_output_tokens' | 'content_filter' | 'max_too
  * What drives a turn besides the model. `index` is the output index of the call that a result is for, `stop` says why
  * the server lets the model go no further, and `at` is in Unix seconds.
  */
-export type TurnControl =
+type TurnControl =
   | { readonly type: 'start' }
   | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
   /** The user has approved this call of an earlier turn; `name` is the model's. */

@@ -4,7 +4,7 @@ import { ApiError } from './errors.ts';
 import { isRecord } from './record.ts';
 
 /** How many values a body may hold. */
-export interface ValueLimits {
+interface ValueLimits {
   readonly bodyValues: number;
 }
 

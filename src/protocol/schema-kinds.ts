@@ -47,7 +47,7 @@ function firstFault(members: readonly unknown[], schema: z.ZodType): Issue | und
 }
 
 /** How many pairs there may be, and how many characters each key and value may have. */
-export interface PairLimits {
+interface PairLimits {
   readonly pairs: number;
   readonly keyLength: number;
   readonly valueLength: number;

@@ -22,7 +22,7 @@ const DEEPEST_CAUSE = 8;
 const OWN_HEADERS: ReadonlySet<string> = new Set(['content-type', 'accept', 'anthropic-version']);
 
 /** What goes with every request to one server. */
-export interface ScrubSettings {
+interface ScrubSettings {
   readonly baseURL: URL;
   readonly apiKey: string | undefined;
   /** Names of client headers that are passed on. */
@@ -36,7 +36,7 @@ export type Scrub = (error: unknown) => unknown;
 type Sent = Readonly<Record<string, string>>;
 
 /** The scrubs of one server. */
-export interface Scrubber {
+interface Scrubber {
   /** For a request with these headers, which may be another tenant's than those of the next. */
   of(sent: Sent): Scrub;
   /** The same as text. */

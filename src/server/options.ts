@@ -35,7 +35,7 @@ export interface HeartbeatOptions {
 }
 
 /** Some of the limits; the others keep their defaults. */
-export type SomeLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
+type SomeLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
 
 /** What every router and adapter understands; `undefined` means omitted. */
 export interface CoreOptions {
@@ -96,7 +96,7 @@ export interface CoreSettings extends Presentation {
 let shared: ResponseStore | undefined;
 
 /** The memory store that everything in this process uses when it is given none. */
-export function sharedStore(): ResponseStore {
+function sharedStore(): ResponseStore {
   shared ??= memoryStore();
   return shared;
 }

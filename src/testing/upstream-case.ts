@@ -73,7 +73,7 @@ export interface UpstreamPlay {
 }
 
 /** What an upstream said: its batches, and what it threw after them. */
-export interface Collected {
+interface Collected {
   readonly batches: readonly (readonly ModelEvent[])[];
   readonly events: readonly ModelEvent[];
   readonly error: unknown;

@@ -10,7 +10,7 @@ import type { ToolCallResult } from '../protocol/items.ts';
 import { runCall } from './run-call.ts';
 
 /** What one request's calls are run with. */
-export interface RunnerTools {
+interface RunnerTools {
   readonly toolset: Toolset;
   readonly workspace: Workspace | undefined;
 }

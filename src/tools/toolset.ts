@@ -8,7 +8,7 @@ import type { Note } from '../protocol/note.ts';
 import { isRecord, plainTextOf } from '../protocol/record.ts';
 import type { ModelNames } from '../protocol/tool-calls/kind.ts';
 import { kindServing, writtenKind } from '../protocol/tool-calls/kinds.ts';
-import { CODE_INTERPRETER, modelSafe, namespacedName, shortened } from '../protocol/tool-names.ts';
+import { modelSafe, namespacedName, shortened } from '../protocol/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -126,7 +126,7 @@ export function clientToolsOnly(tools: readonly Fields[], toolset: Toolset): rea
 }
 
 /** What is settled about the tools of one turn. */
-export interface Terms {
+interface Terms {
   /** The names of those whose calls wait for approval. */
   readonly approvalRules?: { has(name: string): boolean };
   /** Where code runs. */
@@ -152,11 +152,6 @@ function shownWith(
 ): Pick<ToolOwner, 'shownAs' | 'container'> {
   const kind = kindServing(requestedBy);
   return kind ? { shownAs: kind.type, ...(container === undefined ? {} : { container }) } : {};
-}
-
-/** Whether its calls are runs of code in a container. */
-export function runsCode({ requestedBy }: ProvidedTool): boolean {
-  return requestedBy === CODE_INTERPRETER;
 }
 
 /**

@@ -14,7 +14,7 @@ import { namesServing } from './toolset.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A request, as far as its code is concerned. */
-export interface WorkspaceCase {
+interface WorkspaceCase {
   readonly toolset: Toolset;
   /** The request's tools. */
   readonly tools: readonly Fields[];

@@ -1,6 +1,7 @@
 /** Runs a turn: drives the machine with what comes in, and keeps the turn before its last event is told. */
 
 import { hasLeft } from '../ports/endpoint-request.ts';
+import type { TurnCompaction } from '../ports/turn-compaction.ts';
 import { toApiError } from '../protocol/errors.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../protocol/events.ts';
 import { type Heartbeat, withHeartbeats } from '../streams/heartbeats.ts';
@@ -8,7 +9,7 @@ import { type Consumer, inTurn, NULL_CONSUMER, type PullStream, Stage } from '..
 import { step } from './machine.ts';
 import { startState, type TurnPlan, type TurnState } from './state.ts';
 import { type Inputs, type Loop, soleAnswer, turnSources } from './tool-loop.ts';
-import { type TurnCompaction, withCompaction } from './with-compaction.ts';
+import { withCompaction } from './with-compaction.ts';
 
 /** Of so many beats in a row the last is an event, since some clients' idle timers do not see comments. */
 const EVENT_HEARTBEAT = 4;

@@ -1,8 +1,7 @@
 /** What a turn knows between two steps, and the copy of it that one step may change. */
 
 import type { ToolOwner } from '../ports/toolset.ts';
-import type { FinishReason, IncompleteReason, TurnEvent, Usage } from '../protocol/events.ts';
-import { NO_USAGE } from '../protocol/events.ts';
+import { type FinishReason, type IncompleteReason, NO_USAGE, type TurnEvent, type Usage } from '../protocol/events.ts';
 import type { GrownText } from '../protocol/grown-text.ts';
 import type { OutputItem, Part, PartType, UrlCitation, WebSearchCallItem } from '../protocol/items.ts';
 import type { ToolForm } from '../protocol/tool-form.ts';
@@ -81,7 +80,7 @@ export interface ToolCallAwaitingApproval {
 export type PendingToolCall = Readonly<OpenToolCall> & { readonly owner: ToolOwner };
 
 /** A look into the web by the model's own server, which has not ended. */
-export interface OpenSearch {
+interface OpenSearch {
   readonly search: string;
   readonly index: number;
   readonly item: WebSearchCallItem;

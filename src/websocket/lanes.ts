@@ -10,14 +10,14 @@ export interface Job {
 }
 
 /** How much may run and wait. */
-export interface LaneLimits {
+interface LaneLimits {
   readonly running: number;
   readonly waiting: number;
   readonly waitingBytes: number;
 }
 
 /** The lanes of one connection. */
-export interface Lanes {
+interface Lanes {
   readonly idle: boolean;
   /** Runs the job as soon as its lane is free; false where there is no room for it to wait. */
   add(job: Job): boolean;

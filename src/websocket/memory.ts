@@ -29,7 +29,7 @@ export interface ConnectionMemory {
 }
 
 /** The memory as one turn sees it. */
-export interface TurnMemory {
+interface TurnMemory {
   /** Looks here first, and hands on to the host's store what the client wants stored. */
   readonly store: ResponseStore;
   /** Whether the turn has ended so that it can be continued. */

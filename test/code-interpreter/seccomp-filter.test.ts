@@ -1,5 +1,10 @@
 /** The filter of system calls, run as the kernel runs it. */
-import { allowedCalls, CLONE, type FilteredArch, GETSOCKOPT } from '../../src/code-interpreter/sandbox/allowed-system-calls.ts';
+import {
+  allowedCalls,
+  CLONE,
+  type FilteredArch,
+  GETSOCKOPT,
+} from '../../src/code-interpreter/sandbox/allowed-system-calls.ts';
 import { seccompFilter } from '../../src/code-interpreter/sandbox/seccomp-filter.ts';
 
 const AUDIT = { x64: 0xc000003e, arm64: 0xc00000b7 };

@@ -6,7 +6,7 @@ import { isRecord } from '../../protocol/record.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A piece of a call, in the wire's own words. */
-export interface CallPiece {
+interface CallPiece {
   readonly index?: unknown;
   readonly id?: unknown;
   readonly function?: { readonly name?: unknown; readonly arguments?: unknown } | undefined;

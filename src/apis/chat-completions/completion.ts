@@ -17,7 +17,7 @@ export interface ChatCall {
 }
 
 /** What the client's request decides about what it is told. */
-export interface CompletionPlan {
+interface CompletionPlan {
   /** Whether the client asked for a usage chunk. */
   readonly wantsUsage: boolean;
   /** Whether the client speaks of `functions`, not of `tools`. */

@@ -1,7 +1,6 @@
 /** `POST /chat/completions`: one request, from its body to its answer. */
 import type { Activity } from '../../ports/activity.ts';
-import type { EndpointRequest } from '../../ports/endpoint-request.ts';
-import { hasLeft } from '../../ports/endpoint-request.ts';
+import { type EndpointRequest, hasLeft } from '../../ports/endpoint-request.ts';
 import { type Hooks, notify, type RequestInfo } from '../../ports/hooks.ts';
 import { heartbeatOf } from '../../ports/prepare.ts';
 import { readUsage } from '../../protocol/chat-completions/usage.ts';

@@ -56,7 +56,7 @@ export async function keepResults(
 }
 
 /** Where rounds are kept, and how many bytes of them one request may bring back. */
-export interface KeptRounds {
+interface KeptRounds {
   readonly store: ResponseStore;
   readonly scope: string;
   readonly maxBytes: number;

@@ -20,7 +20,7 @@ import { isMessageList, itemsOf } from './items.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The limits of the answer, and where reasoning is kept. */
-export interface RecordSettings {
+interface RecordSettings {
   readonly limits: Limits;
   readonly reasoning: Presentation['reasoning'];
 }

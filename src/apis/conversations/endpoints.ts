@@ -26,7 +26,7 @@ import { wholeItem } from '../../protocol/whole-item.ts';
 import { type ConversationBody, needed, validateConversation } from './schema.ts';
 
 /** What the Conversations API needs to know of the host's options. */
-export interface ConversationsSettings extends EndpointSettings {
+interface ConversationsSettings extends EndpointSettings {
   readonly store: ResponseStore;
   readonly limits: Limits;
 }

@@ -10,7 +10,7 @@ import { toModelRequest } from './steps/to-model-request.ts';
 import { validate } from './steps/validate.ts';
 
 /** What the steps need of the host's options. */
-export interface PipelineSettings extends PrepareSettings, WindowSettings, ApplyApprovalsSettings {}
+interface PipelineSettings extends PrepareSettings, WindowSettings, ApplyApprovalsSettings {}
 
 /** The request, ready for a model. Throws `ApiError` for what is wrong with it. */
 export async function prepareRequest(request: EndpointRequest, settings: PipelineSettings): Promise<PreparedRequest> {

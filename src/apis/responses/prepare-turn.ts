@@ -63,7 +63,7 @@ export async function prepareTurn(
   // The cast: it is checked by the first step.
   if (isRecord(given.body)) noteUnknownFields(given.body, note);
   const whole = await prepareRequest({ ...given, signal }, settings);
-  const prepared = Object.assign({}, whole, { body: keepable(whole.body, given) });
+  const prepared = isUntracked(scope) ? Object.assign({}, whole, { body: untrackedBody(whole.body, given) }) : whole;
   const { apiRequest, body, history, seed, input, conversation, toolset, brought, tools, request, answers } = prepared;
   const { previous } = history;
   const id = responseId(seed);
@@ -107,9 +107,8 @@ export async function prepareTurn(
   return { info, started, presentItem: itemPresenter(body.include), turn, stored };
 }
 
-/** What the client may ask for: `store` is false where nothing is kept. Throws `tenant_unknown` for what cannot do without. */
-function keepable(body: CreateBody, { scope, body: sent }: EndpointRequest): CreateBody {
-  if (!isUntracked(scope)) return body;
+/** The body of a client whose tenant is unknown, for whom nothing is kept. Throws `tenant_unknown` for what cannot do without. */
+function untrackedBody(body: CreateBody, { scope, body: sent }: EndpointRequest): CreateBody {
   if (body.background) needTenant(scope, 'A response in the background', 'background');
   if (body.context_management) needTenant(scope, 'Compaction', 'context_management');
   const input = isRecord(sent) && Array.isArray(sent.input) ? sent.input : [];

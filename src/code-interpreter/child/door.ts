@@ -2,16 +2,16 @@
 import { FRAME_BYTES, KINDS, type Kind } from '../shared/kinds.ts';
 
 /** The cells of the memory: whether there is a frame, its kind and its length; its bytes come after them. */
-export const STATE = 0;
+const STATE = 0;
 export const KIND = 1;
 export const LENGTH = 2;
 export const EMPTY = 0;
-export const FULL = 1;
+const FULL = 1;
 const CELLS = 4;
 export const BYTES_AT = CELLS * Int32Array.BYTES_PER_ELEMENT;
 
 /** What the realm has of it. Code that takes hold of it can say nothing that it could not have printed. */
-export interface Door {
+interface Door {
   readonly memory: SharedArrayBuffer;
   /** Resolves when the process has taken all but the last of it. One caller at a time. */
   send(kind: Kind, data: Uint8Array): Promise<void>;

@@ -22,13 +22,13 @@ export interface WorkFile {
 }
 
 /** What a run changed: the files, and a line about those that are not given back, or nothing. */
-export interface Changes {
+interface Changes {
   readonly files: readonly WorkFile[];
   readonly note: string;
 }
 
 /** The working directory. */
-export interface WorkFolder {
+interface WorkFolder {
   put(file: WorkFile): void;
   /** What changed since it was last asked. */
   changes(): Changes;

@@ -9,7 +9,7 @@ import type * as Realm from './realm.ts';
 const LOADED = ['pyodide.asm.wasm', 'python_stdlib.zip'];
 
 /** What the process has of the realm: memory to read answers from, and functions that it calls with strings and that answer nothing. */
-export interface PythonRealm extends Realm.Questions {
+interface PythonRealm extends Realm.Questions {
   readonly realm: CodeRealm;
   readonly memory: SharedArrayBuffer;
 }

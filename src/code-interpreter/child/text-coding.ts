@@ -34,7 +34,7 @@ export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /** The text of UTF-8 as browsers read it, or undefined where it must be `fatal` and is not UTF-8. A mark at its beginning stays. */
-export function textOfUtf8(bytes: Uint8Array, fatal: boolean): string | undefined {
+function textOfUtf8(bytes: Uint8Array, fatal: boolean): string | undefined {
   const codes: number[] = [];
   let text = '';
   let at = 0;

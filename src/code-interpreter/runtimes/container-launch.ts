@@ -1,8 +1,8 @@
 /** The command line of a container of Docker or Podman. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import type { ContainerSettings } from './container-settings.ts';
 import type { Launch } from '../sandbox/launch.ts';
+import type { ContainerSettings } from './container-settings.ts';
 import { PYTHON_RUNNER, type RunnerSettings } from './python-runner.ts';
 
 const FOLDER = '/mnt/data';

@@ -2,13 +2,13 @@
 
 import { type CodeRuntime, ContainerLostError } from '../../ports/code-runtime.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import { containerLaunch } from './container-launch.ts';
-import { type ContainerRuntimeOptions, type ContainerSettings, containerSettings } from './container-settings.ts';
 import { findProgram } from '../sandbox/find-program.ts';
 import { processPool } from '../sandbox/pool.ts';
+import { type SandboxProcess, sandboxProcess } from '../sandbox/sandbox-process.ts';
+import { containerLaunch } from './container-launch.ts';
+import { type ContainerRuntimeOptions, type ContainerSettings, containerSettings } from './container-settings.ts';
 import { pyodideContainer } from './pyodide-container.ts';
 import { processLimits } from './pyodide-runtime.ts';
-import { type SandboxProcess, sandboxProcess } from '../sandbox/sandbox-process.ts';
 
 /**
  * Runs the Python of an image, with all that is installed in it, in the folder `/mnt/data`. Needs Docker or Podman, and throws where

@@ -1,5 +1,11 @@
 /** The options of `containerRuntime`, checked once. */
-import { checkOptions, isFunction, milliseconds, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
+import {
+  checkOptions,
+  isFunction,
+  milliseconds,
+  type OptionCheck,
+  positiveInteger,
+} from '../../ports/options-check.ts';
 import { warner } from '../../ports/warner.ts';
 import { PYODIDE_LIMITS, type PyodideLimits } from '../sandbox/pyodide-settings.ts';
 

@@ -2,11 +2,11 @@
 
 import type { CodeContainer, CodeFile, CodeRun } from '../../ports/code-runtime.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
+import type { PyodideLimits } from '../sandbox/pyodide-settings.ts';
+import type { SandboxProcess } from '../sandbox/sandbox-process.ts';
 import type { Answer } from '../shared/answers.ts';
 import { isFileName } from '../shared/file-name.ts';
 import { brokenDown } from '../shared/lost.ts';
-import type { PyodideLimits } from '../sandbox/pyodide-settings.ts';
-import type { SandboxProcess } from '../sandbox/sandbox-process.ts';
 import { turns } from '../shared/turns.ts';
 
 /** The process is the container's own. */

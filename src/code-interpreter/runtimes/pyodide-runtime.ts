@@ -5,9 +5,9 @@ import { untilAborted } from '../../streams/until-aborted.ts';
 import { type Isolation, isolationOf } from '../sandbox/isolation.ts';
 import { launchOf, pyodideFolder } from '../sandbox/launch.ts';
 import { processPool } from '../sandbox/pool.ts';
-import { pyodideContainer } from './pyodide-container.ts';
 import { type PyodideLimits, type PyodideRuntimeOptions, pyodideSettings } from '../sandbox/pyodide-settings.ts';
 import { type SandboxProcess, sandboxProcess } from '../sandbox/sandbox-process.ts';
+import { pyodideContainer } from './pyodide-container.ts';
 
 const MIB = 1024 * 1024;
 /** For Python to load: 2 seconds where nothing else runs, and many times that where much does. */

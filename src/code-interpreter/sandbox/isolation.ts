@@ -15,7 +15,7 @@ export type Isolation =
   | { readonly name: 'process-only' };
 
 /** What is asked of the system; tests ask of another. */
-export interface IsolationSystem {
+interface IsolationSystem {
   readonly platform: string;
   readonly arch: string;
   readonly path: string | undefined;

@@ -2,8 +2,8 @@
 import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Bind, type Bubblewrap, bubblewrap, NODE } from './bubblewrap.ts';
 import type { ChildLimits } from '../shared/child-limits.ts';
+import { type Bind, type Bubblewrap, bubblewrap, NODE } from './bubblewrap.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
 import type { Isolation } from './isolation.ts';
 import { strongestWrapper, type Wrapper } from './process-only.ts';

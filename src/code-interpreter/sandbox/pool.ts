@@ -13,7 +13,7 @@ export interface Pool {
 }
 
 /** What a pool is made with. */
-export interface PoolOptions {
+interface PoolOptions {
   /** Answers when the process is ready; one that was started ends where the signal is aborted before. */
   readonly start: (signal: AbortSignal) => Promise<SandboxProcess>;
   readonly warm: number;

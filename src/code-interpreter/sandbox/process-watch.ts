@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 const EVERY_MS = 50;
 
 /** What a process may have. */
-export interface ProcessUse {
+interface ProcessUse {
   readonly memoryBytes: number;
   readonly threads: number;
 }

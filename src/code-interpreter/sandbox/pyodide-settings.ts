@@ -1,5 +1,11 @@
 /** The options of `pyodideRuntime`, checked once. */
-import { checkOptions, isFunction, milliseconds, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
+import {
+  checkOptions,
+  isFunction,
+  milliseconds,
+  type OptionCheck,
+  positiveInteger,
+} from '../../ports/options-check.ts';
 import { warner } from '../../ports/warner.ts';
 import { ISOLATIONS, type IsolationName } from './isolation.ts';
 
@@ -34,7 +40,7 @@ export interface PyodideRuntimeOptions {
 }
 
 /** With every default filled in. */
-export interface PyodideSettings {
+interface PyodideSettings {
   readonly limits: PyodideLimits;
   readonly warm: number;
   readonly maxContainers: number;

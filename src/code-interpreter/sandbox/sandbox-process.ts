@@ -5,13 +5,13 @@ import { untilAborted } from '../../streams/until-aborted.ts';
 import { type Answer, type AnswerLimits, type Answers, answersOf } from '../shared/answers.ts';
 import { framesOf } from '../shared/frames.ts';
 import type { Kind } from '../shared/kinds.ts';
-import type { Launch } from './launch.ts';
 import { closed, crashed, tooLarge, tooManyThreads, tooMuch, tooSlow } from '../shared/lost.ts';
+import type { Launch } from './launch.ts';
 import { watchProcess } from './process-watch.ts';
 import { type StartedChild, startChild } from './start-child.ts';
 
 /** What a process may take. */
-export interface ProcessLimits {
+interface ProcessLimits {
   readonly memoryBytes: number;
   readonly answer: AnswerLimits;
   /** Until Python is loaded. */
@@ -19,7 +19,7 @@ export interface ProcessLimits {
 }
 
 /** A field of a question. */
-export type Field = readonly [kind: Kind, data: Uint8Array];
+type Field = readonly [kind: Kind, data: Uint8Array];
 
 /** A process that answers one question at a time. Between them it is stopped, so that what was left running there rests. */
 export interface SandboxProcess {

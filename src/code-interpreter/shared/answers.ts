@@ -4,7 +4,7 @@ import { type Frame, frameReader, HEADER_BYTES } from './frames.ts';
 import type { Kind } from './kinds.ts';
 
 /** A file of an answer. */
-export interface AnswerFile {
+interface AnswerFile {
   readonly name: string;
   readonly data: Buffer;
 }

@@ -2,7 +2,7 @@
 import { untilAborted } from '../../streams/until-aborted.ts';
 
 /** Tells nothing about what changed: who wakes looks again. */
-export interface Bell {
+interface Bell {
   ring(): void;
   /** Resolves at the next ring; rejects with the signal's reason. */
   rung(signal: AbortSignal): Promise<void>;

@@ -10,7 +10,7 @@ export interface Frame {
 }
 
 /** Where frames go; `broken` is called once where the bytes are no frames, and nothing after it. */
-export interface FrameTaker {
+interface FrameTaker {
   frame(frame: Frame): void;
   broken(): void;
 }

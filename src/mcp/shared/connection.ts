@@ -33,7 +33,7 @@ export interface Connection {
 }
 
 /** What the owner of a connection does. */
-export interface ConnectionEvents {
+interface ConnectionEvents {
   /** Is part of connecting: a server that fails this has failed. */
   onOpen(session: Session, signal: AbortSignal): Promise<void>;
   onListChanged(): void;

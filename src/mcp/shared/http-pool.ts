@@ -49,7 +49,7 @@ export function isEventStream(response: Response): boolean {
 }
 
 /** Looks on while a body passes. */
-export interface BodyTap {
+interface BodyTap {
   /** Throws to cut the body off. */
   chunk(bytes: Uint8Array): void;
   /** Answers what is passed on in the place of a chunk; by default the chunk itself. */

@@ -14,7 +14,7 @@ import {
 import type { HttpServer, ServerSettings, StdioServer } from './server-config.ts';
 
 /** A transport that was not started yet. */
-export interface Link {
+interface Link {
   readonly transport: Transport;
   /** What the server's process wrote to its log last. */
   log(): string;
@@ -23,7 +23,7 @@ export interface Link {
 }
 
 /** What a link needs to know. */
-export interface LinkOptions {
+interface LinkOptions {
   readonly openPool: () => HttpPool;
   /** The connection broke under a call; it cannot be relied on any more. */
   readonly onBroken: () => void;

@@ -10,7 +10,7 @@ export interface Redactor {
 }
 
 /** Where a config may hold secrets. */
-export interface Confidential {
+interface Confidential {
   readonly headers: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
   /** As it was configured, with its user, password and query. */

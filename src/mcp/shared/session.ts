@@ -28,7 +28,7 @@ export interface Session {
 }
 
 /** What the owner of a session is told. */
-export interface SessionEvents {
+interface SessionEvents {
   onListChanged(): void;
   /** It ended by itself, or broke under a request. */
   onLost(): void;

@@ -10,7 +10,7 @@ import type { ServerSettings } from './server-config.ts';
 export type ListPage = (params: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>;
 
 /** What a server offers, and how many of its tools are left out: over a bound, unusable or not allowed. */
-export interface ToolList {
+interface ToolList {
   readonly tools: readonly ProvidedTool[];
   readonly unusable: number;
 }

@@ -11,7 +11,7 @@ type Fields = Readonly<Record<string, unknown>>;
 type Part = string | { readonly type: 'input_image'; readonly image_url: string };
 
 /** What is done to the texts of a result, and how many bytes it may have. */
-export interface ResultRules {
+interface ResultRules {
   readonly redact: (text: string) => string;
   /** Default: any number. */
   readonly maxBytes?: number | undefined;

@@ -4,7 +4,7 @@
 const OPENING = /\$\{(?:env:)?([A-Za-z_]\w*)(\}|:-)/g;
 
 /** A config with its variables replaced, and the values that were put in, which are likely to be secret. */
-export interface Expanded {
+interface Expanded {
   readonly config: unknown;
   readonly inserted: readonly string[];
 }

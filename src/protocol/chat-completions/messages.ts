@@ -1,6 +1,5 @@
 /** Writes a conversation of items as the messages of a Chat Completions request. */
 
-import { callErrorText } from '../call-error.ts';
 import { modelCallOfItem } from '../ids.ts';
 import type { Item } from '../items.ts';
 import type { ModelRequest } from '../model-request.ts';

@@ -11,7 +11,7 @@ import { withoutSecrets } from './tool-secrets.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What of the resource is settled before the turn begins. */
-export interface ResourceStart {
+interface ResourceStart {
   readonly id: string;
   /** Unix seconds. */
   readonly createdAt: number;

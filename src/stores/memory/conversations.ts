@@ -13,7 +13,7 @@ import type { Item } from '../../protocol/items.ts';
 import type { Shelf } from './room.ts';
 
 /** A conversation and its items as JSON texts, which nobody can change later and whose sizes are known exactly. */
-export interface KeptConversation {
+interface KeptConversation {
   readonly text: string;
   readonly items: KeptItems;
   readonly expiresAt: number;
@@ -33,7 +33,7 @@ export interface MemoryConversations extends ConversationStore {
 }
 
 /** How conversations share the room of their store. */
-export interface MemoryConversationsOptions {
+interface MemoryConversationsOptions {
   readonly shelf: Shelf<KeptConversation>;
   /** When a conversation that is put or appended to now expires. */
   readonly expiry: () => number;
@@ -106,7 +106,7 @@ interface KeptItem {
 }
 
 /** The items of one conversation, oldest first. */
-export class KeptItems {
+class KeptItems {
   private list: KeptItem[] = [];
   /** Where the first item of an id stands; undefined after a removal, which moves those behind it, until somebody asks. */
   private places: Map<unknown, number> | undefined = new Map();

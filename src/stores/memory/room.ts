@@ -1,7 +1,7 @@
 /** The room that a memory store has: values on shelves, under one bound of bytes, the oldest going first. */
 
 /** What a value costs, and until when it is good. */
-export interface Terms {
+interface Terms {
   /** What an error calls the value. */
   readonly id: string;
   readonly bytes: number;
@@ -21,7 +21,7 @@ export interface Shelf<Value> {
 }
 
 /** All shelves together. */
-export interface Room {
+interface Room {
   /** Adds a shelf that holds at most so many values. */
   shelf<Value>(maxValues?: number): Shelf<Value>;
   clear(): void;

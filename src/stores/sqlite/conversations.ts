@@ -38,7 +38,7 @@ export interface SqliteConversations {
 }
 
 /** When an append happens, and what comes of it. */
-export interface AppendTerms {
+interface AppendTerms {
   readonly now: number;
   readonly expiresAt: number;
   readonly maxBytes?: number | undefined;

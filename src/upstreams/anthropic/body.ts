@@ -11,7 +11,7 @@ import { planThinking, type ThinkingPlan } from './thinking.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** How the body is written. */
-export type BodySettings = Pick<
+type BodySettings = Pick<
   AnthropicSettings,
   'maxTokens' | 'thinking' | 'thinkingDisplay' | 'promptCache' | 'serverTools'
 >;

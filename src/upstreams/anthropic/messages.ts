@@ -1,6 +1,5 @@
 /** Writes a conversation of items as the system prompt and the alternating messages of a Messages request. */
 
-import { callErrorText } from '../../protocol/call-error.ts';
 import { SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';

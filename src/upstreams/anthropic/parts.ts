@@ -15,7 +15,7 @@ export function blocksOf(content: unknown): readonly Block[] {
 }
 
 /** One text block, or none for an empty text. */
-export function textBlocks(text: string): readonly Block[] {
+function textBlocks(text: string): readonly Block[] {
   return text.trim() === '' ? [] : [{ type: 'text', text }];
 }
 

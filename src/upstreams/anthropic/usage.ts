@@ -6,7 +6,7 @@ import { isRecord } from '../../protocol/record.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Collects the counts of one message, which come at its start and again, at last whole, at its end. */
-export interface UsageReader {
+interface UsageReader {
   /** Adds a `usage` event where there are counts. */
   take(usage: unknown, events: ModelEvent[]): void;
 }

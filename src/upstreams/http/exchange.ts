@@ -9,7 +9,7 @@ import type { HttpAnswer, HttpClient } from './http.ts';
 import { type Watchdog, watchdog } from './watchdog.ts';
 
 /** What is asked, and how the answer's last event is known. */
-export interface ExchangeRequest {
+interface ExchangeRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** JSON text. */

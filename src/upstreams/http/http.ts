@@ -17,7 +17,7 @@ const BACKOFF_MS = 250;
 const LONGEST_PAUSE_MS = 10_000;
 
 /** Where a model server is and how to talk to it. */
-export interface HttpOptions {
+interface HttpOptions {
   /** Such as `http://localhost:8000/v1`; its query, if any, goes with every request. */
   readonly baseURL: URL;
   /** Further attempts after a 429, 502, 503, 504, 529 or a connection that broke before it answered. */
@@ -26,7 +26,7 @@ export interface HttpOptions {
 }
 
 /** One request; `body` is JSON text. */
-export interface HttpRequest {
+interface HttpRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;

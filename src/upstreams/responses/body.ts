@@ -8,7 +8,7 @@ import type { ResponsesSettings } from './options.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** How the body is written. */
-export type BodySettings = Pick<ResponsesSettings, 'reasoningSummary' | 'reasoningReplay' | 'serverTools'>;
+type BodySettings = Pick<ResponsesSettings, 'reasoningSummary' | 'reasoningReplay' | 'serverTools'>;
 
 /** The body, always asking for a stream and for nothing to be stored. What is undefined was not asked for. */
 export function toResponsesBody(request: ModelRequest, settings: BodySettings, skipped: (item: Item) => void): Fields {

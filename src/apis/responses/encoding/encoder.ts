@@ -56,13 +56,12 @@ export class Encoder {
     this.hasEnded ||= event.type === 'turn-end';
     if (!this.rewrite) return this.frames([event]);
     const isSeen = this.sequence <= after;
-    const frames = this.frameOf(event, after);
-    return frames === HEARTBEAT_FRAME && isSeen ? '' : frames;
+    return isSeen && this.isSilent(event) ? '' : this.frameOf(event, after);
   }
 
   /** What ends the stream of a response whose own end was not read. */
   end(): string {
-    return this.hasEnded || this.options.dialect.stream?.done === false ? '' : DONE_FRAME;
+    return this.hasEnded ? '' : this.doneFrame;
   }
 
   /** The frames of an error that ends the stream, though not the response. */
@@ -84,8 +83,11 @@ export class Encoder {
     if (this.isSilent(event)) return HEARTBEAT_FRAME;
     const unseen = this.numbered(event).filter(({ sequence }) => sequence > after);
     const frames = unseen.map((each) => numberedFrame(each.event, each.sequence));
-    const isEnd = event.type === 'turn-end' && this.options.dialect.stream?.done !== false;
-    return frames.join('') + (isEnd ? DONE_FRAME : '');
+    return frames.join('') + (event.type === 'turn-end' ? this.doneFrame : '');
+  }
+
+  private get doneFrame(): string {
+    return this.options.dialect.stream?.done === false ? '' : DONE_FRAME;
   }
 
   /** Whether the event only fills a silence for this reader. */

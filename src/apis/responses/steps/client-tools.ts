@@ -8,13 +8,13 @@ import { modelSafe, namespacedName } from '../../../protocol/tool-names.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** One tool as the model is offered it, and how its calls are shown to the client. */
-export interface ClientTool {
+interface ClientTool {
   readonly definition: ToolDefinition;
   readonly form: ToolForm;
 }
 
 /** The tools by the name that the model knows, and the types of those that nobody here can run. */
-export interface ClientTools {
+interface ClientTools {
   readonly known: ReadonlyMap<string, ClientTool>;
   readonly unknown: readonly string[];
   /** The names that several tools would have; the first one has it. */

@@ -26,7 +26,7 @@ export interface ToolPlan {
 }
 
 /** The client's tools, those in its input, and its choice. */
-export interface GivenTools {
+interface GivenTools {
   readonly tools: readonly Fields[];
   readonly additional?: readonly Fields[];
   readonly choice: unknown;

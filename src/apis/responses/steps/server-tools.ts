@@ -9,7 +9,7 @@ import { type ServerEntry, serverEntries } from './server-entries.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The tools of one request: those that the client named, its own by name, and those of the host's providers. */
-export interface GivenServers {
+interface GivenServers {
   readonly named: readonly Fields[];
   readonly own: ReadonlyMap<string, { readonly form: { readonly namespace?: string } }>;
   readonly hosted: readonly ToolsetEntry[];
