@@ -66,6 +66,7 @@ class Decoder implements ResponsesDecoder {
     const opened: OpenItem = { call: isCall ? this.calls++ : undefined, spoke: false, reasoning: undefined };
     this.items.set(index, opened);
     if (isCall) this.emitCall(opened, item, events);
+    else if (isRecord(item) && item.type === 'message') events.push(messageStart(item));
     return opened;
   }
 
@@ -160,6 +161,11 @@ function failure(response: Fields): ApiError {
 function finishReason({ status, incomplete_details: details }: Fields): FinishReason {
   if (status !== 'incomplete') return 'stop';
   return isRecord(details) && details.reason === 'content_filter' ? 'content_filter' : 'length';
+}
+
+/** Servers that know no phases write null. */
+function messageStart({ phase }: Fields): ModelEvent {
+  return typeof phase === 'string' && phase !== '' ? { type: 'message-start', phase } : { type: 'message-start' };
 }
 
 function textDelta(text: string, logprobs: unknown): ModelEvent {
