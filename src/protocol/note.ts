@@ -10,6 +10,7 @@ export interface Note {
     | 'call_dropped'
     | 'tool_choice_dropped'
     | 'setting_dropped'
+    | 'state_rejected'
     | 'compaction_skipped';
   readonly message: string;
 }
