@@ -85,7 +85,13 @@ const QUESTION: ModelRequest = {
   tools: [{ name: 'look', parameters: { type: 'object', properties: { at: { type: 'string' } } } }],
 };
 
-const LIMITS = { firstByteTimeoutMs: 10_000, idleTimeoutMs: 10_000, eventBytes: 1024 * 1024 };
+const LIMITS: UpstreamCall['limits'] = {
+  firstByteTimeoutMs: 10_000,
+  idleTimeoutMs: 10_000,
+  eventBytes: 1024 * 1024,
+  outputBytes: 1024 * 1024,
+  toolIterations: 25,
+};
 
 /** Asks once; `limits` go over generous ones. */
 export function request(

@@ -11,6 +11,7 @@ import { httpClient } from '../http/http.ts';
 import { STATE_REJECTED, secondTry, withoutThoughts } from '../http/second-try.ts';
 import { fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { toMessagesBody } from './body.ts';
+import { continuedBody } from './continued.ts';
 import { type MessagesDecoder, messagesDecoder } from './decoder.ts';
 import { isThought, type Message } from './messages.ts';
 import { type AnthropicOptions, anthropicSettings, keyHeaders } from './options.ts';
@@ -36,9 +37,31 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const headersFor = ({ headers }: UpstreamCall) =>
     requestHeaders('anthropicUpstream', settings, keyHeaders(settings), headers);
 
-  async function* answer(fields: Fields, call: UpstreamCall, headers: Headers): AsyncGenerator<readonly ModelEvent[]> {
-    const body = JSON.stringify(fields);
-    const decoder = messagesDecoder(cleanNote(call.note, scrub.textOf(headers)));
+  /** All messages of a turn, from pause to pause; `limit` is the client's own, in tokens. */
+  async function* answer(
+    fields: Fields,
+    limit: number | undefined,
+    call: UpstreamCall,
+    headers: Headers,
+  ): AsyncGenerator<readonly ModelEvent[]> {
+    const decoder = messagesDecoder(cleanNote(call.note, scrub.textOf(headers)), call.limits.outputBytes);
+    let next: Fields | undefined = fields;
+    for (let pauses = 0; next; pauses += 1) {
+      yield* message(decoder, JSON.stringify(next), call, headers);
+      const { pause } = decoder;
+      if (!pause) return;
+      next = pauses < call.limits.toolIterations ? continuedBody(fields, pause, limit) : undefined;
+      decoder.resume();
+    }
+    yield [{ type: 'finish', reason: 'length' }];
+  }
+
+  async function* message(
+    decoder: MessagesDecoder,
+    body: string,
+    call: UpstreamCall,
+    headers: Headers,
+  ): AsyncGenerator<readonly ModelEvent[]> {
     const httpRequest = { path: '/messages', headers, body, isLast };
     for await (const { data } of exchange(client, httpRequest, call)) {
       const events: ModelEvent[] = [];
@@ -60,12 +83,13 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
 
   function answers(request: ModelRequest, call: UpstreamCall, headers: Headers): AsyncIterable<readonly ModelEvent[]> {
     const fields = toMessagesBody(request, settings, call.note);
-    const first = answer(fields, call, headers);
+    const { maxOutputTokens: limit } = request;
+    const first = answer(fields, limit, call, headers);
     if (!holdsThoughts(fields)) return first;
     return secondTry(first, (error) => {
       if (!isStateRejected(error)) return undefined;
       call.note(STATE_REJECTED);
-      return answer(thoughtlessBody(request, call), call, headers);
+      return answer(thoughtlessBody(request, call), limit, call, headers);
     });
   }
 
