@@ -11,6 +11,7 @@ export interface Note {
     | 'tool_choice_dropped'
     | 'setting_dropped'
     | 'state_rejected'
+    | 'output_differs'
     | 'compaction_skipped';
   readonly message: string;
 }
