@@ -123,10 +123,10 @@ export function request(
   return upstream.stream(QUESTION, callOf(limits, signal));
 }
 
-/** Asks in the next turn, with what was said in the last one. */
+/** Requests the next turn, with the items of the one before. */
 export function requestNext(
   { upstream }: UpstreamUnderTest,
-  said: readonly Item[],
+  previous: readonly Item[],
 ): AsyncIterable<readonly ModelEvent[]> {
   const next: Item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'And then?' }] };
   return upstream.stream({ ...QUESTION, items: [...QUESTION.items, ...previous, next] }, callOf());

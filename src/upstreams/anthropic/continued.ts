@@ -19,7 +19,7 @@ export function continuedBody(
     ...(left === undefined ? {} : { max_tokens: left }),
     ...(container === undefined ? {} : { container }),
     // The cast: the body is of our own making.
-    messages: withSaid(fields.messages as readonly Message[], content),
+    messages: withContent(fields.messages as readonly Message[], content),
   };
 }
 
@@ -29,7 +29,7 @@ function budgetOf({ thinking }: Fields): number {
 }
 
 /** Neighbours of one role are one message. */
-function withSaid(messages: readonly Message[], content: Message['content']): readonly Message[] {
+function withContent(messages: readonly Message[], content: Message['content']): readonly Message[] {
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return [...messages, { role: 'assistant', content }];
   return [...messages.slice(0, -1), { ...last, content: [...last.content, ...content] }];

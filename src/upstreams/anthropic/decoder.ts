@@ -5,8 +5,8 @@ import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-error.ts';
 import { type BlockReader, blockReader } from './block-reader.ts';
+import { KeptContent } from './kept-content.ts';
 import type { Block } from './parts.ts';
-import { Said } from './said.ts';
 import { usageReader } from './usage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -37,8 +37,8 @@ export interface Pause {
 
 /** The state of one model call. `note` is told of blocks that are left out; so many characters are kept for going on after a pause. */
 export function messagesDecoder(note: (note: Note) => void, kept = 0): MessagesDecoder {
-  const said = new Said(kept);
-  const blocks = keptBlocks(blockReader(note), said);
+  const keptContent = new KeptContent(kept);
+  const blocks = keptBlocks(blockReader(note), keptContent);
   const usage = usageReader();
   let stopReason: unknown;
   let container: string | undefined;
@@ -51,10 +51,10 @@ export function messagesDecoder(note: (note: Note) => void, kept = 0): MessagesD
     return done;
   }
 
-  function takeStop(told: unknown): void {
-    if (!isRecord(told)) return;
-    stopReason = told.stop_reason ?? stopReason;
-    if (isRecord(told.container) && typeof told.container.id === 'string') container = told.container.id;
+  function takeStop(from: unknown): void {
+    if (!isRecord(from)) return;
+    stopReason = from.stop_reason ?? stopReason;
+    if (isRecord(from.container) && typeof from.container.id === 'string') container = from.container.id;
   }
 
   function takeMessage(message: unknown, events: ModelEvent[]): void {
@@ -94,12 +94,12 @@ export function messagesDecoder(note: (note: Note) => void, kept = 0): MessagesD
     },
     get pause() {
       if (!done || stopReason !== PAUSE) return undefined;
-      return { content: said.content(), container, outputTokens: usage.output };
+      return { content: keptContent.content(), container, outputTokens: usage.output };
     },
     take,
     end,
     resume() {
-      said.endMessage();
+      keptContent.endMessage();
       usage.next();
       stopReason = undefined;
       done = false;
@@ -110,15 +110,15 @@ export function messagesDecoder(note: (note: Note) => void, kept = 0): MessagesD
 const PAUSE = 'pause_turn';
 
 /** The reader, of whose blocks a copy is kept. */
-function keptBlocks(blocks: BlockReader, said: Said): BlockReader {
+function keptBlocks(blocks: BlockReader, keptContent: KeptContent): BlockReader {
   return {
     ...blocks,
     start(index, block, events) {
-      said.start(index, block);
+      keptContent.start(index, block);
       blocks.start(index, block, events);
     },
     add(index, delta, events) {
-      said.add(index, delta);
+      keptContent.add(index, delta);
       blocks.add(index, delta, events);
     },
   };

@@ -7,7 +7,7 @@ import { type Consumer, NULL_CONSUMER, type PullStream, pullStreamOf, Stage } fr
 
 type Batch = readonly ModelEvent[];
 
-/** Told where the second request is made. */
+/** Reported where the second request is made. */
 export const STATE_REJECTED: Note = {
   code: 'state_rejected',
   message:
@@ -21,7 +21,7 @@ export function withoutThoughts(request: ModelRequest): ModelRequest {
 
 /**
  * The first answer, or the one that `again` makes where the first fails before anything is said. `again` answers
- * undefined for an error that is to be told, is called once at most, and is let go with the first event.
+ * undefined for an error that the client is to see, is called once at most, and is let go with the first event.
  */
 export function secondTry(
   first: AsyncIterable<Batch>,

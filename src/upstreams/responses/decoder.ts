@@ -8,7 +8,7 @@ import type { LogProb } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-error.ts';
-import { keyOf, OUTPUT_DIFFERS, pairItems, saysAnything, type ToldItem, textOf } from './final-output.ts';
+import { keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, saysAnything, textOf } from './final-output.ts';
 import { sealed } from './input.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -27,7 +27,7 @@ export function responsesDecoder(note: (note: Note) => void): ResponsesDecoder {
 }
 
 /** What has been told of one item of the other server's output. */
-interface OpenItem extends ToldItem {
+interface OpenItem extends StreamedItem {
   /** The number of the call, where it is one. */
   readonly call: number | undefined;
   /** Whether its reasoning is told raw or summed up: what comes in both ways is told once. */
@@ -66,7 +66,7 @@ class Decoder implements ResponsesDecoder {
       type: isRecord(item) ? item.type : undefined,
       key: isRecord(item) ? keyOf(item) : undefined,
       call: isCall ? this.calls++ : undefined,
-      told: '',
+      emitted: '',
       spoke: false,
       reasoning: undefined,
       closed: false,
@@ -80,7 +80,7 @@ class Decoder implements ResponsesDecoder {
   private emitCall(item: OpenItem, { call_id: id, name, arguments: text }: Fields, events: ModelEvent[]): void {
     const given = typeof text === 'string' ? text : '';
     item.spoke ||= given !== '';
-    item.told += given;
+    item.emitted += given;
     events.push({
       type: 'tool-call-delta',
       call: item.call as number,
@@ -104,7 +104,7 @@ class Decoder implements ResponsesDecoder {
 
   private addArguments(item: OpenItem, text: string, events: ModelEvent[]): void {
     if (item.call === undefined) return;
-    item.told += text;
+    item.emitted += text;
     events.push({ type: 'tool-call-delta', call: item.call, arguments: text });
   }
 
@@ -151,14 +151,14 @@ class Decoder implements ResponsesDecoder {
     this.end(response, events);
   }
 
-  /** Tells what the stream has not told; answers whether the final output is another than what it has. */
+  /** Emits what the stream lacked; returns whether the final output differs from it. */
   private settle(output: readonly Fields[], events: ModelEvent[]): boolean {
     const { pairs, rest } = pairItems(output, this.items.values());
-    const last = pairs.findLastIndex(([, told]) => told && isShown(told));
-    let differs = rest.some(({ told, spoke }) => spoke || told !== '');
-    for (const [index, [item, told]] of pairs.entries()) {
+    const last = pairs.findLastIndex(([, streamed]) => streamed && isShown(streamed));
+    let differs = rest.some(({ emitted, spoke }) => spoke || emitted !== '');
+    for (const [index, [item, streamed]] of pairs.entries()) {
       const isPast = item.type === 'reasoning' && index < last;
-      if (told && isShown(told)) differs = this.settleShown(item, told, events) || differs;
+      if (streamed && isShown(streamed)) differs = this.settleShown(item, streamed, events) || differs;
       else if (saysAnything(item)) {
         differs = true;
         // Behind what it led to, a thought would be given back in the wrong place.
@@ -169,11 +169,11 @@ class Decoder implements ResponsesDecoder {
   }
 
   /** A call is open until the end, so that the rest of its arguments can still come. */
-  private settleShown(item: Fields, told: OpenItem, events: ModelEvent[]): boolean {
-    const text = textOf(item) ?? told.told;
-    if (text === told.told) return false;
-    if (told.call !== undefined && text.startsWith(told.told)) {
-      this.addArguments(told, text.slice(told.told.length), events);
+  private settleShown(item: Fields, streamed: OpenItem, events: ModelEvent[]): boolean {
+    const text = textOf(item) ?? streamed.emitted;
+    if (text === streamed.emitted) return false;
+    if (streamed.call !== undefined && text.startsWith(streamed.emitted)) {
+      this.addArguments(streamed, text.slice(streamed.emitted.length), events);
     }
     return true;
   }
@@ -222,7 +222,7 @@ function textDelta(text: string, logprobs: unknown): ModelEvent {
 
 function addWords(item: OpenItem, text: string, events: ModelEvent[], event: ModelEvent): void {
   item.type ??= 'message';
-  item.told += text;
+  item.emitted += text;
   events.push(event);
 }
 
@@ -238,7 +238,7 @@ function partsOf(parts: unknown): readonly Fields[] {
 function takeMessage(message: Fields, opened: OpenItem, events: ModelEvent[]): void {
   if (opened.spoke) return;
   const { content } = message;
-  opened.told = textOf(message) ?? '';
+  opened.emitted = textOf(message) ?? '';
   for (const { type, text, refusal, logprobs, annotations } of partsOf(content)) {
     if (type === 'refusal') events.push({ type: 'refusal-delta', text: String(refusal) });
     else if (typeof text === 'string') events.push(textDelta(text, logprobs));

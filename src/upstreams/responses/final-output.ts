@@ -1,41 +1,44 @@
-/** Compares what a stream told of its items with the output of its final object. */
+/** Compares the items of a stream with the output of its final object. */
 
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What a stream has told of one item. */
-export interface ToldItem {
+/** What a stream has held of one item so far. */
+export interface StreamedItem {
   /** Unknown until its start or its end has come. */
   type: unknown;
   /** What the final object knows it by, where the server keeps to its ids. */
   key: unknown;
-  /** The words or arguments that were told. */
-  told: string;
+  /** The words or arguments so far. */
+  emitted: string;
   /** Whether anything of its text, reasoning or arguments has come. */
   spoke: boolean;
   /** Whether its end has come, and with it all that it says. */
   closed: boolean;
 }
 
-/** Told once where the two differ. */
+/** Streamed once where the two differ. */
 export const OUTPUT_DIFFERS: Note = {
   code: 'output_differs',
-  message: "The model server's final response differs from its stream; what the stream had not told is taken from it.",
+  message: "The model server's final response differs from its stream; what the stream lacked is taken from it.",
 };
 
-/** The items of the final output, each with what the stream told of it, and what it told of no item there. */
-export interface Pairs<Told> {
-  readonly pairs: readonly (readonly [item: Fields, told: Told | undefined])[];
-  readonly rest: readonly Told[];
+/** The items of the final output, each with its counterpart in the stream, and the items of the stream that have none. */
+export interface Pairs<Streamed> {
+  readonly pairs: readonly (readonly [item: Fields, streamed: Streamed | undefined])[];
+  readonly rest: readonly Streamed[];
 }
 
 /** Pairs items that have the same id, and then those of one type in their order: some servers give each event new ids. */
-export function pairItems<Told extends ToldItem>(output: readonly Fields[], told: Iterable<Told>): Pairs<Told> {
-  const all = [...told];
+export function pairItems<Streamed extends StreamedItem>(
+  output: readonly Fields[],
+  streamed: Iterable<Streamed>,
+): Pairs<Streamed> {
+  const all = [...streamed];
   const byKey = new Map(all.map((each) => [nameOf(each.type, each.key), each]));
-  const known = new Map<Fields, Told>();
+  const known = new Map<Fields, Streamed>();
   for (const item of output) {
     const name = nameOf(item.type, keyOf(item));
     const found = byKey.get(name);
@@ -49,9 +52,9 @@ export function pairItems<Told extends ToldItem>(output: readonly Fields[], told
 }
 
 /** By type. */
-function inOrder<Told extends ToldItem>(told: readonly Told[]): ReadonlyMap<unknown, Told[]> {
-  const queues = new Map<unknown, Told[]>();
-  for (const each of told) {
+function inOrder<Streamed extends StreamedItem>(streamed: readonly Streamed[]): ReadonlyMap<unknown, Streamed[]> {
+  const queues = new Map<unknown, Streamed[]>();
+  for (const each of streamed) {
     const queue = queues.get(each.type);
     if (queue) queue.push(each);
     else queues.set(each.type, [each]);

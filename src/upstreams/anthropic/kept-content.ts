@@ -7,7 +7,7 @@ import type { Block } from './parts.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A block as it came: its start, and the pieces that were added to it. */
-interface Kept {
+interface KeptBlock {
   readonly start: Fields;
   text: string;
   signature: string;
@@ -16,9 +16,9 @@ interface Kept {
 }
 
 /** The blocks of all messages of a turn so far, at most so many UTF-16 units of them. */
-export class Said {
-  private kept: Kept[] = [];
-  private readonly open = new Map<unknown, Kept>();
+export class KeptContent {
+  private kept: KeptBlock[] = [];
+  private readonly open = new Map<unknown, KeptBlock>();
   private readonly limit: number;
   private size = 0;
 
@@ -28,7 +28,7 @@ export class Said {
 
   start(index: unknown, block: unknown): void {
     if (!isRecord(block) || !this.hasRoom(JSON.stringify(block).length)) return;
-    const kept: Kept = {
+    const kept: KeptBlock = {
       start: block,
       text: textOf(block.text ?? block.thinking),
       signature: textOf(block.signature),
@@ -86,7 +86,7 @@ function textOf(value: unknown): string {
 }
 
 /** Blocks that the wire gives and does not take, empty texts and unsigned thoughts, are left out. */
-function blocksOfKept({ start, text, signature, json, citations }: Kept): readonly Block[] {
+function blocksOfKept({ start, text, signature, json, citations }: KeptBlock): readonly Block[] {
   const type = String(start.type);
   if (type === 'thinking') return signature ? [{ type, thinking: text, signature }] : [];
   if (type !== 'text') return [json === '' ? { ...start, type } : { ...start, type, input: inputFrom(json) }];
