@@ -28,7 +28,7 @@ export interface Limits {
   readonly outputBytes: number;
   /** The arguments of one tool call. */
   readonly argumentBytes: number;
-  /** Rounds of tools that the server runs in one turn. */
+  /** Rounds of tools that the server runs in one turn, and how often a turn that the model server pauses goes on. */
   readonly toolIterations: number;
   /** Calls that the server runs in one turn; the request's `max_tool_calls` may lower it. */
   readonly toolCalls: number;

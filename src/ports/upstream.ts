@@ -9,7 +9,10 @@ import type { Limits } from './limits.ts';
 export interface UpstreamCall {
   readonly signal: AbortSignal;
   readonly headers: Headers;
-  readonly limits: Pick<Limits, 'firstByteTimeoutMs' | 'idleTimeoutMs' | 'eventBytes'>;
+  readonly limits: Pick<
+    Limits,
+    'firstByteTimeoutMs' | 'idleTimeoutMs' | 'eventBytes' | 'outputBytes' | 'toolIterations'
+  >;
   /** Is told of what this upstream could not pass on. */
   readonly note: (note: Note) => void;
 }

@@ -46,6 +46,8 @@ export type ModelEvent =
   /** `logprobs` is a list, or the JSON of its members with commas between them where that is at hand. */
   | { readonly type: 'text-delta'; readonly text: string; readonly logprobs?: readonly LogProb[] | string }
   | { readonly type: 'refusal-delta'; readonly text: string }
+  /** The next words are another message than those before; `phase` is what it is for, where the model server says so. */
+  | { readonly type: 'message-start'; readonly phase?: string }
   | { readonly type: 'reasoning-delta'; readonly text: string }
   /** One thought is whole; `encrypted` is what its upstream needs to be given it back, of no use to others. */
   | { readonly type: 'reasoning-end'; readonly encrypted: string }

@@ -52,6 +52,8 @@ export type MessageItem = {
   readonly status: ItemStatus;
   readonly role: 'assistant';
   readonly content: readonly Part[];
+  /** What the message is for, such as `commentary` or `final_answer`; some models need to be given it back. */
+  readonly phase?: string;
 };
 
 /** The model's reasoning: in `summary`, or raw in `content`, as the host chose. */

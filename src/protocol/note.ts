@@ -10,6 +10,8 @@ export interface Note {
     | 'call_dropped'
     | 'tool_choice_dropped'
     | 'setting_dropped'
+    | 'state_rejected'
+    | 'output_differs'
     | 'compaction_skipped';
   readonly message: string;
 }

@@ -16,5 +16,11 @@ export type { FakeAnswer, FakeBytes, FakeReply } from './fake-reply.ts';
 export { type FakeUpstream, type FakeUpstreamOptions, startFakeUpstream } from './fake-upstream.ts';
 export type { StoreContractClock } from './store-case.ts';
 export { type StoreContract, type StoreContractOptions, type StoreUnderTest, storeContract } from './store-contract.ts';
-export { type UpstreamPlay, type UpstreamScenario, type UpstreamUnderTest, upstreamScript } from './upstream-case.ts';
+export {
+  type UpstreamExtra,
+  type UpstreamPlay,
+  type UpstreamScenario,
+  type UpstreamUnderTest,
+  upstreamScript,
+} from './upstream-case.ts';
 export { type UpstreamContract, upstreamContract } from './upstream-contract.ts';

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { ModelEvent } from '../protocol/events.ts';
+import type { Item } from '../protocol/items.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
 
 /**
@@ -17,6 +18,12 @@ import type { ModelRequest } from '../protocol/model-request.ts';
  * - `unfinished`: says the first word, then ends the HTTP message without what its wire ends with.
  * - `stall`: says the first word, then nothing, and leaves the connection open.
  * - `silence`: takes the request and answers nothing.
+ *
+ * And what only some wires have, as `extras` of the contract says:
+ * - `state`: thinks `upstreamScript.thought`, with `upstreamScript.state` as what it needs to be given back, then asks for
+ *   the first of `upstreamScript.calls`.
+ * - `phase`: says `upstreamScript.messages`, each as a message in its phase.
+ * - `citations`: says `upstreamScript.citation.text` and cites its page for all of it.
  */
 export type UpstreamScenario =
   | 'text'
@@ -28,7 +35,11 @@ export type UpstreamScenario =
   | 'cut'
   | 'unfinished'
   | 'stall'
-  | 'silence';
+  | 'silence'
+  | UpstreamExtra;
+
+/** What not every wire has: state of the model's own, messages with phases, citations. */
+export type UpstreamExtra = 'state' | 'phase' | 'citations';
 
 /** The words of every scenario, so that each wire says the same. */
 export const upstreamScript = {
@@ -40,6 +51,14 @@ export const upstreamScript = {
   ],
   usage: { input: 9, output: 12 },
   message: 'That cannot be done.',
+  thought: 'Let me think.',
+  /** In base64, as wires have it. */
+  state: 'c3RhdGUgb2YgdGhlIG1vZGVs',
+  messages: [
+    { phase: 'commentary', text: 'Let me look.' },
+    { phase: 'final_answer', text: 'It is warm.' },
+  ],
+  citation: { url: 'https://example.com/weather', title: 'Weather', text: 'It is warm.' },
 } as const;
 
 /** An upstream whose server plays a scenario, and how to be done with both. */
@@ -47,7 +66,7 @@ export interface UpstreamUnderTest {
   readonly upstream: Upstream;
   /** What the server sees; `startFakeUpstream` answers one. */
   readonly server: {
-    /** One for each request so far. */
+    /** One for each request so far, with what is in its body. */
     readonly requests: readonly unknown[];
     /** Resolves when the client has left request `index` before its answer was whole. */
     closed(index: number): Promise<unknown>;
@@ -61,6 +80,8 @@ export interface UpstreamUnderTest {
 export interface UpstreamCase {
   /** A sentence that cites the requirements it proves. */
   readonly name: string;
+  /** What the wire must have for it, if anything. */
+  readonly needs?: UpstreamExtra;
   /** The scenarios, each with an upstream of its own. */
   readonly plays: readonly UpstreamPlay[];
   run(...subjects: readonly UpstreamUnderTest[]): Promise<void>;
@@ -85,7 +106,13 @@ const QUESTION: ModelRequest = {
   tools: [{ name: 'look', parameters: { type: 'object', properties: { at: { type: 'string' } } } }],
 };
 
-const LIMITS = { firstByteTimeoutMs: 10_000, idleTimeoutMs: 10_000, eventBytes: 1024 * 1024 };
+const LIMITS: UpstreamCall['limits'] = {
+  firstByteTimeoutMs: 10_000,
+  idleTimeoutMs: 10_000,
+  eventBytes: 1024 * 1024,
+  outputBytes: 1024 * 1024,
+  toolIterations: 25,
+};
 
 /** Asks once; `limits` go over generous ones. */
 export function request(
@@ -93,8 +120,20 @@ export function request(
   limits: Partial<UpstreamCall['limits']> = {},
   signal: AbortSignal = new AbortController().signal,
 ): AsyncIterable<readonly ModelEvent[]> {
-  const call = { signal, headers: new Headers(), limits: { ...LIMITS, ...limits }, note: () => {} };
-  return upstream.stream(QUESTION, call);
+  return upstream.stream(QUESTION, callOf(limits, signal));
+}
+
+/** Requests the next turn, with the items of the one before. */
+export function requestNext(
+  { upstream }: UpstreamUnderTest,
+  previous: readonly Item[],
+): AsyncIterable<readonly ModelEvent[]> {
+  const next: Item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'And then?' }] };
+  return upstream.stream({ ...QUESTION, items: [...QUESTION.items, ...previous, next] }, callOf());
+}
+
+function callOf(limits: Partial<UpstreamCall['limits']> = {}, signal = new AbortController().signal): UpstreamCall {
+  return { signal, headers: new Headers(), limits: { ...LIMITS, ...limits }, note: () => {} };
 }
 
 /** Everything that is said, and how it ends. */

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { ApiError } from '../protocol/errors.ts';
 import type { ModelEvent } from '../protocol/events.ts';
+import type { Item } from '../protocol/items.ts';
 import {
   assertBroken,
   codeOf,
   collect,
   collectWhole,
   request,
+  requestNext,
   textOf,
   type UpstreamCase,
   type UpstreamUnderTest,
@@ -17,7 +19,7 @@ import {
 /** More than any other limit of these cases, and yet short. */
 const SHORT_MS = 100;
 
-const { words, calls, usage, message } = upstreamScript;
+const { words, calls, usage, message, messages } = upstreamScript;
 
 /** A case about one play of a scenario. */
 function one(
@@ -71,6 +73,23 @@ const playable: readonly UpstreamCase[] = [
   alike('[P-08] [X-07] tells the same text byte by byte', 'text', 'byte'),
   alike('[P-08] [X-07] tells the same text in pieces of any size', 'text', [1, 2, 3, 17, 64, 65, 150, 301, 1024]),
   alike('[P-08] [X-07] tells the same calls byte by byte', 'calls', 'byte'),
+];
+
+/** What was said in the turn before, which not every wire keeps apart. */
+const history: readonly UpstreamCase[] = [
+  one('[V-05] [X-07] gives all messages back in their order, though the wire may know no phases', 'text', async (s) => {
+    const previous = messages.map(
+      ({ phase, text }): Item => ({ type: 'message', role: 'assistant', content: text, phase }),
+    );
+    const { error } = await collect(requestNext(s, previous));
+    const body = JSON.stringify(s.server.requests.at(-1));
+    const places = messages.map(({ text }) => body?.indexOf(text) ?? -1);
+    assert.deepEqual([error, places.includes(-1)], [undefined, false], `${body} holds all that was said`);
+    assert.deepEqual(
+      places,
+      places.toSorted((first, second) => first - second),
+    );
+  }),
 ];
 
 /** The calls in what was said, put together by their numbers. */
@@ -155,4 +174,4 @@ const left: readonly UpstreamCase[] = [
 ];
 
 /** All cases. */
-export const upstreamCases: readonly UpstreamCase[] = [...playable, ...refused, ...broken, ...left];
+export const upstreamCases: readonly UpstreamCase[] = [...playable, ...history, ...refused, ...broken, ...left];

@@ -1,6 +1,7 @@
 /** What every upstream must do, whatever its wire, as a suite for any test runner that has an `it`. */
-import type { UpstreamCase, UpstreamPlay, UpstreamUnderTest } from './upstream-case.ts';
+import type { UpstreamCase, UpstreamExtra, UpstreamPlay, UpstreamUnderTest } from './upstream-case.ts';
 import { upstreamCases } from './upstream-cases.ts';
+import { upstreamExtraCases } from './upstream-extra-cases.ts';
 
 /** The functions of the test runner, and the upstream's factory. */
 export interface UpstreamContract {
@@ -10,12 +11,21 @@ export interface UpstreamContract {
   readonly describe?: (name: string, body: () => void) => unknown;
   /** Makes an upstream with its own options, retries included, over a server of its own that plays the scenario. */
   readonly create: (play: UpstreamPlay) => UpstreamUnderTest | Promise<UpstreamUnderTest>;
+  /** What the wire has that not every wire has; the cases of all else are left out. Default: nothing. */
+  readonly extras?: readonly UpstreamExtra[];
 }
 
 /** Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`. */
-export function upstreamContract({ it, describe = (_name, body) => body(), create }: UpstreamContract): void {
+export function upstreamContract({
+  it,
+  describe = (_name, body) => body(),
+  create,
+  extras = [],
+}: UpstreamContract): void {
+  const wanted = upstreamExtraCases.filter(({ needs }) => needs && extras.includes(needs));
   describe('upstream contract', () => {
-    for (const upstreamCase of upstreamCases) it(upstreamCase.name, () => runCase(create, upstreamCase));
+    for (const upstreamCase of [...upstreamCases, ...wanted])
+      it(upstreamCase.name, () => runCase(create, upstreamCase));
   });
 }
 

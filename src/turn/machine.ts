@@ -16,7 +16,7 @@ import {
   writeToolList,
 } from './write-calls.ts';
 import { closeSearch, failSearches, openSearch } from './write-searches.ts';
-import { annotate, closeReasoning, closeWriting, writeCompaction, writeText } from './write-text.ts';
+import { annotate, closeReasoning, closeWriting, startMessage, writeCompaction, writeText } from './write-text.ts';
 
 const NOTHING: SharedMap<number, never> = new SharedMap();
 
@@ -37,6 +37,7 @@ export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [
 const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
   'text-delta',
   'refusal-delta',
+  'message-start',
   'reasoning-delta',
   'reasoning-end',
   'tool-call-delta',
@@ -53,6 +54,8 @@ function take(draft: Draft, input: TurnInput): void {
       return writeText(draft, 'output_text', input.text, input.logprobs);
     case 'refusal-delta':
       return writeText(draft, 'refusal', input.text);
+    case 'message-start':
+      return startMessage(draft, input.phase);
     case 'reasoning-delta':
       return writeText(draft, draft.plan.reasoning, input.text);
     case 'reasoning-end':
@@ -127,6 +130,7 @@ function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
   for (const call of calls.values()) closeCall(draft, { ...call }, status(call.index));
   failSearches(draft);
   if (writing) closeWriting(draft, status(writing.index));
+  draft.nextPhase = undefined;
 }
 
 function addCallUsage(draft: Draft): void {

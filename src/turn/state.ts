@@ -44,6 +44,8 @@ export interface Writing {
   readonly kind: 'message' | 'reasoning';
   readonly index: number;
   readonly id: string;
+  /** Of a message only. */
+  readonly phase: string | undefined;
   parts: SharedList<Part>;
   part: OpenPart | undefined;
 }
@@ -96,6 +98,8 @@ export interface TurnState {
   readonly round: number;
   readonly output: SharedList<OutputItem>;
   readonly writing: Readonly<Writing> | undefined;
+  /** The phase of the message that the next words begin. */
+  readonly nextPhase: string | undefined;
   /** The call that was written last: most deltas are of it, so it is kept beside the others, which are as they were parked. */
   readonly newestCall: Readonly<OpenToolCall> | undefined;
   /** By the upstream's number. */
@@ -137,6 +141,7 @@ export function startState(plan: TurnPlan): TurnState {
     round: 0,
     output: EMPTY_LIST,
     writing: undefined,
+    nextPhase: undefined,
     newestCall: undefined,
     calls: EMPTY_MAP,
     awaitingApproval: EMPTY_MAP,
@@ -164,6 +169,7 @@ export function draftOf(state: TurnState): Draft {
     round: state.round,
     output: state.output,
     writing: writing && writingCopy(writing),
+    nextPhase: state.nextPhase,
     // Once for a step, not for each of its deltas.
     newestCall: state.newestCall && { ...state.newestCall },
     calls: state.calls,
@@ -182,7 +188,7 @@ export function draftOf(state: TurnState): Draft {
   };
 }
 
-function writingCopy({ kind, index, id, parts, part }: Readonly<Writing>): Writing {
+function writingCopy({ kind, index, id, phase, parts, part }: Readonly<Writing>): Writing {
   const copy = part && {
     type: part.type,
     index: part.index,
@@ -191,7 +197,7 @@ function writingCopy({ kind, index, id, parts, part }: Readonly<Writing>): Writi
     annotations: part.annotations,
     logprobs: part.logprobs && { text: part.logprobs.text, tail: part.logprobs.tail },
   };
-  return { kind, index, id, parts, part: copy };
+  return { kind, index, id, phase, parts, part: copy };
 }
 
 /**

@@ -52,6 +52,12 @@ export function annotate(draft: Draft, annotation: UrlCitation): void {
   countItem(draft);
 }
 
+/** The next words begin another message. It is an item only once there are any. */
+export function startMessage(draft: Draft, phase: string | undefined): void {
+  if (draft.writing?.kind === 'message') closeWriting(draft, 'completed');
+  draft.nextPhase = phase;
+}
+
 /** Closes the message or reasoning item that is being written, if one is. */
 export function closeWriting(draft: Draft, status: ItemStatus, more: Sealed = {}): void {
   const { writing } = draft;
@@ -125,15 +131,26 @@ function openItem(draft: Draft, kind: Writing['kind']): Writing {
   if (draft.writing?.kind === kind) return draft.writing;
   closeWriting(draft, 'completed');
   const id = nextItemId(draft, kind === 'message' ? 'msg' : 'rs');
-  draft.writing = { kind, index: draft.output.size, id, parts: NOTHING, part: undefined };
+  const phase = kind === 'message' ? takePhase(draft) : undefined;
+  draft.writing = { kind, index: draft.output.size, id, phase, parts: NOTHING, part: undefined };
   announce(draft, writtenItem(draft, draft.writing, 'in_progress'));
   return draft.writing;
 }
 
+function takePhase(draft: Draft): string | undefined {
+  const { nextPhase: phase } = draft;
+  draft.nextPhase = undefined;
+  draft.bytes += Buffer.byteLength(phase ?? '');
+  return phase;
+}
+
 function writtenItem(draft: Draft, writing: Writing, status: ItemStatus): OutputItem {
-  const { id, kind } = writing;
+  const { id, kind, phase } = writing;
   const parts = writing.parts.from(0);
-  if (kind === 'message') return { id, type: 'message', status, role: 'assistant', content: parts };
+  if (kind === 'message') {
+    const message = { id, type: 'message', status, role: 'assistant', content: parts } as const;
+    return phase === undefined ? message : { ...message, phase };
+  }
   if (draft.plan.reasoning === 'summary_text') return { id, type: 'reasoning', status, summary: parts };
   return { id, type: 'reasoning', status, summary: [], content: parts };
 }

@@ -36,6 +36,7 @@ const item = z.discriminatedUnion('type', [
     status: itemStatus,
     role: z.literal('assistant'),
     content: z.array(z.discriminatedUnion('type', [outputText, refusal])),
+    phase: name.optional(),
   }),
   z.strictObject({
     id: z.string().regex(/^rs_/),

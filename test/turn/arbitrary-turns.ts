@@ -50,6 +50,10 @@ const callDelta = fc.record(
   },
   { requiredKeys: ['type', 'call', 'arguments'] },
 );
+const messageStart = fc.record(
+  { type: fc.constant('message-start' as const), phase: fc.constantFrom('commentary', 'final_answer') },
+  { requiredKeys: ['type'] },
+);
 const annotation = fc.record({
   type: fc.constant('annotation' as const),
   annotation: fc.record({
@@ -90,6 +94,7 @@ const modelEvent: fc.Arbitrary<ModelEvent> = fc.oneof(
   { weight: 2, arbitrary: refusalDelta },
   { weight: 4, arbitrary: reasoningDelta },
   { weight: 8, arbitrary: callDelta },
+  { weight: 2, arbitrary: messageStart },
   { weight: 2, arbitrary: annotation },
   { weight: 2, arbitrary: searchStart },
   { weight: 2, arbitrary: searchEnd },

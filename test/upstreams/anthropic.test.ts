@@ -1,6 +1,7 @@
 /** anthropicUpstream behind a real app: what is sent, what every ending means, errors, thoughts and tools. */
 import { type AnthropicOptions, anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import { functionTools, type RouterOptions } from '../../src/index.ts';
+import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import type { FakeAnswer } from '../../src/testing/index.ts';
 import { askForJson, askForStream, post } from '../support/responses-client.ts';
 import { describeShared, readSharedBytes } from '../support/shared.ts';
@@ -39,7 +40,7 @@ function answered({ status, incomplete_details, output }: WireResponse) {
 const CALL = {
   signal: new AbortController().signal,
   headers: new Headers(),
-  limits: { firstByteTimeoutMs: 5000, idleTimeoutMs: 5000, eventBytes: 1000 },
+  limits: { ...DEFAULT_LIMITS, idleTimeoutMs: 5000, eventBytes: 1000 },
   note: () => {},
 };
 
@@ -121,7 +122,6 @@ describe('the end of an answer', () => {
     ['stop_sequence', ['completed', undefined, [['message', 'completed']]]],
     ['max_tokens', ['incomplete', 'max_output_tokens', [['message', 'incomplete']]]],
     ['model_context_window_exceeded', ['incomplete', 'max_output_tokens', [['message', 'incomplete']]]],
-    ['pause_turn', ['incomplete', 'max_output_tokens', [['message', 'incomplete']]]],
     ['refusal', ['incomplete', 'content_filter', [['message', 'incomplete']]]],
     ['of_the_future', ['completed', undefined, [['message', 'completed']]]],
   ])('[X-07] [S-11] is told where the model stopped for %s', async (stop, expected) => {

@@ -2,16 +2,20 @@
 
 import { ApiError, chatCompletionsUpstream, type Upstream } from '../../src/index.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
+import type { Item } from '../../src/protocol/items.ts';
 import {
   chatChunk,
   type FakeReply,
   startFakeUpstream,
   textStream,
   toolCallStream,
+  type UpstreamExtra,
   type UpstreamPlay,
   upstreamContract,
   upstreamScript,
 } from '../../src/testing/index.ts';
+import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
+import { responsesExtras } from './responses-bytes.ts';
 
 type Stream = Upstream['stream'];
 type Flaw = (stream: Stream) => Stream;
@@ -46,17 +50,38 @@ function replies({ scenario }: UpstreamPlay, secrets: string): readonly FakeRepl
   }
 }
 
+/** An upstream, and what its server plays. */
+interface Wire {
+  readonly make: (options: { baseURL: string; apiKey: string; retries: number }) => Upstream;
+  readonly replies: (play: UpstreamPlay, secrets: string) => readonly FakeReply[];
+  readonly extras: readonly UpstreamExtra[];
+}
+
+const CHAT: Wire = { make: chatCompletionsUpstream, replies, extras: [] };
+const EXTRAS = responsesExtras();
+/** The wire that has all of the extras, and plays nothing else. */
+const RESPONSES: Wire = {
+  make: responsesUpstream,
+  replies: ({ scenario }) => [{ body: scenario in EXTRAS ? EXTRAS[scenario as UpstreamExtra] : '' }],
+  extras: ['state', 'phase', 'citations'],
+};
+
 /** The names of the cases that an upstream with the flaw fails. */
-async function failures(flaw: Flaw, only: RegExp, retries = 2): Promise<readonly string[]> {
+async function failures(
+  flaw: Flaw,
+  only: RegExp,
+  { retries = 2, wire = CHAT }: { retries?: number; wire?: Wire } = {},
+): Promise<readonly string[]> {
   const failed: string[] = [];
   const cases: (() => Promise<void>)[] = [];
   upstreamContract({
+    extras: wire.extras,
     it: (name, run) => only.test(name) && cases.push(() => run().catch(() => void failed.push(name))),
     async create(play) {
       const server = await startFakeUpstream();
       const split = play.split ?? ('whole' as const);
-      server.reply(...replies(play, `${KEY} ${server.baseURL}`).map((reply) => ({ ...reply, split })));
-      const upstream = chatCompletionsUpstream({ baseURL: server.baseURL, apiKey: KEY, retries });
+      server.reply(...wire.replies(play, `${KEY} ${server.baseURL}`).map((reply) => ({ ...reply, split })));
+      const upstream = wire.make({ baseURL: server.baseURL, apiKey: KEY, retries });
       const close = () => Promise.all([upstream.close?.(), server.close()]);
       const secrets = [KEY, new URL(server.baseURL).host];
       return { upstream: { ...upstream, stream: flaw(upstream.stream) }, server, secrets, close };
@@ -189,6 +214,41 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
   ],
 ];
 
+/** Asks something else. */
+function asks(change: (items: readonly Item[]) => readonly Item[]): Flaw {
+  return (stream) => (request, call) => stream({ ...request, items: change(request.items) }, call);
+}
+
+const EXTRA_FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] = [
+  ['keeps its state to itself', 'gives a thought back in its place', without('reasoning-end')],
+  ['gives thoughts back in another place', 'gives a thought back in its place', asks((items) => items.toReversed())],
+  [
+    'gives the thoughts of others back',
+    'gives back no thought that another upstream wrote',
+    asks((items) =>
+      items.map((item) =>
+        item.encrypted_content ? { type: 'message', role: 'user', content: JSON.stringify(item) } : item,
+      ),
+    ),
+  ],
+  ['joins messages', 'keeps messages apart', without('message-start')],
+  [
+    'forgets the phases',
+    'gives messages back apart',
+    asks((items) => items.map(({ phase: _, ...item }): Item => ({ ...item, type: item.type }))),
+  ],
+  ['cites nothing', 'tells what was cited', without('annotation')],
+  [
+    'cites another place',
+    'tells what was cited',
+    batches((batch) => [
+      batch.map((event) =>
+        event.type === 'annotation' ? { ...event, annotation: { ...event.annotation, start_index: 3 } } : event,
+      ),
+    ]),
+  ],
+];
+
 /** A stream that comes byte by byte is thousands of turns of the event loop; in milliseconds. */
 const PATIENCE = 120_000;
 
@@ -209,13 +269,36 @@ describe('the upstream contract', () => {
     PATIENCE,
   );
 
+  it('[X-05] [X-07] passes a wire that has all of the extras', async () => {
+    const extra = /thought|messages apart|cited|same (messages|citations)/;
+    expect(await failures((stream) => stream, extra, { wire: RESPONSES })).toEqual([]);
+  });
+
+  it.each(EXTRA_FLAWS)('[X-05] [X-07] fails one that %s, in the case that it %s', async (_flaw, failing, make) => {
+    const failed = await failures(make, new RegExp(failing), { wire: RESPONSES });
+    expect(failed).toEqual([expect.stringContaining(failing)]);
+  });
+
+  it('[X-05] [X-07] fails one that leaves out what was said', async () => {
+    const silent = asks((items) => items.filter(({ phase }) => phase !== 'commentary'));
+    const failing = 'gives all messages back';
+    expect(await failures(silent, new RegExp(failing))).toEqual([expect.stringContaining(failing)]);
+  });
+
   it('[X-05] [X-07] fails one that does not ask again', async () => {
-    expect(await failures((stream) => stream, /asks again/, 0)).toEqual([expect.stringContaining('asks again')]);
+    expect(await failures((stream) => stream, /asks again/, { retries: 0 })).toEqual([
+      expect.stringContaining('asks again'),
+    ]);
   });
 
   it('[X-05] names each case once, with the requirement that it proves', () => {
     const names: string[] = [];
-    upstreamContract({ it: (name) => names.push(name), create: () => Promise.reject(new Error('Nothing runs.')) });
+    const extras = RESPONSES.extras;
+    upstreamContract({
+      extras,
+      it: (name) => names.push(name),
+      create: () => Promise.reject(new Error('Nothing runs.')),
+    });
     expect([new Set(names).size, names.filter((name) => !name.includes('[X-07]'))]).toEqual([names.length, []]);
   });
 });

@@ -5,11 +5,13 @@ import { chatCompletionsUpstream, type Upstream } from '../../src/index.ts';
 import { tracedUpstream } from '../../src/otel/index.ts';
 import {
   chatChunk,
+  chatStream,
   type FakeAnswer,
   type FakeReply,
   startFakeUpstream,
   textStream,
   toolCallStream,
+  type UpstreamExtra,
   type UpstreamPlay,
   type UpstreamScenario,
   type UpstreamUnderTest,
@@ -17,17 +19,44 @@ import {
   upstreamScript,
 } from '../../src/testing/index.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
-import { messageStart, messagesError, messagesEvent, messagesStream, textBlock, toolBlock } from './messages-bytes.ts';
-import { callItem, responseStart, responsesEvent, responsesStream, textItem } from './responses-bytes.ts';
+import {
+  block,
+  messageStart,
+  messagesError,
+  messagesEvent,
+  messagesStream,
+  textBlock,
+  thinkingBlock,
+  toolBlock,
+} from './messages-bytes.ts';
+import {
+  callItem,
+  responseStart,
+  responsesEvent,
+  responsesExtras,
+  responsesStream,
+  textItem,
+} from './responses-bytes.ts';
 
 type Script = Readonly<Record<UpstreamScenario, FakeReply | readonly FakeReply[]>>;
 
 const KEY = 'sk-contract-1234567890abcdef';
-const { words, calls, message } = upstreamScript;
+const { words, calls, message, thought, state, messages, citation } = upstreamScript;
 const [first] = words;
+const [call] = calls;
+
+/** What the wire says for each of the extras. */
+type Extras = Readonly<Record<UpstreamExtra, string>>;
 
 /** What every wire plays alike, from the bytes that it says the text with and its error in a body. */
-function script(text: string, said: string, callsText: string, error: string, refusal: (text: string) => string) {
+function script(
+  text: string,
+  said: string,
+  callsText: string,
+  error: string,
+  refusal: (text: string) => string,
+  extras: Extras,
+) {
   const busy: FakeAnswer = { status: 503, headers: { 'retry-after-ms': '1' }, body: refusal('Later.') };
   return (secrets: string): Script => ({
     text: { body: text },
@@ -40,6 +69,9 @@ function script(text: string, said: string, callsText: string, error: string, re
     unfinished: { body: said },
     stall: { body: said, stallAfterBytes: said.length },
     silence: { hang: true },
+    state: { body: extras.state },
+    phase: { body: extras.phase },
+    citations: { body: extras.citations },
   });
 }
 
@@ -49,6 +81,28 @@ const chatScript = script(
   toolCallStream(calls),
   `data: ${JSON.stringify({ error: { message, type: 'server_error' } })}\n\n`,
   (text) => JSON.stringify({ error: { message: text, type: 'invalid_request_error' } }),
+  {
+    state: chatStream(
+      { reasoning: thought, reasoning_details: [{ type: 'reasoning.encrypted', data: state, index: 0 }] },
+      {
+        tool_calls: [
+          { index: 0, id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } },
+        ],
+      },
+    ),
+    phase: chatStream(...messages.map(({ text }) => ({ content: text }))),
+    citations: chatStream(
+      { content: citation.text },
+      {
+        annotations: [
+          {
+            type: 'url_citation',
+            url_citation: { url: citation.url, title: citation.title, start_index: 0, end_index: citation.text.length },
+          },
+        ],
+      },
+    ),
+  },
 );
 
 const messagesScript = script(
@@ -60,6 +114,23 @@ const messagesScript = script(
   ),
   messagesEvent(messagesError('overloaded_error', message)),
   (text) => JSON.stringify(messagesError('invalid_request_error', text)),
+  {
+    state: messagesStream([thinkingBlock(0, thought, state), toolBlock(1, call.id, call.name, call.arguments)], {
+      stop: 'tool_use',
+    }),
+    phase: messagesStream(messages.map(({ text }, index) => textBlock(index, text))),
+    citations: messagesStream([
+      block(
+        0,
+        { type: 'text', text: '', citations: [] },
+        {
+          type: 'citations_delta',
+          citation: { type: 'web_search_result_location', url: citation.url, title: citation.title },
+        },
+        { type: 'text_delta', text: citation.text },
+      ),
+    ]),
+  },
 );
 
 const responsesScript = script(
@@ -68,6 +139,7 @@ const responsesScript = script(
   responsesStream(calls.map(({ id, name, arguments: json }, index) => callItem(index, id, name, json))),
   responsesEvent({ type: 'error', code: 'server_error', message, param: null, sequence_number: 9 }),
   (text) => JSON.stringify({ error: { message: text, type: 'invalid_request_error' } }),
+  responsesExtras(),
 );
 
 /** An upstream over a fake server that plays the scenario. */
@@ -89,18 +161,22 @@ async function start(
 const patiently = (name: string, run: () => Promise<void>) => it(name, run, 120_000);
 
 describe('chatCompletionsUpstream', () => {
-  upstreamContract({ it: patiently, describe, create: (play) => start(play, chatScript, chatCompletionsUpstream) });
+  const create = (play: UpstreamPlay) => start(play, chatScript, chatCompletionsUpstream);
+  upstreamContract({ it: patiently, describe, create, extras: ['citations'] });
 });
 
 describe('[X-09] tracedUpstream', () => {
   const make = (options: { baseURL: string; apiKey: string }) => tracedUpstream(chatCompletionsUpstream(options));
-  upstreamContract({ it: patiently, describe, create: (play) => start(play, chatScript, make) });
+  const create = (play: UpstreamPlay) => start(play, chatScript, make);
+  upstreamContract({ it: patiently, describe, create, extras: ['citations'] });
 });
 
 describe('[X-07] [B-46] responsesUpstream', () => {
-  upstreamContract({ it: patiently, describe, create: (play) => start(play, responsesScript, responsesUpstream) });
+  const create = (play: UpstreamPlay) => start(play, responsesScript, responsesUpstream);
+  upstreamContract({ it: patiently, describe, create, extras: ['state', 'phase', 'citations'] });
 });
 
 describe('anthropicUpstream', () => {
-  upstreamContract({ it: patiently, describe, create: (play) => start(play, messagesScript, anthropicUpstream) });
+  const create = (play: UpstreamPlay) => start(play, messagesScript, anthropicUpstream);
+  upstreamContract({ it: patiently, describe, create, extras: ['state', 'citations'] });
 });

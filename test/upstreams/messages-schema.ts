@@ -10,6 +10,11 @@ const base64 = (mediaType: z.ZodType<string>) =>
   z.strictObject({ type: z.literal('base64'), media_type: mediaType, data: z.base64() });
 
 const textBlock = z.strictObject({ type: z.literal('text'), text, ...cached });
+const citingBlock = z.strictObject({
+  type: z.literal('text'),
+  text,
+  citations: z.array(z.looseObject({ type: z.string() })).min(1),
+});
 const imageBlock = z.strictObject({
   type: z.literal('image'),
   source: z.union([url, base64(z.string().regex(/^image\//))]),
@@ -42,11 +47,13 @@ const callBlock = z.strictObject({
   input: z.record(z.string(), z.unknown()),
   ...cached,
 });
+const caller = { caller: z.looseObject({ type: z.string() }).optional() };
 const useBlock = z.strictObject({
   type: z.literal('server_tool_use'),
   id: z.string().regex(/^srvtoolu_[a-zA-Z0-9_]+$/),
   name: z.enum(['web_search', 'web_fetch']),
   input: z.record(z.string(), z.unknown()),
+  ...caller,
   ...cached,
 });
 const answerBlock = z.strictObject({
@@ -56,6 +63,7 @@ const answerBlock = z.strictObject({
     z.array(z.looseObject({ type: z.literal('web_search_result') })),
     z.looseObject({ type: z.string().regex(/^web_(fetch_result|(search|fetch)_tool_result_error)$/) }),
   ]),
+  ...caller,
   ...cached,
 });
 const thoughtBlocks = [
@@ -70,7 +78,7 @@ const message = z.discriminatedUnion('role', [
   }),
   z.strictObject({
     role: z.literal('assistant'),
-    content: z.array(z.union([textBlock, callBlock, useBlock, answerBlock, ...thoughtBlocks])).min(1),
+    content: z.array(z.union([textBlock, citingBlock, callBlock, useBlock, answerBlock, ...thoughtBlocks])).min(1),
   }),
 ]);
 
@@ -137,7 +145,10 @@ export function expectMessagesRequest(body: unknown): MessagesRequest {
   const parsed = request.safeParse(body);
   if (!parsed.success) throw new Error(`Not a Messages request: ${z.prettifyError(parsed.error)}`);
   expectTurns(parsed.data.messages);
-  for (const said of parsed.data.messages) expectUsesAnswered(said);
+  for (const [index, said] of parsed.data.messages.entries()) {
+    // A turn that paused goes on: the answer to its last use is yet to come.
+    if (said.role === 'user' || index < parsed.data.messages.length - 1) expectUsesAnswered(said);
+  }
   const names = parsed.data.tools?.map(({ name }) => name) ?? [];
   same(names.length, new Set(names).size, 'a tool has a name of its own');
   expectThinking(parsed.data);

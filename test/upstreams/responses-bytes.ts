@@ -1,5 +1,7 @@
 /** Writes what another server of the Responses API says, for tests that do not need a recording. */
 
+import { type UpstreamExtra, upstreamScript } from '../../src/testing/index.ts';
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** One event as an SSE frame. */
@@ -47,4 +49,38 @@ export function responseEnd(name = 'completed', more: Fields = {}): string {
 /** A whole stream of these items. */
 export function responsesStream(items: readonly string[], end = responseEnd()): string {
   return responseStart() + items.join('') + end;
+}
+
+/** What this wire says for each extra of the upstream contract. */
+export function responsesExtras(): Readonly<Record<UpstreamExtra, string>> {
+  const { thought, state, calls, messages, citation } = upstreamScript;
+  const [call] = calls;
+  const said = (index: number, text: string, more: Fields, ...deltas: readonly Fields[]) => {
+    const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];
+    const whole = { id: `msg_${index}`, type: 'message', role: 'assistant', status: 'completed', content, ...more };
+    return item(index, whole, { content: [] }, { type: 'response.output_text.delta', delta: text }, ...deltas);
+  };
+  const reasoning = {
+    id: 'rs_there',
+    type: 'reasoning',
+    summary: [{ type: 'summary_text', text: thought }],
+    encrypted_content: state,
+  };
+  const annotation = {
+    type: 'url_citation',
+    url: citation.url,
+    title: citation.title,
+    start_index: 0,
+    end_index: citation.text.length,
+  };
+  return {
+    state: responsesStream([
+      item(0, reasoning, { summary: [] }, { type: 'response.reasoning_summary_text.delta', delta: thought }),
+      callItem(1, call.id, call.name, call.arguments),
+    ]),
+    phase: responsesStream(messages.map(({ phase, text }, index) => said(index, text, { phase }))),
+    citations: responsesStream([
+      said(0, citation.text, {}, { type: 'response.output_text.annotation.added', annotation }),
+    ]),
+  };
 }

@@ -1,5 +1,6 @@
 /** Every recorded answer of a Responses server, through an app over that server. */
 import fc from 'fast-check';
+import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
@@ -85,7 +86,7 @@ function told({ status, output, usage }: WireResponse): Reading {
 async function modelEvents(body: string, split: readonly number[]): Promise<readonly ModelEvent[]> {
   fake.reply({ ...eventStream(body), split });
   const upstream = responsesUpstream({ baseURL: fake.baseURL, retries: 0 });
-  const limits = { firstByteTimeoutMs: 5000, idleTimeoutMs: 5000, eventBytes: 10_000_000 };
+  const limits = { ...DEFAULT_LIMITS, idleTimeoutMs: 5000, eventBytes: 10_000_000 };
   const call = { signal: new AbortController().signal, headers: new Headers(), limits, note() {} };
   const events: ModelEvent[] = [];
   for await (const batch of upstream.stream({ model: 'm', items: [], tools: [] }, call)) events.push(...batch);

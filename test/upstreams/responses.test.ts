@@ -243,6 +243,7 @@ describe('the answer of another server', () => {
         { type: 'reasoning-delta', text: '\n\n' },
         { type: 'reasoning-delta', text: 'Two' },
         { type: 'reasoning-end', encrypted: sealed(thought) },
+        { type: 'message-start' },
         { type: 'text-delta', text: 'Hi', logprobs },
         { type: 'annotation', annotation: citation },
         { type: 'refusal-delta', text: 'No.' },
@@ -277,6 +278,7 @@ describe('the answer of another server', () => {
     });
     const expected = [
       { type: 'reasoning-delta', text: 'Hm' },
+      { type: 'message-start' },
       { type: 'text-delta', text: 'Hi' },
       { type: 'annotation', annotation: { type: 'url_citation', url: 'u', title: '', start_index: 0, end_index: 0 } },
       { type: 'tool-call-delta', call: 0, id: 'a', name: 'f', arguments: '{}' },

@@ -13,6 +13,7 @@ import {
   memoryStore,
   type Upstream,
 } from '../../src/index.ts';
+import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import { chatChunk, type FakeRequest, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { anthropicUpstream } from '../../src/upstreams/anthropic/anthropic-upstream.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
@@ -196,7 +197,7 @@ it('[F-11] finds secrets in time that is linear in the message, whatever it hold
       {
         signal: new AbortController().signal,
         headers: new Headers(),
-        limits: { firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000, eventBytes: 1e9 },
+        limits: { ...DEFAULT_LIMITS, firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000, eventBytes: 1e9 },
         note: () => {},
       },
     );

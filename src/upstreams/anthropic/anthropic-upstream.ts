@@ -8,15 +8,19 @@ import { isRecord } from '../../protocol/record.ts';
 import { cleanNote, scrubber } from '../../protocol/scrub.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
+import { STATE_REJECTED, secondTry, withoutThoughts } from '../http/second-try.ts';
 import { fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { toMessagesBody } from './body.ts';
+import { continuedBody } from './continued.ts';
 import { type MessagesDecoder, messagesDecoder } from './decoder.ts';
+import { isThought, type Message } from './messages.ts';
 import { type AnthropicOptions, anthropicSettings, keyHeaders } from './options.ts';
 
 export type { AnthropicOptions, ServerTool } from './options.ts';
 export { ADAPTIVE_THINKING, BUDGET_THINKING, type Thinking, type ThinkingTable } from './thinking.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
+type Headers = Readonly<Record<string, string>>;
 
 /** The list of models has pages; this many are all that there are. */
 const MODELS = 1000;
@@ -33,13 +37,31 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const headersFor = ({ headers }: UpstreamCall) =>
     requestHeaders('anthropicUpstream', settings, keyHeaders(settings), headers);
 
+  /** All messages of a turn, from pause to pause; `limit` is the client's own, in tokens. */
   async function* answer(
-    request: ModelRequest,
+    fields: Fields,
+    limit: number | undefined,
     call: UpstreamCall,
-    headers: Readonly<Record<string, string>>,
+    headers: Headers,
   ): AsyncGenerator<readonly ModelEvent[]> {
-    const body = JSON.stringify(toMessagesBody(request, settings, call.note));
-    const decoder = messagesDecoder(cleanNote(call.note, scrub.textOf(headers)));
+    const decoder = messagesDecoder(cleanNote(call.note, scrub.textOf(headers)), call.limits.outputBytes);
+    let next: Fields | undefined = fields;
+    for (let pauses = 0; next; pauses += 1) {
+      yield* message(decoder, JSON.stringify(next), call, headers);
+      const { pause } = decoder;
+      if (!pause) return;
+      next = pauses < call.limits.toolIterations ? continuedBody(fields, pause, limit) : undefined;
+      decoder.resume();
+    }
+    yield [{ type: 'finish', reason: 'length' }];
+  }
+
+  async function* message(
+    decoder: MessagesDecoder,
+    body: string,
+    call: UpstreamCall,
+    headers: Headers,
+  ): AsyncGenerator<readonly ModelEvent[]> {
     const httpRequest = { path: '/messages', headers, body, isLast };
     for await (const { data } of exchange(client, httpRequest, call)) {
       const events: ModelEvent[] = [];
@@ -52,10 +74,29 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     yield ending(decoder);
   }
 
+  /** The body without thoughts; what the first one had no place for is noted already. */
+  function thoughtlessBody(request: ModelRequest, { note }: UpstreamCall): Fields {
+    const noted = new Set<string>();
+    toMessagesBody(request, settings, ({ message }) => noted.add(message));
+    return toMessagesBody(withoutThoughts(request), settings, (each) => noted.has(each.message) || note(each));
+  }
+
+  function answers(request: ModelRequest, call: UpstreamCall, headers: Headers): AsyncIterable<readonly ModelEvent[]> {
+    const fields = toMessagesBody(request, settings, call.note);
+    const { maxOutputTokens: limit } = request;
+    const first = answer(fields, limit, call, headers);
+    if (!holdsThoughts(fields)) return first;
+    return secondTry(first, (error) => {
+      if (!isStateRejected(error)) return undefined;
+      call.note(STATE_REJECTED);
+      return answer(thoughtlessBody(request, call), limit, call, headers);
+    });
+  }
+
   async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
     const headers = headersFor(call);
     try {
-      yield* answer(request, call, headers);
+      yield* answers(request, call, headers);
     } catch (error) {
       throw scrub.of(headers)(error);
     }
@@ -79,6 +120,18 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     close: () => client.close(),
   };
 }
+
+function holdsThoughts({ messages }: Fields): boolean {
+  // The cast: the body is of our own making.
+  return (messages as readonly Message[]).some(({ content }) => content.some(isThought));
+}
+
+/** The wire has no code for it, but the same words from whoever runs the model. */
+function isStateRejected(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 400 && REFUSED_THOUGHT.test(error.message);
+}
+
+const REFUSED_THOUGHT = /Invalid `?(signature|data)`? in `?(redacted_)?thinking`?\s{1,16}block/;
 
 /** Only a short event can be the last one, so that long ones are not parsed twice. */
 function isLast(data: string): boolean {

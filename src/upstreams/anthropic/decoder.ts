@@ -5,39 +5,63 @@ import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-error.ts';
 import { type BlockReader, blockReader } from './block-reader.ts';
+import { KeptContent } from './kept-content.ts';
+import type { Block } from './parts.ts';
 import { usageReader } from './usage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Takes one parsed event after another. */
 export interface MessagesDecoder {
-  /** Whether the message is whole: its `finish` has been told. */
+  /** Whether the message is whole: its `finish` has been told, unless it is a pause. */
   readonly done: boolean;
+  /** What is needed to go on, where the message ended in a pause of the turn. */
+  readonly pause: Pause | undefined;
   /** Adds what the event says to `events`; throws `ApiError` where it is an error. */
   take(event: unknown, events: ModelEvent[]): void;
-  /** Adds the `finish` where the message told why it stopped, and answers whether it did. */
+  /** Adds the `finish` where the message told why it stopped, unless it is a pause, and answers whether it did. */
   end(events: ModelEvent[]): boolean;
+  /** Goes on with another message of the same turn, after a pause. */
+  resume(): void;
 }
 
-/** The state of one model call. `note` is told of blocks that are left out. */
-export function messagesDecoder(note: (note: Note) => void): MessagesDecoder {
-  const blocks = blockReader(note);
+/** A pause of a turn in which the server's own tools ran for long. */
+export interface Pause {
+  /** What was said so far, of all messages; undefined where it cannot be given back. */
+  readonly content: readonly Block[] | undefined;
+  /** Where the server's own tools keep their files. */
+  readonly container: string | undefined;
+  /** Tokens so far, of all messages. */
+  readonly outputTokens: number;
+}
+
+/** The state of one model call. `note` is told of blocks that are left out; so many characters are kept for going on after a pause. */
+export function messagesDecoder(note: (note: Note) => void, kept = 0): MessagesDecoder {
+  const keptContent = new KeptContent(kept);
+  const blocks = keptBlocks(blockReader(note), keptContent);
   const usage = usageReader();
   let stopReason: unknown;
+  let container: string | undefined;
   let done = false;
 
   function end(events: ModelEvent[]): boolean {
     blocks.stopAll(events);
     done = typeof stopReason === 'string';
-    if (done) events.push({ type: 'finish', reason: finishReason(stopReason) });
+    if (done && stopReason !== PAUSE) events.push({ type: 'finish', reason: finishReason(stopReason) });
     return done;
+  }
+
+  function takeStop(from: unknown): void {
+    if (!isRecord(from)) return;
+    stopReason = from.stop_reason ?? stopReason;
+    if (isRecord(from.container) && typeof from.container.id === 'string') container = from.container.id;
   }
 
   function takeMessage(message: unknown, events: ModelEvent[]): void {
     if (!isRecord(message)) return;
     takeWhole(message.content, blocks, events);
     usage.take(message.usage, events);
-    stopReason = message.stop_reason ?? stopReason;
+    takeStop(message);
   }
 
   function take(event: unknown, events: ModelEvent[]): void {
@@ -53,8 +77,7 @@ export function messagesDecoder(note: (note: Note) => void): MessagesDecoder {
         return blocks.stop(event.index, events);
       case 'message_delta':
         usage.take(event.usage, events);
-        stopReason = (isRecord(event.delta) ? event.delta.stop_reason : undefined) ?? stopReason;
-        return;
+        return takeStop(event.delta);
       case 'message_stop':
         return void end(events);
       case 'message':
@@ -69,8 +92,35 @@ export function messagesDecoder(note: (note: Note) => void): MessagesDecoder {
     get done() {
       return done;
     },
+    get pause() {
+      if (!done || stopReason !== PAUSE) return undefined;
+      return { content: keptContent.content(), container, outputTokens: usage.output };
+    },
     take,
     end,
+    resume() {
+      keptContent.endMessage();
+      usage.next();
+      stopReason = undefined;
+      done = false;
+    },
+  };
+}
+
+const PAUSE = 'pause_turn';
+
+/** The reader, of whose blocks a copy is kept. */
+function keptBlocks(blocks: BlockReader, keptContent: KeptContent): BlockReader {
+  return {
+    ...blocks,
+    start(index, block, events) {
+      keptContent.start(index, block);
+      blocks.start(index, block, events);
+    },
+    add(index, delta, events) {
+      keptContent.add(index, delta);
+      blocks.add(index, delta, events);
+    },
   };
 }
 
@@ -89,11 +139,9 @@ function throwError(event: Fields): void {
   if (error) throw error;
 }
 
-/** A paused turn, in which the server's own tools ran for too long, is not whole either. */
 const CUT_OFF: ReadonlyMap<unknown, FinishReason> = new Map([
   ['max_tokens', 'length'],
   ['model_context_window_exceeded', 'length'],
-  ['pause_turn', 'length'],
   ['refusal', 'content_filter'],
 ]);
 

@@ -5,20 +5,33 @@ import { isRecord } from '../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Collects the counts of one message, which come at its start and again, at last whole, at its end. */
+/** Collects the counts of a message, which come at its start and again, at last whole, at its end. */
 interface UsageReader {
   /** Adds a `usage` event where there are counts. */
   take(usage: unknown, events: ModelEvent[]): void;
+  /** Begins another message of the same turn, whose counts come on top of those so far. */
+  next(): void;
+  /** Tokens of output so far. */
+  readonly output: number;
 }
 
 /** What was told last of each count holds; a later report may lack some. */
 export function usageReader(): UsageReader {
+  const earlier = new Map<string, number>();
   const counts = new Map<string, number>();
+  const count = (name: string) => (earlier.get(name) ?? 0) + (counts.get(name) ?? 0);
   return {
     take(usage, events) {
       if (!isRecord(usage)) return;
       for (const [name, value] of entriesOf(usage)) counts.set(name, value);
-      if (counts.size > 0) events.push(usageEvent((name) => counts.get(name) ?? 0));
+      if (counts.size > 0) events.push(usageEvent(count));
+    },
+    next() {
+      for (const name of counts.keys()) earlier.set(name, count(name));
+      counts.clear();
+    },
+    get output() {
+      return count('output_tokens');
     },
   };
 }

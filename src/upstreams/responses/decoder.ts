@@ -8,6 +8,7 @@ import type { LogProb } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-error.ts';
+import { keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, saysAnything, textOf } from './final-output.ts';
 import { sealed } from './input.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -26,11 +27,9 @@ export function responsesDecoder(note: (note: Note) => void): ResponsesDecoder {
 }
 
 /** What has been told of one item of the other server's output. */
-interface OpenItem {
+interface OpenItem extends StreamedItem {
   /** The number of the call, where it is one. */
   readonly call: number | undefined;
-  /** Whether anything of its text, reasoning or arguments has come. */
-  spoke: boolean;
   /** Whether its reasoning is told raw or summed up: what comes in both ways is told once. */
   reasoning: string | undefined;
 }
@@ -51,7 +50,7 @@ class Decoder implements ResponsesDecoder {
     if (event.object === 'response') return this.takeWhole(event, events);
     if (type === 'response.output_item.added') return void this.open(index, event.item, events);
     if (type === 'response.output_item.done') return this.close(index, event.item, events);
-    if (ENDS.has(type)) return this.end(event.response, events);
+    if (ENDS.has(type)) return this.endStream(event.response, events);
     if (String(type).endsWith('.delta')) return this.delta(event, events);
     if (type === 'response.reasoning_summary_part.added') return this.nextPart(event, events);
     if (type === 'response.output_text.annotation.added') return takeAnnotation(event.annotation, events);
@@ -63,15 +62,25 @@ class Decoder implements ResponsesDecoder {
     const known = this.items.get(index);
     if (known) return known;
     const isCall = isRecord(item) && item.type === 'function_call';
-    const opened: OpenItem = { call: isCall ? this.calls++ : undefined, spoke: false, reasoning: undefined };
+    const opened: OpenItem = {
+      type: isRecord(item) ? item.type : undefined,
+      key: isRecord(item) ? keyOf(item) : undefined,
+      call: isCall ? this.calls++ : undefined,
+      emitted: '',
+      spoke: false,
+      reasoning: undefined,
+      closed: false,
+    };
     this.items.set(index, opened);
     if (isCall) this.emitCall(opened, item, events);
+    else if (isRecord(item) && item.type === 'message') events.push(messageStart(item));
     return opened;
   }
 
   private emitCall(item: OpenItem, { call_id: id, name, arguments: text }: Fields, events: ModelEvent[]): void {
     const given = typeof text === 'string' ? text : '';
     item.spoke ||= given !== '';
+    item.emitted += given;
     events.push({
       type: 'tool-call-delta',
       call: item.call as number,
@@ -85,19 +94,22 @@ class Decoder implements ResponsesDecoder {
     const { type, delta: text, output_index: index } = event;
     if (typeof text !== 'string') return;
     const item = this.open(index, undefined, events);
-    if (type === 'response.output_text.delta') events.push(textDelta(text, event.logprobs));
-    else if (type === 'response.refusal.delta') events.push({ type: 'refusal-delta', text });
+    if (type === 'response.output_text.delta') addWords(item, text, events, textDelta(text, event.logprobs));
+    else if (type === 'response.refusal.delta') addWords(item, text, events, { type: 'refusal-delta', text });
     else if (type === 'response.function_call_arguments.delta') this.addArguments(item, text, events);
     else if (REASONING.has(type)) return this.reason(item, String(type), text, events);
     else return;
     item.spoke = true;
   }
 
-  private addArguments({ call }: OpenItem, text: string, events: ModelEvent[]): void {
-    if (call !== undefined) events.push({ type: 'tool-call-delta', call, arguments: text });
+  private addArguments(item: OpenItem, text: string, events: ModelEvent[]): void {
+    if (item.call === undefined) return;
+    item.emitted += text;
+    events.push({ type: 'tool-call-delta', call: item.call, arguments: text });
   }
 
   private reason(item: OpenItem, type: string, text: string, events: ModelEvent[]): void {
+    item.type ??= 'reasoning';
     item.reasoning ??= type;
     if (item.reasoning !== type) return;
     item.spoke = true;
@@ -114,6 +126,8 @@ class Decoder implements ResponsesDecoder {
   private close(index: unknown, item: unknown, events: ModelEvent[]): void {
     if (!isRecord(item)) return;
     const opened = this.open(index, item, events);
+    opened.type ??= item.type;
+    opened.closed = true;
     if (item.type === 'message') takeMessage(item, opened, events);
     else if (item.type === 'reasoning') takeReasoning(item, opened, events);
     else if (item.type === 'function_call') this.closeCall(item, opened, events);
@@ -129,6 +143,39 @@ class Decoder implements ResponsesDecoder {
     const output = Array.isArray(response.output) ? response.output : [];
     for (const [index, item] of output.entries()) this.close(index, item, events);
     this.end(response, events);
+  }
+
+  private endStream(response: unknown, events: ModelEvent[]): void {
+    const output = isRecord(response) && Array.isArray(response.output) ? response.output.filter(isRecord) : [];
+    if (output.length > 0 && this.settle(output, events)) this.note(OUTPUT_DIFFERS);
+    this.end(response, events);
+  }
+
+  /** Emits what the stream lacked; returns whether the final output differs from it. */
+  private settle(output: readonly Fields[], events: ModelEvent[]): boolean {
+    const { pairs, rest } = pairItems(output, this.items.values());
+    const last = pairs.findLastIndex(([, streamed]) => streamed && isShown(streamed));
+    let differs = rest.some(({ emitted, spoke }) => spoke || emitted !== '');
+    for (const [index, [item, streamed]] of pairs.entries()) {
+      const isPast = item.type === 'reasoning' && index < last;
+      if (streamed && isShown(streamed)) differs = this.settleShown(item, streamed, events) || differs;
+      else if (saysAnything(item)) {
+        differs = true;
+        // Behind what it led to, a thought would be given back in the wrong place.
+        if (!isPast) this.close(Symbol(), item, events);
+      }
+    }
+    return differs;
+  }
+
+  /** A call is open until the end, so that the rest of its arguments can still come. */
+  private settleShown(item: Fields, streamed: OpenItem, events: ModelEvent[]): boolean {
+    const text = textOf(item) ?? streamed.emitted;
+    if (text === streamed.emitted) return false;
+    if (streamed.call !== undefined && text.startsWith(streamed.emitted)) {
+      this.addArguments(streamed, text.slice(streamed.emitted.length), events);
+    }
+    return true;
   }
 
   private end(response: unknown, events: ModelEvent[]): void {
@@ -162,18 +209,36 @@ function finishReason({ status, incomplete_details: details }: Fields): FinishRe
   return isRecord(details) && details.reason === 'content_filter' ? 'content_filter' : 'length';
 }
 
+/** Servers that know no phases write null. */
+function messageStart({ phase }: Fields): ModelEvent {
+  return typeof phase === 'string' && phase !== '' ? { type: 'message-start', phase } : { type: 'message-start' };
+}
+
 function textDelta(text: string, logprobs: unknown): ModelEvent {
   // The cast: both wires write them alike.
   const details = Array.isArray(logprobs) && logprobs.length > 0 ? { logprobs: logprobs as readonly LogProb[] } : {};
   return { type: 'text-delta', text, ...details };
 }
 
+function addWords(item: OpenItem, text: string, events: ModelEvent[], event: ModelEvent): void {
+  item.type ??= 'message';
+  item.emitted += text;
+  events.push(event);
+}
+
+/** Whether clients know of it already. */
+function isShown({ spoke, closed, call }: OpenItem): boolean {
+  return spoke || closed || call !== undefined;
+}
+
 function partsOf(parts: unknown): readonly Fields[] {
   return Array.isArray(parts) ? parts.filter(isRecord) : [];
 }
 
-function takeMessage({ content }: Fields, { spoke }: OpenItem, events: ModelEvent[]): void {
-  if (spoke) return;
+function takeMessage(message: Fields, opened: OpenItem, events: ModelEvent[]): void {
+  if (opened.spoke) return;
+  const { content } = message;
+  opened.emitted = textOf(message) ?? '';
   for (const { type, text, refusal, logprobs, annotations } of partsOf(content)) {
     if (type === 'refusal') events.push({ type: 'refusal-delta', text: String(refusal) });
     else if (typeof text === 'string') events.push(textDelta(text, logprobs));

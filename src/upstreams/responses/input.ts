@@ -69,8 +69,10 @@ function addOther(calls: Calls, item: Item, input: Fields[], skipped: (item: Ite
   else if (item.type !== 'reasoning') skipped(item);
 }
 
-function message({ role, content }: Item): Fields {
-  return { type: 'message', role, content: role === 'assistant' ? textOf(content) : (content ?? '') };
+function message({ role, content, phase }: Item): Fields {
+  if (role !== 'assistant') return { type: 'message', role, content: content ?? '' };
+  const said = { type: 'message', role, content: textOf(content) };
+  return typeof phase === 'string' ? { ...said, phase } : said;
 }
 
 /** As text, since servers differ in what else they take as the assistant's words. */

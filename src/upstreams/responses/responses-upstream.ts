@@ -11,6 +11,7 @@ import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream
 import { isDone } from '../../streams/sse-frames.ts';
 import { type AnswerBatch, exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
+import { STATE_REJECTED, secondTry, withoutThoughts } from '../http/second-try.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { toResponsesBody } from './body.ts';
@@ -33,14 +34,33 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   const headersFor = ({ headers }: UpstreamCall) =>
     requestHeaders('responsesUpstream', settings, bearer(settings), headers);
 
-  function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
+  function answer(fields: Fields, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const headers = headersFor(call);
     const scrubError = scrub.of(headers);
-    const skipped = (item: Item) => call.note(skippedItem(item, 'a request there'));
-    const body = JSON.stringify(toResponsesBody(request, settings, skipped));
-    const httpRequest = { path: '/responses', headers, body, isLast: isDone, scrubError };
+    const httpRequest = {
+      path: '/responses',
+      headers,
+      body: JSON.stringify(fields),
+      isLast: isDone,
+      scrubError,
+    };
     const note = cleanNote(call.note, scrub.textOf(headers));
     return mapped(exchange(client, httpRequest, call), new Decoding(responsesDecoder(note), scrubError));
+  }
+
+  function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
+    const skipped = (item: Item) => call.note(skippedItem(item, 'a request there'));
+    const fields = toResponsesBody(request, settings, skipped);
+    const first = answer(fields, call);
+    if (!holdsThoughts(fields)) return first;
+    return secondTry(first, (error) => {
+      if (!isStateRejected(error)) return undefined;
+      call.note(STATE_REJECTED);
+      return answer(
+        toResponsesBody(withoutThoughts(request), settings, () => {}),
+        call,
+      );
+    });
   }
 
   async function models(call: UpstreamCall): Promise<readonly Fields[]> {
@@ -60,6 +80,14 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     models,
     close: () => client.close(),
   };
+}
+
+function holdsThoughts({ input }: Fields): boolean {
+  return Array.isArray(input) && input.some((item) => isRecord(item) && item.type === 'reasoning');
+}
+
+function isStateRejected(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'invalid_encrypted_content';
 }
 
 /** Decodes batch by batch; the decoder tells the end, since few servers write `[DONE]`. */

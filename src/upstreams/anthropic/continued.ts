@@ -1,0 +1,36 @@
+/** Writes the request that goes on after a pause: the first one, with what was said since as the assistant's words. */
+
+import { isRecord } from '../../protocol/record.ts';
+import type { Pause } from './decoder.ts';
+import type { Message } from './messages.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The body; undefined where there is nothing that could be given back, or no token left of the client's own `limit`. */
+export function continuedBody(
+  fields: Fields,
+  { content, container, outputTokens }: Pause,
+  limit: number | undefined,
+): Fields | undefined {
+  const left = limit === undefined ? undefined : limit - outputTokens;
+  if (!content || (left !== undefined && left <= budgetOf(fields))) return undefined;
+  return {
+    ...fields,
+    ...(left === undefined ? {} : { max_tokens: left }),
+    ...(container === undefined ? {} : { container }),
+    // The cast: the body is of our own making.
+    messages: withContent(fields.messages as readonly Message[], content),
+  };
+}
+
+/** The wire takes no limit that leaves no room beside the thoughts. */
+function budgetOf({ thinking }: Fields): number {
+  return isRecord(thinking) ? Number(thinking.budget_tokens ?? 0) : 0;
+}
+
+/** Neighbours of one role are one message. */
+function withContent(messages: readonly Message[], content: Message['content']): readonly Message[] {
+  const last = messages.at(-1);
+  if (last?.role !== 'assistant') return [...messages, { role: 'assistant', content }];
+  return [...messages.slice(0, -1), { ...last, content: [...last.content, ...content] }];
+}

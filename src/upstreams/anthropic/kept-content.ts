@@ -1,0 +1,103 @@
+/** Keeps what a message says as the wire needs it back, for a turn that pauses and is to go on. */
+
+import { isRecord } from '../../protocol/record.ts';
+import { isThought } from './messages.ts';
+import type { Block } from './parts.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A block as it came: its start, and the pieces that were added to it. */
+interface KeptBlock {
+  readonly start: Fields;
+  text: string;
+  signature: string;
+  json: string;
+  readonly citations: unknown[];
+}
+
+/** The blocks of all messages of a turn so far, at most so many UTF-16 units of them. */
+export class KeptContent {
+  private kept: KeptBlock[] = [];
+  private readonly open = new Map<unknown, KeptBlock>();
+  private readonly limit: number;
+  private size = 0;
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  start(index: unknown, block: unknown): void {
+    if (!isRecord(block) || !this.hasRoom(JSON.stringify(block).length)) return;
+    const kept: KeptBlock = {
+      start: block,
+      text: textOf(block.text ?? block.thinking),
+      signature: textOf(block.signature),
+      json: '',
+      citations: Array.isArray(block.citations) ? [...block.citations] : [],
+    };
+    this.kept.push(kept);
+    this.open.set(index, kept);
+  }
+
+  add(index: unknown, delta: unknown): void {
+    const kept = this.open.get(index);
+    if (!kept || !isRecord(delta)) return;
+    const text = textOf(delta.text ?? delta.thinking);
+    const signature = textOf(delta.signature);
+    const json = textOf(delta.partial_json);
+    const cited = delta.citation === undefined ? 0 : JSON.stringify(delta.citation).length;
+    if (!this.hasRoom(text.length + signature.length + json.length + cited)) return;
+    kept.text += text;
+    kept.signature += signature;
+    kept.json += json;
+    if (delta.citation !== undefined) kept.citations.push(delta.citation);
+  }
+
+  /** Before another message, whose blocks are numbered anew. */
+  endMessage(): void {
+    this.open.clear();
+  }
+
+  /** What goes back; undefined where the wire would not take it, or it was too much to keep. */
+  content(): readonly Block[] | undefined {
+    const blocks = this.kept.flatMap(blocksOfKept);
+    const last = blocks.at(-1);
+    if (this.size > this.limit || !last || isThought(last) || blocks.some(isCall)) return undefined;
+    // The wire refuses a last text that ends in white space.
+    return last.type === 'text' ? [...blocks.slice(0, -1), { ...last, text: textOf(last.text).trimEnd() }] : blocks;
+  }
+
+  private hasRoom(more: number): boolean {
+    this.size += more;
+    if (this.size <= this.limit) return true;
+    this.kept = [];
+    this.open.clear();
+    return false;
+  }
+}
+
+/** Whose result only the client has. */
+function isCall({ type }: Block): boolean {
+  return type === 'tool_use';
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** Blocks that the wire gives and does not take, empty texts and unsigned thoughts, are left out. */
+function blocksOfKept({ start, text, signature, json, citations }: KeptBlock): readonly Block[] {
+  const type = String(start.type);
+  if (type === 'thinking') return signature ? [{ type, thinking: text, signature }] : [];
+  if (type !== 'text') return [json === '' ? { ...start, type } : { ...start, type, input: inputFrom(json) }];
+  if (text.trim() === '') return [];
+  return [citations.length > 0 ? { type, text, citations } : { type, text }];
+}
+
+function inputFrom(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,88 @@
+/** Compares the items of a stream with the output of its final object. */
+
+import type { Note } from '../../protocol/note.ts';
+import { isRecord } from '../../protocol/record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a stream has held of one item so far. */
+export interface StreamedItem {
+  /** Unknown until its start or its end has come. */
+  type: unknown;
+  /** What the final object knows it by, where the server keeps to its ids. */
+  key: unknown;
+  /** The words or arguments so far. */
+  emitted: string;
+  /** Whether anything of its text, reasoning or arguments has come. */
+  spoke: boolean;
+  /** Whether its end has come, and with it all that it says. */
+  closed: boolean;
+}
+
+/** Streamed once where the two differ. */
+export const OUTPUT_DIFFERS: Note = {
+  code: 'output_differs',
+  message: "The model server's final response differs from its stream; what the stream lacked is taken from it.",
+};
+
+/** The items of the final output, each with its counterpart in the stream, and the items of the stream that have none. */
+export interface Pairs<Streamed> {
+  readonly pairs: readonly (readonly [item: Fields, streamed: Streamed | undefined])[];
+  readonly rest: readonly Streamed[];
+}
+
+/** Pairs items that have the same id, and then those of one type in their order: some servers give each event new ids. */
+export function pairItems<Streamed extends StreamedItem>(
+  output: readonly Fields[],
+  streamed: Iterable<Streamed>,
+): Pairs<Streamed> {
+  const all = [...streamed];
+  const byKey = new Map(all.map((each) => [nameOf(each.type, each.key), each]));
+  const known = new Map<Fields, Streamed>();
+  for (const item of output) {
+    const name = nameOf(item.type, keyOf(item));
+    const found = byKey.get(name);
+    if (found) known.set(item, found);
+    byKey.delete(name);
+  }
+  const paired = new Set(known.values());
+  const rest = inOrder(all.filter((each) => !paired.has(each)));
+  const pairs = output.map((item) => [item, known.get(item) ?? rest.get(item.type)?.shift()] as const);
+  return { pairs, rest: [...rest.values()].flat() };
+}
+
+/** By type. */
+function inOrder<Streamed extends StreamedItem>(streamed: readonly Streamed[]): ReadonlyMap<unknown, Streamed[]> {
+  const queues = new Map<unknown, Streamed[]>();
+  for (const each of streamed) {
+    const queue = queues.get(each.type);
+    if (queue) queue.push(each);
+    else queues.set(each.type, [each]);
+  }
+  return queues;
+}
+
+function nameOf(type: unknown, key: unknown): string {
+  return `${type} ${key}`;
+}
+
+/** A call's own id; any other item's. */
+export function keyOf({ id, call_id: callId }: Fields): unknown {
+  return callId ?? id;
+}
+
+/** Whether the item says anything that could be shown. */
+export function saysAnything(item: Fields): boolean {
+  if (item.type === 'message') return textOf(item) !== '';
+  if (item.type !== 'reasoning') return true;
+  const texts = [item.summary, item.content].flatMap((parts) => (Array.isArray(parts) ? parts : []));
+  return texts.length > 0 || (typeof item.encrypted_content === 'string' && item.encrypted_content !== '');
+}
+
+/** The words of a message or the arguments of a call; undefined for items that are not compared. */
+export function textOf({ type, content, arguments: json }: Fields): string | undefined {
+  if (type === 'function_call') return typeof json === 'string' ? json : '';
+  if (type !== 'message') return undefined;
+  const parts = Array.isArray(content) ? content.filter(isRecord) : [];
+  return parts.map(({ text, refusal }) => text ?? refusal ?? '').join('');
+}
