@@ -47,74 +47,88 @@ interface Kept extends Place {
 }
 
 /** An empty one. */
-export function containerShelf({ idleMs, max, maxPerScope }: ShelfLimits): Shelf {
-  // In the order of use: the first has rested for longest.
-  const places = new Map<string, Kept>();
-  const changes = bell();
-  const closing = new AbortController();
+export function containerShelf(limits: ShelfLimits): Shelf {
+  return new ContainerShelf(limits);
+}
 
-  function taken(place: Kept): Kept {
+class ContainerShelf implements Shelf {
+  private readonly limits: ShelfLimits;
+  // In the order of use: the first has rested for longest.
+  private readonly places = new Map<string, Kept>();
+  private readonly changes = bell();
+  private readonly closing = new AbortController();
+
+  constructor(limits: ShelfLimits) {
+    this.limits = limits;
+  }
+
+  get closed(): AbortSignal {
+    return this.closing.signal;
+  }
+
+  async enter({ scope, id }: ContainerKey, signal: AbortSignal): Promise<Place> {
+    const name = JSON.stringify([scope, id]);
+    for (;;) {
+      signal.throwIfAborted();
+      this.closed.throwIfAborted();
+      const place = this.places.get(name) ?? (this.hasRoom(scope) ? newPlace(name, scope) : undefined);
+      // Taken before anyone else can make it go.
+      if (place) return this.taken(place);
+      await this.changes.rung(signal);
+    }
+  }
+
+  leave({ name }: Place): void {
+    const place = this.places.get(name);
+    if (!place) return;
+    place.runs -= 1;
+    if (place.runs === 0) this.rest(place);
+    this.changes.ring();
+  }
+
+  async close(): Promise<void> {
+    this.closing.abort(new Error('The containers are closed.'));
+    this.changes.ring();
+    const open = [...this.places.values()];
+    for (const place of open) this.drop(place);
+    await Promise.allSettled(open.map(({ container }) => container?.close()));
+  }
+
+  private taken(place: Kept): Kept {
     clearTimeout(place.expiry);
     place.runs += 1;
-    places.delete(place.name);
-    places.set(place.name, place);
+    this.places.delete(place.name);
+    this.places.set(place.name, place);
     return place;
   }
 
-  function hasRoom(scope: string): boolean {
+  private hasRoom(scope: string): boolean {
     const share = shareOf(scope);
-    const own = [...places.values()].filter((place) => shareOf(place.scope) === share);
-    return hasRoomAmong(own, maxPerScope) && hasRoomAmong([...places.values()], max);
+    const all = [...this.places.values()];
+    const own = all.filter((place) => shareOf(place.scope) === share);
+    const { max, maxPerScope } = this.limits;
+    return this.hasRoomAmong(own, maxPerScope) && this.hasRoomAmong([...this.places.values()], max);
   }
 
   /** Makes room where one of them rests. */
-  function hasRoomAmong(kept: readonly Kept[], most: number): boolean {
+  private hasRoomAmong(kept: readonly Kept[], most: number): boolean {
     if (kept.length < most) return true;
     const resting = kept.find(({ runs }) => runs === 0);
-    if (resting) drop(resting);
+    if (resting) this.drop(resting);
     return resting !== undefined;
   }
 
-  function drop(place: Kept): void {
+  private drop(place: Kept): void {
     clearTimeout(place.expiry);
-    places.delete(place.name);
+    this.places.delete(place.name);
     // Nobody waits for it; what will not close is the runtime's to deal with.
     place.container?.close().catch(() => {});
   }
 
-  function rest(place: Kept): void {
-    if (!place.container?.alive) return drop(place);
-    place.expiry = setTimeout(() => drop(place), idleMs).unref();
+  private rest(place: Kept): void {
+    if (!place.container?.alive) return this.drop(place);
+    place.expiry = setTimeout(() => this.drop(place), this.limits.idleMs).unref();
   }
-
-  return {
-    closed: closing.signal,
-    async enter({ scope, id }, signal) {
-      const name = JSON.stringify([scope, id]);
-      for (;;) {
-        signal.throwIfAborted();
-        closing.signal.throwIfAborted();
-        const place = places.get(name) ?? (hasRoom(scope) ? newPlace(name, scope) : undefined);
-        // Taken before anyone else can make it go.
-        if (place) return taken(place);
-        await changes.rung(signal);
-      }
-    },
-    leave({ name }) {
-      const place = places.get(name);
-      if (!place) return;
-      place.runs -= 1;
-      if (place.runs === 0) rest(place);
-      changes.ring();
-    },
-    async close() {
-      closing.abort(new Error('The containers are closed.'));
-      changes.ring();
-      const open = [...places.values()];
-      for (const place of open) drop(place);
-      await Promise.allSettled(open.map(({ container }) => container?.close()));
-    },
-  };
 }
 
 function newPlace(name: string, scope: string): Kept {

@@ -45,7 +45,8 @@ export function activity(limit: number): Activity {
   return {
     begin(turn) {
       if (draining) throw drainError();
-      if (turns.size >= limit) throw new ApiError('too_many_streams', 'This server runs as many responses as it may.');
+      if (turns.size >= limit)
+        throw new ApiError('too_many_streams', 'Too many concurrent responses. Try again later.');
       turns.add(turn);
       return () => void turns.delete(turn);
     },

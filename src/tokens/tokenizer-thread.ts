@@ -156,5 +156,5 @@ export class TokenizerThread {
 }
 
 function tooMuch(): ApiError {
-  return new ApiError('too_many_streams', 'This server counts as many tokens as it may. Try again later.');
+  return new ApiError('too_many_streams', 'Too many tokens are being counted. Try again later.');
 }

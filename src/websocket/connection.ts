@@ -32,92 +32,119 @@ export interface Connection {
   terminate(): void;
 }
 
+/** Whose connection it is. */
+interface Caller {
+  readonly request: IncomingMessage;
+  readonly scope: string;
+}
+
 /** Serves the client until the connection is closed. */
 export function serveConnection(
   socket: WebSocket,
-  { request, scope }: { readonly request: IncomingMessage; readonly scope: string },
-  { core, connectionMs, maxLanes, maxQueued }: WebSocketSettings,
+  caller: Caller,
+  settings: WebSocketSettings,
   turns: Activity,
 ): Connection {
-  const left = new AbortController();
-  const outlet = outletOf(socket);
-  const memory = connectionMemory(core.store, { ...MEMORY, onStoreError: core.onStoreError });
-  const terminate = () => socket.terminate();
-  const client: Client = { request, scope, core, turns, memory, outlet, left: left.signal, disconnect: terminate };
-  let expired = false;
-  let retiring = false;
+  return new ServedConnection(socket, caller, settings, turns);
+}
 
-  const limits = { running: maxLanes, waiting: maxQueued, waitingBytes: core.limits.bodyBytes };
-  const lanes = jobLanes(limits, () => void (retiring && leave()));
+class ServedConnection implements Connection {
+  readonly closed: Promise<void>;
+  private readonly socket: WebSocket;
+  private readonly client: Client;
+  private readonly lanes: ReturnType<typeof jobLanes>;
+  private readonly left = new AbortController();
+  private readonly timer: NodeJS.Timeout;
+  private expired = false;
+  private retiring = false;
 
-  async function leave(): Promise<void> {
-    // Only now: in the middle of a response, clients would take it for that response's end.
-    if (expired) await refuse({ lane: undefined, error: tooOld() });
-    socket.close(GOING_AWAY, expired ? 'connection limit reached' : 'shutting down');
+  constructor(
+    socket: WebSocket,
+    caller: Caller,
+    { core, connectionMs, maxLanes, maxQueued }: WebSocketSettings,
+    turns: Activity,
+  ) {
+    const memory = connectionMemory(core.store, { ...MEMORY, onStoreError: core.onStoreError });
+    const here = { memory, outlet: outletOf(socket), left: this.left.signal, disconnect: () => this.terminate() };
+    this.socket = socket;
+    this.client = { ...caller, core, turns, ...here };
+    const limits = { running: maxLanes, waiting: maxQueued, waitingBytes: core.limits.bodyBytes };
+    this.lanes = jobLanes(limits, () => void (this.retiring && this.leave()));
+    this.timer = setTimeout(() => this.expire(), connectionMs).unref();
+    this.closed = this.listen();
   }
 
-  function refuse(message: BadMessage): Promise<void> {
-    return answerError(client, message).catch(broken);
+  sendPing(): void {
+    const { outlet } = this.client;
+    if (!outlet.livedSince()) return this.terminate();
+    outlet.ping();
   }
 
-  function retire(): void {
-    if (retiring) return;
-    retiring = true;
-    if (lanes.idle) leave();
+  retire(): void {
+    if (this.retiring) return;
+    this.retiring = true;
+    if (this.lanes.idle) this.leave();
   }
 
-  async function answer(message: CreateMessage | BadMessage): Promise<void> {
-    if (expired) return answerError(client, { lane: message.lane, error: tooOld() });
-    return 'error' in message ? answerError(client, message) : answerCreate(client, message);
+  terminate(): void {
+    this.socket.terminate();
   }
 
-  function take(message: CreateMessage | BadMessage, bytes: number): void {
-    const { lane } = message;
-    // What cannot be answered need not wait for what can: a client that steers waits for nothing else.
-    if ('error' in message && message.atOnce && !outlet.full) return void refuse(message);
-    const job: Job = { lane, bytes, run: () => answer(message).catch(broken) };
-    if (lanes.add(job)) return;
-    // One who sends and sends, and reads nothing, is not worth an answer.
-    if (outlet.full) return terminate();
-    refuse({ lane, error: tooMany() });
-  }
-
-  function broken(error: unknown): void {
-    if (left.signal.aborted) return;
-    processWarning(inspect(error));
-    socket.close(UNEXPECTED);
-  }
-
-  const timer = setTimeout(() => {
-    expired = true;
-    retire();
-  }, connectionMs).unref();
-
-  socket.on('message', (data, isBinary) => {
-    // The cast: this is how ws gives messages where it is not asked for another form.
-    const bytes = data as Buffer;
-    take(readMessage(isBinary ? undefined : bytes, core.limits), bytes.length);
-  });
-  // What a client does wrong on the wire: ws closes the connection by itself, with the code for it.
-  socket.on('error', () => {});
-  const closed = new Promise<void>((resolve) => {
-    socket.once('close', () => {
-      clearTimeout(timer);
-      lanes.clear();
-      left.abort(new Error('The client left.'));
-      resolve();
+  private listen(): Promise<void> {
+    this.socket.on('message', (data, isBinary) => {
+      // The cast: this is how ws gives messages where it is not asked for another form.
+      const bytes = data as Buffer;
+      this.take(readMessage(isBinary ? undefined : bytes, this.client.core.limits), bytes.length);
     });
-  });
+    // What a client does wrong on the wire: ws closes the connection by itself, with the code for it.
+    this.socket.on('error', () => {});
+    return new Promise((resolve) => {
+      this.socket.once('close', () => {
+        clearTimeout(this.timer);
+        this.lanes.clear();
+        this.left.abort(new Error('The client left.'));
+        resolve();
+      });
+    });
+  }
 
-  return {
-    closed,
-    sendPing() {
-      if (!outlet.livedSince()) return terminate();
-      outlet.ping();
-    },
-    retire,
-    terminate,
-  };
+  private take(message: CreateMessage | BadMessage, bytes: number): void {
+    const { lane } = message;
+    const { outlet } = this.client;
+    // What cannot be answered need not wait for what can: a client that steers waits for nothing else.
+    if ('error' in message && message.atOnce && !outlet.full) return void this.refuse(message);
+    const job: Job = { lane, bytes, run: () => this.answer(message).catch((error) => this.fail(error)) };
+    if (this.lanes.add(job)) return;
+    // One who sends and sends, and reads nothing, is not worth an answer.
+    if (outlet.full) return this.terminate();
+    this.refuse({ lane, error: tooMany() });
+  }
+
+  private async answer(message: CreateMessage | BadMessage): Promise<void> {
+    if (this.expired) return answerError(this.client, { lane: message.lane, error: tooOld() });
+    return 'error' in message ? answerError(this.client, message) : answerCreate(this.client, message);
+  }
+
+  private refuse(message: BadMessage): Promise<void> {
+    return answerError(this.client, message).catch((error) => this.fail(error));
+  }
+
+  private fail(error: unknown): void {
+    if (this.left.signal.aborted) return;
+    processWarning(inspect(error));
+    this.socket.close(UNEXPECTED);
+  }
+
+  private expire(): void {
+    this.expired = true;
+    this.retire();
+  }
+
+  private async leave(): Promise<void> {
+    // Only now: in the middle of a response, clients would take it for that response's end.
+    if (this.expired) await this.refuse({ lane: undefined, error: tooOld() });
+    this.socket.close(GOING_AWAY, this.expired ? 'connection limit reached' : 'shutting down');
+  }
 }
 
 /** OpenAI's words for it. */
@@ -128,5 +155,5 @@ function tooOld(): ApiError {
 }
 
 function tooMany(): ApiError {
-  return new ApiError('too_many_streams', 'This connection has as many requests waiting as it may.');
+  return new ApiError('too_many_streams', 'Too many requests are waiting on this connection.');
 }

@@ -534,7 +534,7 @@ describe('concurrentTurns', () => {
     expect([past.status, error, next]).toEqual([
       429,
       {
-        message: 'This server runs as many responses as it may.',
+        message: 'Too many concurrent responses. Try again later.',
         type: 'rate_limit_error',
         param: null,
         code: 'too_many_streams',

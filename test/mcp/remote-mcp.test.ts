@@ -294,7 +294,7 @@ describeRemote('the number of connections', () => {
     const calling = await failureOf(callOf(third, 'echo'));
     turn.abort(new Error('enough'));
     await Promise.all(slow.map(({ ended }) => ended));
-    const message = 'As many MCP servers are in use as may be. Try again later.';
+    const message = 'Too many MCP servers are in use. Try again later.';
     expect([opening, calling, await callOf(third, 'echo', { text: 'now' })]).toEqual([
       expect.objectContaining({ status: 429, code: 'too_many_mcp_servers', type: 'rate_limit_error', message }),
       expect.objectContaining({ name: 'McpCallError', message }),

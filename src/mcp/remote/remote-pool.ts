@@ -34,71 +34,83 @@ interface Entry extends PoolKey {
 }
 
 /** An empty pool. */
-export function remotePool({ maxServers, maxServersPerScope, idleMs }: PoolLimits): RemotePool {
-  /** The one that was not used for longest comes first. */
-  const entries = new Map<string, Entry>();
-  const endings = new Set<Promise<void>>();
-  let closed = false;
+export function remotePool(limits: PoolLimits): RemotePool {
+  return new ConnectionPool(limits);
+}
 
-  function entryFor(key: PoolKey, create: () => RemoteConnection): Entry {
-    if (closed) throw new ApiError('server_draining', 'The server is shutting down.');
-    const known = entries.get(key.id);
+class ConnectionPool implements RemotePool {
+  private readonly limits: PoolLimits;
+  /** The one that was not used for longest comes first. */
+  private readonly entries = new Map<string, Entry>();
+  private readonly endings = new Set<Promise<void>>();
+  private closed = false;
+
+  constructor(limits: PoolLimits) {
+    this.limits = limits;
+  }
+
+  async use<Result>(
+    key: PoolKey,
+    create: () => RemoteConnection,
+    work: (connection: RemoteConnection) => Promise<Result>,
+  ): Promise<Result> {
+    const entry = this.entryFor(key, create);
+    this.take(entry);
+    try {
+      return await work(entry.connection);
+    } finally {
+      this.release(entry);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const entry of this.entries.values()) this.drop(entry);
+    await Promise.all(this.endings);
+  }
+
+  private entryFor(key: PoolKey, create: () => RemoteConnection): Entry {
+    if (this.closed) throw new ApiError('server_draining', 'The server is shutting down.');
+    const known = this.entries.get(key.id);
     if (known && !known.connection.failed) return known;
-    if (known) drop(known);
-    makeRoom(key.scope);
+    if (known) this.drop(known);
+    this.makeRoom(key.scope);
     return { ...key, connection: create(), users: 0 };
   }
 
-  function makeRoom(scope: string): void {
-    const all = [...entries.values()];
+  private makeRoom(scope: string): void {
+    const { maxServers, maxServersPerScope } = this.limits;
+    const all = [...this.entries.values()];
     const share = shareOf(scope);
     const own = all.filter((entry) => shareOf(entry.scope) === share);
-    if (own.length >= maxServersPerScope) return dropUnused(own);
-    if (all.length >= maxServers) dropUnused(all);
+    if (own.length >= maxServersPerScope) return this.dropUnused(own);
+    if (all.length >= maxServers) this.dropUnused(all);
   }
 
-  function dropUnused(candidates: readonly Entry[]): void {
+  private dropUnused(candidates: readonly Entry[]): void {
     const unused = candidates.find(({ users }) => users === 0);
-    if (!unused)
-      throw new ApiError('too_many_mcp_servers', 'As many MCP servers are in use as may be. Try again later.');
-    drop(unused);
+    if (!unused) throw new ApiError('too_many_mcp_servers', 'Too many MCP servers are in use. Try again later.');
+    this.drop(unused);
   }
 
-  function drop(entry: Entry): void {
+  private drop(entry: Entry): void {
     clearTimeout(entry.idleTimer);
-    if (entries.get(entry.id) === entry) entries.delete(entry.id);
-    const ending = entry.connection.close().finally(() => endings.delete(ending));
-    endings.add(ending);
+    if (this.entries.get(entry.id) === entry) this.entries.delete(entry.id);
+    const ending = entry.connection.close().finally(() => this.endings.delete(ending));
+    this.endings.add(ending);
   }
 
-  function take(entry: Entry): void {
+  private take(entry: Entry): void {
     clearTimeout(entry.idleTimer);
     entry.users += 1;
-    entries.delete(entry.id);
-    entries.set(entry.id, entry);
+    this.entries.delete(entry.id);
+    this.entries.set(entry.id, entry);
   }
 
-  function release(entry: Entry): void {
+  private release(entry: Entry): void {
     entry.users -= 1;
-    if (entry.users > 0 || entries.get(entry.id) !== entry) return;
-    if (entry.connection.failed) return drop(entry);
-    entry.idleTimer = setTimeout(() => drop(entry), idleMs).unref();
+    if (entry.users > 0 || this.entries.get(entry.id) !== entry) return;
+    if (entry.connection.failed) return this.drop(entry);
+    entry.idleTimer = setTimeout(() => this.drop(entry), this.limits.idleMs).unref();
   }
-
-  return {
-    async use(key, create, work) {
-      const entry = entryFor(key, create);
-      take(entry);
-      try {
-        return await work(entry.connection);
-      } finally {
-        release(entry);
-      }
-    },
-    async close() {
-      closed = true;
-      for (const entry of entries.values()) drop(entry);
-      await Promise.all(endings);
-    },
-  };
 }

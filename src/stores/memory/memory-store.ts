@@ -105,7 +105,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     delete: (key) => responses.drop(placeOf(key)),
     chain,
     conversations: memoryConversations({ shelf: room.shelf(maxResponses), expiry: () => now() + ttlMs }),
-    close: room.clear,
+    close: () => room.clear(),
   };
 }
 

@@ -33,92 +33,127 @@ interface Kept<Value> extends Terms {
   readonly rank: number;
 }
 
-/** What the room asks of a shelf. */
-interface Board {
-  clear(): void;
-  /** Drops what expired or is too much, from the oldest end. */
-  trim(): void;
-  dropOldest(): void;
-  oldestRank(): number;
-}
-
 /** Makes an empty room. It runs no timer: what expired goes when it is met or when something is kept. */
-export function memoryRoom({ maxBytes, now }: { readonly maxBytes: number; readonly now: () => number }): Room {
-  const boards: Board[] = [];
-  let bytes = 0;
-  let changes = 0;
-
-  function shelf<Value>(maxValues = Number.POSITIVE_INFINITY): Shelf<Value> {
-    // A Map keeps the order of insertion, so its front is the oldest.
-    const values = new Map<string, Kept<Value>>();
-    const oldest = frontOf(values);
-
-    function find(key: string): Value | undefined {
-      const found = values.get(key);
-      if (found && found.expiresAt > now()) return found.value;
-      drop(key);
-      return undefined;
-    }
-
-    function keep(key: string, value: Value, terms: Terms): void {
-      checkFits(terms);
-      drop(key);
-      changes += 1;
-      values.set(key, { value, rank: changes, ...terms });
-      bytes += terms.bytes;
-      makeRoom();
-    }
-
-    function drop(key: string): boolean {
-      bytes -= values.get(key)?.bytes ?? 0;
-      return values.delete(key);
-    }
-
-    function trim(): void {
-      const time = now();
-      for (let front = oldest(); front; front = oldest()) {
-        const [key, { expiresAt }] = front;
-        if (expiresAt > time && values.size <= maxValues) return;
-        drop(key);
-      }
-    }
-
-    boards.push({
-      clear: () => values.clear(),
-      trim,
-      dropOldest: () => void drop(oldest()?.[0] ?? ''),
-      oldestRank: () => oldest()?.[1].rank ?? Number.POSITIVE_INFINITY,
-    });
-    return {
-      get size() {
-        return values.size;
-      },
-      find,
-      keep,
-      drop: (key) => find(key) !== undefined && drop(key),
-    };
-  }
-
-  function checkFits({ id, bytes: size }: Terms): void {
-    if (size > maxBytes) throw new Error(`memoryStore: ${id} takes ${size} bytes, more than maxBytes, ${maxBytes}`);
-  }
-
-  function makeRoom(): void {
-    for (const board of boards) board.trim();
-    while (bytes > maxBytes) oldestOf(boards)?.dropOldest();
-  }
-
-  function clear(): void {
-    for (const board of boards) board.clear();
-    bytes = 0;
-  }
-
-  return { shelf, clear };
+export function memoryRoom(limits: RoomLimits): Room {
+  return new MemoryRoom(limits);
 }
 
-/** The board whose oldest value has not been changed for the longest. */
-function oldestOf(boards: readonly Board[]): Board | undefined {
-  return boards.toSorted((one, other) => one.oldestRank() - other.oldestRank())[0];
+interface RoomLimits {
+  readonly maxBytes: number;
+  readonly now: () => number;
+}
+
+class MemoryRoom implements Room {
+  readonly now: () => number;
+  private readonly maxBytes: number;
+  private readonly shelves: MemoryShelf<unknown>[] = [];
+  private bytes = 0;
+  private changes = 0;
+
+  constructor({ maxBytes, now }: RoomLimits) {
+    this.maxBytes = maxBytes;
+    this.now = now;
+  }
+
+  shelf<Value>(maxValues = Number.POSITIVE_INFINITY): Shelf<Value> {
+    const shelf = new MemoryShelf<Value>(this, maxValues);
+    // The cast: the room never puts a value on a shelf.
+    this.shelves.push(shelf as MemoryShelf<unknown>);
+    return shelf;
+  }
+
+  clear(): void {
+    for (const shelf of this.shelves) shelf.clear();
+    this.bytes = 0;
+  }
+
+  checkFits({ id, bytes }: Terms): void {
+    const { maxBytes } = this;
+    if (bytes > maxBytes) throw new Error(`memoryStore: ${id} takes ${bytes} bytes, more than maxBytes, ${maxBytes}`);
+  }
+
+  /** Counts the value's bytes, and answers its rank. */
+  add(bytes: number): number {
+    this.bytes += bytes;
+    this.changes += 1;
+    return this.changes;
+  }
+
+  remove(bytes: number): void {
+    this.bytes -= bytes;
+  }
+
+  makeRoom(): void {
+    for (const shelf of this.shelves) shelf.trim();
+    while (this.bytes > this.maxBytes) oldestOf(this.shelves)?.dropOldest();
+  }
+}
+
+class MemoryShelf<Value> implements Shelf<Value> {
+  private readonly room: MemoryRoom;
+  private readonly maxValues: number;
+  // A Map keeps the order of insertion, so its front is the oldest.
+  private readonly values = new Map<string, Kept<Value>>();
+  private readonly oldest = frontOf(this.values);
+
+  constructor(room: MemoryRoom, maxValues: number) {
+    this.room = room;
+    this.maxValues = maxValues;
+  }
+
+  get size(): number {
+    return this.values.size;
+  }
+
+  find(key: string): Value | undefined {
+    const found = this.values.get(key);
+    if (found && found.expiresAt > this.room.now()) return found.value;
+    this.remove(key);
+    return undefined;
+  }
+
+  keep(key: string, value: Value, terms: Terms): void {
+    this.room.checkFits(terms);
+    this.remove(key);
+    this.values.set(key, { value, rank: this.room.add(terms.bytes), ...terms });
+    this.room.makeRoom();
+  }
+
+  drop(key: string): boolean {
+    return this.find(key) !== undefined && this.remove(key);
+  }
+
+  clear(): void {
+    this.values.clear();
+  }
+
+  /** Drops what expired or is too much, from the oldest end. */
+  trim(): void {
+    const time = this.room.now();
+    for (let front = this.oldest(); front; front = this.oldest()) {
+      const [key, { expiresAt }] = front;
+      if (expiresAt > time && this.values.size <= this.maxValues) return;
+      this.remove(key);
+    }
+  }
+
+  dropOldest(): void {
+    this.remove(this.oldest()?.[0] ?? '');
+  }
+
+  oldestRank(): number {
+    return this.oldest()?.[1].rank ?? Number.POSITIVE_INFINITY;
+  }
+
+  private remove(key: string): boolean {
+    this.room.remove(this.values.get(key)?.bytes ?? 0);
+    return this.values.delete(key);
+  }
+}
+
+/** The shelf whose oldest value has not been changed for the longest. */
+function oldestOf(shelves: readonly MemoryShelf<unknown>[]): MemoryShelf<unknown> | undefined {
+  return shelves.toSorted((one, other) => one.oldestRank() - other.oldestRank())[0];
 }
 
 /**
