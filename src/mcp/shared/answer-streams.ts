@@ -24,101 +24,112 @@ interface Exchange {
  * `onBroken` is told when a stream broke that an answer was awaited from.
  */
 export function answerStreams(fetch: Fetch, onBroken: () => void): Fetch {
-  const open = new Map<RequestId, Exchange>();
-  /** By the event that the SDK will resume after. */
-  const resumable = new Map<string, Exchange>();
+  const streams = new AnswerStreams(fetch, onBroken);
+  return (url, init = {}) => streams.fetch(url, init);
+}
 
-  async function post(exchange: Exchange, url: string | URL, init: RequestInit): Promise<Response> {
+class AnswerStreams {
+  private readonly send: Fetch;
+  private readonly onBroken: () => void;
+  private readonly open = new Map<RequestId, Exchange>();
+  /** By the event that the SDK will resume after. */
+  private readonly resumable = new Map<string, Exchange>();
+
+  constructor(send: Fetch, onBroken: () => void) {
+    this.send = send;
+    this.onBroken = onBroken;
+  }
+
+  fetch(url: string | URL, init: RequestInit): Promise<Response> {
+    if (init.method === 'GET') {
+      const exchange = takeFrom(this.resumable, new Headers(init.headers).get('last-event-id'));
+      return exchange ? this.resume(exchange, url, init) : this.send(url, init);
+    }
+    const { request, cancelled } = messageOf(init.body);
+    if (request === undefined) return this.notify(url, init, cancelled);
+    return this.post({ id: request, controller: new AbortController(), over: false }, url, init);
+  }
+
+  private async post(exchange: Exchange, url: string | URL, init: RequestInit): Promise<Response> {
     const { signal } = exchange.controller;
-    open.set(exchange.id, exchange);
+    this.open.set(exchange.id, exchange);
     try {
-      const response = await fetch(url, { ...init, signal });
-      return answered(exchange, response);
+      const response = await this.send(url, { ...init, signal });
+      return this.answered(exchange, response);
     } catch (error) {
-      finish(exchange);
+      this.finish(exchange);
       // Whoever cancelled it has gone; to the SDK it is a notice that was taken.
       if (signal.aborted) return new Response(null, { status: 202 });
       throw error;
     }
   }
 
-  function answered(exchange: Exchange, response: Response): Response {
-    if (response.ok && isEventStream(response)) return streamed(exchange, response);
-    if (!response.ok || !response.body) finish(exchange);
+  private answered(exchange: Exchange, response: Response): Response {
+    if (response.ok && isEventStream(response)) return this.streamed(exchange, response);
+    if (!response.ok || !response.body) this.finish(exchange);
     return tapped(response, {
       chunk: () => {},
-      end() {
-        finish(exchange);
+      end: () => {
+        this.finish(exchange);
         return undefined;
       },
     });
   }
 
-  async function resume(exchange: Exchange, url: string | URL, init: RequestInit): Promise<Response> {
+  private async resume(exchange: Exchange, url: string | URL, init: RequestInit): Promise<Response> {
     if (exchange.over) return new Response(null, { status: 405 });
     const { signal } = exchange.controller;
-    const response = await fetch(url, { ...init, signal }).catch(() => undefined);
-    if (response?.ok && isEventStream(response)) return streamed(exchange, response);
+    const response = await this.send(url, { ...init, signal }).catch(() => undefined);
+    if (response?.ok && isEventStream(response)) return this.streamed(exchange, response);
     await response?.body?.cancel();
-    return new Response(broken(exchange), { headers: { 'content-type': 'text/event-stream' } });
+    return new Response(this.broken(exchange), { headers: { 'content-type': 'text/event-stream' } });
   }
 
-  function streamed(exchange: Exchange, response: Response): Response {
+  private streamed(exchange: Exchange, response: Response): Response {
     let lastEventId: string | undefined;
     let answer: 'result' | 'error' | undefined;
     const chunk = eventReader(({ id, data }) => {
       lastEventId = id ?? lastEventId;
       answer ??= answerTo(exchange.id, data);
-      if (answer) finish(exchange);
+      if (answer) this.finish(exchange);
     });
-    return tapped(response, {
-      chunk,
-      end() {
-        if (lastEventId === undefined) return exchange.over ? undefined : broken(exchange);
-        // Only a result keeps the SDK from resuming.
-        if (answer !== 'result') resumable.set(lastEventId, exchange);
-        return undefined;
-      },
-    });
+    const end = () => {
+      if (lastEventId === undefined) return exchange.over ? undefined : this.broken(exchange);
+      // Only a result keeps the SDK from resuming.
+      if (answer !== 'result') this.resumable.set(lastEventId, exchange);
+      return undefined;
+    };
+    return tapped(response, { chunk, end });
   }
 
   /** An answer in the server's stead, after whatever it left half written; its event id leads to a stream that is over. */
-  function broken(exchange: Exchange): string {
-    if (!exchange.over) onBroken();
-    finish(exchange);
+  private broken(exchange: Exchange): string {
+    if (!exchange.over) this.onBroken();
+    this.finish(exchange);
     const eventId = randomUUID();
-    resumable.set(eventId, exchange);
+    this.resumable.set(eventId, exchange);
     const error = { code: -32000, message: 'The connection broke before the answer came.' };
     return `\n\nid: ${eventId}\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: exchange.id, error })}\n\n`;
   }
 
-  function finish(exchange: Exchange): void {
+  private finish(exchange: Exchange): void {
     exchange.over = true;
-    open.delete(exchange.id);
+    this.open.delete(exchange.id);
   }
 
-  function giveUp(id: RequestId): void {
-    const exchange = open.get(id);
+  private giveUp(id: RequestId): void {
+    const exchange = this.open.get(id);
     if (!exchange) return;
-    finish(exchange);
+    this.finish(exchange);
     exchange.controller.abort();
   }
 
-  function notify(url: string | URL, init: RequestInit, cancelled: RequestId | undefined): Promise<Response> {
-    const sent = fetch(url, { ...init, signal: AbortSignal.timeout(init.method === 'DELETE' ? END_MS : NOTICE_MS) });
-    if (cancelled !== undefined) giveUp(cancelled);
+  private notify(url: string | URL, init: RequestInit, cancelled: RequestId | undefined): Promise<Response> {
+    const timeoutMs = init.method === 'DELETE' ? END_MS : NOTICE_MS;
+    const sent = this.send(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+    if (cancelled !== undefined) this.giveUp(cancelled);
     return sent;
   }
-
-  return function answerFetch(url, init = {}) {
-    if (init.method === 'GET') {
-      const exchange = takeFrom(resumable, new Headers(init.headers).get('last-event-id'));
-      return exchange ? resume(exchange, url, init) : fetch(url, init);
-    }
-    const { request, cancelled } = messageOf(init.body);
-    if (request === undefined) return notify(url, init, cancelled);
-    return post({ id: request, controller: new AbortController(), over: false }, url, init);
-  };
 }
 
 function takeFrom(resumable: Map<string, Exchange>, eventId: string | null): Exchange | undefined {

@@ -46,168 +46,183 @@ const LONGEST_BACKOFF_MS = 60_000;
 
 /** A connection that is not open yet. */
 export function createConnection(server: ServerSettings, settings: McpSettings, events: ConnectionEvents): Connection {
-  const { label, redact } = server;
-  let way = server;
-  let fault: McpCallError | undefined;
-  const sessions = new Set<Session>();
-  let status: ConnectionStatus = { state: 'idle', since: Date.now() };
-  let current: Session | undefined;
-  let opening: { readonly session: Promise<Session>; abort(reason: Error): void } | undefined;
-  let failures = 0;
-  let retryTimer: NodeJS.Timeout | undefined;
-  let idleTimer: NodeJS.Timeout | undefined;
+  return new ServerConnection(server, settings, events);
+}
 
-  function become(state: McpServerState, error?: string): void {
-    status = { state, since: Date.now(), ...(error === undefined ? {} : { error }) };
+/** A session that is being opened. */
+interface Opening {
+  readonly session: Promise<Session>;
+  readonly controller: AbortController;
+}
+
+class ServerConnection implements Connection {
+  status: ConnectionStatus = { state: 'idle', since: Date.now() };
+  fault: McpCallError | undefined = undefined;
+  private readonly server: ServerSettings;
+  private readonly settings: McpSettings;
+  private readonly events: ConnectionEvents;
+  private readonly sessions = new Set<Session>();
+  /** The server, over the transport that it has turned out to speak. */
+  private way: ServerSettings;
+  private current: Session | undefined = undefined;
+  private opening: Opening | undefined = undefined;
+  private failures = 0;
+  private retryTimer: NodeJS.Timeout | undefined = undefined;
+  private idleTimer: NodeJS.Timeout | undefined = undefined;
+
+  constructor(server: ServerSettings, settings: McpSettings, events: ConnectionEvents) {
+    this.server = server;
+    this.settings = settings;
+    this.events = events;
+    this.way = server;
   }
 
-  function open(): Promise<Session> {
-    if (current) return Promise.resolve(current);
-    opening ??= startOpening();
-    return opening.session;
+  get transport(): McpTransport {
+    return this.way.transport;
   }
 
-  function startOpening() {
-    const { connectTimeoutMs } = settings;
-    const controller = new AbortController();
-    const expire = () => controller.abort(new Error(`It did not answer within ${connectTimeoutMs} ms.`));
-    const timer = setTimeout(expire, connectTimeoutMs);
-    const session = openSession(controller.signal).finally(() => {
-      clearTimeout(timer);
-      opening = undefined;
-    });
-    // Whoever waits is told; where nobody does, `failed` has told the host.
-    session.catch(() => {});
-    return { session, abort: (reason: Error) => controller.abort(reason) };
+  get available(): boolean {
+    return this.status.state !== 'closed' && this.failures === 0;
   }
 
-  async function openSession(signal: AbortSignal): Promise<Session> {
-    become('connecting', status.error);
-    const session = await reached(signal);
-    try {
-      await events.onOpen(session, signal);
-      signal.throwIfAborted();
-    } catch (error) {
-      throw givenUp(session, error, signal);
-    }
-    current = session;
-    failures = 0;
-    fault = undefined;
-    become('ready');
-    keep();
-    return session;
+  async session(): Promise<Session> {
+    const { state } = this.status;
+    if (state === 'closed') throw unavailable(this.server.label);
+    if (state === 'failed') throw this.fault ?? unavailable(this.server.label);
+    this.postponeIdleEnd();
+    return this.open();
   }
 
-  /** Over the transport that the server speaks. */
-  async function reached(signal: AbortSignal): Promise<Session> {
-    const session = newSession();
-    try {
-      await session.open(signal);
-      return session;
-    } catch (error) {
-      const other = signal.aborted ? undefined : otherWay(way, error);
-      if (!other) throw givenUp(session, error, signal);
-      void session.close();
-      way = other;
-      return reached(signal);
-    }
-  }
-
-  function newSession(): Session {
-    const session: Session = createSession(way, settings.openPool, {
-      onListChanged: () => events.onListChanged(),
-      onLost: () => lost(session),
-      onClosed: () => sessions.delete(session),
-    });
-    sessions.add(session);
-    return session;
-  }
-
-  /** Which transport it is will be found out again. */
-  function givenUp(session: Session, error: unknown, signal: AbortSignal): McpCallError {
-    void session.close();
-    way = server;
-    const reason = signal.aborted ? signal.reason : error;
-    fault = notOpened(label, reason);
-    failed(reason, session.log());
-    return fault;
-  }
-
-  function failed(error: unknown, log: string): void {
-    if (status.state === 'closed') return;
-    const message = wording(error);
-    become('failed', message);
-    const pause = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures);
-    failures += 1;
-    if (!settings.retries) return;
-    retryTimer = setTimeout(() => void open().catch(() => {}), pause).unref();
-    if (failures > 1) return;
-    warn(`is unavailable and is tried again: ${message}`, log);
-  }
-
-  function lost(session: Session): void {
-    if (session !== current) return;
-    warn('broke its connection, which is reopened when it is needed.', session.log());
-    retire(session, new Error('The connection was lost.'));
-  }
-
-  function retire(session: Session, error?: unknown): void {
-    if (session === current) {
-      current = undefined;
-      become('idle', error === undefined ? undefined : wording(error));
+  retire(session: Session, error?: unknown): void {
+    if (session === this.current) {
+      this.current = undefined;
+      this.become('idle', error === undefined ? undefined : this.wording(error));
     }
     session.retire();
   }
 
-  function warn(what: string, log: string): void {
+  async close(): Promise<void> {
+    clearTimeout(this.retryTimer);
+    clearTimeout(this.idleTimer);
+    this.current = undefined;
+    if (this.status.state !== 'closed') this.become('closed');
+    this.opening?.controller.abort(new Error('The connection was closed.'));
+    await Promise.all([...this.sessions].map((session) => session.close()));
+  }
+
+  private become(state: McpServerState, error?: string): void {
+    this.status = { state, since: Date.now(), ...(error === undefined ? {} : { error }) };
+  }
+
+  private open(): Promise<Session> {
+    if (this.current) return Promise.resolve(this.current);
+    this.opening ??= this.startOpening();
+    return this.opening.session;
+  }
+
+  private startOpening(): Opening {
+    const { connectTimeoutMs } = this.settings;
+    const controller = new AbortController();
+    const expire = () => controller.abort(new Error(`It did not answer within ${connectTimeoutMs} ms.`));
+    const timer = setTimeout(expire, connectTimeoutMs);
+    const session = this.openSession(controller.signal).finally(() => {
+      clearTimeout(timer);
+      this.opening = undefined;
+    });
+    // Those who wait get the error; where nobody does, `fail` has reported it to the host.
+    session.catch(() => {});
+    return { session, controller };
+  }
+
+  private async openSession(signal: AbortSignal): Promise<Session> {
+    this.become('connecting', this.status.error);
+    const session = await this.reach(signal);
+    try {
+      await this.events.onOpen(session, signal);
+      signal.throwIfAborted();
+    } catch (error) {
+      throw this.givenUp(session, error, signal);
+    }
+    this.current = session;
+    this.failures = 0;
+    this.fault = undefined;
+    this.become('ready');
+    this.postponeIdleEnd();
+    return session;
+  }
+
+  /** Over the transport that the server speaks. */
+  private async reach(signal: AbortSignal): Promise<Session> {
+    const session = this.newSession();
+    try {
+      await session.open(signal);
+      return session;
+    } catch (error) {
+      const other = signal.aborted ? undefined : otherWay(this.way, error);
+      if (!other) throw this.givenUp(session, error, signal);
+      void session.close();
+      this.way = other;
+      return this.reach(signal);
+    }
+  }
+
+  private newSession(): Session {
+    const session: Session = createSession(this.way, this.settings.openPool, {
+      onListChanged: () => this.events.onListChanged(),
+      onLost: () => this.lose(session),
+      onClosed: () => this.sessions.delete(session),
+    });
+    this.sessions.add(session);
+    return session;
+  }
+
+  /** Which transport it is will be found out again. */
+  private givenUp(session: Session, error: unknown, signal: AbortSignal): McpCallError {
+    void session.close();
+    this.way = this.server;
+    const reason = signal.aborted ? signal.reason : error;
+    this.fault = notOpened(this.server.label, reason);
+    this.fail(reason, session.log());
+    return this.fault;
+  }
+
+  private fail(error: unknown, log: string): void {
+    if (this.status.state === 'closed') return;
+    const message = this.wording(error);
+    this.become('failed', message);
+    const pause = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.failures);
+    this.failures += 1;
+    if (!this.settings.retries) return;
+    this.retryTimer = setTimeout(() => void this.open().catch(() => {}), pause).unref();
+    if (this.failures === 1) this.warn(`is unavailable and is tried again: ${message}`, log);
+  }
+
+  private lose(session: Session): void {
+    if (session !== this.current) return;
+    this.warn('broke its connection, which is reopened when it is needed.', session.log());
+    this.retire(session, new Error('The connection was lost.'));
+  }
+
+  private warn(what: string, log: string): void {
+    const { label, redact } = this.server;
     const itsLog = log === '' ? '' : ` Its log ends: ${redact.error(log)}`;
-    settings.warn(`${settings.owner}: server '${label}' ${what}${itsLog}`);
+    this.settings.warn(`${this.settings.owner}: server '${label}' ${what}${itsLog}`);
   }
 
-  function wording(error: unknown): string {
-    return redact.error(reasonOf(error)).slice(0, 500);
+  private wording(error: unknown): string {
+    return this.server.redact.error(reasonOf(error)).slice(0, 500);
   }
 
-  /** Puts off the end of the connection: it is being used. */
-  function keep(): void {
-    clearTimeout(idleTimer);
-    idleTimer = setTimeout(endIfIdle, settings.idleMs).unref();
+  /** The connection is being used. */
+  private postponeIdleEnd(): void {
+    clearTimeout(this.idleTimer);
+    this.idleTimer = setTimeout(() => this.endIfIdle(), this.settings.idleMs).unref();
   }
 
-  function endIfIdle(): void {
-    if (current?.busy) return keep();
-    if (current) retire(current);
+  private endIfIdle(): void {
+    if (this.current?.busy) return this.postponeIdleEnd();
+    if (this.current) this.retire(this.current);
   }
-
-  return {
-    async session() {
-      if (status.state === 'closed') throw unavailable(label);
-      if (status.state === 'failed') throw fault ?? unavailable(label);
-      keep();
-      return open();
-    },
-    retire,
-    get status() {
-      return status;
-    },
-    get transport() {
-      return way.transport;
-    },
-    get fault() {
-      return fault;
-    },
-    get available() {
-      return status.state !== 'closed' && failures === 0;
-    },
-    async close() {
-      clearTimeout(retryTimer);
-      clearTimeout(idleTimer);
-      current = undefined;
-      if (status.state !== 'closed') become('closed');
-      opening?.abort(new Error('The connection was closed.'));
-      await Promise.all([...sessions].map((session) => session.close()));
-    },
-  };
 }
 
 /** The server over its other transport, where the error says that it does not speak this one. */

@@ -3,7 +3,7 @@
 import type { ProvidedTool, ToolCall, ToolResult } from '../../ports/tool-provider.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { isForgottenSession, type McpCallError, toCallError, unknownTool } from './call-error.ts';
-import { type ConnectionStatus, createConnection } from './connection.ts';
+import { type Connection, type ConnectionStatus, createConnection } from './connection.ts';
 import { McpError } from './sdk.ts';
 import type { McpTransport, ServerSettings } from './server-config.ts';
 import type { Session } from './session.ts';
@@ -36,118 +36,144 @@ const SETTLE_MS = 250;
 
 /** Nothing is connected before `list` or `call`. */
 export function serverTools(server: ServerSettings, settings: McpSettings): ServerTools {
-  const { label } = server;
-  const connection = createConnection(server, settings, { onOpen: load, onListChanged: refreshSoon });
-  let tools: readonly ProvidedTool[] = [];
-  let unusable = 0;
-  let listedAt: number | undefined;
-  let refreshing: Promise<void> | undefined;
-  let changeTimer: NodeJS.Timeout | undefined;
+  return new CachedTools(server, settings);
+}
 
-  async function load(session: Session, signal: AbortSignal): Promise<void> {
-    const listPage: ListPage = (params) => session.request('tools/list', params, signal);
-    const list = await readToolList(server, listPage, settings.listCharacters);
-    if (list.unusable > 0 && list.unusable !== unusable)
-      settings.warn(`${settings.owner}: server '${label}': ${list.unusable} tools are left out: unusable, or too many`);
-    ({ tools, unusable } = list);
-    listedAt = Date.now();
-  }
+class CachedTools implements ServerTools {
+  private readonly server: ServerSettings;
+  private readonly settings: McpSettings;
+  private readonly connection: Connection;
+  private tools: readonly ProvidedTool[] = [];
+  private unusable = 0;
+  private listedAt: number | undefined = undefined;
+  private refreshing: Promise<void> | undefined = undefined;
+  private changeTimer: NodeJS.Timeout | undefined = undefined;
 
-  function refreshSoon(): void {
-    const pause = Math.max(0, (listedAt ?? 0) + SETTLE_MS - Date.now());
-    changeTimer ??= setTimeout(refreshAgain, pause).unref();
-  }
-
-  function refreshAgain(): void {
-    changeTimer = undefined;
-    // A refresh that runs already may have been answered before the change.
-    void (refreshing ?? Promise.resolve()).then(refresh);
-  }
-
-  function refresh(): Promise<void> {
-    refreshing ??= reload().finally(() => {
-      refreshing = undefined;
+  constructor(server: ServerSettings, settings: McpSettings) {
+    this.server = server;
+    this.settings = settings;
+    this.connection = createConnection(server, settings, {
+      onOpen: (session, signal) => this.load(session, signal),
+      onListChanged: () => this.refreshSoon(),
     });
-    return refreshing;
+  }
+
+  get label(): string {
+    return this.server.label;
+  }
+
+  get fault(): McpCallError | undefined {
+    return this.connection.fault;
+  }
+
+  async list(): Promise<readonly ProvidedTool[]> {
+    const { connection, listedAt } = this;
+    if (!connection.available) return [];
+    // Connecting lists the tools; whether it failed is told by `available`.
+    if (listedAt === undefined) await connection.session().catch(() => {});
+    else if (Date.now() - listedAt > this.settings.refreshMs) void this.refresh();
+    return connection.available ? this.tools : [];
+  }
+
+  async call(
+    { name, arguments: args, outputBytes: maxBytes }: Pick<ToolCall, 'name' | 'arguments' | 'outputBytes'>,
+    signal: AbortSignal,
+  ): Promise<ToolResult> {
+    const result = await this.answerOf({ name, arguments: args }, signal);
+    return toToolResult(result, { redact: this.server.redact.content, maxBytes });
+  }
+
+  status(): McpServerStatus {
+    const { label, connection } = this;
+    const tools = connection.available ? this.tools.length : 0;
+    return { label, transport: connection.transport, tools, ...connection.status };
+  }
+
+  close(): Promise<void> {
+    clearTimeout(this.changeTimer);
+    return this.connection.close();
+  }
+
+  private async load(session: Session, signal: AbortSignal): Promise<void> {
+    const { owner, listCharacters, warn } = this.settings;
+    const listPage: ListPage = (params) => session.request('tools/list', params, signal);
+    const { tools, unusable } = await readToolList(this.server, listPage, listCharacters);
+    if (unusable > 0 && unusable !== this.unusable)
+      warn(`${owner}: server '${this.label}': ${unusable} tools are left out: unusable, or too many`);
+    this.tools = tools;
+    this.unusable = unusable;
+    this.listedAt = Date.now();
+  }
+
+  private refreshSoon(): void {
+    const pause = Math.max(0, (this.listedAt ?? 0) + SETTLE_MS - Date.now());
+    this.changeTimer ??= setTimeout(() => this.refreshAgain(), pause).unref();
+  }
+
+  private refreshAgain(): void {
+    this.changeTimer = undefined;
+    // A refresh that runs already may have been answered before the change.
+    void (this.refreshing ?? Promise.resolve()).then(() => this.refresh());
+  }
+
+  private refresh(): Promise<void> {
+    this.refreshing ??= this.reload().finally(() => {
+      this.refreshing = undefined;
+    });
+    return this.refreshing;
   }
 
   /** Never rejects; a connection that does not work is replaced. */
-  async function reload(): Promise<void> {
-    const before = listedAt;
-    const session = await connection.session().catch(() => undefined);
+  private async reload(): Promise<void> {
+    const before = this.listedAt;
+    const session = await this.connection.session().catch(() => undefined);
     // Connecting has listed the tools.
-    if (!session || listedAt !== before) return;
+    if (!session || this.listedAt !== before) return;
     try {
-      await load(session, AbortSignal.timeout(settings.connectTimeoutMs));
+      await this.load(session, AbortSignal.timeout(this.settings.connectTimeoutMs));
     } catch (error) {
-      await doubt(session, error);
+      await this.doubt(session, error);
     }
   }
 
   /** The server may answer with an error, or be too busy with calls to answer: then the old list serves on. */
-  async function doubt(session: Session, error: unknown): Promise<void> {
-    listedAt = Date.now();
+  private async doubt(session: Session, error: unknown): Promise<void> {
+    this.listedAt = Date.now();
     if (error instanceof McpError || session.busy) return;
-    connection.retire(session, error);
-    await connection.session().catch(() => {});
+    this.connection.retire(session, error);
+    await this.connection.session().catch(() => {});
   }
 
-  async function request(params: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal) {
+  private async answerOf(call: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal) {
+    try {
+      await this.find(call.name, signal);
+      return await this.request(call, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toCallError(this.server, error);
+    }
+  }
+
+  private async find(name: string, signal: AbortSignal): Promise<void> {
+    await untilAborted(signal, () => this.connection.session());
+    if (!this.has(name) && this.server.allows(name)) await untilAborted(signal, () => this.refresh());
+    if (!this.has(name)) throw unknownTool(this.label, name);
+  }
+
+  private has(name: string): boolean {
+    return this.tools.some((tool) => tool.name === name);
+  }
+
+  private async request(params: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal) {
     for (let attempt = 0; ; attempt += 1) {
-      const session = await untilAborted(signal, () => connection.session());
+      const session = await untilAborted(signal, () => this.connection.session());
       try {
         return await session.request('tools/call', params, signal);
       } catch (error) {
         if (signal.aborted || error instanceof McpError) throw error;
-        connection.retire(session, error);
+        this.connection.retire(session, error);
         if (attempt > 0 || !isForgottenSession(error)) throw error;
       }
     }
   }
-
-  async function answerOf(call: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal) {
-    try {
-      await find(call.name, signal);
-      return await request(call, signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      throw toCallError(server, error);
-    }
-  }
-
-  const has = (name: string) => tools.some((tool) => tool.name === name);
-
-  async function find(name: string, signal: AbortSignal): Promise<void> {
-    await untilAborted(signal, () => connection.session());
-    if (!has(name) && server.allows(name)) await untilAborted(signal, refresh);
-    if (!has(name)) throw unknownTool(label, name);
-  }
-
-  return {
-    label,
-    async list() {
-      if (!connection.available) return [];
-      // Connecting lists the tools; whether it failed is told by `available`.
-      if (listedAt === undefined) await connection.session().catch(() => {});
-      else if (Date.now() - listedAt > settings.refreshMs) void refresh();
-      return connection.available ? tools : [];
-    },
-    async call({ name, arguments: args, outputBytes: maxBytes }, signal) {
-      const result = await answerOf({ name, arguments: args }, signal);
-      return toToolResult(result, { redact: server.redact.content, maxBytes });
-    },
-    status: () => ({
-      label,
-      transport: connection.transport,
-      tools: connection.available ? tools.length : 0,
-      ...connection.status,
-    }),
-    get fault() {
-      return connection.fault;
-    },
-    close() {
-      clearTimeout(changeTimer);
-      return connection.close();
-    },
-  };
 }
