@@ -10,6 +10,7 @@ export type Segment =
   | { readonly refusal: string }
   /** What the model's own server looked for in the web, or the page that it read; no Chat recording does. */
   | { readonly search: string }
+  | { readonly image: string }
   | { readonly call: { readonly id: string; readonly name: string; readonly arguments: string } };
 
 /** The token counts as the Responses API names them. */
