@@ -83,6 +83,8 @@ function segmentsOf(deltas: readonly Json[]): readonly Open[] {
   for (const delta of deltas) {
     add(segments, 'reasoning', field && delta[field]);
     addContent(segments, delta.content);
+    // No recording has both.
+    if (!delta.content) add(segments, 'text', delta.audio?.transcript);
     add(segments, 'refusal', delta.refusal);
     for (const call of (delta.tool_calls as unknown as readonly Json[] | null) ?? []) addCall(segments, call);
     if (delta.function_call) addCall(segments, { function: delta.function_call } as unknown as Json);

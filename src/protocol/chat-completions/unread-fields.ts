@@ -11,7 +11,9 @@ const CHUNK_FIELDS: ReadonlySet<string> = new Set([
   ...['id', 'object', 'created', 'model', 'system_fingerprint', 'service_tier', 'obfuscation', 'p'],
   ...['choices', 'usage', 'x_groq', 'error', 'type', 'citations', 'search_results'],
 ]);
-const CHOICE_FIELDS: ReadonlySet<string> = new Set(['index', 'delta', 'message', 'finish_reason', 'logprobs', 'usage']);
+const CHOICE_FIELDS: ReadonlySet<string> = new Set([
+  ...['index', 'delta', 'message', 'finish_reason', 'logprobs', 'usage', 'obfuscation'],
+]);
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
   ...['role', 'content', 'refusal', 'tool_calls', 'function_call', 'annotations', 'images', 'audio'],
   ...['reasoning', 'reasoning_content', 'reasoning_details', 'extra_content'],
