@@ -83,7 +83,7 @@ function addMessage(draft: Draft, item: Item): boolean {
   }
   if (item.type === 'web_search_call') return addSearch(draft, item);
   const image = imageMessage(item);
-  if (image) return addSaid(draft, image);
+  if (image) return addMessage(draft, image);
   if (item.type !== 'message') return false;
   if (item.role === 'assistant') addAssistants(draft, item, blocksOf(item.content));
   else if (item.role === 'user') addUsers(draft, blocksOf(item.content));

@@ -79,7 +79,8 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   }
 
   onEnd(): void {
-    if (!this.isAnswered) return this.onError(noEvents(this.contentType, this.unexpected?.(this.inbox?.head.trim() ?? '')));
+    if (!this.isAnswered)
+      return this.onError(noEvents(this.contentType, this.unexpected?.(this.inbox?.head.trim() ?? '')));
     this.close();
     this.consumer.onEnd();
   }
