@@ -38,7 +38,16 @@ export type { ProvidedTool, ToolCall, ToolProvider, ToolResult, ToolsOf } from '
 export type { Upstream, UpstreamCall } from './ports/upstream.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
 export type { FinishReason, ModelEvent, Usage } from './protocol/events.ts';
-export type { Item, LogProb, TopLogProb, UrlCitation } from './protocol/items.ts';
+export type {
+  Annotation,
+  ContainerFileCitation,
+  FileCitation,
+  ImageDetails,
+  Item,
+  LogProb,
+  TopLogProb,
+  UrlCitation,
+} from './protocol/items.ts';
 export type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from './protocol/model-request.ts';
 export type { Note } from './protocol/note.ts';
 export type { CoreOptions, DialectOf, HeartbeatOptions } from './server/options.ts';

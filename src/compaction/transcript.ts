@@ -3,6 +3,7 @@
 import type { Item } from '../protocol/items.ts';
 import { isCallOutput } from '../protocol/pair-calls.ts';
 import { isRecord, plainTextOf } from '../protocol/record.ts';
+import { imageGenerationCall } from '../protocol/tool-calls/image-generation-call.ts';
 import { writtenKind } from '../protocol/tool-calls/kinds.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -18,6 +19,7 @@ export function transcriptOf(items: readonly Item[]): readonly Item[] {
 function asWords(item: Item): readonly Item[] {
   if (item.type === 'message') return [item];
   if (isCallOutput(item)) return [userItem(item.output)];
+  if (item.type === imageGenerationCall.type) return [assistantItem('[Made an image.]')];
   const kind = writtenKind(item);
   if (!kind) return [];
   const { name, output } = kind.answered(item, undefined);

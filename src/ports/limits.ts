@@ -22,9 +22,9 @@ export interface Limits {
   readonly idleTimeoutMs: number;
   /** A whole turn. */
   readonly durationMs: number;
-  /** One event of the model server's stream. */
+  /** One event of the model server's stream, which may hold a picture. */
   readonly eventBytes: number;
-  /** Everything the model writes in one turn; from the 129th on, each item, part, citation or call counts 256 bytes besides. */
+  /** Everything the model writes in one turn, pictures included; from the 129th on, each item, part, citation or call counts 256 bytes besides. */
   readonly outputBytes: number;
   /** The arguments of one tool call. */
   readonly argumentBytes: number;
@@ -61,7 +61,7 @@ export const DEFAULT_LIMITS: Limits = {
   firstByteTimeoutMs: 120_000,
   idleTimeoutMs: 60_000,
   durationMs: 30 * 60_000,
-  eventBytes: MIB,
+  eventBytes: 16 * MIB,
   outputBytes: 10 * MIB,
   argumentBytes: MIB,
   toolIterations: 25,

@@ -1,6 +1,8 @@
 /** The two vocabularies of a turn: what a model says, and what a turn says to its encoders. */
 import type { ErrorBody } from './errors.ts';
 import type {
+  Annotation,
+  ImageDetails,
   ListedTool,
   LogProb,
   OutputItem,
@@ -8,7 +10,6 @@ import type {
   PartType,
   ToolCallResult,
   ToolCallType,
-  UrlCitation,
   UrlSource,
   WebAction,
 } from './items.ts';
@@ -58,7 +59,10 @@ export type ModelEvent =
       readonly name?: string;
       readonly arguments: string;
     }
-  | { readonly type: 'annotation'; readonly annotation: UrlCitation }
+  /** `atEnd` puts it at the end of the text so far, whatever its own indices say: it has no place there. */
+  | { readonly type: 'annotation'; readonly annotation: Annotation; readonly atEnd?: boolean }
+  /** The model made a picture, in base64. */
+  | { readonly type: 'image'; readonly result: string; readonly details: ImageDetails }
   /** The model's own server looks into the web; `search` is its name for this look. */
   | { readonly type: 'search-start'; readonly search: string; readonly action: WebAction }
   /** What it found; `encrypted` is what its upstream needs to be given it back, of no use to others. */
@@ -159,7 +163,7 @@ export type TurnEvent =
   | ({
       readonly type: 'annotation';
       readonly annotationIndex: number;
-      readonly annotation: UrlCitation;
+      readonly annotation: Annotation;
     } & InPart)
   | ({ readonly type: 'part-end'; readonly part: Part } & InPart)
   | ({ readonly type: 'arguments-delta'; readonly call: ToolCallType; readonly text: string } & InItem)

@@ -31,12 +31,33 @@ export interface UrlCitation {
   readonly end_index: number;
 }
 
+/** A file that the text refers to; `index` is where in the text. */
+export interface FileCitation {
+  readonly type: 'file_citation';
+  readonly file_id: string;
+  readonly filename: string;
+  readonly index: number;
+}
+
+/** A file in a container of code that the text between two character offsets refers to. */
+export interface ContainerFileCitation {
+  readonly type: 'container_file_citation';
+  readonly container_id: string;
+  readonly file_id: string;
+  readonly filename: string;
+  readonly start_index: number;
+  readonly end_index: number;
+}
+
+/** Where a text says it is from. */
+export type Annotation = UrlCitation | FileCitation | ContainerFileCitation;
+
 /** A part of a message or of a reasoning item. */
 export type Part =
   | {
       readonly type: 'output_text';
       readonly text: string;
-      readonly annotations: readonly UrlCitation[];
+      readonly annotations: readonly Annotation[];
       readonly logprobs: readonly LogProb[];
     }
   | { readonly type: 'refusal'; readonly refusal: string }
@@ -213,6 +234,24 @@ export interface ToolCallResult {
  */
 export type ToolCallType = 'function_call' | 'custom_tool_call' | 'mcp_call' | 'code_interpreter_call';
 
+/** A picture that the model made. */
+export type ImageGenerationCallItem = {
+  readonly id: string;
+  readonly type: 'image_generation_call';
+  readonly status: 'in_progress' | 'generating' | 'completed' | 'failed';
+  /** In base64; null before it is there. */
+  readonly result: string | null;
+} & ImageDetails;
+
+/** What else is known of a picture, in OpenAI's words; `output_format` is the end of its media type, such as `png`. */
+export type ImageDetails = {
+  readonly output_format?: string;
+  readonly background?: string;
+  readonly quality?: string;
+  readonly size?: string;
+  readonly revised_prompt?: string;
+};
+
 /** The items that a turn itself writes. */
 export type OutputItem =
   | MessageItem
@@ -225,4 +264,5 @@ export type OutputItem =
   | McpApprovalRequestItem
   | McpListToolsItem
   | WebSearchCallItem
+  | ImageGenerationCallItem
   | CompactionItem;

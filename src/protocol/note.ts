@@ -1,4 +1,4 @@
-/** Notes: what was left out of a request without failing it, for the host's own log. */
+/** Notes: what was left out of a request, or of what a model server answered, without failing it; for the host's own log. */
 
 /** One thing that was left out. */
 export interface Note {
@@ -12,6 +12,8 @@ export interface Note {
     | 'setting_dropped'
     | 'state_rejected'
     | 'output_differs'
-    | 'compaction_skipped';
+    | 'compaction_skipped'
+    | 'upstream_fields_ignored'
+    | 'finish_reason_unknown';
   readonly message: string;
 }

@@ -3,6 +3,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { ApiError } from '../protocol/errors.ts';
 import type { ByteReader, Bytes } from './bytes.ts';
+import { eventsIn } from './joined-events.ts';
 import { type Consumer, deliver } from './pull-stream.ts';
 
 /**
@@ -12,6 +13,9 @@ import { type Consumer, deliver } from './pull-stream.ts';
 const HIGH_WATER = 8 * 1024;
 /** What the framing of an event may add to its data before the parser gives up on it. */
 const FRAMING = 1024;
+
+/** Characters of the beginning of a body without events that are kept. */
+const HEAD = 4096;
 
 const LF = 10;
 const CR = 13;
@@ -33,6 +37,8 @@ export interface Inbox {
   pull(consumer: Consumer<readonly string[]>): void;
   /** Reads no more; a body that has ended gives its connection back. */
   close(): void;
+  /** How the body began, as long as no event has come. */
+  readonly head: string;
 }
 
 /**
@@ -63,6 +69,8 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   private isPaused = false;
   private hasEnded = false;
   private events: string[] = [];
+  head = '';
+  private hasEvents = false;
   private isOver = false;
   private failure: unknown = undefined;
   private consumer: Consumer<readonly string[]> | undefined = undefined;
@@ -154,7 +162,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     const lines = joined([...this.line, bytes.subarray(0, end)]).toString('utf8');
     this.line = [];
     this.lineBytes = 0;
-    this.parser.feed(this.isFirst ? lines.replace(BYTE_ORDER_MARK, '') : lines);
+    this.feed(this.isFirst ? lines.replace(BYTE_ORDER_MARK, '') : lines);
     this.isFirst = false;
     // A copy, since the few bytes would keep all that was read.
     if (end < bytes.length) this.hold(Buffer.from(bytes.subarray(end)));
@@ -167,15 +175,23 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   }
 
   private end(): void {
-    if (!this.failure) this.parser.feed(`${joined(this.line).toString('utf8')}\n\n`);
+    if (!this.failure) this.feed(`${joined(this.line).toString('utf8')}\n\n`);
     this.isOver = true;
+  }
+
+  private feed(text: string): void {
+    if (!this.hasEvents && this.head.length < HEAD) this.head += text.slice(0, HEAD - this.head.length);
+    this.parser.feed(text);
   }
 
   private takeEvent(data: string): void {
     if (this.isOver) return;
     if (data.length * 3 > this.eventBytes && Buffer.byteLength(data) > this.eventBytes)
       return this.fail(eventTooLarge());
-    this.events.push(data);
+    if (!this.hasEvents) this.head = '';
+    this.hasEvents = true;
+    if (!data.includes('\n')) this.events.push(data);
+    else for (const each of eventsIn(data)) this.events.push(each);
   }
 
   private fail(error: unknown): void {

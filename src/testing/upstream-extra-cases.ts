@@ -89,7 +89,9 @@ const citations: readonly UpstreamCase[] = [
   extra('citations', '[S-09] [X-07] tells what was cited, with its place in the text', async (subject) => {
     const { events } = await collectWhole(subject);
     const text = textOf(events);
-    const cited = events.flatMap((event) => (event.type === 'annotation' ? [event.annotation] : []));
+    const cited = events.flatMap((event) =>
+      event.type === 'annotation' && event.annotation.type === 'url_citation' ? [event.annotation] : [],
+    );
     const seen = cited.map(({ type, url, title, start_index: start, end_index: end }) => ({
       type,
       url,

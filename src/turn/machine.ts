@@ -15,6 +15,7 @@ import {
   writeResult,
   writeToolList,
 } from './write-calls.ts';
+import { writeImage } from './write-images.ts';
 import { closeSearch, failSearches, openSearch } from './write-searches.ts';
 import { annotate, closeReasoning, closeWriting, startMessage, writeCompaction, writeText } from './write-text.ts';
 
@@ -42,6 +43,7 @@ const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
   'reasoning-end',
   'tool-call-delta',
   'annotation',
+  'image',
   'search-start',
   'finish',
   'tools-listed',
@@ -63,7 +65,9 @@ function take(draft: Draft, input: TurnInput): void {
     case 'tool-call-delta':
       return takeCall(draft, input);
     case 'annotation':
-      return annotate(draft, input.annotation);
+      return annotate(draft, input.annotation, input.atEnd);
+    case 'image':
+      return writeImage(draft, input);
     case 'search-start':
       return openSearch(draft, input);
     case 'search-end':

@@ -3,7 +3,7 @@
 import type { ToolOwner } from '../ports/toolset.ts';
 import { type FinishReason, type IncompleteReason, NO_USAGE, type TurnEvent, type Usage } from '../protocol/events.ts';
 import type { GrownText } from '../protocol/grown-text.ts';
-import type { OutputItem, Part, PartType, UrlCitation, WebSearchCallItem } from '../protocol/items.ts';
+import type { Annotation, OutputItem, Part, PartType, WebSearchCallItem } from '../protocol/items.ts';
 import type { ToolForm } from '../protocol/tool-form.ts';
 import { SharedList, SharedMap } from './shared-list.ts';
 import type { TextField } from './text-field.ts';
@@ -34,7 +34,7 @@ export interface TurnPlan {
 export interface OpenPart extends GrownText {
   readonly type: PartType;
   readonly index: number;
-  annotations: SharedList<UrlCitation>;
+  annotations: SharedList<Annotation>;
   /** The JSON of each, with commas between them. */
   logprobs: GrownText | undefined;
 }

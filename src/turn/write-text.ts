@@ -3,7 +3,7 @@
 import { bytesOfItem } from '../ports/limits.ts';
 import { grow, wholeText } from '../protocol/grown-text.ts';
 import { outputItemId } from '../protocol/ids.ts';
-import type { ItemStatus, LogProb, OutputItem, Part, PartType, ReasoningItem, UrlCitation } from '../protocol/items.ts';
+import type { Annotation, ItemStatus, LogProb, OutputItem, Part, PartType, ReasoningItem } from '../protocol/items.ts';
 import { logProbsIn, logProbsText } from '../protocol/log-probs.ts';
 import { SharedList } from './shared-list.ts';
 import type { Draft, OpenPart, Writing } from './state.ts';
@@ -35,9 +35,10 @@ export function writeText(draft: Draft, type: PartType, text: string, about: rea
   draft.bytes += Buffer.byteLength(text) + logprobs.length / LOGPROBS_SHARE;
 }
 
-/** Adds a source to the text. */
-export function annotate(draft: Draft, annotation: UrlCitation): void {
+/** Adds a source to the text; `atEnd` puts it where the text has come to. */
+export function annotate(draft: Draft, given: Annotation, atEnd = false): void {
   const { index, id, part } = openPart(draft, 'output_text');
+  const annotation = atEnd ? placedAt(given, part.text.length + part.tail.length) : given;
   draft.events.push({
     type: 'annotation',
     sequence: draft.sequence++,
@@ -48,7 +49,7 @@ export function annotate(draft: Draft, annotation: UrlCitation): void {
     annotation,
   });
   part.annotations = part.annotations.added(annotation);
-  draft.bytes += Buffer.byteLength(annotation.url) + Buffer.byteLength(annotation.title);
+  draft.bytes += bytesOf(annotation);
   countItem(draft);
 }
 
@@ -56,6 +57,18 @@ export function annotate(draft: Draft, annotation: UrlCitation): void {
 export function startMessage(draft: Draft, phase: string | undefined): void {
   if (draft.writing?.kind === 'message') closeWriting(draft, 'completed');
   draft.nextPhase = phase;
+}
+
+function placedAt(annotation: Annotation, place: number): Annotation {
+  if (annotation.type === 'file_citation') return { ...annotation, index: place };
+  return { ...annotation, start_index: place, end_index: place };
+}
+
+function bytesOf(annotation: Annotation): number {
+  if (annotation.type === 'url_citation')
+    return Buffer.byteLength(annotation.url) + Buffer.byteLength(annotation.title);
+  const container = annotation.type === 'file_citation' ? '' : annotation.container_id;
+  return Buffer.byteLength(annotation.file_id) + Buffer.byteLength(annotation.filename) + Buffer.byteLength(container);
 }
 
 /** Closes the message or reasoning item that is being written, if one is. */

@@ -156,7 +156,7 @@ describe('a response in the background', () => {
     expect([next.status, errorIn(parsed(await next.text())).code]).toEqual([400, 'previous_response_not_found']);
   });
 
-  it('[F-27] is forgotten ten minutes after its end where it is not to be stored, and nothing goes on from it', async () => {
+  it('[F-27] [V-17] is forgotten ten minutes after its end where it is not to be stored, and nothing goes on from it', async () => {
     const store = memoryStore();
     const { script, open } = gated(HELLO, THERE);
     const app = await start([script], { store });
@@ -179,7 +179,7 @@ describe('a response in the background', () => {
     expect([next.status, errorIn(parsed(await next.text())).code]).toEqual([400, 'previous_response_not_found']);
   });
 
-  it('[F-27] is forgotten as well where it is cancelled, fails, or its node dies', async () => {
+  it('[F-27] [V-17] is forgotten as well where it is cancelled, fails, or its node dies', async () => {
     const store = memoryStore();
     const app = await start([ENDLESS, [HELLO], ENDLESS], { store, limits: { durationMs: 100_000 } });
     const expiryOf = async (id: unknown) => {
@@ -199,7 +199,7 @@ describe('a response in the background', () => {
     ]);
   });
 
-  it('[F-27] is streamed again where it is not stored, and its items are nothing to refer to', async () => {
+  it('[F-27] [V-17] is streamed again where it is not stored, and its items are nothing to refer to', async () => {
     const notes: unknown[] = [];
     const hooks = { onNote: ({ code }: { code: string }) => void notes.push(code) };
     const app = await start([[textStream('Hello')], [textStream('Hello')]], { hooks });

@@ -62,7 +62,7 @@ it('[P-10][P-11] every limit has the default that the documentation names', () =
     firstByteTimeoutMs: 120_000,
     idleTimeoutMs: 60_000,
     durationMs: 1_800_000,
-    eventBytes: 1_048_576,
+    eventBytes: 16_777_216,
     outputBytes: 10_485_760,
     argumentBytes: 1_048_576,
     toolIterations: 25,
@@ -369,7 +369,7 @@ describe('eventBytes', () => {
   const FIRST = textStream('').indexOf('data: ', 1);
 
   it.each([
-    ['its default', MIB, {}, 'x'],
+    ['a mebibyte', MIB, { eventBytes: MIB }, 'x'],
     ['a limit of the host', 1000, { eventBytes: 1000 }, 'x'],
     ['a limit of the host, in bytes of UTF-8', 1000, { eventBytes: 1000 }, 'é'],
   ])('[P-08] of %s is read at the limit and an error past it', async (_, bytes, limits, letter) => {

@@ -2,13 +2,14 @@
 import { inspect, isDeepStrictEqual } from 'node:util';
 import type { TurnEnd, TurnEvent } from '../../src/protocol/events.ts';
 import type {
+  Annotation,
   CodeInterpreterCallItem,
+  ImageGenerationCallItem,
   McpCallItem,
   OutputItem,
   Part,
   PartType,
   ReasoningItem,
-  UrlCitation,
   WebSearchCallItem,
 } from '../../src/protocol/items.ts';
 import { logProbsIn } from '../../src/protocol/log-probs.ts';
@@ -21,7 +22,7 @@ interface SeenPart {
   readonly type: PartType;
   text: string;
   textEnded: boolean;
-  readonly annotations: UrlCitation[];
+  readonly annotations: Annotation[];
   /** The JSON of each. */
   readonly logprobs: string[];
 }
@@ -157,6 +158,8 @@ function emptied(item: OutputItem): OutputItem {
       law(item.encrypted_content === undefined, 'what leads back to a search is told at its end', item);
       law(!('sources' in item.action), 'what a search found is told at its end', item);
       return { ...item, status };
+    case 'image_generation_call':
+      return { ...item, status, result: null };
     case 'mcp_approval_request':
     case 'compaction':
       return item;
@@ -277,11 +280,14 @@ function addListState(item: SeenItem, event: EventOf<'list-progress' | 'list-end
   item.run.push(event.type === 'list-end' ? 'completed' : 'in_progress');
 }
 
+/** The calls that the model's own server runs, whose arguments are not told. */
+const UPSTREAMS: ReadonlySet<string> = new Set(['web_search_call', 'image_generation_call']);
+
 function addCallState(item: SeenItem, event: EventOf<'call-state'>): void {
   law(item.start.type === event.kind, `a state fits its item (${item.start.type})`, event);
   law(!item.run.includes(event.state), 'a call comes to each state once', event);
   law((item.run.length === 0) === (event.state === 'in_progress'), 'a call is first of all in progress', event);
-  const isWhole = event.kind === 'web_search_call' || item.argumentsEnded === (event.state !== 'in_progress');
+  const isWhole = UPSTREAMS.has(event.kind) || item.argumentsEnded === (event.state !== 'in_progress');
   law(isWhole, 'a call runs when it is whole', event);
   item.run.push(event.state);
 }
@@ -323,6 +329,9 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
       return { ...start, code: text, ...shownBy(sameType(start, end), run) };
     case 'web_search_call':
       return { ...start, ...foundBy(sameType(start, end), run) };
+    case 'image_generation_call':
+      same(run, ['in_progress', 'generating', 'completed'], 'a picture is told from beginning to end');
+      return { ...start, ...madeBy(sameType(start, end)) };
     case 'mcp_approval_request':
     case 'compaction':
       return start;
@@ -353,6 +362,12 @@ function foundBy(end: WebSearchCallItem, run: readonly string[]): Partial<WebSea
   same(run, told, 'a search is told from beginning to end');
   const sealed = encrypted === undefined ? {} : { encrypted_content: encrypted };
   return { status, ...('sources' in action ? { action } : {}), ...sealed };
+}
+
+/** A picture comes whole. */
+function madeBy({ status, result }: ImageGenerationCallItem): Partial<ImageGenerationCallItem> {
+  law(status === 'completed' && result !== null, 'a picture that ends is there', status);
+  return { status, result };
 }
 
 /** Code that was whole is told to run; only a run that succeeded is told to have ended, and none has outputs before. */

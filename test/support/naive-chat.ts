@@ -10,6 +10,7 @@ export type Segment =
   | { readonly refusal: string }
   /** What the model's own server looked for in the web, or the page that it read; no Chat recording does. */
   | { readonly search: string }
+  | { readonly image: string }
   | { readonly call: { readonly id: string; readonly name: string; readonly arguments: string } };
 
 /** The token counts as the Responses API names them. */
@@ -82,6 +83,8 @@ function segmentsOf(deltas: readonly Json[]): readonly Open[] {
   for (const delta of deltas) {
     add(segments, 'reasoning', field && delta[field]);
     addContent(segments, delta.content);
+    // No recording has both.
+    if (!delta.content) add(segments, 'text', delta.audio?.transcript);
     add(segments, 'refusal', delta.refusal);
     for (const call of (delta.tool_calls as unknown as readonly Json[] | null) ?? []) addCall(segments, call);
     if (delta.function_call) addCall(segments, { function: delta.function_call } as unknown as Json);

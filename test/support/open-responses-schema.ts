@@ -7,7 +7,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** OpenAI's own events and items that Open Responses does not have; each is sent on purpose. */
 const BEYOND_THE_SPEC =
-  /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?(mcp|custom_tool_call|web_search|code_interpreter)(_.*)?)$/;
+  /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?(mcp|custom_tool_call|web_search|image_generation|code_interpreter)(_.*)?)$/;
 
 /** Efforts that OpenAI's models take and the specification's list lacks; they are echoed as they were asked. */
 const BEYOND_THE_EFFORTS: ReadonlySet<unknown> = new Set(['minimal', 'max']);
@@ -16,7 +16,7 @@ const schema = hasShared ? openResponses() : undefined;
 
 /** Throws where Open Responses would refuse the resource; says nothing where the schema is not on this machine. */
 export function expectValidResponse(response: unknown): void {
-  schema?.('ResponseResource', conforming(response as Fields));
+  schema?.('ResponseResource', conforming(withoutFiles(response as Fields)));
 }
 
 /** Throws where Open Responses would refuse the compaction; says nothing where the schema is not on this machine. */
@@ -25,10 +25,22 @@ export function expectValidCompaction(compaction: unknown): void {
 }
 
 /** Throws where Open Responses would refuse the event; says nothing where the schema is not on this machine. */
-export function expectValidEvent(event: { readonly type: string }): void {
+export function expectValidEvent(given: { readonly type: string }): void {
+  const event = withoutFiles(given);
   const { response, item } = event as { readonly response?: Fields; readonly item?: { readonly type: string } };
   if (!schema || BEYOND_THE_SPEC.test(event.type) || (item && BEYOND_THE_SPEC.test(item.type))) return;
   schema(event.type, response === undefined ? event : { ...event, response: conforming(response) });
+}
+
+/** Without annotations of files, which OpenAI has and Open Responses lacks. */
+function withoutFiles<Value>(value: Value): Value {
+  const isPage = (annotation: unknown) => (annotation as { readonly type: string }).type === 'url_citation';
+  if (!JSON.stringify(value).includes('file_citation')) return value;
+  const text = JSON.stringify(value, (key, each) => {
+    if (key === 'annotation' && !isPage(each)) return null;
+    return key === 'annotations' && Array.isArray(each) ? each.filter(isPage) : each;
+  });
+  return JSON.parse(text);
 }
 
 /** Validates against a schema named by its component or by the `type` of its event. */

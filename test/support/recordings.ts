@@ -22,6 +22,7 @@ function segmentsOf(item: WireItem, seed: string): readonly Segment[] {
   if (item.type === 'reasoning')
     return [...item.summary, ...(item.content ?? [])].map(({ text }) => ({ reasoning: text }));
   if (item.type === 'web_search_call') return [{ search: searchedFor(item) }];
+  if (item.type === 'image_generation_call') return [{ image: item.result ?? '' }];
   if (item.type !== 'message') throw new Error(`No recording leads to an item of type '${item.type}'`);
   return item.content.map((part) => (part.type === 'refusal' ? { refusal: part.refusal } : { text: part.text }));
 }

@@ -44,6 +44,9 @@ type State = EventOf<
   | 'response.web_search_call.in_progress'
   | 'response.web_search_call.searching'
   | 'response.web_search_call.completed'
+  | 'response.image_generation_call.in_progress'
+  | 'response.image_generation_call.generating'
+  | 'response.image_generation_call.completed'
   | 'response.code_interpreter_call.in_progress'
   | 'response.code_interpreter_call.interpreting'
   | 'response.code_interpreter_call.completed'
@@ -126,6 +129,9 @@ function replay(items: SeenItem[], event: WireEvent): void {
     case 'response.web_search_call.in_progress':
     case 'response.web_search_call.searching':
     case 'response.web_search_call.completed':
+    case 'response.image_generation_call.in_progress':
+    case 'response.image_generation_call.generating':
+    case 'response.image_generation_call.completed':
     case 'response.code_interpreter_call.in_progress':
     case 'response.code_interpreter_call.interpreting':
     case 'response.code_interpreter_call.completed':
@@ -166,6 +172,7 @@ function emptied(item: WireItem): WireItem {
   if (item.type === 'mcp_list_tools') return { ...item, tools: [] };
   if (item.type === 'compaction' || item.type === 'mcp_approval_request') return item;
   if (item.type === 'web_search_call') return withoutFindings({ ...item, status });
+  if (item.type === 'image_generation_call') return { ...item, status, result: null };
   return { ...item, status, summary: [], ...(item.content ? { content: [] } : {}) };
 }
 
@@ -324,6 +331,7 @@ function statesOf(item: WireItem, seen: readonly string[]): readonly string[] {
   if (item.type === 'mcp_list_tools') return ['in_progress', 'completed'];
   if (item.type === 'web_search_call')
     return ['in_progress', 'searching', ...(item.status === 'completed' ? ['completed'] : [])];
+  if (item.type === 'image_generation_call') return ['in_progress', 'generating', 'completed'];
   if (item.type === 'code_interpreter_call') return codeStates(item.status, seen);
   if (item.type !== 'mcp_call') return [];
   return item.status === 'incomplete' ? ['in_progress'] : ['in_progress', item.status];
@@ -347,6 +355,7 @@ function rebuilt({ added, parts, arguments: text }: SeenItem, done: WireItem): u
   if (added.type === 'code_interpreter_call')
     return { ...added, ...status, code: text, outputs: 'outputs' in done && done.outputs };
   if (added.type === 'compaction' || added.type === 'mcp_approval_request') return added;
+  if (added.type === 'image_generation_call') return { ...added, ...status, result: 'result' in done && done.result };
   if (added.type === 'web_search_call' && done.type === added.type) {
     same(withoutFindings({ ...done, status: 'in_progress' }), added, 'a search that is done is the one that was added');
     return done;

@@ -17,10 +17,21 @@ const urlCitation = z.strictObject({
   end_index: count,
 });
 
+const fileCitation = z.strictObject({ type: z.literal('file_citation'), file_id: name, filename: text, index: count });
+const containerFileCitation = z.strictObject({
+  type: z.literal('container_file_citation'),
+  container_id: name,
+  file_id: name,
+  filename: text,
+  start_index: count,
+  end_index: count,
+});
+const annotation = z.discriminatedUnion('type', [urlCitation, fileCitation, containerFileCitation]);
+
 const outputText = z.strictObject({
   type: z.literal('output_text'),
   text,
-  annotations: z.array(urlCitation),
+  annotations: z.array(annotation),
   logprobs: logProbs,
 });
 const refusal = z.strictObject({ type: z.literal('refusal'), refusal: text });
@@ -132,6 +143,17 @@ const item = z.discriminatedUnion('type', [
       z.strictObject({ type: z.literal('open_page'), url: text }),
     ]),
     encrypted_content: name.optional(),
+  }),
+  z.strictObject({
+    id: z.string().regex(/^ig_/),
+    type: z.literal('image_generation_call'),
+    status: z.enum(['in_progress', 'generating', 'completed', 'failed']),
+    result: name.nullable(),
+    output_format: name.optional(),
+    background: name.optional(),
+    quality: name.optional(),
+    size: name.optional(),
+    revised_prompt: text.optional(),
   }),
   z.strictObject({ id: z.string().regex(/^cmp_/), type: z.literal('compaction'), encrypted_content: name }),
 ]);
@@ -260,7 +282,7 @@ const wireEvent = z.discriminatedUnion('type', [
   event('response.content_part.done', { ...inContent, part: contentPart }),
   event('response.output_text.delta', { ...inContent, ...delta, logprobs: logProbs }),
   event('response.output_text.done', { ...inContent, text, logprobs: logProbs }),
-  event('response.output_text.annotation.added', { ...inContent, annotation_index: count, annotation: urlCitation }),
+  event('response.output_text.annotation.added', { ...inContent, annotation_index: count, annotation }),
   event('response.refusal.delta', { ...inContent, ...delta }),
   event('response.refusal.done', { ...inContent, refusal: text }),
   event('response.reasoning_summary_part.added', { ...inSummary, part: summaryText }),
@@ -291,6 +313,9 @@ const wireEvent = z.discriminatedUnion('type', [
   event('response.web_search_call.in_progress', inItem),
   event('response.web_search_call.searching', inItem),
   event('response.web_search_call.completed', inItem),
+  event('response.image_generation_call.in_progress', inItem),
+  event('response.image_generation_call.generating', inItem),
+  event('response.image_generation_call.completed', inItem),
   event('error', {
     code: name,
     message: name,

@@ -54,15 +54,29 @@ const messageStart = fc.record(
   { type: fc.constant('message-start' as const), phase: fc.constantFrom('commentary', 'final_answer') },
   { requiredKeys: ['type'] },
 );
-const annotation = fc.record({
-  type: fc.constant('annotation' as const),
-  annotation: fc.record({
-    type: fc.constant('url_citation' as const),
-    url: fc.webUrl(),
-    title: text,
-    start_index: fc.nat(),
-    end_index: fc.nat(),
-  }),
+const span = { start_index: fc.nat(), end_index: fc.nat() };
+const annotation = fc.record(
+  {
+    type: fc.constant('annotation' as const),
+    annotation: fc.oneof(
+      fc.record({ type: fc.constant('url_citation' as const), url: fc.webUrl(), title: text, ...span }),
+      fc.record({ type: fc.constant('file_citation' as const), file_id: text, filename: text, index: fc.nat() }),
+      fc.record({
+        type: fc.constant('container_file_citation' as const),
+        container_id: text,
+        file_id: text,
+        filename: text,
+        ...span,
+      }),
+    ),
+    atEnd: fc.boolean(),
+  },
+  { requiredKeys: ['type', 'annotation'] },
+);
+const image = fc.record({
+  type: fc.constant('image' as const),
+  result: fc.base64String({ minLength: 4 }),
+  details: fc.constantFrom({}, { output_format: 'png' }),
 });
 const search = fc.constantFrom('one', 'two');
 const searchStart = fc.record({
@@ -96,6 +110,7 @@ const modelEvent: fc.Arbitrary<ModelEvent> = fc.oneof(
   { weight: 8, arbitrary: callDelta },
   { weight: 2, arbitrary: messageStart },
   { weight: 2, arbitrary: annotation },
+  { weight: 1, arbitrary: image },
   { weight: 2, arbitrary: searchStart },
   { weight: 2, arbitrary: searchEnd },
   { weight: 1, arbitrary: usageEvent },

@@ -11,7 +11,7 @@ import type {
   Usage,
 } from '../../src/protocol/events.ts';
 import { NO_USAGE } from '../../src/protocol/events.ts';
-import type { ListedTool, LogProb, OutputItem, ToolOutput, UrlCitation } from '../../src/protocol/items.ts';
+import type { Annotation, ListedTool, LogProb, OutputItem, ToolOutput, UrlCitation } from '../../src/protocol/items.ts';
 import { logProbsText } from '../../src/protocol/log-probs.ts';
 import { unreachable } from '../../src/protocol/unreachable.ts';
 import { step } from '../../src/turn/machine.ts';
@@ -562,6 +562,33 @@ const CUT_OFF: readonly Row[] = [
   },
 ];
 
+const PICTURES: readonly Row[] = [
+  {
+    name: '[V-07] tells a picture from beginning to end, between what is said before and after it',
+    model: [text('a'), { type: 'image', result: 'UklGRg==', details: {} }, text('b'), finish()],
+    says: [
+      'item-start 0 message',
+      'part-start 0.0 output_text',
+      'part-delta 0.0 "a"',
+      'text-end 0.0 "a"',
+      'part-end 0.0',
+      'item-end 0 completed',
+      'item-start 1 image_generation_call',
+      'image_generation_call 1 in_progress',
+      'image_generation_call 1 generating',
+      'image_generation_call 1 completed',
+      'item-end 1 completed',
+      'item-start 2 message',
+      'part-start 2.0 output_text',
+      'part-delta 2.0 "b"',
+      'text-end 2.0 "b"',
+      'part-end 2.0',
+      'item-end 2 completed',
+      'turn-end completed',
+    ],
+  },
+];
+
 const SEARCHES: readonly Row[] = [
   {
     name: '[X-07] tells a search from beginning to end, between what is said before and after it',
@@ -1066,6 +1093,7 @@ describe.each([
   ['tool calls', CALLS],
   ['a turn that is cut off', CUT_OFF],
   ["searches of the model's own server", SEARCHES],
+  ['pictures', PICTURES],
 ])('%s', (_, rows) => {
   it.each(rows)('$name', ({ model, plan, says }) => {
     expect(said(model, plan)).toEqual(says);
@@ -1252,6 +1280,26 @@ describe('the whole of an event', () => {
     expect(events.filter(({ type }) => type === 'annotation')).toEqual([
       { type: 'annotation', sequence: 5, ...place, partIndex: 0, annotationIndex: 0, annotation: CITATION },
     ]);
+  });
+
+  it('[V-03] puts an annotation without a place where the text has come to', () => {
+    const file = { type: 'file_citation', file_id: 'f', filename: 'a.txt', index: 0 } as const;
+    const atEnd = (annotation: Annotation): ModelEvent => ({ type: 'annotation', annotation, atEnd: true });
+    const events = turn([text('Hi'), atEnd(CITATION), text(' there'), atEnd(file), finish()]);
+    const annotations = events.flatMap((event) => (event.type === 'annotation' ? [event.annotation] : []));
+    expect(annotations).toEqual([
+      { ...CITATION, start_index: 2, end_index: 2 },
+      { ...file, index: 8 },
+    ]);
+  });
+
+  it('[V-07] counts pictures and citations of files as output', () => {
+    const picture: ModelEvent = { type: 'image', result: 'x'.repeat(100), details: {} };
+    const file = { type: 'file_citation', file_id: 'f'.repeat(50), filename: 'a'.repeat(50), index: 0 } as const;
+    const ends = [[picture], [{ type: 'annotation', annotation: file } as const]].flatMap((model) =>
+      [102, 99].map((outputBytes) => ended([...model, finish()], { outputBytes }).status),
+    );
+    expect(ends).toEqual(['completed', 'failed', 'completed', 'failed']);
   });
 });
 

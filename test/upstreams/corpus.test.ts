@@ -121,9 +121,10 @@ function citedIn(item: WireItem): readonly (readonly [string, string])[] {
   if (item.type !== 'message') return [];
   return item.content.flatMap((part) => {
     if (part.type === 'refusal') return [];
-    return part.annotations.map(
-      ({ url, start_index, end_index }) => [url, part.text.slice(start_index, end_index)] as const,
-    );
+    return part.annotations.map((cited) => {
+      if (cited.type !== 'url_citation') throw new Error(`No recording leads to a ${cited.type}`);
+      return [cited.url, part.text.slice(cited.start_index, cited.end_index)] as const;
+    });
   });
 }
 

@@ -214,7 +214,7 @@ describe('a turn that pauses', () => {
     const places = output.flatMap((item) =>
       item.type === 'message' ? item.content.flatMap((part) => ('annotations' in part ? part.annotations : [])) : [],
     );
-    expect(places.map(({ start_index, end_index }) => [start_index, end_index])).toEqual([
+    expect(places.map((place) => 'url' in place && [place.start_index, place.end_index])).toEqual([
       [0, 4],
       [6, 10],
     ]);

@@ -280,7 +280,11 @@ describe('the answer of another server', () => {
       { type: 'reasoning-delta', text: 'Hm' },
       { type: 'message-start' },
       { type: 'text-delta', text: 'Hi' },
-      { type: 'annotation', annotation: { type: 'url_citation', url: 'u', title: '', start_index: 0, end_index: 0 } },
+      {
+        type: 'annotation',
+        annotation: { type: 'url_citation', url: 'u', title: '', start_index: 0, end_index: 0 },
+        atEnd: true,
+      },
       { type: 'tool-call-delta', call: 0, id: 'a', name: 'f', arguments: '{}' },
       USED,
       STOP,

@@ -69,7 +69,7 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
   return {
     completion,
     rules,
-    decoder: chatDecoder({ think: false }),
+    decoder: chatDecoder({ think: false, passes: true }),
     memo: chunkMemo(),
     calls: [],
     callNumbers: new Map(),

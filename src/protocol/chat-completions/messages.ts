@@ -1,6 +1,7 @@
 /** Writes a conversation of items as the messages of a Chat Completions request. */
 
 import { modelCallOfItem } from '../ids.ts';
+import { imageMessage } from '../images.ts';
 import type { Item } from '../items.ts';
 import type { ModelRequest } from '../model-request.ts';
 import { pairCalls } from '../pair-calls.ts';
@@ -72,10 +73,12 @@ export function toChatMessages(
       draft.calls.push(call);
       continue;
     }
+    const image = imageMessage(item);
     // Words or thoughts after words or a call are the model's next message; anything else ends its turn.
     if (!isAssistants(item) || draft.calls.length > 0 || draft.text !== undefined) flush();
     if (item.type === 'reasoning') draft.reasoning += reasoningText(item);
     else if (isAssistants(item)) draft.text = assistantText(item);
+    else if (image) messages.push(inputMessage(image, options));
     else if (item.type === 'message') messages.push(inputMessage(item, options));
     else if (!answers.has(item)) skipped(item);
   }

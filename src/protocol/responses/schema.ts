@@ -123,7 +123,7 @@ export const createSchema = z.object({
   truncation: z.enum(['auto', 'disabled']).nullish(),
   metadata: metadataSchema.nullish(),
   service_tier: optionalText,
-  safety_identifier: z.string().max(64).nullish(),
+  safety_identifier: z.string().max(128).nullish(),
   prompt_cache_key: optionalText,
   user: optionalText,
   conversation: either('a conversation id or an object with one', text, z.object({ id: text })).nullish(),

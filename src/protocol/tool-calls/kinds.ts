@@ -3,6 +3,7 @@ import type { Item, ToolCallType } from '../items.ts';
 import { codeInterpreterCall } from './code-interpreter-call.ts';
 import { customToolCall } from './custom-tool-call.ts';
 import { functionCall } from './function-call.ts';
+import { imageGenerationCall } from './image-generation-call.ts';
 import type { AnsweredToolCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
 import { mcpCall } from './mcp-call.ts';
 import { webSearchCall } from './web-search-call.ts';
@@ -18,6 +19,7 @@ const WRITTEN_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object
 const BY_TYPE: ReadonlyMap<string, ToolCallKind> = new Map<string, ToolCallKind>([
   ...WRITTEN_BY_TYPE,
   [webSearchCall.type, webSearchCall],
+  [imageGenerationCall.type, imageGenerationCall],
 ]);
 
 /** The kind of this name. */

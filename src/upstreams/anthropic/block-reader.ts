@@ -1,8 +1,9 @@
 /** Reads content blocks, each from its start to its stop. */
 
 import type { ModelEvent } from '../../protocol/events.ts';
-import type { UrlCitation } from '../../protocol/items.ts';
+import type { Annotation, UrlCitation } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
+import { printable } from '../../protocol/printable.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { sealed } from './thinking.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
@@ -32,13 +33,23 @@ interface Seen {
   text: number;
   /** Looks into the web that have no answer yet, by the id of their use. */
   readonly uses: Map<unknown, WebUse>;
+  /** Is told of a type of citation that has no place here. */
+  readonly leftOut: (citation: unknown) => void;
 }
 
 /** The blocks of one message. `note` is told once of each type that is left out. */
 export function blockReader(note: (note: Note) => void): BlockReader {
   const open = new Map<unknown, OpenBlock>();
-  const seen: Seen = { calls: 0, text: 0, uses: new Map() };
   const noted = new Set<unknown>();
+  const seen: Seen = { calls: 0, text: 0, uses: new Map(), leftOut };
+
+  function leftOut(citation: unknown): void {
+    const type = isRecord(citation) ? printable(String(citation.type)) : 'none';
+    if (noted.has(`citation ${type}`)) return;
+    noted.add(`citation ${type}`);
+    const message = `Citations of type '${type}' name neither a page nor a file, and have no annotation here.`;
+    note({ code: 'upstream_fields_ignored', message });
+  }
 
   function skip(type: unknown): void {
     if (noted.has(type)) return;
@@ -104,19 +115,30 @@ function textBlock({ text, citations }: Fields, seen: Seen, events: ModelEvent[]
     },
     stop(into) {
       const place = { start_index: start, end_index: seen.text };
-      for (const annotation of cited.flatMap((citation) => citationOf(citation, place))) {
-        into.push({ type: 'annotation', annotation });
+      for (const citation of cited) {
+        const annotation = citationOf(citation, place);
+        if (annotation) into.push({ type: 'annotation', annotation });
+        else seen.leftOut(citation);
       }
     },
   };
 }
 
-/** Only what is on the web has an address; quotations of the request's own documents have no place in a response. */
-function citationOf(citation: unknown, place: Pick<UrlCitation, 'start_index' | 'end_index'>): readonly UrlCitation[] {
-  if (!isRecord(citation)) return [];
+type Place = Pick<UrlCitation, 'start_index' | 'end_index'>;
+
+/** A page has its address and a file its id; documents that the request itself brought have neither. */
+function citationOf(citation: unknown, place: Place): Annotation | undefined {
+  if (!isRecord(citation)) return undefined;
+  const { file_id: id, title, document_title: filename } = citation;
+  if (typeof id === 'string' && id !== '')
+    return { type: 'file_citation', file_id: id, filename: textOf(filename), index: place.end_index };
   const url = citation.url ?? citation.source;
-  if (typeof url !== 'string' || !/^https?:/.test(url)) return [];
-  return [{ type: 'url_citation', url, title: typeof citation.title === 'string' ? citation.title : '', ...place }];
+  if (typeof url !== 'string' || !/^https?:/.test(url)) return undefined;
+  return { type: 'url_citation', url, title: textOf(title), ...place };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 /** Without a signature, as where it was cut off, a thought cannot be given back. */

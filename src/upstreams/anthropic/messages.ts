@@ -2,6 +2,7 @@
 
 import { SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
+import { imageMessage } from '../../protocol/images.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { pairCalls } from '../../protocol/pair-calls.ts';
@@ -81,6 +82,8 @@ function addMessage(draft: Draft, item: Item): boolean {
     return true;
   }
   if (item.type === 'web_search_call') return addSearch(draft, item);
+  const image = imageMessage(item);
+  if (image) return addMessage(draft, image);
   if (item.type !== 'message') return false;
   if (item.role === 'assistant') addAssistants(draft, item, blocksOf(item.content));
   else if (item.role === 'user') addUsers(draft, blocksOf(item.content));

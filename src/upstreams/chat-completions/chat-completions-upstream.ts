@@ -3,16 +3,19 @@
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
+import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { type Scrub, scrubber } from '../../protocol/scrub.ts';
+import { cleanNote, type Scrub, scrubber } from '../../protocol/scrub.ts';
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
+import { unexpectedAnswer } from '../http/unexpected-answer.ts';
 import { toChatBody } from './chat-body.ts';
 import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './chat-options.ts';
 
@@ -35,17 +38,35 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   /** Of each call: the host's headers may be another tenant's each time. */
   const scrubs = new WeakMap<UpstreamCall, Scrub>();
 
-  function chat(body: Fields, call: UpstreamCall): PullStream<ChatBatch> {
+  /** Of each call: a turn of several rounds is one response. */
+  const noted = new WeakMap<UpstreamCall, Set<string>>();
+
+  function open(body: Fields, call: UpstreamCall) {
     const headers = headersFor(call);
-    const scrubError = scrub.of(headers);
+    const [scrubError, clean] = [scrub.of(headers), scrub.textOf(headers)];
     scrubs.set(call, scrubError);
+    const unexpected = (text: string, cause?: unknown) => unexpectedAnswer(text, clean, settings.baseURL, cause);
     const request = { path: '/chat/completions', headers, body: JSON.stringify(body) };
-    return exchange(client, { isLast: isDone, scrubError, ...request }, call);
+    const batches = exchange(client, { isLast: isDone, scrubError, unexpected, ...request }, call);
+    return { batches, scrubError, unexpected, note: cleanNote((note) => noteOnce(call, note), clean) };
+  }
+
+  function noteOnce(call: UpstreamCall, note: Note): void {
+    const messages = noted.get(call) ?? new Set();
+    noted.set(call, messages);
+    if (messages.has(note.message)) return;
+    messages.add(note.message);
+    call.note(note);
+  }
+
+  function chat(body: Fields, call: UpstreamCall): PullStream<ChatBatch> {
+    return open(body, call).batches;
   }
 
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const body = toChatBody(request, settings, (item) => call.note(skippedItem(item, 'a chat request')));
-    return mapped(chat(body, call), new Decoding(settings, (error) => redact(error, call)));
+    const { batches, ...answer } = open(body, call);
+    return mapped(batches, new Decoding(settings, answer));
   }
 
   async function models(call: UpstreamCall): Promise<readonly Fields[]> {
@@ -65,17 +86,29 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   return { name: 'chat-completions', stream, chat, redact, models, close: () => client.close() };
 }
 
+/** What goes with the reading of one answer. */
+interface Answer {
+  readonly scrubError: Scrub;
+  readonly note: (note: Note) => void;
+  readonly unexpected: (text: string, cause?: unknown) => Error;
+}
+
+/** Characters of the first data that are kept. */
+const LONGEST_FIRST = 8192;
+
 /** Decodes batch by batch, with the `finish` at the end. */
 class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
   private readonly decoder: ChatDecoder;
   private readonly memo = chunkMemo();
-  private readonly scrub: Scrub;
+  private readonly answer: Answer;
+  /** The first data, until it is known for an answer. */
+  private first = '';
   private failure: unknown = undefined;
   private done = false;
 
-  constructor({ thinkTags }: ChatSettings, scrub: Scrub) {
-    this.decoder = chatDecoder({ think: thinkTags });
-    this.scrub = scrub;
+  constructor({ thinkTags }: ChatSettings, answer: Answer) {
+    this.decoder = chatDecoder({ think: thinkTags, note: answer.note });
+    this.answer = answer;
   }
 
   map({ whole, data }: ChatBatch): readonly ModelEvent[] | undefined {
@@ -85,7 +118,7 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
       this.done = whole || isDone(data.at(-1) ?? '');
       if (this.done) this.decoder.end(events, true);
     } catch (error) {
-      this.failure = this.scrub(error);
+      this.failure = this.refusal(error);
     }
     // What came before an error still counts, and an empty batch says that the request was taken.
     return events.length > 0 || data.length === 0 ? events : undefined;
@@ -101,9 +134,17 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
     try {
       this.decoder.end(events, false);
     } catch (error) {
-      throw this.scrub(error);
+      throw this.refusal(error);
     }
     return events;
+  }
+
+  /** The host is told how something began that is no answer. */
+  private refusal(error: unknown): unknown {
+    const { scrubError, unexpected } = this.answer;
+    const isForeign = error instanceof ApiError && error.code === 'upstream_error' && !this.decoder.answered;
+    if (!isForeign) return scrubError(error);
+    return scrubError(new ApiError(error.code, error.message, { cause: unexpected(this.first, error.cause) }));
   }
 
   private takeData(data: string, events: ModelEvent[]): void {
@@ -113,8 +154,11 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
   }
 
   private takeChunk(data: string, events: ModelEvent[]): void {
+    if (!this.decoder.answered) this.first ||= data.slice(0, LONGEST_FIRST);
     const chunk = parseJson(data);
     this.decoder.take(chunk, events);
+    // It is a reference to all that was read with it.
+    if (this.decoder.answered) this.first = '';
     this.memo.learn(data, chunk);
   }
 }

@@ -18,6 +18,8 @@ interface ExchangeRequest {
   readonly isLast: (data: string) => boolean;
   /** Makes an error fit to be shown, which may hold the server's secrets. */
   readonly scrubError?: (error: unknown) => unknown;
+  /** What the host is told where the answer holds no events, but this. */
+  readonly unexpected?: (text: string) => Error;
 }
 
 /** What arrived together of an answer: one whole JSON body, or the data of some events. */
@@ -44,6 +46,7 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   private readonly call: UpstreamCall;
   private readonly isLast: (data: string) => boolean;
   private readonly scrubError: (error: unknown) => unknown;
+  private readonly unexpected: ((text: string) => Error) | undefined;
   private consumer: Consumer<AnswerBatch> = NULL_CONSUMER;
   private watch: Watchdog | undefined = undefined;
   private inbox: Inbox | undefined = undefined;
@@ -58,6 +61,7 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
     this.call = call;
     this.isLast = request.isLast;
     this.scrubError = request.scrubError ?? asItIs;
+    this.unexpected = request.unexpected;
   }
 
   pull(consumer: Consumer<AnswerBatch>): void {
@@ -75,7 +79,8 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   }
 
   onEnd(): void {
-    if (!this.isAnswered) return this.onError(noEvents(this.contentType));
+    if (!this.isAnswered)
+      return this.onError(noEvents(this.contentType, this.unexpected?.(this.inbox?.head.trim() ?? '')));
     this.close();
     this.consumer.onEnd();
   }
@@ -122,8 +127,9 @@ function asItIs(error: unknown): unknown {
   return error;
 }
 
-function noEvents(contentType: string): ApiError {
-  return new ApiError('upstream_error', `The model server answered with no events (${contentType}).`);
+function noEvents(contentType: string, cause: Error | undefined): ApiError {
+  const message = `The model server answered with no events (${contentType}).`;
+  return new ApiError('upstream_error', message, cause ? { cause } : {});
 }
 
 /** The whole JSON answer to a `GET`; throws as `exchange` does. */

@@ -1,6 +1,6 @@
 /** Reads the events of another server's Responses stream, or one whole response, as model events. */
 
-import { readCitation } from '../../protocol/chat-completions/decoder.ts';
+import { readAnnotation } from '../../protocol/annotations.ts';
 import { readUsage } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
@@ -132,6 +132,7 @@ class Decoder implements ResponsesDecoder {
     else if (item.type === 'reasoning') takeReasoning(item, opened, events);
     else if (item.type === 'function_call') this.closeCall(item, opened, events);
     else if (item.type === 'web_search_call') takeSearch(item, events);
+    else if (item.type === 'image_generation_call' && item.result) takeImage(item, events);
     else this.note(skipped(String(item.type)));
   }
 
@@ -270,8 +271,16 @@ function takeSearch(item: Fields, events: ModelEvent[]): void {
   events.push({ type: 'search-end', search, failed: item.status === 'failed', sources, encrypted: sealed(item) });
 }
 
-function takeAnnotation(annotation: unknown, events: ModelEvent[]): void {
-  if (!isRecord(annotation) || annotation.type !== 'url_citation') return;
-  const citation = readCitation(annotation);
-  if (citation) events.push({ type: 'annotation', annotation: citation });
+function takeImage({ result, ...item }: Fields, events: ModelEvent[]): void {
+  const details = IMAGE_DETAILS.flatMap((name) => (typeof item[name] === 'string' ? [[name, item[name]]] : []));
+  if (typeof result === 'string') events.push({ type: 'image', result, details: Object.fromEntries(details) });
 }
+
+const IMAGE_DETAILS = ['output_format', 'background', 'quality', 'size', 'revised_prompt'] as const;
+
+function takeAnnotation(annotation: unknown, events: ModelEvent[]): void {
+  const read = isRecord(annotation) && ANNOTATIONS.has(annotation.type) ? readAnnotation(annotation) : undefined;
+  if (read) events.push(read);
+}
+
+const ANNOTATIONS: ReadonlySet<unknown> = new Set(['url_citation', 'file_citation', 'container_file_citation']);

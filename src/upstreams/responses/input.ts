@@ -2,6 +2,7 @@
 
 import { type AnsweredCall, answeredCall, SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
+import { imageMessage } from '../../protocol/images.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { pairCalls } from '../../protocol/pair-calls.ts';
@@ -63,7 +64,8 @@ function outputOf(output: unknown): unknown {
 
 function addOther(calls: Calls, item: Item, input: Fields[], skipped: (item: Item) => void): void {
   answerCalls(calls, input);
-  const written = item.type === 'message' ? message(item) : sealedItem(item);
+  const said = imageMessage(item) ?? item;
+  const written = said.type === 'message' ? message(said) : sealedItem(said);
   if (written) input.push(written);
   // Another server's thoughts cannot be read here; that is no loss to be told.
   else if (item.type !== 'reasoning') skipped(item);

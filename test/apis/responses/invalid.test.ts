@@ -82,11 +82,11 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ safety_identifier: 'x'.repeat(65) }),
+      asked({ safety_identifier: 'x'.repeat(129) }),
       refused(
         'string_above_max_length',
         'safety_identifier',
-        "Invalid 'safety_identifier': string too long. Expected a string with maximum length 64, but got 65 instead.",
+        "Invalid 'safety_identifier': string too long. Expected a string with maximum length 128, but got 129 instead.",
       ),
     ],
     [

@@ -152,7 +152,7 @@ describe('chatDecoder', () => {
       prompt_tokens_details: { cached_tokens: 4 },
       completion_tokens_details: { reasoning_tokens: 3 },
     };
-    expect(said({ ...rest, usage })).toEqual([
+    expect(said({ choices: [] }, { ...rest, usage })).toEqual([
       {
         type: 'usage',
         usage: {
@@ -228,6 +228,7 @@ describe('chatDecoder', () => {
           start_index: 0,
           end_index: 0,
         },
+        atEnd: true,
       },
     ]);
   });

@@ -5,6 +5,7 @@ import { logProbsText } from '../../log-probs.ts';
 import { isRecord } from '../../record.ts';
 import { isLogProbsText, readLogProbs } from '../log-probs.ts';
 import type { PlainDelta } from '../plain-delta.ts';
+import { isOthers } from '../roles.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -178,8 +179,8 @@ function isUnread(chunk: unknown, value: string): boolean {
 function deltaOf(chunk: unknown): PlainDelta | undefined {
   const choice = choiceIn(chunk);
   if (!choice || !isRecord(choice.delta)) return undefined;
-  const { role: _, content, tool_calls: calls, ...others } = choice.delta;
-  if (!Object.values(others).every(isEmpty)) return undefined;
+  const { role, content, tool_calls: calls, ...others } = choice.delta;
+  if (isOthers(role) || !Object.values(others).every(isEmpty)) return undefined;
   if (isEmpty(calls)) return typeof content === 'string' ? textIn(content, choice) : undefined;
   return isEmpty(content) && !choice.logprobs ? argumentsIn(calls) : undefined;
 }

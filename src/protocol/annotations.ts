@@ -1,0 +1,91 @@
+/** Reads where a text says it is from, as the Responses wire or a Chat Completions server spells it. */
+
+import type { ModelEvent } from './events.ts';
+import { isRecord } from './record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A source, as its upstream says it. */
+export type AnnotationEvent = Extract<ModelEvent, { type: 'annotation' }>;
+
+/** The source; undefined for what is none. One without a place stands at the end of the text. */
+export function readAnnotation(annotation: Fields): AnnotationEvent | undefined {
+  switch (annotation.type) {
+    case 'file_citation':
+      return fileCitation(detailsOf(annotation, 'file_citation'));
+    case 'container_file_citation':
+      return containerFileCitation(detailsOf(annotation, 'container_file_citation'));
+    case 'file':
+      return readFile(detailsOf(annotation, 'file'));
+    default:
+      return urlCitation(detailsOf(annotation, 'url_citation'));
+  }
+}
+
+/** A page without a place in the text. */
+export function citationAtEnd(url: string, title: string): AnnotationEvent {
+  return { type: 'annotation', annotation: { type: 'url_citation', url, title, ...NOWHERE }, atEnd: true };
+}
+
+/** Chat Completions nests what it says under its type; the Responses wire has it flat. */
+function detailsOf(annotation: Fields, type: string): Fields {
+  const nested = annotation[type];
+  return isRecord(nested) ? nested : annotation;
+}
+
+function urlCitation({ url, title, ...span }: Fields): AnnotationEvent | undefined {
+  if (typeof url !== 'string' || url === '') return undefined;
+  return {
+    type: 'annotation',
+    annotation: { type: 'url_citation', url, title: textOf(title), ...spanOf(span) },
+    ...placed(span.start_index ?? span.end_index),
+  };
+}
+
+function fileCitation({ file_id: id, filename, index }: Fields): AnnotationEvent | undefined {
+  if (typeof id !== 'string' || id === '') return undefined;
+  return {
+    type: 'annotation',
+    annotation: { type: 'file_citation', file_id: id, filename: textOf(filename), index: offset(index) },
+    ...placed(index),
+  };
+}
+
+function containerFileCitation(details: Fields): AnnotationEvent | undefined {
+  const { container_id: container, file_id: id, filename, ...span } = details;
+  if (typeof container !== 'string' || typeof id !== 'string' || id === '') return undefined;
+  return {
+    type: 'annotation',
+    annotation: {
+      type: 'container_file_citation',
+      container_id: container,
+      file_id: id,
+      filename: textOf(filename),
+      ...spanOf(span),
+    },
+    ...placed(span.start_index ?? span.end_index),
+  };
+}
+
+/** OpenRouter's word for a file that it has read, whose hash is its only name. */
+function readFile({ hash, name }: Fields): AnnotationEvent | undefined {
+  return fileCitation({ file_id: hash, filename: name });
+}
+
+const NOWHERE = { start_index: 0, end_index: 0 };
+
+function placed(index: unknown): { readonly atEnd?: true } {
+  return typeof index === 'number' ? {} : { atEnd: true };
+}
+
+function spanOf({ start_index: start, end_index: end }: Fields) {
+  return { start_index: offset(start), end_index: offset(end) };
+}
+
+function offset(value: unknown): number {
+  return typeof value === 'number' && value >= 0 ? Math.floor(value) : 0;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,70 @@
+/** Pages that stand beside an answer and not in its text, which some servers repeat in every chunk. */
+
+import { citationAtEnd } from '../annotations.ts';
+import type { ModelEvent } from '../events.ts';
+import { isRecord } from '../record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Far more than any search finds. */
+const MOST_PAGES = 1024;
+const MOST_CHARACTERS = 1024 * 1024;
+
+/** The pages of one model call, each once. */
+export class Citations {
+  /** Titles by URL. */
+  private readonly pending = new Map<string, string>();
+  private readonly emitted = new Set<string>();
+  private characters = 0;
+
+  /** Whether there are pages to be told. */
+  get waiting(): boolean {
+    return this.pending.size > 0;
+  }
+
+  /** Takes what the chunk names; false where there is no room for all of it. */
+  take({ citations, search_results: results }: Fields): boolean {
+    let isWhole = true;
+    // What the text numbers its sources by comes first.
+    for (const each of listOf(citations)) isWhole = this.add(each) && isWhole;
+    for (const each of listOf(results)) isWhole = this.add(each) && isWhole;
+    return isWhole;
+  }
+
+  /** Takes one page, by URL or with its title; false where there is no room for it. */
+  add(page: unknown): boolean {
+    const { url, title } = isRecord(page) ? page : { url: page, title: '' };
+    if (typeof url !== 'string' || url === '' || this.emitted.has(url)) return true;
+    const known = this.pending.get(url);
+    const named = known || (typeof title === 'string' ? title : '');
+    if (known === named) return true;
+    return this.hasRoom(url.length + named.length, known) && Boolean(this.pending.set(url, named));
+  }
+
+  /** Notes that the text itself has told of the page. */
+  markCited(url: string): void {
+    if (this.emitted.has(url) || !this.hasRoom(url.length, undefined)) return;
+    this.pending.delete(url);
+    this.emitted.add(url);
+  }
+
+  /** Says them all. */
+  emit(events: ModelEvent[]): void {
+    for (const [url, title] of this.pending) {
+      events.push(citationAtEnd(url, title));
+      this.emitted.add(url);
+    }
+    this.pending.clear();
+  }
+
+  private hasRoom(characters: number, known: string | undefined): boolean {
+    const isFull = known === undefined && this.pending.size + this.emitted.size >= MOST_PAGES;
+    if (isFull || this.characters + characters > MOST_CHARACTERS) return false;
+    this.characters += characters;
+    return true;
+  }
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,54 @@
+/** Why a model server says that it has ended, in the words of each, as one of ours. */
+
+import { ApiError, type ErrorCode } from '../errors.ts';
+import type { FinishReason } from '../events.ts';
+import { printable } from '../printable.ts';
+
+/** Lower-case words before a colon: some servers tell more behind it, such as `content_filter: PROHIBITED_CONTENT`. */
+const ENDS: ReadonlyMap<string, FinishReason> = new Map([
+  ...each('stop', 'stop tool_calls tool_call tool_use function_call end_turn end_of_turn stop_sequence stop_token'),
+  ...each('stop', 'eos eos_token eot complete completed finished done'),
+  ...each('length', 'length max_tokens max_length max_output_tokens model_length token_limit context_length'),
+  ...each('length', 'context_length_exceeded model_context_window_exceeded'),
+  ...each('content_filter', 'content_filter content_filtered safety image_safety sensitive recitation blocklist'),
+  ...each('content_filter', 'prohibited_content spii refusal guardrail_intervened error_toxic moderation'),
+]);
+
+/** What the client is told where the model server itself had trouble. */
+const TROUBLE: ReadonlyMap<string, readonly [ErrorCode, message: string]> = new Map([
+  ['error', ['upstream_error', 'The model server failed while answering.']],
+  ['server_error', ['upstream_error', 'The model server failed while answering.']],
+  ['malformed_function_call', ['upstream_error', 'The model called a tool in a way that its server could not read.']],
+  ['function_call_filter', ['upstream_error', 'The model called a tool in a way that its server could not read.']],
+  ['insufficient_system_resource', ['upstream_unavailable', 'The model server ran out of resources while answering.']],
+  ['timeout', ['upstream_timeout', 'The model server ran out of time while answering.']],
+  ['abort', ['upstream_truncated', 'The model server broke off its answer.']],
+  ['aborted', ['upstream_truncated', 'The model server broke off its answer.']],
+  ['cancelled', ['upstream_truncated', 'The model server broke off its answer.']],
+  ['network_error', ['upstream_truncated', 'The model server broke off its answer.']],
+]);
+
+function each(reason: FinishReason, words: string): readonly (readonly [string, FinishReason])[] {
+  return words.split(' ').map((word) => [word, reason]);
+}
+
+/** How an answer ended: `failure` where the server had trouble, `unknown` where nobody here knows the word. */
+export interface Finish {
+  readonly reason: FinishReason;
+  readonly failure?: ApiError;
+  /** As it may be shown. */
+  readonly unknown?: string;
+}
+
+/** Reads a `finish_reason`; without one the answer has just ended. */
+export function readFinish(said: unknown): Finish {
+  if (typeof said !== 'string') return { reason: 'stop' };
+  // Longer than any of the words, so that no long text is rewritten.
+  const word = said.slice(0, LONGEST_WORD).split(':', 1)[0]?.trim().toLowerCase() ?? '';
+  const trouble = TROUBLE.get(word);
+  if (trouble) return { reason: 'stop', failure: new ApiError(...trouble) };
+  const reason = ENDS.get(word);
+  return reason ? { reason } : { reason: 'stop', unknown: printable(said) };
+}
+
+const LONGEST_WORD = 128;

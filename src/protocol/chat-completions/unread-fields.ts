@@ -1,0 +1,63 @@
+/** Collects the names of what a model server said and nobody here reads, so that the host learns what is lost. */
+
+import type { Note } from '../note.ts';
+import { printable } from '../printable.ts';
+import { isRecord } from '../record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Read somewhere, or an envelope that says nothing. */
+const CHUNK_FIELDS: ReadonlySet<string> = new Set([
+  ...['id', 'object', 'created', 'model', 'system_fingerprint', 'service_tier', 'obfuscation', 'p'],
+  ...['choices', 'usage', 'x_groq', 'error', 'type', 'citations', 'search_results'],
+]);
+const CHOICE_FIELDS: ReadonlySet<string> = new Set([
+  ...['index', 'delta', 'message', 'finish_reason', 'logprobs', 'usage', 'obfuscation'],
+]);
+const MESSAGE_FIELDS: ReadonlySet<string> = new Set([
+  ...['role', 'content', 'refusal', 'tool_calls', 'function_call', 'annotations', 'images', 'audio'],
+  ...['reasoning', 'reasoning_content', 'reasoning_details', 'extra_content'],
+]);
+
+const MOST_NAMES = 20;
+
+/** The names of one model call, each once; no more than twenty are kept. */
+export class UnreadFields {
+  private readonly names = new Set<string>();
+  private isMore = false;
+
+  /** Looks for names in the chunk and its choice. */
+  look(chunk: Fields, choice: Fields | undefined, message: unknown): void {
+    if (this.isMore) return;
+    this.addUnknown('', chunk, CHUNK_FIELDS);
+    if (choice) this.addUnknown('choices[].', choice, CHOICE_FIELDS);
+    if (isRecord(message)) this.addUnknown('message.', message, MESSAGE_FIELDS);
+  }
+
+  /** Adds what could not be read although its name is known. */
+  add(name: string): void {
+    if (this.names.size < MOST_NAMES || this.names.has(name)) this.names.add(name);
+    else this.isMore = true;
+  }
+
+  /** What the host is told; undefined where everything was read. */
+  note(): Note | undefined {
+    if (this.names.size === 0) return undefined;
+    const names = [...this.names].join(', ') + (this.isMore ? ' and more' : '');
+    return { code: 'upstream_fields_ignored', message: `The model server said what nothing here reads: ${names}.` };
+  }
+
+  private addUnknown(place: string, fields: Fields, known: ReadonlySet<string>): void {
+    for (const name in fields) if (!known.has(name) && !isBlank(fields[name])) this.add(place + printable(name));
+  }
+}
+
+/** Of values in values. */
+const DEEPEST = 3;
+
+/** Whether it says nothing: some servers send all fields that there are, empty. */
+export function isBlank(value: unknown, depth = 0): boolean {
+  if (value === null || value === undefined || value === '' || value === 0 || value === false) return true;
+  if (typeof value !== 'object' || depth === DEEPEST) return false;
+  return Object.values(value).every((each) => isBlank(each, depth + 1));
+}

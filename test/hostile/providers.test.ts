@@ -1,0 +1,168 @@
+/** Model servers that send by the hundred thousand what stands beside an answer: sources, pictures, unknown names, joined events. */
+import { chatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
+import { readFinish } from '../../src/protocol/chat-completions/finish-reasons.ts';
+import type { ModelEvent } from '../../src/protocol/events.ts';
+import { eventsIn } from '../../src/streams/joined-events.ts';
+import {
+  chunkStream,
+  completion,
+  deltaChunk,
+  jsonBody,
+  type ProviderApp,
+  startProviderApp,
+} from '../support/provider-app.ts';
+import { eventStream } from '../support/replay.ts';
+import { tally } from './tally.ts';
+
+const { tried } = tally('answers of providers');
+let app: ProviderApp;
+
+beforeAll(async () => {
+  app = await startProviderApp();
+});
+afterAll(() => app.close());
+
+function secondsOf(run: () => void): number {
+  const began = process.cpuUsage();
+  run();
+  const { user, system } = process.cpuUsage(began);
+  return (user + system) / 1e6;
+}
+
+function decoded(chunks: Iterable<unknown>): readonly ModelEvent[] {
+  const decoder = chatDecoder({ note() {} });
+  const events: ModelEvent[] = [];
+  for (const chunk of chunks) decoder.take(chunk, events);
+  decoder.end(events, true);
+  return events;
+}
+
+const STOP = { finish_reason: 'stop' };
+const many = <Made>(count: number, make: (index: number) => Made) =>
+  Array.from({ length: count }, (_, index) => make(index));
+
+describe('what stands beside an answer', () => {
+  it.each<readonly [string, (count: number) => readonly object[]]>([
+    [
+      'sources, others in every chunk',
+      (count) => many(count, (at) => deltaChunk({ content: 'a' }, { citations: [`https://a/${at}`] })),
+    ],
+    [
+      'the same hundred sources in every chunk',
+      (count) =>
+        many(count / 20, () => deltaChunk({ content: 'a' }, { citations: many(100, (at) => `https://a/${at}`) })),
+    ],
+    [
+      'unknown names, others in every chunk',
+      (count) => many(count, (at) => deltaChunk({ content: 'a', [`name_${at}`]: 1 }, { [`top_${at}`]: 1 })),
+    ],
+    [
+      'placeless annotations',
+      (count) => many(count, (at) => deltaChunk({ annotations: [{ type: 'url_citation', url: `https://a/${at}` }] })),
+    ],
+    ['deltas of other roles', (count) => many(count, (at) => deltaChunk({ role: `role_${at}`, content: 'x' }))],
+    [
+      'pictures that are none',
+      (count) =>
+        many(count, () =>
+          deltaChunk({ content: 'a', images: [{ image_url: { url: 'data:image/svg+xml;base64,AA==' } }] }),
+        ),
+    ],
+    [
+      'finish reasons',
+      (count) => many(count, (at) => deltaChunk({ content: 'a' }, {}, { finish_reason: `reason ${at}` })),
+    ],
+  ])('[V-18] [P-14] takes time in proportion: %s', (what, make) => {
+    const [few, more] = [20_000, 160_000].map((count) => {
+      const chunks = [...make(count), deltaChunk({ content: 'a' }, {}, STOP)];
+      tried(what, chunks.length);
+      decoded(chunks.slice(0, 1000));
+      return secondsOf(() => decoded(chunks));
+    }) as [number, number];
+    expect(more).toBeLessThan(Math.max(few, 0.05) * 40);
+  });
+
+  it('[V-03] tells no more than 1024 sources, nor more than a mebibyte of them', () => {
+    const long = many(64, (at) => `https://a/${at}/${'x'.repeat(64 * 1024)}`);
+    const told = [many(100_000, (at) => `https://a/${at}`), long].map(
+      (citations) =>
+        decoded([deltaChunk({ content: 'a' }, { citations }, STOP)]).filter(({ type }) => type === 'annotation').length,
+    );
+    tried('lists of sources', 2);
+    expect(told).toEqual([1024, 15]);
+  });
+
+  it('[V-13] splits ten megabytes of joined lines, and looks at none of them more than twice', () => {
+    const seconds = [1, 8].map((size) => {
+      const lines = 'data: {"a":1}\n'
+        .repeat(size * 80_000)
+        .replaceAll('data: ', '')
+        .trimEnd();
+      const spoilt = `${lines}\n{"a":`;
+      tried('joined lines', size * 160_000);
+      return secondsOf(() => {
+        expect([eventsIn(lines).length, eventsIn(spoilt).length]).toEqual([size * 80_000, 1]);
+      });
+    }) as [number, number];
+    expect(seconds[1]).toBeLessThan(Math.max(seconds[0], 0.05) * 40);
+  });
+
+  it('[V-04] reads a finish reason of megabytes without rewriting it', () => {
+    const said = `${' '.repeat(4 * 2 ** 20)}:`.repeat(2);
+    const seconds = secondsOf(() => {
+      for (let at = 0; at < 10_000; at += 1) readFinish(said);
+    });
+    tried('long finish reasons', 10_000);
+    expect(seconds).toBeLessThan(2);
+  });
+});
+
+describe('through an app', () => {
+  it('[V-07] pictures without end stop at the limit of the output', async () => {
+    const url = `data:image/png;base64,${'A'.repeat(512 * 1024)}`;
+    const chunk = deltaChunk({ images: [{ type: 'image_url', image_url: { url } }] });
+    const { response } = await app.of(chunkStream(...many(40, () => chunk), deltaChunk({}, {}, STOP)));
+    tried('pictures', 40);
+    expect([response.error?.reason, response.output.length < 25]).toEqual(['output_too_large', true]);
+  });
+
+  it('[V-07] empty pictures and blank parts in thousands make no items', async () => {
+    const images = many(100_000, (at) => (at % 2 ? {} : { image_url: { url: '' } }));
+    const { response } = await app.of(jsonBody(completion({ content: 'a', images }, {}, STOP)));
+    tried('blank pictures', images.length);
+    expect([response.status, response.output.length]).toEqual(['completed', 1]);
+  });
+
+  it('[V-11] an answer of megabytes that is none is shown to the host in 200 characters, whatever they are', async () => {
+    const answers = [
+      jsonBody(`[${'"\u0000\\u0000",'.repeat(100_000)}1]`),
+      jsonBody('{'.repeat(1_000_000)),
+      eventStream(`: ${'x'.repeat(1_000_000)}\n\n`),
+      eventStream('x'.repeat(1_000_000)),
+      { body: '\n'.repeat(1_000_000), headers: { 'content-type': 'text/html' } },
+    ];
+    for (const answer of answers) {
+      const { status, text } = await app.asked(answer);
+      tried('answers of another kind');
+      const [error] = app.errors;
+      expect([status, error?.code, String(error?.cause).length < 400, text.length < 400]).toEqual([
+        502,
+        'upstream_error',
+        true,
+        true,
+      ]);
+    }
+  });
+
+  it('[V-18] names that could forge lines of a log, or prototypes, are harmless', async () => {
+    const body =
+      '{"__proto__":{"a":1},"constructor":1,"a\\nb":1,"choices":[{"index":0,"__proto__":{"delta":1},"message":{"content":"a","\\u001b[31m":1},"finish_reason":"toString"}]}';
+    const { response, notes } = await app.of(jsonBody(body));
+    tried('forged names');
+    expect([response.status, notes.length, notes.every(({ message }) => /^[\x20-\x7e]+$/.test(message))]).toEqual([
+      'completed',
+      2,
+      true,
+    ]);
+  });
+});
