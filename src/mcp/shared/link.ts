@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { answerStreams } from './answer-streams.ts';
 import { HttpStatusError } from './call-error.ts';
-import { type Fetch, type HttpPool, MESSAGE_BYTES, withLineFeeds } from './http-pool.ts';
+import { type Fetch, type HttpPool, MESSAGE_BYTES, withEventLines } from './http-pool.ts';
 import {
   getDefaultEnvironment,
   SSEClientTransport,
@@ -99,7 +99,7 @@ function lastLines(): { add(chunk: Buffer): void; read(): string } {
 
 function streamableLink({ url, headers }: HttpServer, { openPool, onBroken }: LinkOptions): Link {
   const pool = openPool();
-  const fetch = answerStreams(withLineFeeds(pool.fetch), onBroken);
+  const fetch = answerStreams(withEventLines(pool.fetch), onBroken);
   const transport = new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers: { ...headers } } });
   return {
     // The cast: the SDK's optional properties are not written for exactOptionalPropertyTypes.
@@ -116,7 +116,7 @@ function streamableLink({ url, headers }: HttpServer, { openPool, onBroken }: Li
 function sseLink({ url, headers }: HttpServer, { openPool }: LinkOptions): Link {
   const pool = openPool();
   const transport = new SSEClientTransport(url, {
-    fetch: statusFetch(withLineFeeds(pool.fetch)),
+    fetch: statusFetch(withEventLines(pool.fetch)),
     requestInit: { headers: { ...headers } },
   });
   // Its event source would reconnect by itself, to a new session that was never initialised.
