@@ -4,6 +4,7 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { UrlCitation } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { type Hold, holding, skippedOnce } from '../http/unsaid.ts';
 import { sealed } from './thinking.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
 
@@ -32,19 +33,15 @@ interface Seen {
   text: number;
   /** Looks into the web that have no answer yet, by the id of their use. */
   readonly uses: Map<unknown, WebUse>;
+  /** Counts what is told only when its block is whole. */
+  readonly hold: Hold;
 }
 
 /** The blocks of one message. `note` is told once of each type that is left out. */
 export function blockReader(note: (note: Note) => void): BlockReader {
   const open = new Map<unknown, OpenBlock>();
-  const seen: Seen = { calls: 0, text: 0, uses: new Map() };
-  const noted = new Set<unknown>();
-
-  function skip(type: unknown): void {
-    if (noted.has(type)) return;
-    noted.add(type);
-    note({ code: 'item_skipped', message: `Output blocks of type '${type}' have no item here.` });
-  }
+  const seen: Seen = { calls: 0, text: 0, uses: new Map(), hold: holding() };
+  const skip = skippedOnce(note, (type) => `Output blocks of type '${type}' have no item here.`);
 
   function stop(index: unknown, events: ModelEvent[]): void {
     const block = open.get(index);
@@ -57,8 +54,10 @@ export function blockReader(note: (note: Note) => void): BlockReader {
       // A block that never stopped ends where another takes its place.
       stop(index, events);
       const opened = isRecord(block) ? openBlock(block, seen, events) : undefined;
-      if (opened) open.set(index, opened);
-      else if (isRecord(block)) skip(block.type);
+      if (opened) {
+        seen.hold();
+        open.set(index, opened);
+      } else if (isRecord(block)) skip(block.type);
     },
     add(index, delta, events) {
       if (isRecord(delta)) open.get(index)?.add(delta, events);
@@ -100,7 +99,9 @@ function textBlock({ text, citations }: Fields, seen: Seen, events: ModelEvent[]
   return {
     add(delta, into) {
       add(delta.text, into);
-      if (delta.type === 'citations_delta') cited.push(delta.citation);
+      if (delta.type !== 'citations_delta') return;
+      seen.hold(JSON.stringify(delta.citation ?? null).length);
+      cited.push(delta.citation);
     },
     stop(into) {
       const place = { start_index: start, end_index: seen.text };
@@ -125,7 +126,10 @@ function thinkingBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlo
   let thinking = '';
   let signature = '';
   const add = (more: Fields, into: ModelEvent[]) => {
-    if (typeof more.signature === 'string') signature += more.signature;
+    if (typeof more.signature === 'string') {
+      seen.hold(more.signature.length);
+      signature += more.signature;
+    }
     if (typeof more.thinking !== 'string' || more.thinking === '') return;
     thinking += more.thinking;
     into.push({ type: 'reasoning-delta', text: more.thinking });
@@ -141,6 +145,7 @@ function thinkingBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlo
 
 function redactedBlock({ data }: Fields, seen: Seen): OpenBlock {
   seen.text = 0;
+  if (typeof data === 'string') seen.hold(data.length);
   return {
     add() {},
     stop(into) {
@@ -173,17 +178,20 @@ function callBlock({ id, name, input }: Fields, seen: Seen, events: ModelEvent[]
 /** A tool that the model's own server runs: told when its input is whole, as nothing is told of that in pieces. */
 function useBlock(block: Fields, seen: Seen): OpenBlock | undefined {
   if (!webUse(block)) return undefined;
+  seen.hold(JSON.stringify(block).length);
   let json = '';
   return {
     add({ partial_json: text }) {
-      if (typeof text === 'string') json += text;
+      if (typeof text !== 'string') return;
+      seen.hold(text.length);
+      json += text;
     },
     stop(into) {
       const use = webUse(block, json);
       if (!use) return;
       seen.text = 0;
       seen.uses.set(use.id, use);
-      into.push(...searchStart(use));
+      for (const event of searchStart(use)) into.push(event);
     },
   };
 }
