@@ -34,8 +34,31 @@ const EXIT_MS = 6_000;
 /** How much of a process's log is kept, to explain a failed start. */
 const LOG_CHARACTERS = 2_048;
 
+/** Answers to requests of the server's that are on their way at the same time. */
+const MOST_ANSWERS = 32;
+
 /** Makes the transport that the server's config asks for. */
 export function openLink(server: ServerSettings, options: LinkOptions): Link {
+  const link = linkTo(server, options);
+  boundAnswers(link.transport);
+  return link;
+}
+
+/** Drops answers where a server asks faster than it takes them: each is a request to it, and would wait here with all others. */
+function boundAnswers(transport: Transport): void {
+  const send = transport.send.bind(transport);
+  let answers = 0;
+  transport.send = async (message, options) => {
+    if ('method' in message) return send(message, options);
+    if (answers === MOST_ANSWERS) return;
+    answers += 1;
+    await send(message, options).finally(() => {
+      answers -= 1;
+    });
+  };
+}
+
+function linkTo(server: ServerSettings, options: LinkOptions): Link {
   switch (server.transport) {
     case 'stdio':
       return stdioLink(server);
