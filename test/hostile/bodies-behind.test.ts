@@ -8,7 +8,7 @@ let app: AttackedApp;
 
 beforeAll(async () => {
   app = await startAttackedApp();
-}, 60_000);
+});
 afterAll(() => app?.close());
 
 /** Of how many bodies one is tried: what is the same code behind another door needs not all of them. */

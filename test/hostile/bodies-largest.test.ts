@@ -12,7 +12,7 @@ let app: AttackedApp;
 
 beforeAll(async () => {
   app = await startAttackedApp();
-}, 60_000);
+});
 afterAll(() => app?.close());
 
 /** The best compression of such a bomb takes half a minute. */

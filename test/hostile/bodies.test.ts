@@ -8,7 +8,7 @@ let app: AttackedApp;
 
 beforeAll(async () => {
   app = await startAttackedApp();
-}, 60_000);
+});
 afterAll(() => app?.close());
 
 it.each(ENDPOINT_NAMES)(

@@ -9,7 +9,7 @@ let app: SmallApp;
 
 beforeAll(async () => {
   app = await startSmallApp(() => {});
-}, 60_000);
+});
 afterAll(() => app?.close());
 
 it('[F-05] refuses appends to a conversation past its bound, and pages what it holds', async () => {
@@ -29,4 +29,4 @@ it('[F-05] refuses appends to a conversation past its bound, and pages what it h
   expect([turn.status, next.status, codeIn(next.body)]).toEqual([200, 400, 'conversation_too_long']);
   await app.expectSmall();
   tried('an append of 30 MiB to a conversation', 20);
-}, 120_000);
+});

@@ -10,7 +10,7 @@ let app: SmallApp;
 
 beforeAll(async () => {
   app = await startSmallApp(seed);
-}, 60_000);
+});
 afterAll(() => app?.close());
 
 /** Two chains of responses of 1 MiB: `fits_30` can be continued, `long_100` cannot. */
@@ -47,4 +47,4 @@ it('[F-05] answers 12 continuations of a long chain at the same time, and refuse
     tried(`a continuation of ${id}`, 12);
   }
   await app.expectSmall();
-}, 120_000);
+});
