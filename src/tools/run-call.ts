@@ -68,7 +68,11 @@ function parseArguments(text: string): Fields | undefined {
   }
 }
 
-function findWrong(args: Fields, text: string, { tool: { parameters: schema }, url }: ToolsetEntry): string | undefined {
+function findWrong(
+  args: Fields,
+  text: string,
+  { tool: { parameters: schema }, url }: ToolsetEntry,
+): string | undefined {
   // A stranger's patterns and references can be such that checking never ends; its own server checks as well.
   return !schema || url !== undefined ? undefined : wrongIn(args, text, schema);
 }

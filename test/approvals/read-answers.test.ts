@@ -2,11 +2,11 @@
 import { keepPending } from '../../src/approvals/pending-call.ts';
 import { readAnswers } from '../../src/approvals/read-answers.ts';
 import { memoryStore } from '../../src/index.ts';
-import type { Call } from '../../src/ports/api-request.ts';
+import type { EndpointRequest } from '../../src/ports/endpoint-request.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import { outputItemId, randomSeed } from '../../src/protocol/ids.ts';
 
-const call: Call = {
+const apiRequest: EndpointRequest = {
   body: {},
   params: {},
   query: {},
@@ -22,14 +22,15 @@ it('[F-02] are held against the call in time in proportion, however often the co
   const about = { id, type: 'mcp_approval_request', server_label: 'mail', name: 'send' } as const;
   // Long as the model wrote them, and short as the client writes them.
   const request = { ...about, arguments: `{"to":"Ann"${' '.repeat(1024 * 1024)}}` };
-  await keepPending({ store, onStoreError: 'fail', hooks: {} }, call, { request, url: null });
+  await keepPending({ store, onStoreError: 'fail', hooks: {} }, apiRequest, { request, url: null });
   const shown = Array.from({ length: 10_000 }, () => ({ ...about, arguments: '{"to":"Ann"}' }));
   const answer = { type: 'mcp_approval_response', approval_request_id: id, approve: true };
   const tool = { server: 'mail', name: 'send' };
   const provider = { name: 'mail', list: () => [], call: () => Promise.reject(new Error('No.')) };
   const input = [...shown, answer];
-  const asked = { call, input, conversation: input, offer: new Map([['send', { provider, tool }]]), gates: new Map() };
+  const toolset = new Map([['send', { provider, tool }]]);
+  const sources = { apiRequest, input, conversation: input, toolset, approvalRules: new Map() };
   const began = process.cpuUsage();
-  const { approved } = await readAnswers(asked as never, { store, hooks: {}, limits: DEFAULT_LIMITS });
+  const { approved } = await readAnswers(sources as never, { store, hooks: {}, limits: DEFAULT_LIMITS });
   expect([approved.length, process.cpuUsage(began).user < 1e6]).toEqual([1, true]);
 });

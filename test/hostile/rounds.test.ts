@@ -10,12 +10,14 @@ const { tried } = tally('rounds');
 const CALLS = 40_000;
 const limits = { outputBytes: 1e9, argumentBytes: 1e9, eventBytes: 1e9 };
 
-function secondsOf(count: number, nameOf: (index: number) => string): number {
-  const rules = { offersTools: true, isOwned: (name: string) => name === 'ours', newCallId: () => 'own', limits };
+type CallAt = (index: number) => { readonly name: string; readonly arguments: string };
+
+function secondsOf(count: number, callAt: CallAt): number {
+  const rules = { hasServerTools: true, isOwned: (name: string) => name === 'ours', newCallId: () => 'own', limits };
   const round = newRound(newCompletion({ wantsUsage: false, legacy: false }), rules);
   const began = process.cpuUsage();
   for (let index = 0; index < count; index += 1) {
-    const call = { index, id: `c${index}`, function: { name: nameOf(index), arguments: '' } };
+    const call = { index, id: `c${index}`, function: callAt(index) };
     takeData(round, JSON.stringify({ id: 'x', choices: [{ index: 0, delta: { tool_calls: [call] } }] }));
   }
   takeData(round, '[DONE]');
@@ -24,15 +26,16 @@ function secondsOf(count: number, nameOf: (index: number) => string): number {
   return (user + system) / 1e6;
 }
 
-it.each([
-  ['of the client', () => 'f'],
-  ['of ours and of the client', (index: number) => (index % 2 ? 'f' : 'ours')],
+it.each<[string, CallAt]>([
+  ['of the client', () => ({ name: 'f', arguments: '' })],
+  ['of the client, each whole', () => ({ name: 'f', arguments: '{}' })],
+  ['of ours and of the client', (index) => ({ name: index % 2 ? 'f' : 'ours', arguments: '' })],
 ])(
   '[F-14] forty thousand calls %s take time in proportion',
-  (_, nameOf) => {
-    const few = secondsOf(CALLS / 8, nameOf);
+  (_, callAt) => {
+    const few = secondsOf(CALLS / 8, callAt);
     // Eight times as much to do; what is quadratic takes 64 times as long.
-    expect([few, secondsOf(CALLS, nameOf) < few * 16 + 0.5]).toEqual([few, true]);
+    expect([few, secondsOf(CALLS, callAt) < few * 16 + 0.5]).toEqual([few, true]);
     tried('calls in one round', CALLS);
   },
   60_000,
