@@ -96,7 +96,7 @@ function approvedCall(
   };
   if (!pending) throw refused('approval_not_found', 'no call waits for it, or it was answered before');
   const { request, url } = pending;
-  if (!requestsIn(sources.conversation, id).every((item) => isSameCall(item, request)))
+  if (!requestsIn(sources.conversation, id).every(sameAs(request)))
     throw refused('approval_mismatch', 'the request in the conversation is not the one that was made');
   const [name, entry] = findTool(sources.toolset, request.server_label, request.name) ?? [];
   if (name === undefined) throw refused('approval_mismatch', `the tool '${request.name}' is not on offer any more`);
@@ -105,13 +105,14 @@ function approvedCall(
   return { id, request, name, arguments: request.arguments, approvalRequestId: id };
 }
 
-/** Clients may write the arguments anew. */
-function isSameCall(item: Item, { server_label: label, name, arguments: text }: PendingCall['request']): boolean {
-  return item.server_label === label && item.name === name && isSameText(item.arguments, text);
-}
-
-function isSameText(given: unknown, text: string): boolean {
-  if (given === text) return true;
-  const value = jsonIn(String(given));
-  return isRecord(value) && isDeepStrictEqual(value, jsonIn(text));
+/** Clients may write the arguments anew. Those of the call are read once: a conversation may show it thousands of times. */
+function sameAs({ server_label: label, name, arguments: text }: PendingCall['request']): (item: Item) => boolean {
+  let meant: { readonly value: unknown } | undefined;
+  const isMeant = (given: unknown): boolean => {
+    const value = jsonIn(String(given));
+    meant ??= { value: jsonIn(text) };
+    return isRecord(value) && isDeepStrictEqual(value, meant.value);
+  };
+  return (item) =>
+    item.server_label === label && item.name === name && (item.arguments === text || isMeant(item.arguments));
 }

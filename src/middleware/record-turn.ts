@@ -14,6 +14,7 @@ import { notify } from '../ports/hooks.ts';
 import { fromStore } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
+import { eventLines } from '../streams/event-lines.ts';
 import { dialectFor, type NodeMiddleware, refuse } from './as-middleware.ts';
 import type { Dialect } from './dialect.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
@@ -100,6 +101,7 @@ function readerFor<Req extends NodeRequest>(
 /** An answer with an event past the limit goes out as it is. */
 function eventWatch(reader: AnswerReader, eventBytes: number, settle: AnswerWatch['settle']): AnswerWatch {
   const decoder = new StringDecoder('utf8');
+  const spelt = eventLines();
   let last = false;
   let lost = false;
   const parser = createParser({
@@ -114,7 +116,7 @@ function eventWatch(reader: AnswerReader, eventBytes: number, settle: AnswerWatc
   return {
     whole: false,
     take(bytes) {
-      if (!lost) parser.feed(decoder.write(Buffer.from(bytes)));
+      if (!lost) parser.feed(spelt(decoder.write(Buffer.from(bytes))));
       return last;
     },
     settle: () => (lost ? Promise.resolve() : settle()),

@@ -96,7 +96,8 @@ function cleaner(settings: ScrubSettings, sent: Sent): Cleaner {
   const places = [baseURL.href, baseURL.origin, baseURL.host];
   const short = masker([...certain, ...query], SHORTEST_SECRET);
   const long = masker([apiKey, ...likely], SHORTEST_KEY);
-  const longest = Math.max(...[apiKey, ...certain, ...likely, ...query].map(({ length }) => length));
+  const secrets = [apiKey, ...certain, ...likely, ...query];
+  const longest = secrets.reduce((most, { length }) => Math.max(most, length), 0);
   const forHost = (text: string) => long(short(text)).replace(KEYS, '***');
   return {
     forHost,

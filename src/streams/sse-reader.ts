@@ -3,6 +3,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { ApiError } from '../protocol/errors.ts';
 import type { ByteReader, Bytes } from './bytes.ts';
+import { eventLines } from './event-lines.ts';
 import { eventsIn } from './joined-events.ts';
 import { type Consumer, deliver } from './pull-stream.ts';
 
@@ -58,6 +59,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   private readonly eventBytes: number;
   private readonly onBytes: () => void;
   private readonly parser: EventSourceParser;
+  private readonly spelt = eventLines();
   private readonly timer: NodeJS.Timeout;
   private unread: Buffer[] = [];
   private unreadBytes = 0;
@@ -159,7 +161,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     this.unreadBytes = 0;
     const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
     if (end === 0) return this.hold(bytes);
-    const lines = joined([...this.line, bytes.subarray(0, end)]).toString('utf8');
+    const lines = this.spelt(joined([...this.line, bytes.subarray(0, end)]).toString('utf8'));
     this.line = [];
     this.lineBytes = 0;
     this.feed(this.isFirst ? lines.replace(BYTE_ORDER_MARK, '') : lines);

@@ -1,6 +1,5 @@
 /** Runs one call of a tool: arguments checked, time and output bounded, every failure told in words. */
 
-import { Validator } from '@cfworker/json-schema';
 import type { Limits } from '../ports/limits.ts';
 import type { ToolCall, ToolResult } from '../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../ports/toolset.ts';
@@ -16,6 +15,7 @@ import type { McpToolCallError, ToolCallResult } from '../protocol/items.ts';
 import { assertOutputSize } from '../protocol/output-size.ts';
 import { isRecord } from '../protocol/record.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
+import { wrongIn } from './check-arguments.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -35,7 +35,7 @@ export async function runCall(
   if (!entry) return failure(protocolError(INVALID_PARAMS, 'There is no such tool any more.'));
   const args = parseArguments(text);
   if (!args) return badInput(`the arguments are not a JSON object: ${text.slice(0, 200)}`);
-  const wrong = findWrong(args, entry);
+  const wrong = findWrong(args, text, entry);
   if (wrong) return badInput(wrong);
   try {
     return outcome(await bounded(entry, args, context), context.limits.toolOutputBytes);
@@ -68,22 +68,13 @@ function parseArguments(text: string): Fields | undefined {
   }
 }
 
-/** Interpreted, not compiled: the schema may come from somebody else's server, and must not become code here. */
-function findWrong(args: Fields, { tool: { parameters: schema }, url }: ToolsetEntry): string | undefined {
+function findWrong(
+  args: Fields,
+  text: string,
+  { tool: { parameters: schema }, url }: ToolsetEntry,
+): string | undefined {
   // A stranger's patterns and references can be such that checking never ends; its own server checks as well.
-  if (!schema || url !== undefined) return undefined;
-  const { valid, errors } = validate(args, schema);
-  const error = errors.at(-1);
-  return valid || !error ? undefined : `${error.error} (path=${error.instanceLocation})`;
-}
-
-function validate(args: Fields, schema: Fields) {
-  try {
-    return new Validator(schema, '2020-12', true).validate(args);
-  } catch {
-    // A schema that cannot be read checks nothing; the tool itself will.
-    return { valid: true, errors: [] };
-  }
+  return !schema || url !== undefined ? undefined : wrongIn(args, text, schema);
 }
 
 /** The call under its own deadline, which ends this call and leaves its provider alone. */

@@ -1,4 +1,4 @@
-/** Every endpoint that takes a body, alone in a process whose processor time can be asked for; run by `bodies.test.ts`. */
+/** Every endpoint that takes a body, alone in a process whose processor time can be asked for; run by `bodies-process.ts`. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

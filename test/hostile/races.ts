@@ -3,8 +3,8 @@ import type { ResponseStore } from '../../src/index.ts';
 import { json, moment, type Nodes, raced, startNodes, streamed } from './race-nodes.ts';
 import { tally } from './tally.ts';
 
-/** How many tries of each race. */
-const TRIES = 1000;
+/** How many tries of each race over each store: over all three they are more than a thousand. */
+const TRIES = 400;
 /** Around the end of a response, which takes some milliseconds. */
 const AROUND_THE_END_MS = 30;
 /** On a machine that is busy with other things; else some ten seconds. */

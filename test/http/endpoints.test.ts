@@ -232,7 +232,7 @@ describe('POST /responses as JSON', () => {
     ]);
   });
 
-  it('[S-10] [B-42] [D-23] tells the cached and the reasoning tokens, and zeros where the upstream counts nothing', async () => {
+  it('[S-10] [B-42] [D-23] [F-26] tells the cached and the reasoning tokens, and zeros where the upstream counts nothing', async () => {
     const usage = {
       prompt_tokens: 100,
       completion_tokens: 50,

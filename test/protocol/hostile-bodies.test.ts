@@ -1,4 +1,4 @@
-/** Bodies that are cheap to send must not be dear to read: `test/hostile/bodies.test.ts` tries all of them, and larger ones. */
+/** Bodies that are cheap to send must not be dear to read: `test/hostile/bodies*.test.ts` try all of them, and larger ones. */
 import { type Api, createChatCompletions, createResponses } from '../../src/core.ts';
 import {
   allowedTime,

@@ -148,8 +148,11 @@ describe('20,000 pieces of calls', () => {
     return events;
   };
 
-  it('[F-14] take time in proportion under a name that is repeated', () => {
-    const repeated = (text: string) => ({ index: 0, id: 'c', function: { name: 'f', arguments: text } });
+  it.each([
+    ['with the id of the call', { id: 'c' }],
+    ['without an id, so that it has to be known whether the call is whole', {}],
+  ])('[F-14] take time in proportion under a name that is repeated, %s', (_, id) => {
+    const repeated = (text: string) => ({ index: 0, ...id, function: { name: 'f', arguments: text } });
     const entries = [repeated(`{"a":"${'x'.repeat(300_000)}`), ...many(20_000, () => repeated('}'))];
     expect(secondsOf(() => read(entries))).toBeLessThan(1.5);
   });
@@ -162,7 +165,7 @@ describe('20,000 pieces of calls', () => {
   });
 });
 
-describe('a round of 4,000 calls without arguments', () => {
+describe('a round of 20,000 calls without arguments', () => {
   const limits = { outputBytes: 1e9, argumentBytes: 1e9, eventBytes: 1e9 };
   const rules = { hasServerTools: true, isOwned: (name: string) => name === 'ours', newCallId: () => 'own', limits };
   const plan = { wantsUsage: false, legacy: false };
@@ -176,11 +179,11 @@ describe('a round of 4,000 calls without arguments', () => {
   ])('[F-14] takes time in proportion: %s', (_, make) => {
     const round = newRound(newCompletion(plan), rules);
     const run = () => {
-      for (const data of many(4000, make)) takeData(round, data);
+      for (const data of many(20_000, make)) takeData(round, data);
       takeData(round, '[DONE]');
       endRound(round);
     };
-    expect([secondsOf(run) < 1.5, round.calls.length]).toEqual([true, 4000]);
+    expect([secondsOf(run) < 4, round.calls.length]).toEqual([true, 20_000]);
   });
 
   it('[F-14] holds back no more than it may, while it is not known whose call has begun', () => {

@@ -1,4 +1,5 @@
 /** Counting the tokens of texts. */
+import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import fc from 'fast-check';
 import { Tiktoken } from 'js-tiktoken/lite';
@@ -60,6 +61,25 @@ describe('TokenizerThread', () => {
     stop.abort(new Error('left'));
     expect((await Promise.allSettled(counting)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     expect(await thread.count('hello world')).toBe(2);
+    await thread.close();
+  });
+
+  it('[F-12] has a text that nobody waits for any more counted no further', async () => {
+    const thread = new TokenizerThread(join(import.meta.dirname, 'stops-worker.mjs'));
+    const stop = new AbortController();
+    const counting = [1, 2].map(() => thread.count('text', stop.signal));
+    expect(await thread.count('stops')).toBe(0);
+    stop.abort(new Error('left'));
+    await Promise.allSettled(counting);
+    expect(await thread.count('stops')).toBe(2);
+    await thread.close();
+  });
+
+  it('[F-12] refuses a text too many, however short they are', async () => {
+    const thread = new TokenizerThread();
+    const counting = Array.from({ length: 256 }, () => thread.count('a'));
+    await expect(thread.count('a')).rejects.toMatchObject({ code: 'too_many_streams' });
+    expect(new Set(await Promise.all(counting))).toEqual(new Set([1]));
     await thread.close();
   });
 

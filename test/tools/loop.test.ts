@@ -240,7 +240,7 @@ describe('several rounds', () => {
     expect(asked.map(toolTexts)).toEqual([{}, { call_0: 'noon' }, { call_0: 'noon', [ours]: 'Sunny in Rome.' }]);
   });
 
-  it('[S-10, B-42] sum the usage of all model calls, field by field', async () => {
+  it('[S-10, B-42] [F-26] sum the usage of all model calls, field by field', async () => {
     const used = (input: number, cached: number, output: number, reasoning: number) => ({
       prompt_tokens: input,
       completion_tokens: output,

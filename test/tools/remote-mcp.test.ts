@@ -116,7 +116,7 @@ describeRemote('a call of a server that a request brings', () => {
     ['is refused', 'refuse', { type: 'mcp_protocol_error', code: -32602, message: 'refused: undefined' }],
     ['breaks the connection', 'crash', { type: 'mcp_protocol_error', code: -32000 }],
     ['never was', 'unheard_of', undefined],
-  ])('[T-09] that %s is an item, and the response goes on', async (_, tool, error) => {
+  ])('[T-09] [F-22] that %s is an item, and the response goes on', async (_, tool, error) => {
     const server = await startRemote();
     const app = await startRemoteApp(remoteFor([server]));
     app.fake.reply(calls(['call_a', tool]), says('Done.'));

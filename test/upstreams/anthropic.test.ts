@@ -160,7 +160,7 @@ describe('the end of an answer', () => {
     expect([status, error?.reason]).toEqual(['failed', 'upstream_truncated']);
   });
 
-  it('[X-07] [S-10] tells usage with the cache in it', async () => {
+  it('[X-07] [S-10] [F-26] tells usage with the cache in it', async () => {
     await start();
     const input = { input_tokens: 5, cache_read_input_tokens: 70, cache_creation_input_tokens: 25 };
     const more = { ...input, output_tokens_details: { thinking_tokens: 4 } };

@@ -60,6 +60,8 @@ interface KeptRounds {
   readonly store: ResponseStore;
   readonly scope: string;
   readonly maxBytes: number;
+  /** How many of them are looked for: those of the newest messages. */
+  readonly maxRounds: number;
 }
 
 /**
@@ -67,18 +69,37 @@ interface KeptRounds {
  * past `maxBytes`: a message is short, and may be repeated.
  */
 export async function restoreResults(
-  { store, scope, maxBytes }: KeptRounds,
+  { store, scope, maxBytes, maxRounds }: KeptRounds,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
   const restored: Message[] = [];
   const room = referenceRoom(maxBytes, 'messages');
-  const find = async (id: string) => room((await fromStore(() => store.get({ scope, id: chatRoundId(id) })))?.output);
+  const asked = new Map<string, Promise<readonly Item[] | undefined> | undefined>();
+  for (const id of newestRounds(messages, maxRounds)) asked.set(id, undefined);
+  const ask = async (id: string) => (await fromStore(() => store.get({ scope, id: chatRoundId(id) })))?.output;
+  const find = async (id: string) => {
+    if (!asked.has(id)) return undefined;
+    const answer = asked.get(id) ?? ask(id);
+    asked.set(id, answer);
+    return room(await answer);
+  };
   // A few at a time: one body must not be thousands of questions to the store at once.
   for (let from = 0; from < messages.length; from += AT_ONCE) {
     const some = messages.slice(from, from + AT_ONCE).map((message) => withKept(find, message));
     for (const one of await Promise.all(some)) for (const message of one) restored.push(message);
   }
   return restored;
+}
+
+/** What the newest messages may have been kept under. One body must not be a hundred thousand questions to the store. */
+function newestRounds(messages: readonly Message[], most: number): ReadonlySet<string> {
+  const ids = new Set<string>();
+  for (let at = messages.length - 1; at >= 0 && ids.size < most; at -= 1) {
+    // The cast: the place is one of the list's.
+    const [first] = callsOf(messages[at] as Message);
+    if (typeof first?.id === 'string') ids.add(first.id);
+  }
+  return ids;
 }
 
 async function withKept(

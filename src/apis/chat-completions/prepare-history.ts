@@ -30,7 +30,7 @@ export async function prepareChatHistory(
   const earlier = messagesOf([...items, ...itemsOf(answers)], (item) => note(skipped(item)));
   const [past, own] = await Promise.all(
     [earlier, body.messages.slice(answers.length)].map((messages) =>
-      restoreResults({ store, scope, maxBytes: limits.historyBytes }, messages),
+      restoreResults({ store, scope, maxBytes: limits.historyBytes, maxRounds: limits.historyTurns }, messages),
     ),
   );
   const lastAnswer = (past ?? []).findLastIndex(({ role }) => role === 'assistant');

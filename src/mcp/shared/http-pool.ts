@@ -3,7 +3,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { Agent, type RequestInit as PoolInit, fetch as poolFetch, type RequestInfo } from 'undici';
 import { bodyMeter, eventMeter } from '../../egress/message-meter.ts';
-import { lineFeeds } from './line-feeds.ts';
+import { eventLines } from '../../streams/event-lines.ts';
 
 /** Fetch as the MCP SDK calls it. */
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -101,12 +101,18 @@ function limited(response: Response): Response {
   });
 }
 
-/** The same fetch; lines of event streams end in line feeds, whatever the server writes. */
-export function withLineFeeds(fetch: Fetch): Fetch {
+/** The same fetch; event streams come in one spelling, whatever the server writes. */
+export function withEventLines(fetch: Fetch): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init);
-    return isEventStream(response) ? tapped(response, { chunk: () => {}, rewrite: lineFeeds() }) : response;
+    return isEventStream(response) ? tapped(response, { chunk: () => {}, rewrite: respelt() }) : response;
   };
+}
+
+function respelt(): (bytes: Uint8Array) => Uint8Array {
+  const decoder = new TextDecoder();
+  const spelt = eventLines();
+  return (bytes) => Buffer.from(spelt(decoder.decode(bytes, { stream: true })));
 }
 
 /** Reads events out of bytes as they pass. */

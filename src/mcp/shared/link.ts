@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { answerStreams } from './answer-streams.ts';
 import { HttpStatusError } from './call-error.ts';
-import { type Fetch, type HttpPool, MESSAGE_BYTES, withLineFeeds } from './http-pool.ts';
+import { type Fetch, type HttpPool, MESSAGE_BYTES, withEventLines } from './http-pool.ts';
 import {
   getDefaultEnvironment,
   SSEClientTransport,
@@ -34,8 +34,31 @@ const EXIT_MS = 6_000;
 /** How much of a process's log is kept, to explain a failed start. */
 const LOG_CHARACTERS = 2_048;
 
+/** Answers to requests of the server's that are on their way at the same time. */
+const MOST_ANSWERS = 32;
+
 /** Makes the transport that the server's config asks for. */
 export function openLink(server: ServerSettings, options: LinkOptions): Link {
+  const link = linkTo(server, options);
+  boundAnswers(link.transport);
+  return link;
+}
+
+/** Drops answers where a server asks faster than it takes them: each is a request to it, and would wait here with all others. */
+function boundAnswers(transport: Transport): void {
+  const send = transport.send.bind(transport);
+  let answers = 0;
+  transport.send = async (message, options) => {
+    if ('method' in message) return send(message, options);
+    if (answers === MOST_ANSWERS) return;
+    answers += 1;
+    await send(message, options).finally(() => {
+      answers -= 1;
+    });
+  };
+}
+
+function linkTo(server: ServerSettings, options: LinkOptions): Link {
   switch (server.transport) {
     case 'stdio':
       return stdioLink(server);
@@ -99,7 +122,7 @@ function lastLines(): { add(chunk: Buffer): void; read(): string } {
 
 function streamableLink({ url, headers }: HttpServer, { openPool, onBroken }: LinkOptions): Link {
   const pool = openPool();
-  const fetch = answerStreams(withLineFeeds(pool.fetch), onBroken);
+  const fetch = answerStreams(withEventLines(pool.fetch), onBroken);
   const transport = new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers: { ...headers } } });
   return {
     // The cast: the SDK's optional properties are not written for exactOptionalPropertyTypes.
@@ -116,7 +139,7 @@ function streamableLink({ url, headers }: HttpServer, { openPool, onBroken }: Li
 function sseLink({ url, headers }: HttpServer, { openPool }: LinkOptions): Link {
   const pool = openPool();
   const transport = new SSEClientTransport(url, {
-    fetch: statusFetch(withLineFeeds(pool.fetch)),
+    fetch: statusFetch(withEventLines(pool.fetch)),
     requestInit: { headers: { ...headers } },
   });
   // Its event source would reconnect by itself, to a new session that was never initialised.

@@ -105,11 +105,19 @@ interface KeptItem {
   readonly bytes: number;
 }
 
+/** Where the first item of an id stands, and the bytes of all that have it. */
+interface Place {
+  readonly at: number;
+  readonly bytes: number;
+}
+
 /** The items of one conversation, oldest first. */
 class KeptItems {
   private list: KeptItem[] = [];
-  /** Where the first item of an id stands; undefined after a removal, which moves those behind it, until somebody asks. */
-  private places: Map<unknown, number> | undefined = new Map();
+  /** Undefined after what was removed is gone from the list, which moves those behind it, until somebody asks. */
+  private places: Map<unknown, Place> | undefined = new Map();
+  /** Ids of items that were removed and still stand in the list: thousands may be removed one by one. */
+  private readonly removed = new Set<unknown>();
   private sum = 0;
 
   /** Bytes of JSON of all items. */
@@ -118,8 +126,9 @@ class KeptItems {
   }
 
   add(items: readonly KeptItem[]): void {
+    this.tidy();
     for (const item of items) {
-      if (this.places && !this.places.has(item.id)) this.places.set(item.id, this.list.length);
+      if (this.places) place(this.places, item, this.list.length);
       this.list.push(item);
       this.sum += item.bytes;
     }
@@ -127,23 +136,26 @@ class KeptItems {
 
   /** Whether there were any with this id. */
   remove(itemId: string): boolean {
-    if (this.placeOf(itemId) === undefined) return false;
-    this.list = this.list.filter(({ id }) => id !== itemId);
-    this.sum = this.list.reduce((sum, { bytes }) => sum + bytes, 0);
-    this.places = undefined;
+    const found = this.placeOf(itemId);
+    if (!found) return false;
+    this.sum -= found.bytes;
+    this.places?.delete(itemId);
+    this.removed.add(itemId);
     return true;
   }
 
   all(): readonly Item[] {
+    this.tidy();
     return this.list.map(itemFrom);
   }
 
   find(itemIds: readonly string[]): readonly Item[] {
-    const places = itemIds.map((id) => this.placeOf(id)).filter((place) => place !== undefined);
-    return places.flatMap((place) => this.list.slice(place, place + 1)).map(itemFrom);
+    const places = itemIds.map((id) => this.placeOf(id)).filter((found) => found !== undefined);
+    return places.flatMap(({ at }) => this.list.slice(at, at + 1)).map(itemFrom);
   }
 
   page({ limit, order, after, before }: ItemPageQuery): ItemPage {
+    this.tidy();
     const named = { after: this.edge(after), before: this.edge(before) };
     if (after !== undefined && named.after === undefined) return unknown('after');
     if (before !== undefined && named.before === undefined) return unknown('before');
@@ -159,19 +171,31 @@ class KeptItems {
   }
 
   private edge(id: string | undefined): number | undefined {
-    return id === undefined ? undefined : this.placeOf(id);
+    return id === undefined ? undefined : this.placeOf(id)?.at;
   }
 
-  private placeOf(id: string): number | undefined {
+  private placeOf(id: string): Place | undefined {
     this.places ??= placesIn(this.list);
     return this.places.get(id);
   }
+
+  private tidy(): void {
+    if (this.removed.size === 0) return;
+    this.list = this.list.filter(({ id }) => !this.removed.has(id));
+    this.removed.clear();
+    this.places = undefined;
+  }
 }
 
-function placesIn(list: readonly KeptItem[]): Map<unknown, number> {
-  const places = new Map<unknown, number>();
-  for (const [place, { id }] of list.entries()) if (!places.has(id)) places.set(id, place);
+function placesIn(list: readonly KeptItem[]): Map<unknown, Place> {
+  const places = new Map<unknown, Place>();
+  for (const [at, item] of list.entries()) place(places, item, at);
   return places;
+}
+
+function place(places: Map<unknown, Place>, { id, bytes }: KeptItem, at: number): void {
+  const first = places.get(id);
+  places.set(id, first ? { at: first.at, bytes: first.bytes + bytes } : { at, bytes });
 }
 
 function unknown(param: 'after' | 'before'): ItemPage {

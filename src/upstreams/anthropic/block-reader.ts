@@ -5,6 +5,7 @@ import type { Annotation, UrlCitation } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { printable } from '../../protocol/printable.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { type Hold, holding, skippedOnce } from '../http/unsaid.ts';
 import { sealed } from './thinking.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
 
@@ -35,26 +36,26 @@ interface Seen {
   readonly uses: Map<unknown, WebUse>;
   /** Is told of a type of citation that has no place here. */
   readonly leftOut: (citation: unknown) => void;
+  /** Counts what is told only when its block is whole. */
+  readonly hold: Hold;
 }
+
+/** Types of citations that are noted. */
+const MOST_NOTED = 100;
 
 /** The blocks of one message. `note` is told once of each type that is left out. */
 export function blockReader(note: (note: Note) => void): BlockReader {
   const open = new Map<unknown, OpenBlock>();
-  const noted = new Set<unknown>();
-  const seen: Seen = { calls: 0, text: 0, uses: new Map(), leftOut };
+  const seen: Seen = { calls: 0, text: 0, uses: new Map(), leftOut, hold: holding() };
+  const skip = skippedOnce(note, (type) => `Output blocks of type '${type}' have no item here.`);
+  const noted = new Set<string>();
 
   function leftOut(citation: unknown): void {
     const type = isRecord(citation) ? printable(String(citation.type)) : 'none';
-    if (noted.has(`citation ${type}`)) return;
-    noted.add(`citation ${type}`);
+    if (noted.has(type) || noted.size === MOST_NOTED) return;
+    noted.add(type);
     const message = `Citations of type '${type}' name neither a page nor a file, and have no annotation here.`;
     note({ code: 'upstream_fields_ignored', message });
-  }
-
-  function skip(type: unknown): void {
-    if (noted.has(type)) return;
-    noted.add(type);
-    note({ code: 'item_skipped', message: `Output blocks of type '${type}' have no item here.` });
   }
 
   function stop(index: unknown, events: ModelEvent[]): void {
@@ -68,8 +69,10 @@ export function blockReader(note: (note: Note) => void): BlockReader {
       // A block that never stopped ends where another takes its place.
       stop(index, events);
       const opened = isRecord(block) ? openBlock(block, seen, events) : undefined;
-      if (opened) open.set(index, opened);
-      else if (isRecord(block)) skip(block.type);
+      if (opened) {
+        seen.hold();
+        open.set(index, opened);
+      } else if (isRecord(block)) skip(block.type);
     },
     add(index, delta, events) {
       if (isRecord(delta)) open.get(index)?.add(delta, events);
@@ -111,7 +114,9 @@ function textBlock({ text, citations }: Fields, seen: Seen, events: ModelEvent[]
   return {
     add(delta, into) {
       add(delta.text, into);
-      if (delta.type === 'citations_delta') cited.push(delta.citation);
+      if (delta.type !== 'citations_delta') return;
+      seen.hold(JSON.stringify(delta.citation ?? null).length);
+      cited.push(delta.citation);
     },
     stop(into) {
       const place = { start_index: start, end_index: seen.text };
@@ -147,7 +152,10 @@ function thinkingBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlo
   let thinking = '';
   let signature = '';
   const add = (more: Fields, into: ModelEvent[]) => {
-    if (typeof more.signature === 'string') signature += more.signature;
+    if (typeof more.signature === 'string') {
+      seen.hold(more.signature.length);
+      signature += more.signature;
+    }
     if (typeof more.thinking !== 'string' || more.thinking === '') return;
     thinking += more.thinking;
     into.push({ type: 'reasoning-delta', text: more.thinking });
@@ -163,6 +171,7 @@ function thinkingBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlo
 
 function redactedBlock({ data }: Fields, seen: Seen): OpenBlock {
   seen.text = 0;
+  if (typeof data === 'string') seen.hold(data.length);
   return {
     add() {},
     stop(into) {
@@ -195,17 +204,20 @@ function callBlock({ id, name, input }: Fields, seen: Seen, events: ModelEvent[]
 /** A tool that the model's own server runs: told when its input is whole, as nothing is told of that in pieces. */
 function useBlock(block: Fields, seen: Seen): OpenBlock | undefined {
   if (!webUse(block)) return undefined;
+  seen.hold(JSON.stringify(block).length);
   let json = '';
   return {
     add({ partial_json: text }) {
-      if (typeof text === 'string') json += text;
+      if (typeof text !== 'string') return;
+      seen.hold(text.length);
+      json += text;
     },
     stop(into) {
       const use = webUse(block, json);
       if (!use) return;
       seen.text = 0;
       seen.uses.set(use.id, use);
-      into.push(...searchStart(use));
+      for (const event of searchStart(use)) into.push(event);
     },
   };
 }

@@ -70,11 +70,11 @@ export function messagesDecoder(note: (note: Note) => void, kept = 0): MessagesD
       case 'message_start':
         return takeMessage(event.message, events);
       case 'content_block_start':
-        return blocks.start(event.index, event.content_block, events);
+        return blocks.start(indexIn(event), event.content_block, events);
       case 'content_block_delta':
-        return blocks.add(event.index, event.delta, events);
+        return blocks.add(indexIn(event), event.delta, events);
       case 'content_block_stop':
-        return blocks.stop(event.index, events);
+        return blocks.stop(indexIn(event), events);
       case 'message_delta':
         usage.take(event.usage, events);
         return takeStop(event.delta);
@@ -122,6 +122,11 @@ function keptBlocks(blocks: BlockReader, keptContent: KeptContent): BlockReader 
       blocks.add(index, delta, events);
     },
   };
+}
+
+/** Nothing else is kept as the key of a block. */
+function indexIn({ index }: Fields): number | undefined {
+  return typeof index === 'number' ? index : undefined;
 }
 
 /** Content that comes at once: all of an answer that is not streamed, and what a resumed message begins with. */

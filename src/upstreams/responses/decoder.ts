@@ -8,6 +8,7 @@ import type { LogProb } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-error.ts';
+import { type Hold, holding, skippedOnce } from '../http/unsaid.ts';
 import { keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, saysAnything, textOf } from './final-output.ts';
 import { sealed } from './input.ts';
 
@@ -37,16 +38,20 @@ interface OpenItem extends StreamedItem {
 class Decoder implements ResponsesDecoder {
   done = false;
   private readonly note: (note: Note) => void;
+  private readonly skip: (type: unknown) => void;
+  private readonly hold: Hold = holding();
   private readonly items = new Map<unknown, OpenItem>();
   private calls = 0;
 
   constructor(note: (note: Note) => void) {
     this.note = note;
+    this.skip = skippedOnce(note, (type) => `Items of type '${type}' that the model server wrote cannot be passed on.`);
   }
 
   take(event: unknown, events: ModelEvent[]): void {
     if (!isRecord(event)) throw new ApiError('upstream_error', 'The model server sent an event that is not an object.');
-    const { type, output_index: index } = event;
+    const { type } = event;
+    const index = indexIn(event);
     if (event.object === 'response') return this.takeWhole(event, events);
     if (type === 'response.output_item.added') return void this.open(index, event.item, events);
     if (type === 'response.output_item.done') return this.close(index, event.item, events);
@@ -63,14 +68,15 @@ class Decoder implements ResponsesDecoder {
     if (known) return known;
     const isCall = isRecord(item) && item.type === 'function_call';
     const opened: OpenItem = {
-      type: isRecord(item) ? item.type : undefined,
-      key: isRecord(item) ? keyOf(item) : undefined,
+      type: isRecord(item) ? wordIn(item.type) : undefined,
+      key: isRecord(item) ? wordIn(keyOf(item)) : undefined,
       call: isCall ? this.calls++ : undefined,
       emitted: '',
       spoke: false,
       reasoning: undefined,
       closed: false,
     };
+    this.hold(lengthOf(opened.type) + lengthOf(opened.key));
     this.items.set(index, opened);
     if (isCall) this.emitCall(opened, item, events);
     else if (isRecord(item) && item.type === 'message') events.push(messageStart(item));
@@ -91,9 +97,9 @@ class Decoder implements ResponsesDecoder {
   }
 
   private delta(event: Fields, events: ModelEvent[]): void {
-    const { type, delta: text, output_index: index } = event;
+    const { type, delta: text } = event;
     if (typeof text !== 'string') return;
-    const item = this.open(index, undefined, events);
+    const item = this.open(indexIn(event), undefined, events);
     if (type === 'response.output_text.delta') addWords(item, text, events, textDelta(text, event.logprobs));
     else if (type === 'response.refusal.delta') addWords(item, text, events, { type: 'refusal-delta', text });
     else if (type === 'response.function_call_arguments.delta') this.addArguments(item, text, events);
@@ -117,8 +123,8 @@ class Decoder implements ResponsesDecoder {
   }
 
   /** A summary has paragraphs. */
-  private nextPart({ output_index: index }: Fields, events: ModelEvent[]): void {
-    const item = this.items.get(index);
+  private nextPart(event: Fields, events: ModelEvent[]): void {
+    const item = this.items.get(indexIn(event));
     if (item?.spoke && item.reasoning === SUMMARY) events.push({ type: 'reasoning-delta', text: '\n\n' });
   }
 
@@ -126,14 +132,14 @@ class Decoder implements ResponsesDecoder {
   private close(index: unknown, item: unknown, events: ModelEvent[]): void {
     if (!isRecord(item)) return;
     const opened = this.open(index, item, events);
-    opened.type ??= item.type;
+    opened.type ??= wordIn(item.type);
     opened.closed = true;
     if (item.type === 'message') takeMessage(item, opened, events);
     else if (item.type === 'reasoning') takeReasoning(item, opened, events);
     else if (item.type === 'function_call') this.closeCall(item, opened, events);
     else if (item.type === 'web_search_call') takeSearch(item, events);
     else if (item.type === 'image_generation_call' && item.result) takeImage(item, events);
-    else this.note(skipped(String(item.type)));
+    else this.skip(item.type);
   }
 
   private closeCall({ arguments: text }: Fields, item: OpenItem, events: ModelEvent[]): void {
@@ -189,14 +195,24 @@ class Decoder implements ResponsesDecoder {
   }
 }
 
+/** Nothing else is kept as the key of an item. */
+function indexIn({ output_index: index }: Fields): number | undefined {
+  return typeof index === 'number' ? index : undefined;
+}
+
+/** Nor anything else as a type or an id. */
+function wordIn(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function lengthOf(value: unknown): number {
+  return typeof value === 'string' ? value.length : 0;
+}
+
 const ENDS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 const SUMMARY = 'response.reasoning_summary_text.delta';
 /** OpenAI's two, and that of Open Responses. */
 const REASONING: ReadonlySet<unknown> = new Set([SUMMARY, 'response.reasoning_text.delta', 'response.reasoning.delta']);
-
-function skipped(type: string): Note {
-  return { code: 'item_skipped', message: `Items of type '${type}' that the model server wrote cannot be passed on.` };
-}
 
 function failure(response: Fields): ApiError {
   const { error: details } = response;

@@ -46,13 +46,13 @@ export function pairItems<Streamed extends StreamedItem>(
     byKey.delete(name);
   }
   const paired = new Set(known.values());
-  const rest = inOrder(all.filter((each) => !paired.has(each)));
-  const pairs = output.map((item) => [item, known.get(item) ?? rest.get(item.type)?.shift()] as const);
+  // The last first: taking from the front of a long list moves all of it.
+  const rest = byType(all.filter((each) => !paired.has(each)).reverse());
+  const pairs = output.map((item) => [item, known.get(item) ?? rest.get(item.type)?.pop()] as const);
   return { pairs, rest: [...rest.values()].flat() };
 }
 
-/** By type. */
-function inOrder<Streamed extends StreamedItem>(streamed: readonly Streamed[]): ReadonlyMap<unknown, Streamed[]> {
+function byType<Streamed extends StreamedItem>(streamed: readonly Streamed[]): ReadonlyMap<unknown, Streamed[]> {
   const queues = new Map<unknown, Streamed[]>();
   for (const each of streamed) {
     const queue = queues.get(each.type);

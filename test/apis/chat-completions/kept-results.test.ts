@@ -21,7 +21,7 @@ async function kept(round: Partial<ChatRound> = {}, store: ResponseStore = memor
 
 it('[T-04] comes back in front of the calls that the client answers', async () => {
   const messages = [{ role: 'user', content: 'Hi' }, SAID, { role: 'tool', tool_call_id: 'b', content: 'mine' }];
-  expect(await restoreResults({ store: await kept(), scope: 's', maxBytes: 1e6 }, messages)).toEqual([
+  expect(await restoreResults({ store: await kept(), scope: 's', maxBytes: 1e6, maxRounds: 10 }, messages)).toEqual([
     messages[0],
     { ...SAID, tool_calls: [OURS_WIRED, WIRED] },
     RESULT,
@@ -35,8 +35,8 @@ it('[T-04] comes back with the rounds before it, and the text is cut to the one 
   const whole = { ...SAID, content: 'First. Both.' };
   const other = { ...SAID, content: 'Something else.' };
   expect([
-    await restoreResults({ store, scope: 's', maxBytes: 1e6 }, [whole]),
-    await restoreResults({ store, scope: 's', maxBytes: 1e6 }, [other]),
+    await restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [whole]),
+    await restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [other]),
   ]).toEqual([
     [...before, { ...SAID, content: 'Both.' }],
     [...before, other],
@@ -46,7 +46,9 @@ it('[T-04] comes back with the rounds before it, and the text is cut to the one 
 it('[T-04] comes back where the last round said nothing of its own', async () => {
   const before = [{ role: 'assistant', content: 'First. ', tool_calls: [OURS_WIRED] }, RESULT];
   const store = await kept({ before, answered: [], text: '' });
-  const [, , said] = await restoreResults({ store, scope: 's', maxBytes: 1e6 }, [{ ...SAID, content: 'First. ' }]);
+  const [, , said] = await restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [
+    { ...SAID, content: 'First. ' },
+  ]);
   expect(said).toEqual({ ...SAID, content: null });
 });
 
@@ -64,7 +66,9 @@ it.each([
   ['the calls are not a list', 's', { ...SAID, tool_calls: 'b' }],
   ['the calls have no ids', 's', { ...SAID, tool_calls: [{ type: 'function' }, null] }],
 ])('[T-04] [P-14] stays where %s', async (_, scope, message) => {
-  expect(await restoreResults({ store: await kept(), scope, maxBytes: 1e6 }, [message])).toEqual([message]);
+  expect(await restoreResults({ store: await kept(), scope, maxBytes: 1e6, maxRounds: 10 }, [message])).toEqual([
+    message,
+  ]);
 });
 
 it('[T-04] tells calls apart whose arguments are not JSON', async () => {
@@ -74,7 +78,7 @@ it('[T-04] tells calls apart whose arguments are not JSON', async () => {
     tool_calls: [{ ...WIRED, function: { name: 'theirs', arguments: json } }],
   });
   const found = await Promise.all(
-    ['{"x"', '{"y"'].map((json) => restoreResults({ store, scope: 's', maxBytes: 1e6 }, [wired(json)])),
+    ['{"x"', '{"y"'].map((json) => restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [wired(json)])),
   );
   expect(found.map(({ length }) => length)).toEqual([2, 1]);
 });
@@ -83,13 +87,34 @@ it('[T-04] is none of what other features keep under the same id', async () => {
   const store = memoryStore();
   const item = { type: 'message', id: 'm', role: 'assistant', content: [] };
   store.put({ scope: 's', id: 'chat_b', createdAt: 0, input: [], output: [item], resource: {} });
-  expect(await restoreResults({ store, scope: 's', maxBytes: 1e6 }, [SAID])).toEqual([SAID]);
+  expect(await restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [SAID])).toEqual([SAID]);
+});
+
+it('[F-05] [T-04] is looked for once under each id, and for the newest messages alone', async () => {
+  const asked: string[] = [];
+  const store = await kept();
+  const watched = {
+    ...store,
+    get: (key: { readonly scope: string; readonly id: string }) => {
+      asked.push(key.id);
+      return store.get(key);
+    },
+  };
+  const others = Array.from({ length: 100 }, (_, index) => ({ ...SAID, tool_calls: [{ ...WIRED, id: `o${index}` }] }));
+  const repeated = Array.from({ length: 100 }, () => SAID);
+  const found = await restoreResults({ store: watched, scope: 's', maxBytes: 1e6, maxRounds: 3 }, [
+    ...others,
+    ...repeated,
+  ]);
+  expect([asked.toSorted(), found.length]).toEqual([['chat_b', 'chat_o98', 'chat_o99'], 100 + 2 * 100]);
 });
 
 it('[T-04] is an error where the store fails, in either direction', async () => {
   const broken = { ...memoryStore(), get: fail, put: fail };
   await expect(kept({}, broken)).rejects.toMatchObject({ code: 'store_error', status: 500 });
-  await expect(restoreResults({ store: broken, scope: 's', maxBytes: 1e6 }, [SAID])).rejects.toMatchObject({
+  await expect(
+    restoreResults({ store: broken, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [SAID]),
+  ).rejects.toMatchObject({
     code: 'store_error',
     status: 500,
   });

@@ -35,6 +35,7 @@ it.each<[string | null, number | undefined, string, string]>([
   ['store_error', 500, 'server_error', 'server_error'],
   ['too_many_streams', 429, 'rate_limit_error', 'rate_limit_exceeded'],
   ['RateLimitReached', 429, 'rate_limit_error', 'rate_limit_exceeded'],
+  ['slow', 429, 'tokens', 'rate_limit_exceeded'],
   ['invalid_request', 400, 'invalid_request_error', 'invalid_prompt'],
   ['invalid_api_key', 401, 'invalid_request_error', 'server_error'],
   ['mine', undefined, 'invalid_request_error', 'invalid_prompt'],

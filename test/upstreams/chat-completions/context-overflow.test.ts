@@ -244,6 +244,14 @@ it.each(ANSWERS)('[F-24] %s says so with status %s: %j', (_, status, body) => {
   ]);
 });
 
+it.each([
+  [{ code: 'context_length_exceeded' }],
+  [{ code: 'model_context_window_exceeded' }],
+  [{ type: 'exceed_context_size_error' }],
+])('[F-24] is said by %j, whatever words stand beside it', (more) => {
+  expect(upstreamError(400, nested('Other words.', more)).code).toBe('context_length_exceeded');
+});
+
 it('[F-24] has an answer for every wording, and a wording for every answer that has no code', () => {
   const said = ANSWERS.map(([, , body]) => JSON.stringify(body).toLowerCase());
   const unsaid = OVERFLOW_WORDINGS.filter(
@@ -275,6 +283,24 @@ it.each<[string, number, unknown, string]>([
     'a schema',
     400,
     nested("Invalid schema for function 'f': In context=(), 'required' is required."),
+    'invalid_request',
+  ],
+  [
+    'the words in another order',
+    400,
+    nested('131072 tokens: see what "requested" means in the docs.'),
+    'invalid_request',
+  ],
+  [
+    'the words of another server, turned round',
+    400,
+    nested('Exceed context window of requested tokens?'),
+    'invalid_request',
+  ],
+  [
+    'what stands behind the first 64 Ki characters, where a server quotes the conversation',
+    400,
+    nested(`Bad request: ${'x'.repeat(64 * 1024)} context size has been exceeded`),
     'invalid_request',
   ],
   ['nothing at all', 500, undefined, 'upstream_error'],

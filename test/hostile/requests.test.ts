@@ -2,8 +2,6 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { chatChunk, type FakeReply, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { type App, startApp } from '../support/app.ts';
-import { startMemoryProcess } from '../support/memory-process.ts';
 import {
   ask,
   askJson,
@@ -16,7 +14,12 @@ import {
   parseStream,
   saidIn,
   typesOf,
-} from './client.ts';
+} from '../http/client.ts';
+import { type App, startApp } from '../support/app.ts';
+import { startMemoryProcess } from '../support/memory-process.ts';
+import { tally } from './tally.ts';
+
+const { tried } = tally('requests and answers');
 
 let fake: FakeUpstream;
 let app: App;
@@ -35,6 +38,7 @@ afterEach(async () => {
     [],
     false,
   ]);
+  tried('a kind of request or answer');
 });
 
 /** Sends bytes as they are: status, and the error's code in an envelope that is checked. */
@@ -460,6 +464,7 @@ const ALLOWED: ReadonlySet<number> = new Set([200, 400, 413, 415]);
 
 /** Throws unless the answer is a response or an error in the envelope, with a status that a client's mistake may have. */
 async function expectCleanAnswer(response: Response): Promise<void> {
+  tried('a valid body that was changed, or any bytes');
   if (!ALLOWED.has(response.status)) throw new Error(`status ${response.status}: ${await response.text()}`);
   const text = await response.text();
   if (response.status === 200) return expectWhole(text);
@@ -655,6 +660,7 @@ describe('a hostile model server', () => {
       const said = chunks.map((sent) => `data: ${JSON.stringify(sent)}\n\n`).join('');
       fake.reply({ body: `${said}data: [DONE]\n\n` });
       await outcomeOf(app.url, await ask(app.url, { stream }));
+      tried('any chunks');
     });
     await fc.assert(law, { numRuns: 300 });
     fake.reply(GOOD);

@@ -1,0 +1,71 @@
+/** Checks the arguments of a call against the schema of its tool, in time in proportion to what the model wrote. */
+import { Validator } from '@cfworker/json-schema';
+import { isRecord } from '../protocol/record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Characters of arguments in which items are looked through for repetitions: each is compared with each. */
+const MOST_COMPARED = 4096;
+/** Formats whose patterns take exponential time. A format is a hint, which no schema may rely on. */
+const SLOW_FORMATS: ReadonlySet<unknown> = new Set(['url']);
+/** What holds values, and no schemas. */
+const VALUES: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples']);
+
+/** The schema as it is checked for arguments of either length. */
+interface Checks {
+  readonly short: Validator;
+  readonly long: Validator;
+}
+
+/** Undefined for a schema that cannot be read. */
+const checksOf = new WeakMap<Fields, Checks | undefined>();
+
+/** What is wrong, in words; undefined where nothing is. `text` is the arguments as the model wrote them. */
+export function wrongIn(args: Fields, text: string, schema: Fields): string | undefined {
+  if (!checksOf.has(schema)) checksOf.set(schema, newChecks(schema));
+  const checks = checksOf.get(schema);
+  // A schema that cannot be read checks nothing; the tool itself will.
+  return checks && errorIn(args, text.length <= MOST_COMPARED ? checks.short : checks.long);
+}
+
+function errorIn(args: Fields, validator: Validator): string | undefined {
+  try {
+    const { valid, errors } = validator.validate(args);
+    const error = errors.at(-1);
+    return valid || !error ? undefined : `${error.error} (path=${error.instanceLocation})`;
+  } catch (error) {
+    // Not so what no schema can check, or a model could get past it.
+    return error instanceof RangeError ? 'the arguments are nested too deeply' : undefined;
+  }
+}
+
+function newChecks(schema: Fields): Checks | undefined {
+  try {
+    // The casts: a copy of a schema is one.
+    const short = withoutSlow(schema, new Set()) as Fields;
+    const long = withoutSlow(schema, new Set(['uniqueItems'])) as Fields;
+    return { short: validatorOf(short), long: validatorOf(long) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Interpreted, not compiled: the schema may come from somebody else's server, and must not become code here. */
+function validatorOf(schema: Fields): Validator {
+  return new Validator(schema, '2020-12', true);
+}
+
+/** A copy of a schema, or of a part of one. A property may be called as a keyword is, but its schema is an object. */
+function withoutSlow(part: unknown, dropped: ReadonlySet<string>): unknown {
+  if (Array.isArray(part)) return part.map((each) => withoutSlow(each, dropped));
+  if (!isRecord(part)) return part;
+  const kept = Object.entries(part).filter(([name, value]) => !isSlow(name, value, dropped));
+  return Object.fromEntries(
+    kept.map(([name, value]) => [name, VALUES.has(name) ? value : withoutSlow(value, dropped)]),
+  );
+}
+
+function isSlow(name: string, value: unknown, dropped: ReadonlySet<string>): boolean {
+  if (name === 'format') return SLOW_FORMATS.has(value);
+  return value === true && dropped.has(name);
+}

@@ -1,0 +1,31 @@
+/** Hostile shapes in bodies of routers with tools, of routers behind a parser, and of proxies behind middlewares. */
+import { type AttackedApp, attackEndpoint, startAttackedApp } from './bodies-process.ts';
+import { tally } from './tally.ts';
+
+const { tried } = tally('bodies behind other things');
+
+let app: AttackedApp;
+
+beforeAll(async () => {
+  app = await startAttackedApp();
+});
+afterAll(() => app?.close());
+
+/** Of how many bodies one is tried: what is the same code behind another door needs not all of them. */
+const CASES = [
+  ['POST /responses', '/tools', 3],
+  ['POST /responses', '/parsed', 3],
+  ['POST /responses', '/proxy', 1],
+  ['POST /chat/completions', '/parsed', 3],
+  ['POST /chat/completions', '/proxy', 1],
+] as const;
+
+it.each(CASES)(
+  '[F-02] %s below %s reads no body for more than ten times its parsing',
+  async (endpoint, prefix, oneOf) => {
+    const { faults, sent } = await attackEndpoint(app, endpoint, { prefix, oneOf });
+    expect(faults).toEqual([]);
+    tried(`${prefix} ${endpoint}`, sent);
+  },
+  300_000,
+);

@@ -1,0 +1,119 @@
+/** A process of the sandbox: what the kernel says of it, and how it ends where it takes too much. */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { openSync, readFileSync, statSync } from 'node:fs';
+import { NODE } from '../../src/code-interpreter/sandbox/bubblewrap.ts';
+import { sandboxProcess } from '../../src/code-interpreter/sandbox/sandbox-process.ts';
+import { startChild } from '../../src/code-interpreter/sandbox/start-child.ts';
+import { describeSandboxed, outerLaunch, scriptFile } from '../code-interpreter/outer.ts';
+import { fieldOf, PATIENCE } from '../code-interpreter/support.ts';
+import { tally } from './tally.ts';
+
+const { tried } = tally('a process of the sandbox');
+
+const canary = `canary-${randomUUID()}`;
+
+describeSandboxed('a process of the sandbox', () => {
+  it(
+    '[F-01] has the filter, no powers, nobody’s user, and namespaces of its own',
+    async () => {
+      const { file, remove } = scriptFile('setInterval(() => {}, 1000); console.log("up")');
+      const started = startChild(await outerLaunch([NODE, '/script.mjs'], [[file, '/script.mjs']]));
+      await Promise.all([once(started.child.stdout, 'data'), started.known]);
+      const pid = started.codePid() ?? 0;
+      const seen = ['Seccomp', 'NoNewPrivs', 'CapEff', 'CapPrm', 'CapBnd', 'NSpid'].map((name) => fieldOf(pid, name));
+      const spaces = ['mnt', 'pid', 'net', 'ipc', 'uts', 'user', 'cgroup'].filter(
+        (name) => namespaceOf(pid, name) === namespaceOf(process.pid, name),
+      );
+      const limits = readFileSync(`/proc/${pid}/limits`, 'utf8');
+      started.child.kill('SIGKILL');
+      remove();
+      const none = '0000000000000000';
+      expect(seen).toEqual(['2', '1', none, none, none, expect.stringMatching(/\t1$/)]);
+      expect(spaces).toEqual([]);
+      expect(/^Max file size +(\d+)/m.exec(limits)?.[1]).toBe('0');
+      tried('facts that the kernel tells', seen.length + 8);
+    },
+    PATIENCE,
+  );
+
+  it(
+    '[F-01] gets no descriptor that the host’s own parent left open',
+    async () => {
+      const secret = scriptFile(canary);
+      const asked = `import { readSync } from 'node:fs'; let text = '';
+        for (let fd = 3; fd < 100; fd += 1) try { const b = Buffer.alloc(99); text += b.toString('utf8', 0, readSync(fd, b, 0, 99, 0)); } catch {}
+        console.log('END', text)`;
+      const script = scriptFile(asked);
+      const dist = new URL('../../dist/code-interpreter/', import.meta.url);
+      const host = `
+        const { launchOf, pyodideFolder } = await import('${dist}launch.js');
+        const { isolationOf } = await import('${dist}isolation.js');
+        const { startChild } = await import('${dist}start-child.js');
+        const { PYODIDE_LIMITS } = await import('${dist}pyodide-settings.js');
+        const launch = await launchOf(pyodideFolder(), PYODIDE_LIMITS, isolationOf('bubblewrap'));
+        const at = launch.args.indexOf('--remount-ro'), node = launch.args.lastIndexOf('/node');
+        const args = [...launch.args.slice(0, at), '--ro-bind', ${JSON.stringify(script.file)}, '/s.mjs', ...launch.args.slice(at, node), '/node', '/s.mjs'];
+        startChild({ ...launch, args }).child.stdout.pipe(process.stdout);`;
+      const open = openSync(secret.file, 'r');
+      const stdio = ['ignore', 'pipe', 'inherit', 'ignore', 'ignore', open, ...Array(60).fill('ignore'), open] as const;
+      const child = spawn(process.execPath, ['--input-type=module', '-e', host], { stdio: [...stdio] });
+      let said = '';
+      child.stdout?.on('data', (chunk) => {
+        said += chunk;
+      });
+      await once(child, 'close');
+      secret.remove();
+      script.remove();
+      expect(said.trim()).toBe('END');
+      tried('descriptors left open', 2);
+    },
+    PATIENCE,
+  );
+});
+
+describeSandboxed('a process of the sandbox that takes too much', () => {
+  const limits = {
+    memoryBytes: 400 * 1024 * 1024,
+    answer: { bytes: 1_000_000, textBytes: 100_000, files: 1 },
+    startMs: PATIENCE,
+  };
+
+  /** Why it was ended, and whether anything of it is left. */
+  async function ended(text: string, more: Partial<typeof limits> = {}): Promise<unknown> {
+    const { file, remove } = scriptFile(text);
+    const sandbox = sandboxProcess(await outerLaunch([NODE, '/script.mjs'], [[file, '/script.mjs']]), {
+      ...limits,
+      ...more,
+    });
+    const lost = await sandbox.ready.catch((error: unknown) => error);
+    await sandbox.gone;
+    remove();
+    tried('ways to take too much');
+    return lost;
+  }
+
+  it.each<readonly [string, string, Partial<typeof limits>, object]>([
+    ['memory', 'const kept = []; for (;;) kept.push(Buffer.alloc(1e7, 1));', {}, { reason: 'memory' }],
+    ['time', 'for (;;);', { startMs: 2000 }, { reason: 'timeout' }],
+    [
+      'time, deaf to signals',
+      `process.on('SIGTERM', () => {}).on('SIGINT', () => {}); setInterval(() => {}, 1000)`,
+      { startMs: 2000 },
+      { reason: 'timeout' },
+    ],
+    ['output', `for (;;) (await import('node:fs')).writeSync(1, 'x'.repeat(50_000))`, {}, { reason: 'output' }],
+    ['itself', 'process.abort()', {}, { reason: 'crash', message: expect.stringContaining('SIGSEGV') }],
+  ])(
+    '[F-01] ends it: %s',
+    async (_name, text, more, lost) => {
+      expect(await ended(text, more)).toMatchObject(lost);
+    },
+    PATIENCE,
+  );
+});
+
+function namespaceOf(pid: number, name: string): number {
+  return statSync(`/proc/${pid}/ns/${name}`).ino;
+}

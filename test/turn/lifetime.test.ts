@@ -1,0 +1,30 @@
+/** How long a turn lives. */
+import { activity } from '../../src/ports/activity.ts';
+import type { EndpointRequest } from '../../src/ports/endpoint-request.ts';
+import { beginTurn } from '../../src/turn/lifetime.ts';
+
+/** A request of a host that leaves ending the turn to the turn. */
+function requestWith(signal: AbortSignal): EndpointRequest {
+  const headers = new Headers();
+  return { body: {}, params: {}, query: {}, headers, scope: 'a', requestId: 'req_1', signal };
+}
+
+describe('a turn', () => {
+  it('[F-12] [P-10] is over before it begins where its client has left by then, and gives its place back', () => {
+    const turns = activity(1);
+    const left = new Error('The client left.');
+    const { signal, leave } = beginTurn(requestWith(AbortSignal.abort(left)), 1000, turns);
+    expect([signal.aborted, signal.reason, turns.running]).toEqual([true, left, 1]);
+    leave();
+    expect(turns.running).toBe(0);
+  });
+
+  it('[F-12] [P-10] ends when its client leaves, and is not told of it afterwards', () => {
+    const client = new AbortController();
+    const [first, second] = [1, 2].map(() => beginTurn(requestWith(client.signal), 1000, activity(1)));
+    second?.leave();
+    client.abort(new Error('The client left.'));
+    first?.leave();
+    expect([first?.signal.aborted, second?.signal.aborted]).toEqual([true, false]);
+  });
+});

@@ -1,0 +1,90 @@
+/** What a model server may have us hold before anything is said of it, since the limits of a turn count what is said. */
+import type { ModelEvent } from '../../src/protocol/events.ts';
+import { messagesDecoder } from '../../src/upstreams/anthropic/decoder.ts';
+import { responsesDecoder } from '../../src/upstreams/responses/decoder.ts';
+
+const LONG = 'x'.repeat(64 * 1024);
+const MIB = 1024 * 1024;
+
+interface Decoder {
+  take(event: unknown, events: ModelEvent[]): void;
+}
+
+/** Characters that were taken until the decoder had enough, up to 64 Mi; and the code of its refusal. */
+function takenBy(decoder: Decoder, eventAt: (index: number) => object) {
+  const said: ModelEvent[] = [];
+  let taken = 0;
+  try {
+    for (let index = 0; taken < 64 * MIB; index += 1) {
+      const event = eventAt(index);
+      taken += JSON.stringify(event).length;
+      decoder.take(event, said);
+    }
+  } catch (error) {
+    return { code: (error as { code?: string }).code, isSoon: taken < 48 * MIB, said: said.length };
+  }
+  return { code: 'taken', isSoon: false, said: said.length };
+}
+
+const begun = (index: number, block: object) => ({ type: 'content_block_start', index, content_block: block });
+const added = (delta: object) => ({ type: 'content_block_delta', index: 0, delta });
+const use = { type: 'server_tool_use', id: 'u', name: 'web_search', input: {} };
+
+describe('a Messages stream that goes on without saying anything', () => {
+  it.each<[string, (index: number) => object]>([
+    ['the input of a search', (index) => (index === 0 ? begun(0, use) : added({ partial_json: LONG }))],
+    ['a signature', (index) => (index === 0 ? begun(0, { type: 'thinking' }) : added({ signature: LONG }))],
+    [
+      'citations',
+      (index) =>
+        index === 0
+          ? begun(0, { type: 'text', text: '' })
+          : added({ type: 'citations_delta', citation: { url: 'https://a', cited_text: LONG } }),
+    ],
+    ['thoughts that nobody may read', (index) => begun(index, { type: 'redacted_thinking', data: LONG })],
+    ['searches that do not begin', (index) => begun(index, { ...use, id: `${index}` })],
+    ['searches whose beginnings are long', (index) => begun(index, { ...use, id: `${index}`, input: { long: LONG } })],
+    ['texts that are empty', (index) => begun(index, { type: 'text', text: '' })],
+  ])('[F-14] is refused: %s', (_, eventAt) => {
+    expect(
+      takenBy(
+        messagesDecoder(() => {}),
+        eventAt,
+      ),
+    ).toEqual({ code: 'output_too_large', isSoon: true, said: 0 });
+  });
+
+  it('[F-14] is told of a hundred kinds of blocks that are left out, and of no more', () => {
+    const notes: string[] = [];
+    const decoder = messagesDecoder(({ message }) => void notes.push(message));
+    for (let index = 0; index < 1000; index += 1) decoder.take(begun(0, { type: `kind ${index} ${LONG}` }), []);
+    expect([notes.length <= 100, notes.every(({ length }) => length < 200)]).toEqual([true, true]);
+  });
+});
+
+describe('a stream of the Responses API that goes on without saying anything', () => {
+  it.each<[string, (index: number) => object]>([
+    ['deltas of ever new items', (index) => ({ type: 'x.delta', delta: '', output_index: index })],
+    ['deltas under strange indices', (index) => ({ type: 'x.delta', delta: '', output_index: index + 0.5 })],
+    [
+      'long ids',
+      (index) => ({ type: 'response.output_item.added', output_index: index, item: { type: 'x', id: LONG } }),
+    ],
+    ['items without a type', (index) => ({ type: 'response.output_item.added', output_index: index, item: {} })],
+  ])('[F-14] is refused: %s', (_, eventAt) => {
+    const decoder = responsesDecoder(() => {});
+    expect(takenBy(decoder, eventAt)).toEqual({ code: 'output_too_large', isSoon: true, said: 0 });
+  });
+
+  it('[F-14] is told of a hundred kinds of items that are left out, and of no more', () => {
+    const notes: string[] = [];
+    const decoder = responsesDecoder(({ message }) => void notes.push(message));
+    const done = (index: number) => ({
+      type: 'response.output_item.done',
+      output_index: 0,
+      item: { type: `kind ${index} ${LONG}` },
+    });
+    for (let index = 0; index < 1000; index += 1) decoder.take(done(index), []);
+    expect([notes.length <= 100, notes.every(({ length }) => length < 200)]).toEqual([true, true]);
+  });
+});
