@@ -33,6 +33,7 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   const { chat, redact, models, close } = upstream;
   return {
     name: upstream.name,
+    stateOwner: upstream.stateOwner ?? upstream.name,
     stream: (request, call) =>
       new Traced(() => upstream.stream(request, call), call.signal, {
         begin: beginner(factsOfModelRequest(request)),

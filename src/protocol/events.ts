@@ -49,8 +49,8 @@ export type ModelEvent =
   /** The next words are another message than those before; `phase` is what it is for, where the model server says so. */
   | { readonly type: 'message-start'; readonly phase?: string }
   | { readonly type: 'reasoning-delta'; readonly text: string }
-  /** One thought is whole; `encrypted` is what its upstream needs to be given it back, of no use to others. */
-  | { readonly type: 'reasoning-end'; readonly encrypted: string }
+  /** One thought is whole; `state` is what its upstream needs to be given back with it, as JSON, of no use to others. */
+  | { readonly type: 'reasoning-end'; readonly state: unknown }
   | {
       readonly type: 'tool-call-delta';
       readonly call: number;
@@ -61,13 +61,13 @@ export type ModelEvent =
   | { readonly type: 'annotation'; readonly annotation: UrlCitation }
   /** The model's own server looks into the web; `search` is its name for this look. */
   | { readonly type: 'search-start'; readonly search: string; readonly action: WebAction }
-  /** What it found; `encrypted` is what its upstream needs to be given it back, of no use to others. */
+  /** What it found; `state` is what its upstream needs to be given back with it, as JSON, of no use to others. */
   | {
       readonly type: 'search-end';
       readonly search: string;
       readonly failed: boolean;
       readonly sources: readonly UrlSource[];
-      readonly encrypted?: string;
+      readonly state?: unknown;
     }
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'finish'; readonly reason: FinishReason };

@@ -12,6 +12,7 @@ export interface Note {
     | 'setting_dropped'
     | 'state_rejected'
     | 'output_differs'
-    | 'compaction_skipped';
+    | 'compaction_skipped'
+    | 'state_unreadable';
   readonly message: string;
 }

@@ -59,7 +59,7 @@ function take(draft: Draft, input: TurnInput): void {
     case 'reasoning-delta':
       return writeText(draft, draft.plan.reasoning, input.text);
     case 'reasoning-end':
-      return closeReasoning(draft, input.encrypted);
+      return closeReasoning(draft, input.state);
     case 'tool-call-delta':
       return takeCall(draft, input);
     case 'annotation':

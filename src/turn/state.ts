@@ -28,6 +28,8 @@ export interface TurnPlan {
   readonly outputBytes: number;
   /** UTF-8 bytes of the arguments of one call. */
   readonly argumentBytes: number;
+  /** Seals what an upstream needs back, for the item that carries it; without it that is left out. */
+  readonly seal?: ((state: unknown) => string) | undefined;
 }
 
 /** A part that is being written. */

@@ -4,7 +4,6 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { UrlCitation } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { sealed } from './thinking.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -134,7 +133,7 @@ function thinkingBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlo
   return {
     add,
     stop(into) {
-      if (signature) into.push({ type: 'reasoning-end', encrypted: sealed({ type: 'thinking', thinking, signature }) });
+      if (signature) into.push({ type: 'reasoning-end', state: { type: 'thinking', thinking, signature } });
     },
   };
 }
@@ -145,7 +144,7 @@ function redactedBlock({ data }: Fields, seen: Seen): OpenBlock {
     add() {},
     stop(into) {
       if (typeof data !== 'string') return;
-      into.push({ type: 'reasoning-end', encrypted: sealed({ type: 'redacted_thinking', data }) });
+      into.push({ type: 'reasoning-end', state: { type: 'redacted_thinking', data } });
     },
   };
 }

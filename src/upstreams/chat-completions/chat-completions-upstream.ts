@@ -9,6 +9,7 @@ import { isRecord } from '../../protocol/record.ts';
 import { type Scrub, scrubber } from '../../protocol/scrub.ts';
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
+import { ownerOf } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
@@ -62,7 +63,8 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
     return ((call && scrubs.get(call)) ?? usual)(error);
   }
 
-  return { name: 'chat-completions', stream, chat, redact, models, close: () => client.close() };
+  const stateOwner = ownerOf('chat-completions', settings.baseURL);
+  return { name: 'chat-completions', stateOwner, stream, chat, redact, models, close: () => client.close() };
 }
 
 /** Decodes batch by batch, with the `finish` at the end. */

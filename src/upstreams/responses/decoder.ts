@@ -9,7 +9,7 @@ import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-error.ts';
 import { keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, saysAnything, textOf } from './final-output.ts';
-import { sealed } from './input.ts';
+import { stateOf } from './input.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -251,7 +251,7 @@ function takeReasoning(item: Fields, { spoke }: OpenItem, events: ModelEvent[]):
   const text = parts.map((part) => part.text).join('\n\n');
   if (!spoke && text !== '') events.push({ type: 'reasoning-delta', text });
   if (typeof item.encrypted_content === 'string' && item.encrypted_content !== '') {
-    events.push({ type: 'reasoning-end', encrypted: sealed(item) });
+    events.push({ type: 'reasoning-end', state: stateOf(item) });
   }
 }
 
@@ -267,7 +267,7 @@ function takeSearch(item: Fields, events: ModelEvent[]): void {
   const looked =
     url === undefined ? { type: 'search' as const, query, queries: [query] } : { type: 'open_page' as const, url };
   events.push({ type: 'search-start', search, action: looked });
-  events.push({ type: 'search-end', search, failed: item.status === 'failed', sources, encrypted: sealed(item) });
+  events.push({ type: 'search-end', search, failed: item.status === 'failed', sources, state: stateOf(item) });
 }
 
 function takeAnnotation(annotation: unknown, events: ModelEvent[]): void {
