@@ -99,9 +99,9 @@ function accumulated(events: readonly WireEvent[]): Fields & { readonly output: 
   return snapshot as unknown as Fields & { readonly output: unknown };
 }
 
-/** What deltas tell of an item: neither how it ended nor, to this client, its log probabilities. */
+/** What deltas tell of an item: neither how it ended nor what leads back to it nor, to this client, its log probabilities. */
 export function told(item: WireItem): unknown {
-  const { status, ...rest } = { status: undefined, ...item };
+  const { status, encrypted_content, ...rest } = { status: undefined, encrypted_content: undefined, ...item };
   if (rest.type !== 'message') return rest;
   return { ...rest, content: rest.content.map((part) => ('text' in part ? { ...part, logprobs: [] } : part)) };
 }

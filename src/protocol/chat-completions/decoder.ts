@@ -5,6 +5,7 @@ import type { FinishReason, ModelEvent } from '../events.ts';
 import type { UrlCitation } from '../items.ts';
 import { isRecord } from '../record.ts';
 import { errorInBody } from '../upstream-error.ts';
+import { AnswerState, type ReasoningField } from './answer-state.ts';
 import { readLogProbs } from './log-probs.ts';
 import type { PlainDelta } from './plain-delta.ts';
 import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
@@ -15,6 +16,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Takes one parsed chunk after another. */
 export interface ChatDecoder {
+  /** Where the reasoning stood, if there was any. */
+  readonly reasoningField: ReasoningField | undefined;
   /** Adds what the chunk says to `events`; throws `ApiError` where it carries an error. */
   take(chunk: unknown, events: ModelEvent[]): void;
   /** The same for a chunk that says this and nothing else. */
@@ -34,6 +37,11 @@ class Decoder implements ChatDecoder {
   private calls: ToolCalls | undefined = undefined;
   private finish: unknown = undefined;
   private spoke = false;
+  reasoningField: ReasoningField | undefined = undefined;
+  /** Most servers want nothing back. */
+  private state: AnswerState | undefined = undefined;
+  /** Whether anything but reasoning was told. */
+  private answered = false;
 
   constructor(think: boolean) {
     this.tags = think ? thinkTags() : undefined;
@@ -47,7 +55,10 @@ class Decoder implements ChatDecoder {
     const choice = firstChoice(chunk.choices);
     if (!choice) return;
     const delta = this.spoke ? choice.delta : firstDelta(choice);
-    if (isRecord(delta)) this.takeDelta(delta, choice.logprobs, events);
+    if (isRecord(delta)) {
+      this.takeState(delta, delta === choice.message);
+      this.takeDelta(delta, choice.logprobs, events);
+    }
     this.spoke = true;
     // The finish is told at the end of the stream: some upstreams repeat it, or write on after it.
     if (choice.finish_reason) this.finish = choice.finish_reason;
@@ -58,23 +69,71 @@ class Decoder implements ChatDecoder {
     const before = events.length;
     takeText(text, logprobs, this.tags, events);
     if (events.length > before) this.settleBefore(events, before);
+    if (!this.answered) this.beginAnswer(events, before);
   }
 
   end(events: ModelEvent[], sawDone: boolean): void {
     const { finish } = this;
+    const told = events.length;
     this.tags?.end(events);
-    this.calls?.settle(events);
+    if (!this.answered) this.beginAnswer(events, told);
+    this.settleCalls(events);
     if (!finish && !sawDone) throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
     if (finish === 'error') throw new ApiError('upstream_error', 'The model server failed while answering.');
-    events.push({ type: 'finish', reason: finishReason(finish) });
+    const reason = finishReason(finish);
+    // What was cut off is no thought that could be given back, and must stay the last.
+    if (reason === 'stop') this.tellState(events, events.length);
+    events.push({ type: 'finish', reason });
+  }
+
+  private takeState(delta: Fields, isWhole: boolean): void {
+    const { reasoning_details: details, extra_content: extra, reasoning_opaque: opaque } = delta;
+    if (!details && !extra && !opaque) return;
+    this.state ??= new AnswerState();
+    if (Array.isArray(details)) this.state.takeDetails(details, isWhole);
+    this.state.takeMessage(delta);
+  }
+
+  /** Tells what its server wants back, in front of the event at this place. */
+  private tellState(events: ModelEvent[], at: number): void {
+    const state = this.state?.pending(this.reasoningField, this.answered);
+    if (state) events.splice(at, 0, { type: 'reasoning-end', state });
+  }
+
+  /** What came of the answer so far, and with its first words, is told in front of those; the rest in front of calls, or at the end. */
+  private beginAnswer(events: ModelEvent[], told: number): void {
+    for (let at = told; at < events.length && !this.answered; at += 1) {
+      if (events[at]?.type !== 'reasoning-delta') {
+        this.tellState(events, at);
+        this.answered = true;
+      } else this.reasoningField ??= 'think_tags';
+    }
+  }
+
+  private settleCalls(events: ModelEvent[]): void {
+    const told = events.length;
+    this.calls?.settle(events);
+    this.tellBeforeCall(events, told);
+  }
+
+  private tellBeforeCall(events: ModelEvent[], told: number): void {
+    if (this.answered && !this.state) return;
+    for (let at = told; at < events.length; at += 1) {
+      const event = events[at];
+      if (event?.type !== 'tool-call-delta' || event.name === undefined) continue;
+      this.tellState(events, at);
+      this.answered = true;
+      return;
+    }
   }
 
   private takeDelta(delta: Fields, logprobs: unknown, events: ModelEvent[]): void {
     const before = events.length;
-    takeReasoning(delta, events);
+    this.takeReasoning(delta, events);
     takeContent(delta.content, logprobs, this.tags, events);
     if (typeof delta.refusal === 'string' && delta.refusal) events.push({ type: 'refusal-delta', text: delta.refusal });
     if (events.length > before) this.settleBefore(events, before);
+    if (!this.answered) this.beginAnswer(events, before);
     if (Array.isArray(delta.tool_calls)) this.takeCalls(delta.tool_calls, events);
     else if (isRecord(delta.function_call)) this.takeCalls([{ index: 0, function: delta.function_call }], events);
     if (Array.isArray(delta.annotations)) takeAnnotations(delta.annotations, events);
@@ -84,16 +143,32 @@ class Decoder implements ChatDecoder {
   private settleBefore(events: ModelEvent[], before: number): void {
     if (!this.calls?.hasWaiting()) return;
     const delta = events.splice(before);
-    this.calls.settle(events);
+    this.settleCalls(events);
     // A loop: a model server may say more at once than a function takes arguments.
     for (const event of delta) events.push(event);
   }
 
   private takeCalls(entries: readonly unknown[], events: ModelEvent[]): void {
     if (entries.length === 0) return;
+    const told = events.length;
     this.tags?.end(events);
-    this.calls ??= toolCalls();
+    if (!this.answered) this.beginAnswer(events, told);
+    this.calls ??= toolCalls((call, extra) => {
+      this.state ??= new AnswerState();
+      this.state.takeCall(call, extra);
+    });
     this.calls.take(entries, events);
+    this.tellBeforeCall(events, told);
+  }
+
+  /** Servers differ in the field's name, and some fill two of them with the same text: the first one counts. */
+  private takeReasoning(delta: Fields, events: ModelEvent[]): void {
+    const field = REASONING_FIELDS.find((name) => delta[name]);
+    const text = field === 'reasoning_details' ? detailsText(delta[field]) : field && delta[field];
+    if (typeof text === 'string' && text) {
+      this.reasoningField ??= field;
+      events.push({ type: 'reasoning-delta', text });
+    } else if (hasThinking(delta.content)) this.reasoningField ??= 'thinking';
   }
 }
 
@@ -106,7 +181,8 @@ function firstChoice(choices: unknown): Fields | undefined {
 /** A whole answer is in `message`; some servers put an empty `delta` beside it, others a `message` beside each delta. */
 function firstDelta({ delta, message }: Fields): unknown {
   const hasContent =
-    isRecord(delta) && (delta.content || delta.tool_calls || delta.reasoning_content || delta.reasoning);
+    isRecord(delta) &&
+    (delta.content || delta.tool_calls || delta.reasoning_content || delta.reasoning || delta.reasoning_text);
   return hasContent || !isRecord(message) ? delta : message;
 }
 
@@ -117,10 +193,10 @@ function takeUsage(chunk: Fields, events: ModelEvent[]): void {
   if (usage) events.push({ type: 'usage', usage });
 }
 
-/** Servers differ in the field's name, and some fill two of them with the same text: the first one counts. */
-function takeReasoning(delta: Fields, events: ModelEvent[]): void {
-  const text = delta.reasoning_content || delta.reasoning || detailsText(delta.reasoning_details);
-  if (typeof text === 'string' && text) events.push({ type: 'reasoning-delta', text });
+const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_details'] as const;
+
+function hasThinking(content: unknown): boolean {
+  return Array.isArray(content) && content.some((part) => isRecord(part) && part.type === 'thinking');
 }
 
 function detailsText(details: unknown): string {

@@ -4,6 +4,7 @@ import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
 import { type ObjectEnd, objectEnd } from '../object-end.ts';
 import { isRecord } from '../record.ts';
+import type { KnownCall } from './answer-state.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -45,12 +46,13 @@ export interface ToolCalls {
   hasWaiting(): boolean;
 }
 
-/** The calls of one model call. */
-export function toolCalls(): ToolCalls {
-  return new CallReader();
+/** The calls of one model call. `extra` is told of what came with a call and is none of its words. */
+export function toolCalls(extra: (call: KnownCall, value: unknown) => void = () => {}): ToolCalls {
+  return new CallReader(extra);
 }
 
 class CallReader implements ToolCalls {
+  private readonly extra: (call: KnownCall, value: unknown) => void;
   /** Those with a name that wait for arguments. */
   private readonly open = new Set<Call>();
   private readonly atIndex = new Map<number, Call>();
@@ -60,6 +62,10 @@ class CallReader implements ToolCalls {
   private chunk = 0;
   private nameless = 0;
 
+  constructor(extra: (call: KnownCall, value: unknown) => void) {
+    this.extra = extra;
+  }
+
   take(entries: readonly unknown[], events: ModelEvent[]): void {
     this.chunk += 1;
     for (const raw of entries) {
@@ -68,6 +74,7 @@ class CallReader implements ToolCalls {
       this.settle(events, call);
       extend(call, entry, this.chunk, events);
       if (call.id !== '') this.withId.set(call.id, call);
+      if (isRecord(raw) && raw.extra_content) this.extra(call, raw.extra_content);
       // A call without a name can be neither run nor answered.
       if (call.name === '') this.refuseEndless(entry);
       else if (call.emitted) this.open.delete(call);

@@ -1,9 +1,11 @@
 /** The upstream for any Chat Completions server. */
 
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
+import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type Scrub, scrubber } from '../../protocol/scrub.ts';
@@ -16,6 +18,7 @@ import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts'
 import { skippedItem } from '../http/skipped-item.ts';
 import { toChatBody } from './chat-body.ts';
 import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './chat-options.ts';
+import { SeenFields } from './seen-fields.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
 
@@ -33,6 +36,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   const client = httpClient(settings);
   const scrub = scrubber(settings);
   const headersFor = ({ headers }: UpstreamCall) => requestHeaders(NAME, settings, bearer(settings), headers);
+  const seen = new SeenFields();
   /** Of each call: the host's headers may be another tenant's each time. */
   const scrubs = new WeakMap<UpstreamCall, Scrub>();
 
@@ -45,8 +49,12 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   }
 
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
-    const body = toChatBody(request, settings, (item) => call.note(skippedItem(item, 'a chat request')));
-    return mapped(chat(body, call), new Decoding(settings, (error) => redact(error, call)));
+    const { model } = request;
+    const reasoningField = seen.get(model) ?? settings.reasoningField;
+    const skipped = (item: Item) => call.note(skippedItem(item, 'a chat request'));
+    const body = toChatBody(request, { ...settings, reasoningField }, skipped);
+    const saw = (field: ReasoningField) => seen.saw(model, field);
+    return mapped(chat(body, call), new Decoding(settings, (error) => redact(error, call), saw));
   }
 
   async function models(call: UpstreamCall): Promise<readonly Fields[]> {
@@ -72,12 +80,14 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
   private readonly decoder: ChatDecoder;
   private readonly memo = chunkMemo();
   private readonly scrub: Scrub;
+  private readonly saw: (field: ReasoningField) => void;
   private failure: unknown = undefined;
   private done = false;
 
-  constructor({ thinkTags }: ChatSettings, scrub: Scrub) {
+  constructor({ thinkTags }: ChatSettings, scrub: Scrub, saw: (field: ReasoningField) => void) {
     this.decoder = chatDecoder({ think: thinkTags });
     this.scrub = scrub;
+    this.saw = saw;
   }
 
   map({ whole, data }: ChatBatch): readonly ModelEvent[] | undefined {
@@ -85,7 +95,7 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
     try {
       for (const each of data) this.takeData(each, events);
       this.done = whole || isDone(data.at(-1) ?? '');
-      if (this.done) this.decoder.end(events, true);
+      if (this.done) this.finish(events, true);
     } catch (error) {
       this.failure = this.scrub(error);
     }
@@ -101,11 +111,16 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
   end(): readonly ModelEvent[] {
     const events: ModelEvent[] = [];
     try {
-      this.decoder.end(events, false);
+      this.finish(events, false);
     } catch (error) {
       throw this.scrub(error);
     }
     return events;
+  }
+
+  private finish(events: ModelEvent[], sawDone: boolean): void {
+    this.decoder.end(events, sawDone);
+    if (this.decoder.reasoningField) this.saw(this.decoder.reasoningField);
   }
 
   private takeData(data: string, events: ModelEvent[]): void {

@@ -206,6 +206,7 @@ function argumentsIn(calls: unknown): PlainDelta | undefined {
   const [entry, ...others] = Array.isArray(calls) ? calls : [];
   if (!isRecord(entry) || others.length > 0 || entry.id || entry.custom || !isRecord(entry.function)) return undefined;
   const { name, arguments: text } = entry.function;
+  if (!isEmpty(entry.extra_content)) return undefined;
   if (typeof text !== 'string' || name || typeof entry.index !== 'number') return undefined;
   return { text, call: entry.index, logprobs: '' };
 }
