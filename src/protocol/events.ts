@@ -69,7 +69,15 @@ export type ModelEvent =
       readonly sources: readonly UrlSource[];
       readonly state?: unknown;
     }
-  | { readonly type: 'usage'; readonly usage: Usage }
+  /** `reported` is what the model server said, as it came; `cost` is in dollars. */
+  | {
+      readonly type: 'usage';
+      readonly usage: Usage;
+      readonly reported?: Readonly<Record<string, unknown>>;
+      readonly cost?: number | undefined;
+    }
+  /** Who answers, as the model server has it; what it does not say is undefined. */
+  | { readonly type: 'model-info'; readonly model?: string; readonly serviceTier?: string }
   | { readonly type: 'finish'; readonly reason: FinishReason };
 
 /** Why a turn ended before the model was done. */
@@ -86,7 +94,12 @@ type TurnControl =
   | ({ readonly type: 'call-approved' } & ApprovedCall)
   | ({ readonly type: 'tool-result'; readonly index: number } & ToolCallResult)
   /** The conversation was compacted, at that cost. */
-  | { readonly type: 'compacted'; readonly encrypted: string; readonly usage: Usage }
+  | {
+      readonly type: 'compacted';
+      readonly encrypted: string;
+      readonly usage: Usage;
+      readonly cost?: number | undefined;
+    }
   | { readonly type: 'keepalive' }
   | { readonly type: 'fail'; readonly error: TurnError }
   | { readonly type: 'stop'; readonly reason: IncompleteReason }
@@ -111,6 +124,17 @@ export interface TurnError extends ErrorBody {
   readonly server?: string | undefined;
 }
 
+/** What model servers said of their answers in one turn; what none said is undefined. */
+export interface UpstreamFacts {
+  /** Of the last answer that said so, as are the tier and the usage. */
+  readonly model?: string;
+  readonly serviceTier?: string;
+  /** As it came. */
+  readonly usage?: Readonly<Record<string, unknown>>;
+  /** Of all answers that said so, in dollars. */
+  readonly cost?: number;
+}
+
 /** How a turn ended, with everything its final snapshot needs. */
 export interface TurnEnd {
   readonly type: 'turn-end';
@@ -118,6 +142,8 @@ export interface TurnEnd {
   readonly status: 'completed' | 'incomplete' | 'failed';
   readonly output: readonly OutputItem[];
   readonly usage: Usage;
+  /** Absent where nothing was said. */
+  readonly upstream?: UpstreamFacts;
   readonly completedAt: number | null;
   readonly reason: IncompleteReason | null;
   readonly error: TurnError | null;

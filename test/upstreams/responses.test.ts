@@ -212,6 +212,7 @@ const USED: ModelEvent = {
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: 21,
   },
+  reported: expect.any(Object),
 };
 const STOP: ModelEvent = { type: 'finish', reason: 'stop' };
 

@@ -1,10 +1,10 @@
 /** Remembers what one model call says, within the limits on what it may. */
 
 import { bytesOfItem } from '../../ports/limits.ts';
+import { usageIn } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { grow } from '../../protocol/grown-text.ts';
-import { isRecord } from '../../protocol/record.ts';
 import type { Round, WrittenCall } from './round-state.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -13,7 +13,7 @@ type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
 /** Remembers what a chunk says. Throws `output_too_large`. */
 export function note(round: Round, chunk: Fields, events: readonly ModelEvent[]): void {
   const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
-  if (isRecord(chunk.usage)) round.usage = chunk.usage;
+  round.usage = usageIn(chunk) ?? round.usage;
   // Some servers write an empty one before the end.
   if (typeof choice?.finish_reason === 'string' && choice.finish_reason) round.finishReason = choice.finish_reason;
   if ((choice?.delta ?? choice?.message)?.reasoning_content) round.reasoningContent = true;
@@ -30,6 +30,7 @@ function noteEvent(round: Round, event: ModelEvent): void {
   if (event.type === 'text-delta') grow(round.text, event.text);
   if (event.type === 'reasoning-delta') round.reasoning += event.text;
   if (event.type === 'tool-call-delta') noteCall(round, event);
+  if (event.type === 'model-info' && event.model !== undefined) round.completion.answeredBy = event.model;
   if (event.type === 'finish') round.cutOff = event.reason !== 'stop';
 }
 

@@ -17,7 +17,7 @@ import type { LoadedHistory } from '../../ports/turn-context.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { endedResource, startedResource } from '../../protocol/responses/resource.ts';
+import { keptResource, startedResource } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
 import { toolRounds } from '../../tools/rounds.ts';
@@ -161,7 +161,7 @@ function keeper(
     if (awaitingApproval) await keepPendingCalls(end.output, awaitingApproval, settings);
     if (!isKept) return;
     try {
-      await keepResponse(turn, endedResource(started, end), settings, requestId);
+      await keepResponse(turn, keptResource(started, end), settings, requestId);
     } catch (error) {
       if (error instanceof TurnOverruled) await withdraw(end.output, key, added, settings);
       throw error;

@@ -7,10 +7,11 @@ import { isRecord } from '../record.ts';
 import { errorInBody } from '../upstream-error.ts';
 import { AnswerState, type ReasoningField } from './answer-state.ts';
 import { readLogProbs } from './log-probs.ts';
+import { modelInfo } from './model-info.ts';
 import type { PlainDelta } from './plain-delta.ts';
 import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
 import { type ToolCalls, toolCalls } from './tool-calls.ts';
-import { readUsage } from './usage.ts';
+import { costIn, readUsage, usageIn } from './usage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -37,6 +38,8 @@ class Decoder implements ChatDecoder {
   private calls: ToolCalls | undefined = undefined;
   private finish: unknown = undefined;
   private spoke = false;
+  private model: unknown = undefined;
+  private serviceTier: unknown = undefined;
   reasoningField: ReasoningField | undefined = undefined;
   /** Most servers want nothing back. */
   private state: AnswerState | undefined = undefined;
@@ -49,6 +52,7 @@ class Decoder implements ChatDecoder {
 
   take(chunk: unknown, events: ModelEvent[]): void {
     if (!isRecord(chunk)) throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
+    this.takeInfo(chunk, events);
     takeUsage(chunk, events);
     const error = errorInBody(chunk);
     if (error) throw error;
@@ -84,6 +88,14 @@ class Decoder implements ChatDecoder {
     // What was cut off is no thought that could be given back, and must stay the last.
     if (reason === 'stop') this.tellState(events, events.length);
     events.push({ type: 'finish', reason });
+  }
+
+  private takeInfo({ model, service_tier: serviceTier }: Fields, events: ModelEvent[]): void {
+    if (model === this.model && serviceTier === this.serviceTier) return;
+    this.model = model;
+    this.serviceTier = serviceTier;
+    const info = modelInfo(model, serviceTier);
+    if (info) events.push(info);
   }
 
   private takeState(delta: Fields, isWhole: boolean): void {
@@ -187,10 +199,9 @@ function firstDelta({ delta, message }: Fields): unknown {
 }
 
 function takeUsage(chunk: Fields, events: ModelEvent[]): void {
-  const reported = chunk.usage ?? (isRecord(chunk.x_groq) ? chunk.x_groq.usage : undefined);
-  if (!reported) return;
-  const usage = readUsage(reported);
-  if (usage) events.push({ type: 'usage', usage });
+  const reported = usageIn(chunk);
+  const usage = reported && readUsage(reported);
+  if (usage) events.push({ type: 'usage', usage, reported, cost: costIn(reported) });
 }
 
 const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_details'] as const;

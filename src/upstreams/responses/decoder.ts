@@ -1,7 +1,8 @@
 /** Reads the events of another server's Responses stream, or one whole response, as model events. */
 
 import { readCitation } from '../../protocol/chat-completions/decoder.ts';
-import { readUsage } from '../../protocol/chat-completions/usage.ts';
+import { modelInfo } from '../../protocol/chat-completions/model-info.ts';
+import { costIn, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { LogProb } from '../../protocol/items.ts';
@@ -180,9 +181,12 @@ class Decoder implements ResponsesDecoder {
 
   private end(response: unknown, events: ModelEvent[]): void {
     if (!isRecord(response)) throw new ApiError('upstream_error', 'The model server sent an end without a response.');
-    const usage = readUsage(response.usage);
-    if (usage) events.push({ type: 'usage', usage });
+    const { usage: reported } = response;
+    const usage = readUsage(reported);
+    if (usage && isRecord(reported)) events.push({ type: 'usage', usage, reported, cost: costIn(reported) });
     if (response.status === 'failed' || response.status === 'cancelled') throw failure(response);
+    const info = modelInfo(response.model, response.service_tier);
+    if (info) events.push(info);
     this.done = true;
     events.push({ type: 'finish', reason: finishReason(response) });
   }

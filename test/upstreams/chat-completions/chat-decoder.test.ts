@@ -70,6 +70,7 @@ describe('chatDecoder', () => {
           output_tokens_details: { reasoning_tokens: 0 },
           total_tokens: 3,
         },
+        reported: usage,
       },
       reasoning('So.'),
       text('Hm.'),
@@ -162,6 +163,7 @@ describe('chatDecoder', () => {
           output_tokens_details: { reasoning_tokens: 3 },
           total_tokens: 15,
         },
+        reported: usage,
       },
     ]);
   });
