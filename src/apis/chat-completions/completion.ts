@@ -14,6 +14,8 @@ export interface ChatCall {
   /** Whether the server runs it. */
   readonly owned: boolean;
   arguments: string;
+  /** What came with it beside that, for the model server alone. */
+  extra?: Fields;
 }
 
 /** What the client's request decides about what it is told. */

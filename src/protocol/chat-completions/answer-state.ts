@@ -1,6 +1,7 @@
 /** What a Chat Completions server needs back of an answer beside its words and calls: collected, and read again. */
 import { ApiError } from '../errors.ts';
 import { isRecord } from '../record.ts';
+import { mergeInto, type OwnFields } from './merge.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
 import { weightOf } from './weight.ts';
 
@@ -54,10 +55,10 @@ const MOST_STATE = 16 * 1024 * 1024;
 /** Collects of one answer what was not told yet. */
 export class AnswerState {
   private readonly details = new ReasoningDetails();
-  private message: Fields | undefined = undefined;
-  private messageWeight = 0;
-  private readonly calls = new Map<KnownCall, Fields>();
-  private callsWeight = 0;
+  private message: OwnFields | undefined = undefined;
+  private readonly calls = new Map<KnownCall, OwnFields>();
+  /** About how many characters of those two have come. */
+  private weight = 0;
 
   takeDetails(list: readonly unknown[], isWhole: boolean): void {
     this.details.take(list, isWhole);
@@ -66,25 +67,27 @@ export class AnswerState {
 
   takeMessage(delta: Fields): void {
     const found = MESSAGE_FIELDS.flatMap((name) => (isGiven(delta[name]) ? [[name, delta[name]]] : []));
+    if (found.length === 0) return;
     const more: Fields = Object.fromEntries(found);
-    if (found.length === 0 || weightOf(more) === undefined) return;
-    this.message = merged(this.message, more);
-    this.messageWeight = weightOf(this.message) ?? 0;
+    const weight = weightOf(more);
+    if (weight === undefined) return;
+    this.message = mergeInto(this.message ?? {}, more, 'replace');
+    this.weight += weight;
     this.bound();
   }
 
   takeCall(call: KnownCall, extra: unknown): void {
-    if (!isRecord(extra) || !isGiven(extra) || weightOf(extra) === undefined) return;
-    const before = this.calls.get(call);
-    const whole = merged(before, extra);
-    this.calls.set(call, whole);
-    this.callsWeight += (weightOf(whole) ?? 0) - (before ? (weightOf(before) ?? 0) : 0);
+    if (!isRecord(extra) || !isGiven(extra)) return;
+    const weight = weightOf(extra);
+    if (weight === undefined) return;
+    this.calls.set(call, mergeInto(this.calls.get(call) ?? {}, extra, 'replace'));
+    this.weight += weight;
     this.bound();
   }
 
   /** All that was not told yet, once; undefined where there is nothing that its server alone can read. */
   pending(field: ReasoningField | undefined, isLate: boolean): ChatState | undefined {
-    const hasDetails = this.details.isOpaque && this.details.size > 0;
+    const hasDetails = this.details.isOpaque && this.details.entries.length > 0;
     if (!hasDetails && !this.message && this.calls.size === 0) return undefined;
     const state: ChatState = {
       ...(isLate ? { late: true } : {}),
@@ -100,7 +103,7 @@ export class AnswerState {
 
   /** What was told counts on: the answer is bounded, not what waits. */
   private bound(): void {
-    if (this.details.weight + this.messageWeight + this.callsWeight <= MOST_STATE) return;
+    if (this.details.weight + this.weight <= MOST_STATE) return;
     throw new ApiError('output_too_large', 'The model wrote more than this server keeps for it.');
   }
 }
@@ -112,16 +115,6 @@ function callState([{ call, id, name }, extra]: readonly [KnownCall, Fields]): C
 function isGiven(value: unknown): boolean {
   if (isRecord(value)) return Object.keys(value).length > 0;
   return value !== undefined && value !== null && value !== '';
-}
-
-/** Field by field; of what is no object the later one counts. */
-function merged(before: Fields | undefined, more: Fields): Fields {
-  if (!before) return more;
-  const all = Object.entries(more).map(([name, value]) => {
-    const known = before[name];
-    return [name, isRecord(known) && isRecord(value) ? merged(known, value) : value];
-  });
-  return { ...before, ...Object.fromEntries(all) };
 }
 
 const FIELDS: ReadonlySet<unknown> = new Set<ReasoningField>([

@@ -5,12 +5,12 @@ import type { FinishReason, ModelEvent } from '../events.ts';
 import type { UrlCitation } from '../items.ts';
 import { isRecord } from '../record.ts';
 import { errorInBody } from '../upstream-error.ts';
-import { AnswerState, type ReasoningField } from './answer-state.ts';
+import { AnswerState, type KnownCall, type ReasoningField } from './answer-state.ts';
 import { readLogProbs } from './log-probs.ts';
 import { modelInfo } from './model-info.ts';
 import type { PlainDelta } from './plain-delta.ts';
 import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
-import { type ToolCalls, toolCalls } from './tool-calls.ts';
+import { type SeeEntry, type ToolCalls, toolCalls } from './tool-calls.ts';
 import { costIn, readUsage, usageIn } from './usage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -27,9 +27,17 @@ export interface ChatDecoder {
   end(events: ModelEvent[], sawDone: boolean): void;
 }
 
-/** The state of one model call; `think` says whether `<think>` tags in the text are read as reasoning. */
-export function chatDecoder({ think = true } = {}): ChatDecoder {
-  return new Decoder(think);
+/** How answers are read. */
+export interface ChatDecoderOptions {
+  /** Whether `<think>` tags in the text are read as reasoning. Default: true. */
+  readonly think?: boolean;
+  /** Is told of every entry of a call as it came. Default: what its server wants back of it is told as state. */
+  readonly seeEntry?: SeeEntry;
+}
+
+/** The state of one model call. */
+export function chatDecoder(options: ChatDecoderOptions = {}): ChatDecoder {
+  return new Decoder(options);
 }
 
 class Decoder implements ChatDecoder {
@@ -46,8 +54,11 @@ class Decoder implements ChatDecoder {
   /** Whether anything but reasoning was told. */
   private answered = false;
 
-  constructor(think: boolean) {
+  private readonly seeEntry: SeeEntry;
+
+  constructor({ think = true, seeEntry = (call, entry) => this.takeEntry(call, entry) }: ChatDecoderOptions) {
     this.tags = think ? thinkTags() : undefined;
+    this.seeEntry = seeEntry;
   }
 
   take(chunk: unknown, events: ModelEvent[]): void {
@@ -104,6 +115,12 @@ class Decoder implements ChatDecoder {
     this.state ??= new AnswerState();
     if (Array.isArray(details)) this.state.takeDetails(details, isWhole);
     this.state.takeMessage(delta);
+  }
+
+  private takeEntry(call: KnownCall, { extra_content: extra }: Fields): void {
+    if (!extra) return;
+    this.state ??= new AnswerState();
+    this.state.takeCall(call, extra);
   }
 
   /** Tells what its server wants back, in front of the event at this place. */
@@ -165,10 +182,7 @@ class Decoder implements ChatDecoder {
     const told = events.length;
     this.tags?.end(events);
     if (!this.answered) this.beginAnswer(events, told);
-    this.calls ??= toolCalls((call, extra) => {
-      this.state ??= new AnswerState();
-      this.state.takeCall(call, extra);
-    });
+    this.calls ??= toolCalls(this.seeEntry);
     this.calls.take(entries, events);
     this.tellBeforeCall(events, told);
   }

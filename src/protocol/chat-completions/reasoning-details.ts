@@ -13,19 +13,19 @@ export class ReasoningDetails {
   isOpaque = false;
   /** About how many characters they hold. */
   weight = 0;
-  private entries: Record<string, unknown>[] = [];
+  private begun: Record<string, unknown>[] = [];
   private readonly numbered = new Map<string, Record<string, unknown>>();
 
   /** `isWhole` says that they come in no pieces. */
   take(list: readonly unknown[], isWhole: boolean): void {
     // What has no number goes on with what came last in the chunk before, and with nothing of its own chunk.
-    let last = this.entries.at(-1);
+    let last = this.begun.at(-1);
     for (const piece of list) {
       const weight = isRecord(piece) ? weightOf(piece) : undefined;
       if (!isRecord(piece) || weight === undefined) continue;
       this.weight += weight;
       this.isOpaque ||= isOpaque(piece);
-      const known = isWhole ? undefined : this.begun(piece, last);
+      const known = isWhole ? undefined : this.entryOf(piece, last);
       if (known) extend(known, piece);
       else this.begin(piece);
       last = undefined;
@@ -34,18 +34,18 @@ export class ReasoningDetails {
 
   /** The entries so far, once: what comes later begins new ones. */
   taken(): readonly Fields[] {
-    const { entries } = this;
-    this.entries = [];
+    const { begun } = this;
+    this.begun = [];
     this.numbered.clear();
-    return entries;
+    return begun;
   }
 
-  /** How many entries have come since. */
-  get size(): number {
-    return this.entries.length;
+  /** The entries that have not been taken. */
+  get entries(): readonly Fields[] {
+    return this.begun;
   }
 
-  private begun(piece: Fields, last: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
+  private entryOf(piece: Fields, last: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
     const known = piece.index === undefined || piece.index === null ? last : this.numbered.get(keyOf(piece));
     if (known?.type !== piece.type || (known?.index ?? undefined) !== (piece.index ?? undefined)) return undefined;
     return known && goesOn(known, piece) ? known : undefined;
@@ -53,7 +53,7 @@ export class ReasoningDetails {
 
   private begin(piece: Fields): void {
     const entry = { ...piece };
-    this.entries.push(entry);
+    this.begun.push(entry);
     this.numbered.set(keyOf(piece), entry);
   }
 }

@@ -46,13 +46,16 @@ export interface ToolCalls {
   hasWaiting(): boolean;
 }
 
-/** The calls of one model call. `extra` is told of what came with a call and is none of its words. */
-export function toolCalls(extra: (call: KnownCall, value: unknown) => void = () => {}): ToolCalls {
-  return new CallReader(extra);
+/** Is told of an entry. */
+export type SeeEntry = (call: KnownCall, entry: Fields) => void;
+
+/** The calls of one model call. `seen` is told of every entry as it came, and whose it is. */
+export function toolCalls(seen: SeeEntry = () => {}): ToolCalls {
+  return new CallReader(seen);
 }
 
 class CallReader implements ToolCalls {
-  private readonly extra: (call: KnownCall, value: unknown) => void;
+  private readonly seen: SeeEntry;
   /** Those with a name that wait for arguments. */
   private readonly open = new Set<Call>();
   private readonly atIndex = new Map<number, Call>();
@@ -62,8 +65,8 @@ class CallReader implements ToolCalls {
   private chunk = 0;
   private nameless = 0;
 
-  constructor(extra: (call: KnownCall, value: unknown) => void) {
-    this.extra = extra;
+  constructor(seen: SeeEntry) {
+    this.seen = seen;
   }
 
   take(entries: readonly unknown[], events: ModelEvent[]): void {
@@ -74,7 +77,7 @@ class CallReader implements ToolCalls {
       this.settle(events, call);
       extend(call, entry, this.chunk, events);
       if (call.id !== '') this.withId.set(call.id, call);
-      if (isRecord(raw) && raw.extra_content) this.extra(call, raw.extra_content);
+      if (isRecord(raw)) this.seen(call, raw);
       // A call without a name can be neither run nor answered.
       if (call.name === '') this.refuseEndless(entry);
       else if (call.emitted) this.open.delete(call);
