@@ -19,7 +19,7 @@ export function note(round: Round, chunk: Fields, events: readonly ModelEvent[])
   // Some servers write an empty one before the end.
   if (typeof choice?.finish_reason === 'string' && choice.finish_reason) round.finishReason = choice.finish_reason;
   for (const event of events) noteEvent(round, event);
-  if (round.rules.offersTools) noteFields(round, choice ?? {});
+  if (round.rules.hasServerTools) noteFields(round, choice ?? {});
   refuseTooLarge(round);
 }
 

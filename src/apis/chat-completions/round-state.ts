@@ -77,7 +77,7 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
   return {
     completion,
     rules,
-    decoder: chatDecoder({ think: false, ...(rules.offersTools ? { seeEntry } : {}) }),
+    decoder: chatDecoder({ think: false, ...(rules.hasServerTools ? { seeEntry } : {}) }),
     memo: chunkMemo(),
     calls: [],
     callNumbers: new Map(),
