@@ -8,6 +8,8 @@ const serverOf = (model) => (String(model).startsWith('large-') ? large : small)
 
 const upstream = {
   name: 'by model',
+  // What one server wrote for itself, such as signatures of thoughts, goes back to none but that one.
+  stateOwner: (model) => serverOf(model).stateOwner,
   stream: (request, call) => serverOf(request.model).stream(request, call),
   chat: (body, call) => serverOf(body.model).chat(body, call),
   models: async (call) => (await Promise.all([small.models(call), large.models(call)])).flat(),

@@ -1,7 +1,6 @@
 /** The option `compaction`, checked; no error here or elsewhere shows the key. */
-import { randomBytes } from 'node:crypto';
-import { types } from 'node:util';
 import { checkOptions, type OptionCheck } from '../ports/options-check.ts';
+import { checkedSecret, kindOf, processSecret } from '../ports/sealer.ts';
 import { isRecord } from '../protocol/record.ts';
 import { type Seal, sealWith } from './seal.ts';
 
@@ -10,8 +9,8 @@ export interface CompactionOptions {
   /** What the model is asked for, behind the conversation. Default: a summary with which the work can go on. */
   readonly prompt?: string | undefined;
   /**
-   * Seals compaction items; at least 16 bytes, the same in every process. Default: a random one for this process, whose
-   * items nobody can read after a restart.
+   * Seals compaction items; at least 16 bytes, the same in every process. Default: the option `stateKey`, and without that
+   * a random one for this process, whose items nobody can read after a restart.
    */
   readonly key?: string | Uint8Array | undefined;
 }
@@ -22,43 +21,23 @@ export interface CompactionSettings {
   readonly seal: Seal;
 }
 
-const LEAST_KEY_BYTES = 16;
-
 const PROMPT = `Summarise this conversation so that it can be continued by someone who sees only your summary.
 Write down what the user asked for and wants, instructions and preferences that still hold, what was decided and done, \
 what tools were called for and what they answered, names, numbers, paths and other facts that may be needed again, \
 word for word where the wording matters, and what remains to be done. Leave out what no longer matters.
 Answer with the summary alone; do not continue the conversation and do not call tools.`;
 
-/** Fills in the defaults; throws a `TypeError` that names the option, and quotes its value unless that is the key. */
-export function compactionSettings(owner: string, options: CompactionOptions = {}): CompactionSettings {
+/** Fills in the defaults, `usualKey` for the key; throws a `TypeError` that names the option, and quotes its value unless that is the key. */
+export function compactionSettings(
+  owner: string,
+  options: CompactionOptions = {},
+  usualKey: string | Uint8Array = processSecret(),
+): CompactionSettings {
   // Not quoted: what was given in the place of the options may be the key.
   if (!isRecord(options)) throw new TypeError(`${owner} must be an object, got ${kindOf(options)}`);
   const { key, prompt = PROMPT, ...unknown }: CompactionOptions = options;
   checkOptions(owner, { ...unknown, prompt }, { prompt: isText, key: () => true });
-  return { prompt, seal: key === undefined ? sharedSeal() : sealWith(checkedKey(owner, key)) };
+  return { prompt, seal: sealWith(key === undefined ? usualKey : checkedSecret(`${owner}: key`, key)) };
 }
 
 const isText: OptionCheck = (value) => (typeof value === 'string' && value.trim() !== '') || 'a text';
-
-let shared: Seal | undefined;
-
-/** One for the process, so that all of its routers read each other's items. */
-function sharedSeal(): Seal {
-  shared ??= sealWith(randomBytes(LEAST_KEY_BYTES * 2));
-  return shared;
-}
-
-function checkedKey(owner: string, key: unknown): string | Uint8Array {
-  const isKey = typeof key === 'string' || types.isUint8Array(key);
-  if (isKey && Buffer.byteLength(key) >= LEAST_KEY_BYTES) return key;
-  const expected = `a text or bytes, at least ${LEAST_KEY_BYTES} bytes long`;
-  throw new TypeError(`${owner}: key must be ${expected}, got ${kindOf(key)}`);
-}
-
-/** What a value is, without the value. */
-function kindOf(value: unknown): string {
-  if (typeof value === 'string') return `a text of ${Buffer.byteLength(value)} bytes`;
-  if (types.isUint8Array(value)) return `${value.length} bytes`;
-  return value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`;
-}

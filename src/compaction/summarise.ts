@@ -26,6 +26,7 @@ export interface CompactionPlan {
 export interface Summarised {
   readonly encrypted: string;
   readonly usage: Usage;
+  readonly cost?: number | undefined;
 }
 
 /** What asking takes. */
@@ -45,18 +46,22 @@ export async function* summarise(plan: CompactionPlan, settings: SummarySettings
   const start = pendingFrom(items);
   const request = summaryRequest(plan.request, items.slice(0, start), compaction.prompt);
   let summary = '';
-  let usage = NO_USAGE;
+  let used: Pick<Summarised, 'usage' | 'cost'> = { usage: NO_USAGE };
   let begun = false;
   for await (const batch of upstream.stream(request, call)) {
     if (!begun) yield;
     begun = true;
     summary += textIn(batch);
     if (summary.length > limits.outputBytes) throw tooLarge();
-    usage = usageIn(batch) ?? usage;
+    used = usageIn(batch) ?? used;
   }
   if (summary.trim() === '') throw new ApiError('upstream_error', 'The model wrote no summary of the conversation.');
   const kept = items.slice(start);
-  return { encrypted: compaction.seal.close({ summary: summary.trim(), retained, kept }, scope), usage };
+  return {
+    encrypted: compaction.seal.close({ summary: summary.trim(), retained, kept }, scope),
+    usage: used.usage,
+    cost: used.cost,
+  };
 }
 
 /** The summary alone, for who has nothing to say meanwhile. */
@@ -81,8 +86,8 @@ function textIn(batch: readonly ModelEvent[]): string {
   return batch.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
 }
 
-function usageIn(batch: readonly ModelEvent[]): Usage | undefined {
-  return batch.flatMap((event) => (event.type === 'usage' ? [event.usage] : [])).at(-1);
+function usageIn(batch: readonly ModelEvent[]): Pick<Summarised, 'usage' | 'cost'> | undefined {
+  return batch.flatMap((event) => (event.type === 'usage' ? [event] : [])).at(-1);
 }
 
 function tooLarge(): ApiError {

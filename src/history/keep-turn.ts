@@ -123,7 +123,8 @@ export async function extend(
   await kept(() => appendItems(store, conversation, items, maxBytes), settings, requestId);
 }
 
-/** The whole resource of a stored turn. */
+/** The whole resource of a stored turn, without what is kept for its next one. */
 export function wholeResource({ resource, output }: StoredResponse): Fields {
-  return { ...resource, output };
+  const { asked: _, ...shown } = resource;
+  return { ...shown, output };
 }

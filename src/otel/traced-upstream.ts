@@ -2,7 +2,7 @@
 import type { Attributes, Histogram } from '@opentelemetry/api';
 import { hasLeft } from '../ports/endpoint-request.ts';
 import type { ChatBatch, Upstream } from '../ports/upstream.ts';
-import { readUsage } from '../protocol/chat-completions/usage.ts';
+import { readUsage, usageIn } from '../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../protocol/events.ts';
 import { jsonIn } from '../protocol/json-text.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
@@ -33,6 +33,7 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   const { chat, redact, models, close } = upstream;
   return {
     name: upstream.name,
+    stateOwner: upstream.stateOwner ?? upstream.name,
     stream: (request, call) =>
       new Traced(() => upstream.stream(request, call), call.signal, {
         begin: beginner(factsOfModelRequest(request)),
@@ -137,7 +138,7 @@ function readEvents(events: readonly ModelEvent[], call: ModelCall): void {
   for (const event of events) {
     if (event.type === 'usage') call.used(event.usage);
     else if (event.type === 'finish') call.finished(event.reason);
-    else call.spoke();
+    else if (event.type !== 'model-info') call.spoke();
   }
 }
 
@@ -151,7 +152,7 @@ const REPORTED = /"(?:usage": ?\{|finish_reason": ?")/;
 
 function readChunk(chunk: unknown, call: ModelCall): void {
   if (!isRecord(chunk)) return;
-  const usage = readUsage(chunk.usage);
+  const usage = readUsage(usageIn(chunk));
   if (usage) call.used(usage);
   const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
   if (isRecord(choice) && typeof choice.finish_reason === 'string') call.finished(choice.finish_reason);

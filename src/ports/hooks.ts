@@ -18,8 +18,18 @@ export interface RequestInfo {
   readonly background: boolean;
 }
 
+/** What the model server said of its answer; a field that it did not say is absent. */
+export interface UpstreamInfo {
+  /** The model that answered, of several calls the last. */
+  readonly upstreamModel?: string;
+  /** The usage of the last call, as it came. */
+  readonly upstreamUsage?: Readonly<Record<string, unknown>>;
+  /** Of all calls that named a cost, in dollars. */
+  readonly cost?: number;
+}
+
 /** One turn that ended by itself: completed, incomplete or failed. */
-export interface ResponseInfo extends RequestInfo {
+export interface ResponseInfo extends RequestInfo, UpstreamInfo {
   readonly status: 'completed' | 'incomplete' | 'failed';
   readonly usage: Usage;
   readonly durationMs: number;

@@ -17,6 +17,11 @@ export interface UpstreamCall {
   readonly note: (note: Note) => void;
 }
 
+/** Whose state the answers of this model hold. */
+export function stateOwnerOf({ name, stateOwner = name }: Upstream, model: string): string {
+  return typeof stateOwner === 'function' ? stateOwner(model) : stateOwner;
+}
+
 /** What arrived together of a Chat Completions answer: one whole JSON body, or the data of some events. */
 export interface ChatBatch {
   readonly whole: boolean;
@@ -30,6 +35,11 @@ export interface ChatBatch {
  */
 export interface Upstream {
   readonly name: string;
+  /**
+   * Whose state `reasoning-end` and `search-end` tell of: it is given back to this owner and to nobody else. One that hands
+   * requests on answers for each model. No secret may be in it. Default: the name.
+   */
+  readonly stateOwner?: string | ((model: string) => string) | undefined;
   stream(request: ModelRequest, call: UpstreamCall): AsyncIterable<readonly ModelEvent[]>;
   /**
    * Posts a Chat Completions body as it is and yields the answer as it is, `[DONE]` and errors in it included. Upstreams

@@ -50,8 +50,8 @@ export type ModelEvent =
   /** The next words are another message than those before; `phase` is what it is for, where the model server says so. */
   | { readonly type: 'message-start'; readonly phase?: string }
   | { readonly type: 'reasoning-delta'; readonly text: string }
-  /** One thought is whole; `encrypted` is what its upstream needs to be given it back, of no use to others. */
-  | { readonly type: 'reasoning-end'; readonly encrypted: string }
+  /** One thought is whole; `state` is what its upstream needs to be given back with it, as JSON, of no use to others. */
+  | { readonly type: 'reasoning-end'; readonly state: unknown }
   | {
       readonly type: 'tool-call-delta';
       readonly call: number;
@@ -65,15 +65,23 @@ export type ModelEvent =
   | { readonly type: 'image'; readonly result: string; readonly details: ImageDetails }
   /** The model's own server looks into the web; `search` is its name for this look. */
   | { readonly type: 'search-start'; readonly search: string; readonly action: WebAction }
-  /** What it found; `encrypted` is what its upstream needs to be given it back, of no use to others. */
+  /** What it found; `state` is what its upstream needs to be given back with it, as JSON, of no use to others. */
   | {
       readonly type: 'search-end';
       readonly search: string;
       readonly failed: boolean;
       readonly sources: readonly UrlSource[];
-      readonly encrypted?: string;
+      readonly state?: unknown;
     }
-  | { readonly type: 'usage'; readonly usage: Usage }
+  /** `reported` is what the model server said, as it came; `cost` is in dollars. */
+  | {
+      readonly type: 'usage';
+      readonly usage: Usage;
+      readonly reported?: Readonly<Record<string, unknown>>;
+      readonly cost?: number | undefined;
+    }
+  /** Who answers, as the model server has it; what it does not say is undefined. */
+  | { readonly type: 'model-info'; readonly model?: string; readonly serviceTier?: string }
   | { readonly type: 'finish'; readonly reason: FinishReason };
 
 /** Why a turn ended before the model was done. */
@@ -90,7 +98,12 @@ type TurnControl =
   | ({ readonly type: 'call-approved' } & ApprovedCall)
   | ({ readonly type: 'tool-result'; readonly index: number } & ToolCallResult)
   /** The conversation was compacted, at that cost. */
-  | { readonly type: 'compacted'; readonly encrypted: string; readonly usage: Usage }
+  | {
+      readonly type: 'compacted';
+      readonly encrypted: string;
+      readonly usage: Usage;
+      readonly cost?: number | undefined;
+    }
   | { readonly type: 'keepalive' }
   | { readonly type: 'fail'; readonly error: TurnError }
   | { readonly type: 'stop'; readonly reason: IncompleteReason }
@@ -115,6 +128,17 @@ export interface TurnError extends ErrorBody {
   readonly server?: string | undefined;
 }
 
+/** What model servers said of their answers in one turn; what none said is undefined. */
+export interface UpstreamFacts {
+  /** Of the last answer that said so, as are the tier and the usage. */
+  readonly model?: string;
+  readonly serviceTier?: string;
+  /** As it came. */
+  readonly usage?: Readonly<Record<string, unknown>>;
+  /** Of all answers that said so, in dollars. */
+  readonly cost?: number;
+}
+
 /** How a turn ended, with everything its final snapshot needs. */
 export interface TurnEnd {
   readonly type: 'turn-end';
@@ -122,6 +146,8 @@ export interface TurnEnd {
   readonly status: 'completed' | 'incomplete' | 'failed';
   readonly output: readonly OutputItem[];
   readonly usage: Usage;
+  /** Absent where nothing was said. */
+  readonly upstream?: UpstreamFacts;
   readonly completedAt: number | null;
   readonly reason: IncompleteReason | null;
   readonly error: TurnError | null;

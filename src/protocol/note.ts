@@ -14,6 +14,7 @@ export interface Note {
     | 'output_differs'
     | 'compaction_skipped'
     | 'upstream_fields_ignored'
-    | 'finish_reason_unknown';
+    | 'finish_reason_unknown'
+    | 'state_unreadable';
   readonly message: string;
 }

@@ -11,7 +11,9 @@ import { fromHost } from '../ports/host-error.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../ports/options-check.ts';
 import type { Presentation } from '../ports/presentation.ts';
+import { stateSealer } from '../ports/provider-state.ts';
 import type { RemoteServers } from '../ports/remote-servers.ts';
+import { checkedSecret, processSecret, type Sealer } from '../ports/sealer.ts';
 import { boundedStore, type ResponseStore } from '../ports/store.ts';
 import { tenantStore } from '../ports/tenant-store.ts';
 import type { TokenCounter } from '../ports/token-counter.ts';
@@ -63,6 +65,11 @@ export interface CoreOptions {
   readonly queuedEvent?: boolean | undefined;
   /** Whose clients are served, for all requests or by request. Default: `openai`. */
   readonly dialect?: DialectName | DialectOf | undefined;
+  /**
+   * Seals what model servers need back of what they wrote, such as thought signatures: a text or bytes, at least 16 bytes,
+   * the same in every process. Default: a random one for this process, so that after a restart those are left out.
+   */
+  readonly stateKey?: string | Uint8Array | undefined;
   /** How conversations are compacted, and the key that seals the result. */
   readonly compaction?: CompactionOptions | undefined;
   /** How tokens are counted. */
@@ -83,6 +90,7 @@ export interface CoreSettings extends Presentation {
   readonly store: ResponseStore;
   readonly limits: Limits;
   readonly onStoreError: 'fail' | 'continue';
+  readonly stateSealer: Sealer;
   readonly compaction: CompactionSettings;
   readonly countTokens: TokenCounter;
   readonly hooks: Hooks;
@@ -134,7 +142,8 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   onStoreError: oneOf('fail', 'continue'),
   queuedEvent: (value) => typeof value === 'boolean' || 'true or false',
   dialect: (value) => typeof value === 'function' || oneOf(...Object.keys(DIALECTS))(value),
-  // Checked apart: the message that names a bad value would show the key.
+  // Both are checked apart: the message that names a bad value would show the key.
+  stateKey: () => true,
   compaction: () => true,
   tokens: (value) => isRecord(value) || 'an object',
   hooks: (value) => isRecord(value) || 'an object of functions',
@@ -153,7 +162,7 @@ export function coreSettings(owner: string, options: CoreOptions): CoreSettings 
 
 /** The same for what asks no model server itself. */
 export function preparationSettings(owner: string, options: CoreOptions): Omit<CoreSettings, 'upstream'> {
-  const { heartbeat, limits = {}, hooks = {} } = options;
+  const { heartbeat, limits = {}, hooks = {}, stateKey } = options;
   checkOptions(
     `${owner}: limits`,
     limits,
@@ -172,6 +181,7 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
   const usual = heartbeatSettings(owner, {});
   const settledLimits = { ...DEFAULT_LIMITS, ...given(limits) };
   const dialectOf = dialectsOf(owner, options.dialect);
+  const key = stateKey === undefined ? processSecret() : checkedSecret(`${owner}: stateKey`, stateKey);
   const shownIn = ({ presentation: shown = {} }: Dialect): Presentation => ({
     mcpItems: options.mcpItems ?? shown.mcpItems ?? 'mcp_call',
     reasoning: options.reasoning ?? shown.reasoning ?? 'summary',
@@ -188,7 +198,8 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
     approval: options.approval,
     limits: settledLimits,
     onStoreError: options.onStoreError ?? 'fail',
-    compaction: compactionSettings(`${owner}: compaction`, options.compaction),
+    stateSealer: stateSealer(key),
+    compaction: compactionSettings(`${owner}: compaction`, options.compaction, key),
     countTokens: tokenSettings(`${owner}: tokens`, options.tokens),
     hooks,
     dialectOf,

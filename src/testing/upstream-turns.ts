@@ -27,7 +27,7 @@ function addEvent(items: OpenItem[], calls: Map<number, OpenItem>, event: ModelE
       lastThought(items);
       return;
     case 'reasoning-end':
-      lastThought(items).encrypted_content = event.encrypted;
+      lastThought(items).providerState = event.state;
       return;
     case 'tool-call-delta':
       addCall(items, calls, event);
@@ -49,7 +49,7 @@ function addCall(
 /** One that has no end yet. */
 function lastThought(items: OpenItem[]): OpenItem {
   const last = lastOf(items, 'reasoning');
-  return last && !('encrypted_content' in last) ? last : added(items, { type: 'reasoning', summary: [] });
+  return last && !('providerState' in last) ? last : added(items, { type: 'reasoning', summary: [] });
 }
 
 function lastOf(items: readonly OpenItem[], type: string): OpenItem | undefined {

@@ -21,7 +21,7 @@ export function tokenCounter(
   return async (request, signal) => {
     const messages = toChatMessages(
       request,
-      { systemMessages: 'keep', developerRole: 'keep', reasoningReplay: true },
+      { systemMessages: 'keep', developerRole: 'keep', reasoningReplay: true, state: false },
       () => {},
     );
     const media = messages.flatMap(partsOf).filter((part) => part.type !== 'text').length;

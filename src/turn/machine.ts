@@ -61,7 +61,7 @@ function take(draft: Draft, input: TurnInput): void {
     case 'reasoning-delta':
       return writeText(draft, draft.plan.reasoning, input.text);
     case 'reasoning-end':
-      return closeReasoning(draft, input.encrypted);
+      return closeReasoning(draft, input.state);
     case 'tool-call-delta':
       return takeCall(draft, input);
     case 'annotation':
@@ -73,8 +73,13 @@ function take(draft: Draft, input: TurnInput): void {
     case 'search-end':
       return closeSearch(draft, input);
     case 'usage':
-      draft.callUsage = input.usage;
+      draft.callUsage = input;
       return;
+    case 'model-info': {
+      const { type: _, ...info } = input;
+      draft.facts = { ...draft.facts, ...info };
+      return;
+    }
     case 'finish':
       return finishModelCall(draft, input.reason);
     case 'call-approved':
@@ -85,6 +90,7 @@ function take(draft: Draft, input: TurnInput): void {
       return writeToolList(draft, input.server, input.tools);
     case 'compacted':
       draft.usage = sum(draft.usage, input.usage);
+      addCost(draft, input.cost);
       return writeCompaction(draft, input.encrypted);
     case 'start':
       return start(draft);
@@ -138,8 +144,16 @@ function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
 }
 
 function addCallUsage(draft: Draft): void {
-  if (draft.callUsage) draft.usage = sum(draft.usage, draft.callUsage);
+  const { callUsage } = draft;
+  if (!callUsage) return;
+  draft.usage = sum(draft.usage, callUsage.usage);
+  if (callUsage.reported) draft.facts = { ...draft.facts, usage: callUsage.reported };
+  addCost(draft, callUsage.cost);
   draft.callUsage = undefined;
+}
+
+function addCost(draft: Draft, cost: number | undefined): void {
+  if (cost !== undefined) draft.facts = { ...draft.facts, cost: (draft.facts?.cost ?? 0) + cost };
 }
 
 function sum(a: Usage, b: Usage): Usage {
@@ -190,9 +204,10 @@ function fail(draft: Draft, error: TurnError): void {
 
 function endTurn(draft: Draft, how: Pick<TurnEnd, 'status' | 'reason' | 'error' | 'completedAt'>): void {
   draft.ended = true;
-  const { usage } = draft;
+  const { usage, facts } = draft;
   const output = draft.output.from(0);
-  draft.events.push({ type: 'turn-end', sequence: draft.sequence++, ...how, output, usage });
+  const upstream = facts ? { upstream: facts } : {};
+  draft.events.push({ type: 'turn-end', sequence: draft.sequence++, ...how, output, usage, ...upstream });
 }
 
 function tooLarge(what: string): ErrorBody {

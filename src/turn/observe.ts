@@ -1,8 +1,8 @@
 /** Tells the host's hooks what a turn says. */
 
-import { type Hooks, notify, type RequestInfo } from '../ports/hooks.ts';
+import { type Hooks, notify, type RequestInfo, type UpstreamInfo } from '../ports/hooks.ts';
 import { ApiError } from '../protocol/errors.ts';
-import type { TurnError, TurnEvent } from '../protocol/events.ts';
+import type { TurnError, TurnEvent, UpstreamFacts } from '../protocol/events.ts';
 import type { Note } from '../protocol/note.ts';
 
 /** Takes batches before they go on. */
@@ -16,10 +16,19 @@ export function observer(info: RequestInfo, hooks: Hooks): (events: readonly Tur
 function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: number): void {
   if (event.type === 'call-dropped') notify(hooks, 'onNote', droppedCall(event), info);
   if (event.type !== 'turn-end') return;
-  const { status, usage, error, output } = event;
+  const { status, usage, error, output, upstream = {} } = event;
   // A JSON answer without output is refused with the error's status, and told of there.
   if (error && (info.stream || info.background || output.length > 0)) notify(hooks, 'onError', errorOf(error), info);
-  notify(hooks, 'onResponse', { status, usage, durationMs: Date.now() - began, ...info });
+  notify(hooks, 'onResponse', { status, usage, ...upstreamInfo(upstream), durationMs: Date.now() - began, ...info });
+}
+
+/** What the host is told of what model servers said. */
+export function upstreamInfo({ model, usage, cost }: UpstreamFacts): UpstreamInfo {
+  return {
+    ...(model === undefined ? {} : { upstreamModel: model }),
+    ...(usage === undefined ? {} : { upstreamUsage: usage }),
+    ...(cost === undefined ? {} : { cost }),
+  };
 }
 
 const WHY_DROPPED = {

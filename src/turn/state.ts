@@ -1,12 +1,22 @@
 /** What a turn knows between two steps, and the copy of it that one step may change. */
 
 import type { ToolOwner } from '../ports/toolset.ts';
-import { type FinishReason, type IncompleteReason, NO_USAGE, type TurnEvent, type Usage } from '../protocol/events.ts';
+import {
+  type FinishReason,
+  type IncompleteReason,
+  type ModelEvent,
+  NO_USAGE,
+  type TurnEvent,
+  type UpstreamFacts,
+  type Usage,
+} from '../protocol/events.ts';
 import type { GrownText } from '../protocol/grown-text.ts';
 import type { Annotation, OutputItem, Part, PartType, WebSearchCallItem } from '../protocol/items.ts';
 import type { ToolForm } from '../protocol/tool-form.ts';
 import { SharedList, SharedMap } from './shared-list.ts';
 import type { TextField } from './text-field.ts';
+
+type UsageEvent = Extract<ModelEvent, { type: 'usage' }>;
 
 /** What is settled before a turn begins. */
 export interface TurnPlan {
@@ -28,6 +38,8 @@ export interface TurnPlan {
   readonly outputBytes: number;
   /** UTF-8 bytes of the arguments of one call. */
   readonly argumentBytes: number;
+  /** Seals what an upstream needs back, for the item that carries it; without it that is left out. */
+  readonly seal?: ((state: unknown) => string) | undefined;
 }
 
 /** A part that is being written. */
@@ -112,7 +124,9 @@ export interface TurnState {
   readonly dropped: SharedMap<number, true>;
   readonly callIds: SharedMap<string, true>;
   readonly usage: Usage;
-  readonly callUsage: Usage | undefined;
+  readonly callUsage: UsageEvent | undefined;
+  /** Undefined before anything was said. */
+  readonly facts: UpstreamFacts | undefined;
   readonly finish: FinishReason | undefined;
   readonly stopped: IncompleteReason | undefined;
   /** Everything the model wrote, in UTF-8 bytes. */
@@ -151,6 +165,7 @@ export function startState(plan: TurnPlan): TurnState {
     callIds: EMPTY_MAP,
     usage: NO_USAGE,
     callUsage: undefined,
+    facts: undefined,
     finish: undefined,
     stopped: undefined,
     bytes: 0,
@@ -180,6 +195,7 @@ export function draftOf(state: TurnState): Draft {
     callIds: state.callIds,
     usage: state.usage,
     callUsage: state.callUsage,
+    facts: state.facts,
     finish: state.finish,
     stopped: state.stopped,
     bytes: state.bytes,

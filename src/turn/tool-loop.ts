@@ -14,6 +14,8 @@ export interface Loop {
   /** Hands over the first request, once: a long history may go while the model answers. */
   readonly takeRequest: () => ModelRequest;
   readonly upstream: Upstream;
+  /** The items as the upstream is given them: with the state of its own that they carry. */
+  readonly opened: (items: readonly Item[]) => readonly Item[];
   readonly call: UpstreamCall;
   readonly plan: Pick<TurnPlan, 'owners' | 'allowedTools'>;
   /** The tools of each server that the client has not been told of yet. */
@@ -52,7 +54,8 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     if (rounds.stopped()) return undefined;
     const written = current().output.from(before);
     const ours = new Map(pending.map((call) => [call.id, call]));
-    return written.some((item) => isClients(item, ours)) ? undefined : modelView(written, ours, outputs);
+    if (written.some((item) => isClients(item, ours))) return undefined;
+    return loop.opened(modelView(written, ours, outputs));
   }
 
   if (loop.approved.length > 0) {

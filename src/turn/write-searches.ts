@@ -28,13 +28,14 @@ export function openSearch(draft: Draft, { search, action }: SearchStart): void 
 }
 
 /** Tells what was found; an end of what never began is ignored. */
-export function closeSearch(draft: Draft, { search, failed, sources, encrypted }: SearchEnd): void {
+export function closeSearch(draft: Draft, { search, failed, sources, state }: SearchEnd): void {
   const open = draft.searches.get(search);
   if (!open) return;
   draft.searches = draft.searches.without(search);
   const { index, item } = open;
   if (!failed) emitProgress(draft, index, item, 'completed');
   const found = item.action.type === 'search' && sources.length > 0 ? { ...item.action, sources } : item.action;
+  const encrypted = state === undefined ? undefined : draft.plan.seal?.(state);
   const kept = encrypted === undefined ? {} : { encrypted_content: encrypted };
   closeItem(draft, index, { ...item, status: failed ? 'failed' : 'completed', action: found, ...kept });
   draft.bytes += Buffer.byteLength(JSON.stringify(sources)) + Buffer.byteLength(encrypted ?? '');

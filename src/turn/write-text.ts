@@ -81,7 +81,10 @@ export function closeWriting(draft: Draft, status: ItemStatus, more: Sealed = {}
 }
 
 /** Closes one thought, which may have had no readable words, and keeps what leads back to it. */
-export function closeReasoning(draft: Draft, encrypted: string): void {
+export function closeReasoning(draft: Draft, state: unknown): void {
+  const encrypted = draft.plan.seal?.(state);
+  if (encrypted === undefined)
+    return draft.writing?.kind === 'reasoning' ? closeWriting(draft, 'completed') : undefined;
   openItem(draft, 'reasoning');
   closeWriting(draft, 'completed', { encrypted_content: encrypted });
   draft.bytes += Buffer.byteLength(encrypted);

@@ -274,7 +274,7 @@ describe('reference 003, of tokligence', () => {
     expect([ofType(text, 'required_action'), final]).toMatchObject([
       [
         {
-          response: { id: 'resp_<seed 1>', object: 'response', status: 'incomplete', model: 'm' },
+          response: { id: 'resp_<seed 1>', object: 'response', status: 'incomplete', model: 'fake-model' },
           required_action: action,
         },
       ],

@@ -96,7 +96,7 @@ describe('a bad option', () => {
       "chatCompletionsUpstream: systemMessages must be one of 'keep', 'merge', got 'first'",
     ],
     [{ developerRole: 'user' }, "chatCompletionsUpstream: developerRole must be one of 'keep', 'system', got 'user'"],
-    [{ reasoningReplay: 1 }, 'chatCompletionsUpstream: reasoningReplay must be true or false, got 1'],
+    [{ reasoningReplay: 1 }, "chatCompletionsUpstream: reasoningReplay must be 'auto', true or false, got 1"],
     [{ thinkTags: null }, 'chatCompletionsUpstream: thinkTags must be true or false, got null'],
     [{ maxTokensField: 'n' }, "chatCompletionsUpstream: maxTokensField must be one of 'max_tokens',"],
     [{ retries: -1 }, 'chatCompletionsUpstream: retries must be a whole number from 0, got -1'],
@@ -369,7 +369,10 @@ describe('routers side by side in one app', () => {
     expect(told).toEqual([
       ['onNote', { code: 'tool_dropped', message: expect.any(String) }, { requestId: 'mine' }],
       ['onRequest', info],
-      ['onResponse', { ...info, status: 'incomplete', usage, durationMs: expect.any(Number) }],
+      [
+        'onResponse',
+        { ...info, status: 'incomplete', usage, upstreamModel: 'fake-model', durationMs: expect.any(Number) },
+      ],
     ]);
   });
 });

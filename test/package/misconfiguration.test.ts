@@ -14,6 +14,7 @@ import {
 import { mcpTools } from '../../src/mcp/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { anthropicUpstream } from '../../src/upstreams/anthropic/anthropic-upstream.ts';
+import type { ServerOptions } from '../../src/upstreams/http/server-options.ts';
 import { responsesUpstream } from '../../src/upstreams/responses/responses-upstream.ts';
 import { ask } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
@@ -47,7 +48,7 @@ describe.each([
     ['a URL of no server', { baseURL: `localhost:8000/v1?key=${SECRET}` }, 'baseURL'],
     ['a URL with a user', { baseURL: `user:${SECRET}@localhost` }, 'baseURL'],
   ])('[F-31] refuses %s, without quoting it', (_, options, named) => {
-    const { name: type, message } = thrownBy(() => make({ baseURL, ...options } as ChatCompletionsOptions));
+    const { name: type, message } = thrownBy(() => make({ baseURL, ...options } as ServerOptions));
     expect([type, message.startsWith(`${name}: `), message.includes(named), message.includes('secret')]).toEqual([
       'TypeError',
       true,

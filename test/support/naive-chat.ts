@@ -141,12 +141,24 @@ function segment({ kind, value, id, name }: Open, status: Reading['status']): Se
 function countsOf(chunks: readonly Json[]): Counts {
   const usage = chunks.map((chunk) => chunk.usage ?? chunk.x_groq?.usage).findLast(Boolean);
   const number = (...found: readonly unknown[]) => Number(found.find((value) => typeof value === 'number') ?? 0);
+  const cached = [
+    usage?.prompt_tokens_details?.cached_tokens,
+    usage?.prompt_cache_hit_tokens,
+    usage?.num_cached_tokens,
+    usage?.cached_input_tokens,
+  ].map((value) => number(value));
+  const input = number(usage?.prompt_tokens);
+  const said = number(usage?.completion_tokens);
+  const reasoning = number(usage?.completion_tokens_details?.reasoning_tokens, usage?.reasoning_tokens);
+  // Some count reasoning in the total only, or nowhere.
+  const hidden = Math.max(0, number(usage?.total_tokens) - input - said);
+  const output = said + (hidden || (reasoning > said ? reasoning : 0));
   return {
-    input: number(usage?.prompt_tokens),
-    cached: number(usage?.prompt_tokens_details?.cached_tokens, usage?.prompt_cache_hit_tokens),
-    output: number(usage?.completion_tokens),
-    reasoning: number(usage?.completion_tokens_details?.reasoning_tokens, usage?.reasoning_tokens),
-    total: number(usage?.total_tokens),
+    input,
+    cached: Math.min(input, Math.max(...cached)),
+    output,
+    reasoning: reasoning || hidden,
+    total: input + output,
   };
 }
 

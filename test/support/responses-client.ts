@@ -99,9 +99,9 @@ function accumulated(events: readonly WireEvent[]): Fields & { readonly output: 
   return snapshot as unknown as Fields & { readonly output: unknown };
 }
 
-/** What deltas tell of an item: neither how it ended nor, to this client, its log probabilities. */
+/** What deltas tell of an item: neither how it ended nor what leads back to it nor, to this client, its log probabilities. */
 export function told(item: WireItem): unknown {
-  const { status, ...rest } = { status: undefined, ...item };
+  const { status, encrypted_content, ...rest } = { status: undefined, encrypted_content: undefined, ...item };
   if (rest.type !== 'message') return rest;
   return { ...rest, content: rest.content.map((part) => ('text' in part ? { ...part, logprobs: [] } : part)) };
 }
@@ -109,6 +109,8 @@ export function told(item: WireItem): unknown {
 /** The response without what differs from one answer to the next: ids of our own making, and times. */
 export function withoutIdentity(response: WireResponse): unknown {
   const seed = response.id.slice('resp_'.length);
-  const text = JSON.stringify({ ...response, created_at: 0, completed_at: response.completed_at && 0 });
+  const told = { ...response, created_at: 0, completed_at: response.completed_at && 0 };
+  // Sealed anew each time.
+  const text = JSON.stringify(told, (name, value) => (name === 'encrypted_content' ? '<sealed>' : value));
   return JSON.parse(text.replaceAll(seed, '<seed>'));
 }

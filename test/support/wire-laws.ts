@@ -61,9 +61,9 @@ function expectLifecycle(events: readonly WireEvent[]): WireResponse {
   return last;
 }
 
-/** What a response is from its first event on. */
+/** What a response is from its first event on; who answered is known at its end. */
 function settled(response: WireResponse): unknown {
-  const { status, completed_at, error, incomplete_details, output, usage, ...rest } = response;
+  const { status, completed_at, error, incomplete_details, output, usage, model, service_tier, ...rest } = response;
   return rest;
 }
 

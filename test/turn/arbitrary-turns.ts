@@ -93,7 +93,7 @@ const searchEnd = fc.record(
     search,
     failed: fc.boolean(),
     sources: fc.array(fc.record({ type: fc.constant('url' as const), url: fc.webUrl() }), { maxLength: 2 }),
-    encrypted: fc.string({ minLength: 1 }),
+    state: fc.string({ minLength: 1 }),
   },
   { requiredKeys: ['type', 'search', 'failed', 'sources'] },
 );
@@ -167,6 +167,7 @@ export const inputs = fc
   .map(([first, middle]): readonly TurnInput[] => [START, ...first, ...middle]);
 
 export const PLAN: TurnPlan = {
+  seal: String,
   seed: '0123456789abcdef0123456789abcdef',
   reasoning: 'summary_text',
   queuedEvent: false,

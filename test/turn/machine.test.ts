@@ -21,6 +21,7 @@ import { expectLaws } from '../support/laws.ts';
 const SEED = '0123456789abcdef0123456789abcdef';
 const AT = 1_700_000_000;
 const PLAN: TurnPlan = {
+  seal: String,
   seed: SEED,
   reasoning: 'summary_text',
   queuedEvent: false,
@@ -66,7 +67,7 @@ const found = (search: string, failed = false): ModelEvent => ({
   search,
   failed,
   sources: [{ type: 'url', url: 'https://a.b' }],
-  encrypted: 'sealed',
+  state: 'sealed',
 });
 const used = (usage: Usage): ModelEvent => ({ type: 'usage', usage });
 const finish = (reason: FinishReason = 'stop'): ModelEvent => ({ type: 'finish', reason });
@@ -1607,9 +1608,11 @@ describe('step', () => {
     ['a failure', FAIL],
     ['the end', END],
   ])('[P-01] leaves the state it was given as it was on %s, and so answers the same twice', (_, input) => {
-    const plan = { ...PLAN, allowedTools: new Set(['look_up', 'send']) };
+    // A function cannot be cloned.
+    const bare = { ...PLAN, seal: undefined };
+    const plan = { ...bare, allowedTools: new Set(['look_up', 'send']) };
     const [state] =
-      input.type === 'tool-result' ? step(startState({ ...PLAN, ...OWNED }), waiting) : step(startState(plan), written);
+      input.type === 'tool-result' ? step(startState({ ...bare, ...OWNED }), waiting) : step(startState(plan), written);
     const before = structuredClone(state);
     const inputs = [input, text('more'), finish()];
     const answers = [step(frozen(state), frozen(inputs)), step(state, inputs)];

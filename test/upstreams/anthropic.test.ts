@@ -189,14 +189,14 @@ describe('what is in an answer', () => {
     app.fake.reply(streamOf(messagesStream(frames, { stop: 'tool_use' })));
     const { output } = (await askForStream(app.url, { tools: [{ type: 'function', name: 'look' }] })).response;
     const reduced = output.map((item) => {
-      if (item.type === 'reasoning') return [item.summary.map(({ text }) => text).join(), item.encrypted_content];
+      if (item.type === 'reasoning')
+        return [item.summary.map(({ text }) => text).join(), app.unsealed(item.encrypted_content)];
       if (item.type === 'function_call') return [item.call_id, item.arguments];
       return item.type === 'message' ? item.content.map((part) => 'text' in part && part.text) : item;
     });
-    const seal = (thought: object) => `anthropic:${Buffer.from(JSON.stringify(thought)).toString('base64')}`;
     expect(reduced).toEqual([
-      ['Hm.', seal({ type: 'thinking', thinking: 'Hm.', signature: 'c2ln' })],
-      ['', seal({ type: 'redacted_thinking', data: 'ZGF0YQ==' })],
+      ['Hm.', { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' }],
+      ['', { type: 'redacted_thinking', data: 'ZGF0YQ==' }],
       ['Let me see.'],
       ['toolu_1', '{"at":"sea"}'],
       ['toolu_2', '{}'],

@@ -6,7 +6,6 @@ import type { ModelRequest } from '../../src/protocol/model-request.ts';
 import type { Note } from '../../src/protocol/note.ts';
 import { toMessagesBody } from '../../src/upstreams/anthropic/body.ts';
 import { anthropicSettings } from '../../src/upstreams/anthropic/options.ts';
-import { sealed } from '../../src/upstreams/anthropic/thinking.ts';
 import { expectMessagesRequest, type MessagesRequest } from './messages-schema.ts';
 
 interface Written {
@@ -56,13 +55,13 @@ const THOUGHT = { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' };
 const thought: Item = {
   type: 'reasoning',
   summary: [{ type: 'summary_text', text: 'Hm.' }],
-  encrypted_content: sealed(THOUGHT),
+  providerState: THOUGHT,
 };
 
 function search(id: number): Item {
   const use = { type: 'server_tool_use', id: `srvtoolu_${id}`, name: 'web_search', input: { query: 'fog' } };
   const found = { type: 'web_search_tool_result', tool_use_id: use.id, content: [] };
-  return { type: 'web_search_call', status: 'completed', encrypted_content: sealed([use, found]) };
+  return { type: 'web_search_call', status: 'completed', providerState: [use, found] };
 }
 
 describe('the messages', () => {
@@ -232,7 +231,7 @@ describe('the messages', () => {
 describe('thoughts', () => {
   it('[X-07] [S-08] come back as they were, before the call that they led to', () => {
     const hidden = { type: 'redacted_thinking', data: 'c2VjcmV0' };
-    const redacted: Item = { type: 'reasoning', summary: [], encrypted_content: sealed(hidden) };
+    const redacted: Item = { type: 'reasoning', summary: [], providerState: hidden };
     const items = [said('user', 'Hi.'), thought, redacted, call('a'), output('a')];
     expect(messagesOf(...items)[1]?.content).toEqual([THOUGHT, hidden, used('a')]);
   });
@@ -245,16 +244,11 @@ describe('thoughts', () => {
   it.each([
     ['none', undefined],
     ['null', null],
-    ["another server's", 'gAAAAABo'],
-    [
-      "another server's, though it holds a block",
-      `antelopes:${Buffer.from(JSON.stringify(THOUGHT)).toString('base64')}`,
-    ],
-    ['no base64', 'anthropic:%%%'],
-    ['no block', `anthropic:${Buffer.from('{"type":"text","text":"x"}').toString('base64')}`],
-    ['half a block', `anthropic:${Buffer.from('{"type":"thinking","thinking":"x"}').toString('base64')}`],
-  ])('[X-07] [P-14] stay away where the seal is %s', (_what, encrypted) => {
-    const items = [said('user', 'Hi.'), { ...thought, encrypted_content: encrypted }, said('assistant', 'Ho.')];
+    ['a text', 'gAAAAABo'],
+    ['no block', { type: 'text', text: 'x' }],
+    ['half a block', { type: 'thinking', thinking: 'x' }],
+  ])('[X-07] [P-14] stay away where the state is %s', (_what, state) => {
+    const items = [said('user', 'Hi.'), { ...thought, providerState: state }, said('assistant', 'Ho.')];
     expect(messagesOf(...items)[1]?.content).toEqual([text('Ho.')]);
   });
 

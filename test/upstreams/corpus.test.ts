@@ -114,7 +114,7 @@ function toldIn(response: WireResponse): MessagesReading {
 
 function sealedIn(item: WireItem, type: 'reasoning' | 'web_search_call'): readonly unknown[] {
   if (item.type !== type || item.encrypted_content === undefined) return [];
-  return [JSON.parse(Buffer.from(item.encrypted_content.slice('anthropic:'.length), 'base64').toString())];
+  return [app.unsealed(item.encrypted_content)];
 }
 
 function citedIn(item: WireItem): readonly (readonly [string, string])[] {

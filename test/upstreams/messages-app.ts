@@ -1,13 +1,20 @@
 /** An app over `anthropicUpstream` and a model server that replays. */
 import { type AnthropicOptions, anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
 import type { RouterOptions } from '../../src/index.ts';
+import { stateSealer } from '../../src/ports/provider-state.ts';
+import { stateOwnerOf } from '../../src/ports/upstream.ts';
 import { type FakeAnswer, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { startApp } from '../support/app.ts';
+
+const STATE_KEY = 'the state key of these tests';
 
 /** Where to ask, and what answers behind it. */
 export interface MessagesApp {
   readonly url: string;
   readonly fake: FakeUpstream;
+  /** What a sealed `encrypted_content` holds, and the other way. */
+  readonly unsealed: (text: unknown) => unknown;
+  readonly sealed: (state: unknown) => string;
   close(): Promise<void>;
 }
 
@@ -18,13 +25,20 @@ export async function startMessagesApp(
 ): Promise<MessagesApp> {
   const fake = await startFakeUpstream();
   const upstream = anthropicUpstream({ baseURL: fake.baseURL, apiKey: 'sk-ant-test', retries: 0, ...upstreamOptions });
-  const app = await startApp({ options: { ...options, upstream } });
+  const app = await startApp({ options: { stateKey: STATE_KEY, ...options, upstream } });
+  const bound = ['anonymous', stateOwnerOf(upstream, '')];
   async function close(): Promise<void> {
     await app.close();
     await upstream.close?.();
     await fake.close();
   }
-  return { url: app.url, fake, close };
+  return {
+    url: app.url,
+    fake,
+    unsealed: (text) => stateSealer(STATE_KEY).open(text, bound),
+    sealed: (state) => stateSealer(STATE_KEY).seal(state, bound),
+    close,
+  };
 }
 
 /** The bytes of a stream, as a reply. */

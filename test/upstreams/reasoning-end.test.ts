@@ -6,6 +6,7 @@ import { startState, type TurnPlan } from '../../src/turn/state.ts';
 import { expectLaws } from '../support/laws.ts';
 
 const PLAN: TurnPlan = {
+  seal: String,
   seed: 'a'.repeat(32),
   reasoning: 'summary_text',
   owners: new Map(),
@@ -32,7 +33,7 @@ function played(said: readonly ModelEvent[], plan: Partial<TurnPlan> = {}, size 
 }
 
 const thinks = (text: string): ModelEvent => ({ type: 'reasoning-delta', text });
-const seals = (encrypted: string): ModelEvent => ({ type: 'reasoning-end', encrypted });
+const seals = (state: string): ModelEvent => ({ type: 'reasoning-end', state });
 const FINISH: ModelEvent = { type: 'finish', reason: 'stop' };
 
 describe('the end of a thought', () => {
@@ -67,13 +68,19 @@ describe('the end of a thought', () => {
     expect(output).toMatchObject([{ status: 'incomplete', summary: part('a') }]);
   });
 
+  it('[V-01] opens no item where nothing may be kept of it', () => {
+    const { output } = played([thinks('a'), seals('one'), seals('two'), FINISH], { seal: undefined });
+    expect(output).toMatchObject([{ type: 'reasoning', summary: part('a') }]);
+    expect(output[0]).not.toHaveProperty('encrypted_content');
+  });
+
   it('[X-07] counts against the limit of a response', () => {
     expect(played([seals('x'.repeat(200)), FINISH], { outputBytes: 100 }).error?.code).toBe('output_too_large');
   });
 
   it('[X-07] [Q-06] keeps every law among whatever else is said, however it is batched', () => {
     const event: fc.Arbitrary<ModelEvent> = fc.oneof(
-      fc.record({ type: fc.constant('reasoning-end' as const), encrypted: fc.string({ minLength: 1 }) }),
+      fc.record({ type: fc.constant('reasoning-end' as const), state: fc.string({ minLength: 1 }) }),
       fc.record({ type: fc.constant('reasoning-delta' as const), text: fc.string() }),
       fc.record({ type: fc.constant('text-delta' as const), text: fc.string() }),
       fc.record({

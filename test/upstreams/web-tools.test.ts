@@ -87,7 +87,7 @@ function searchEvents(events: readonly WireEvent[]): readonly unknown[] {
 }
 
 function unsealed({ encrypted_content: text = '' }: Extract<WireItem, { type: 'web_search_call' }>): unknown {
-  return JSON.parse(Buffer.from(text.slice('anthropic:'.length), 'base64').toString());
+  return app.unsealed(text);
 }
 
 function searchesIn(output: readonly WireItem[]) {
@@ -282,29 +282,42 @@ describe('a search in the history', () => {
     expect(ids).toEqual(['srvtoolu_1', 'srvtoolu_1_2']);
   });
 
-  const sealed = (...blocks: readonly unknown[]) =>
-    `anthropic:${Buffer.from(JSON.stringify(blocks)).toString('base64')}`;
-  it.each<readonly [string, unknown]>([
-    ['none', undefined],
-    ["another server's", 'gAAAAABo'],
-    ['no base64', 'anthropic:%%%'],
-    ['a thought', `anthropic:${Buffer.from('{"type":"thinking","thinking":"x"}').toString('base64')}`],
-    ['half a search', sealed(used('1'))],
-    ['a search with the answer to another tool', sealed(used('1'), answer('1', FETCHED, 'web_fetch_tool_result'))],
-    ['of another tool', sealed(used('1', {}, 'bash'), answer('1', {}, 'bash_tool_result'))],
-    ['a search with pages that are none', sealed(used('1'), answer('1', ['text']))],
-    ['a search that found no pages', sealed(used('1'), answer('1', 'text'))],
-  ])('[X-07] [P-14] [S-03] stays away with a note where the seal is %s', async (_what, encrypted) => {
+  it.each<readonly [string, readonly unknown[] | undefined]>([
+    ['missing', undefined],
+    ['a thought', [{ type: 'thinking', thinking: 'x' }]],
+    ['half a search', [used('1')]],
+    ['a search with the answer to another tool', [used('1'), answer('1', FETCHED, 'web_fetch_tool_result')]],
+    ['of another tool', [used('1', {}, 'bash'), answer('1', {}, 'bash_tool_result')]],
+    ['a search with pages that are none', [used('1'), answer('1', ['text'])]],
+    ['a search that found no pages', [used('1'), answer('1', 'text')]],
+  ])('[X-07] [P-14] [S-03] stays away with a note where the state is %s', async (_what, state) => {
     const notes: string[] = [];
     await start({}, { hooks: { onNote: ({ code, message }) => notes.push(`${code} ${message}`) } });
     app.fake.reply(HELLO);
-    const item = { type: 'web_search_call', id: 'ws_1', status: 'completed', encrypted_content: encrypted };
+    const sealed = state && { encrypted_content: app.sealed(state) };
+    const item = { type: 'web_search_call', id: 'ws_1', status: 'completed', ...sealed };
     await askForJson(app.url, { input: [{ role: 'user', content: 'Go.' }, item, { role: 'user', content: 'And?' }] });
     expect([sent()[0]?.messages, notes]).toEqual([
       [{ role: 'user', content: [said('Go.'), said('And?')] }],
       ["item_skipped Input items of type 'web_search_call' have no place in a Messages request."],
     ]);
   });
+
+  it.each([['gAAAAABo'], ['pst1.'], ['pst1.AAAA'], ['pst1.%%%'], [7]])(
+    '[V-01] [P-14] stays away with a note of its own where the seal cannot be opened: %s',
+    async (encrypted) => {
+      const notes: string[] = [];
+      await start({}, { hooks: { onNote: ({ code }) => notes.push(code) } });
+      app.fake.reply(HELLO);
+      const item = { type: 'web_search_call', id: 'ws_1', status: 'completed', encrypted_content: encrypted };
+      const other = { ...item, id: 'ws_2' };
+      await askForJson(app.url, { input: [{ role: 'user', content: 'Go.' }, item, other] });
+      expect([sent()[0]?.messages, notes]).toEqual([
+        [{ role: 'user', content: [said('Go.')] }],
+        ['state_unreadable', 'item_skipped', 'item_skipped'],
+      ]);
+    },
+  );
 
   it('[X-07] goes to no other upstream, and is there again when the conversation comes back', async () => {
     const store = memoryStore();

@@ -14,6 +14,8 @@ export interface ChatCall {
   /** Whether the server runs it. */
   readonly owned: boolean;
   arguments: string;
+  /** What came with it beside that, for the model server alone. */
+  extra?: Fields;
 }
 
 /** What the client's request decides about what it is told. */
@@ -34,6 +36,10 @@ export interface Completion extends CompletionPlan {
   continued: boolean;
   /** The usage of the rounds that have ended. */
   usage: Fields | undefined;
+  /** The usage of the last of them, as it came. */
+  lastUsage: Fields | undefined;
+  /** The model of the newest one, as its server names it. */
+  answeredBy: string | undefined;
   /** The text of the rounds that have ended. */
   text: string;
   /** How much the model has written in all rounds, in UTF-8 bytes. */
@@ -47,7 +53,8 @@ export interface Completion extends CompletionPlan {
 /** Before anything was said. */
 export function newCompletion(plan: CompletionPlan): Completion {
   const nothing = { head: undefined, roleSent: false, continued: false, usage: undefined, text: '', bytes: 0 };
-  return { clientCalls: new Map(), nextNumber: 0, ...nothing, ...plan };
+  const unknown = { lastUsage: undefined, answeredBy: undefined };
+  return { clientCalls: new Map(), nextNumber: 0, ...nothing, ...unknown, ...plan };
 }
 
 /** Takes the id and the like from the first chunk that has an id: Azure's very first one has an empty one. */

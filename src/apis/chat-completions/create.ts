@@ -1,9 +1,9 @@
 /** `POST /chat/completions`: one request, from its body to its answer. */
 import type { Activity } from '../../ports/activity.ts';
 import { type EndpointRequest, hasLeft } from '../../ports/endpoint-request.ts';
-import { type Hooks, notify, type RequestInfo } from '../../ports/hooks.ts';
+import { type Hooks, notify, type RequestInfo, type UpstreamInfo } from '../../ports/hooks.ts';
 import { heartbeatOf } from '../../ports/prepare.ts';
-import { readUsage } from '../../protocol/chat-completions/usage.ts';
+import { costIn, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { toApiError } from '../../protocol/errors.ts';
 import { NO_USAGE } from '../../protocol/events.ts';
 import { type Reply, streamReply } from '../../protocol/reply.ts';
@@ -12,7 +12,8 @@ import { inTurn, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME } from '../../streams/sse-frames.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
-import { chunkFrame } from './completion.ts';
+import { upstreamInfo } from '../../turn/observe.ts';
+import { type Completion, chunkFrame } from './completion.ts';
 import { type ChatSettings, prepareChat } from './prepare-chat.ts';
 import { type ChatTurn, chatAnswer, chatSources } from './run-chat.ts';
 
@@ -61,8 +62,21 @@ function endNotifier({ body, completion }: ChatTurn, { requestId, scope }: Endpo
   notify(hooks, 'onRequest', info);
   return (status) => {
     const usage = readUsage(completion.usage) ?? NO_USAGE;
-    notify(hooks, 'onResponse', { status, usage, durationMs: Date.now() - began, ...info });
+    notify(hooks, 'onResponse', { status, usage, ...factsOf(completion), durationMs: Date.now() - began, ...info });
   };
+}
+
+function factsOf({ answeredBy: model, lastUsage, usage }: Completion): UpstreamInfo {
+  return upstreamInfo({
+    ...(model === undefined ? {} : { model }),
+    ...(lastUsage ? { usage: lastUsage } : {}),
+    ...costOf(usage),
+  });
+}
+
+function costOf(usage: Completion['usage']): { readonly cost?: number } {
+  const cost = usage && costIn(usage);
+  return cost === undefined ? {} : { cost };
 }
 
 /**

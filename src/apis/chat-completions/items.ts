@@ -16,7 +16,7 @@ export function isMessageList(value: unknown): value is Messages {
 
 /** The items as messages that any Chat Completions server takes. Throws `ApiError` where a call has no output. */
 export function messagesOf(items: readonly Item[], skipped: (item: Item) => void): Messages {
-  const options = { systemMessages: 'keep', developerRole: 'keep', reasoningReplay: false } as const;
+  const options = { systemMessages: 'keep', developerRole: 'keep', reasoningReplay: false, state: false } as const;
   return toChatMessages({ model: '', items, tools: [] }, options, skipped) as Messages;
 }
 

@@ -30,7 +30,7 @@ interface KeptRound extends Item {
   readonly before: readonly Message[];
   readonly text: string;
   readonly clients: readonly Fields[];
-  readonly calls: readonly (Pick<ChatCall, 'id' | 'name' | 'arguments'> & { readonly output: unknown })[];
+  readonly calls: readonly (Pick<ChatCall, 'id' | 'name' | 'arguments' | 'extra'> & { readonly output: unknown })[];
 }
 
 const TYPE = 'chat_round';
@@ -43,11 +43,12 @@ export async function keepResults(
   { scope, requestId }: { readonly scope: string; readonly requestId: string },
   { before, text, clients, answered }: ChatRound,
 ): Promise<void> {
-  const calls = answered.map(({ call: { id, name, arguments: text }, output }) => ({
+  const calls = answered.map(({ call: { id, name, arguments: text, extra }, output }) => ({
     id,
     name,
     arguments: text,
     output,
+    ...(extra ? { extra } : {}),
   }));
   const round: KeptRound = { type: TYPE, before, text, clients: clients.map(identity), calls };
   const id = chatRoundId(String(clients[0]?.id));

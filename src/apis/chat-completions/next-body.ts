@@ -18,9 +18,7 @@ export interface AnsweredChatCall {
 
 /** The messages that a round adds: the model's own, with the calls named here, and their results. */
 export function roundMessages(round: Round, answered: readonly AnsweredChatCall[], legacy: boolean): readonly Fields[] {
-  const content = wholeText(round.text) || null;
-  const thought = round.reasoningContent ? { reasoning_content: round.reasoning } : {};
-  const message = { role: 'assistant', content, ...thought };
+  const message = { role: 'assistant', content: wholeText(round.text) || null, ...round.fields.all() };
   const [first] = answered;
   if (legacy && first)
     return [
@@ -35,8 +33,8 @@ export function roundMessages(round: Round, answered: readonly AnsweredChatCall[
 }
 
 /** The call as it stands in a message. */
-export function callMessage(call: Pick<ChatCall, 'id' | 'name' | 'arguments'>): Fields {
-  return { id: call.id, type: 'function', function: calledIn(call) };
+export function callMessage(call: Pick<ChatCall, 'id' | 'name' | 'arguments' | 'extra'>): Fields {
+  return { ...call.extra, id: call.id, type: 'function', function: calledIn(call) };
 }
 
 /** What is called, which is all that a legacy message holds. */

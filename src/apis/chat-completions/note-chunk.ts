@@ -1,6 +1,8 @@
 /** Remembers what one model call says, within the limits on what it may. */
 
 import { bytesOfItem } from '../../ports/limits.ts';
+import { usageIn } from '../../protocol/chat-completions/usage.ts';
+import { weightOf } from '../../protocol/chat-completions/weight.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { grow } from '../../protocol/grown-text.ts';
@@ -13,12 +15,25 @@ type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
 /** Remembers what a chunk says. Throws `output_too_large`. */
 export function note(round: Round, chunk: Fields, events: readonly ModelEvent[]): void {
   const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
-  if (isRecord(chunk.usage)) round.usage = chunk.usage;
+  round.usage = usageIn(chunk) ?? round.usage;
   // Some servers write an empty one before the end.
   if (typeof choice?.finish_reason === 'string' && choice.finish_reason) round.finishReason = choice.finish_reason;
-  if ((choice?.delta ?? choice?.message)?.reasoning_content) round.reasoningContent = true;
   for (const event of events) noteEvent(round, event);
+  if (round.rules.hasServerTools) noteFields(round, choice ?? {});
   refuseTooLarge(round);
+}
+
+/** For the next request, which only a call of ours leads to. */
+function noteFields(round: Round, { delta, message }: Fields): void {
+  const said = delta ?? message;
+  if (isRecord(said)) round.completion.bytes += round.fields.take(said, said === message);
+  for (const [number, fields] of round.callFields) {
+    const call = round.callNumbers.get(number);
+    if (!call) continue;
+    call.extra = { ...call.extra, ...fields };
+    round.completion.bytes += weightOf(fields) ?? 0;
+    round.callFields.delete(number);
+  }
 }
 
 function refuseTooLarge(round: Round): void {
@@ -28,8 +43,8 @@ function refuseTooLarge(round: Round): void {
 function noteEvent(round: Round, event: ModelEvent): void {
   if ('text' in event) round.completion.bytes += Buffer.byteLength(event.text);
   if (event.type === 'text-delta') grow(round.text, event.text);
-  if (event.type === 'reasoning-delta') round.reasoning += event.text;
   if (event.type === 'tool-call-delta') noteCall(round, event);
+  if (event.type === 'model-info' && event.model !== undefined) round.completion.answeredBy = event.model;
   if (event.type === 'finish') round.cutOff = event.reason !== 'stop';
 }
 

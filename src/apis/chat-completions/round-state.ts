@@ -3,9 +3,11 @@
 import type { Limits } from '../../ports/limits.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import { type ChunkMemo, chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
+import type { SeeEntry } from '../../protocol/chat-completions/tool-calls.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { GrownText } from '../../protocol/grown-text.ts';
 import type { ChatCall, Completion } from './completion.ts';
+import { fieldsOfCall, MessageFields } from './message-fields.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -52,9 +54,10 @@ export interface Round {
   rewriting: boolean;
   /** The text of its answer. */
   readonly text: GrownText;
-  reasoning: string;
-  /** Whether the reasoning came as `reasoning_content`, so that the model server knows that field. */
-  reasoningContent: boolean;
+  /** Everything else in its message. */
+  readonly fields: MessageFields;
+  /** What came with calls, by the decoder's numbers for them. */
+  readonly callFields: Map<number, Fields>;
   usage: Fields | undefined;
   finishReason: string | undefined;
   /** Whether the model was stopped before it had said all, so that its calls may lack something. */
@@ -66,10 +69,15 @@ export interface Round {
 
 /** Before the model said anything. */
 export function newRound(completion: Completion, rules: RoundRules): Round {
+  const callFields = new Map<number, Fields>();
+  const seeEntry: SeeEntry = ({ call }, entry) => {
+    const fields = fieldsOfCall(entry);
+    if (fields) callFields.set(call, { ...callFields.get(call), ...fields });
+  };
   return {
     completion,
     rules,
-    decoder: chatDecoder({ think: false, passes: true }),
+    decoder: chatDecoder({ think: false, passes: true, ...(rules.hasServerTools ? { seeEntry } : {}) }),
     memo: chunkMemo(),
     calls: [],
     callNumbers: new Map(),
@@ -80,8 +88,8 @@ export function newRound(completion: Completion, rules: RoundRules): Round {
     undecided: false,
     rewriting: false,
     text: { text: '', tail: '' },
-    reasoning: '',
-    reasoningContent: false,
+    fields: new MessageFields(),
+    callFields,
     usage: undefined,
     finishReason: undefined,
     cutOff: false,

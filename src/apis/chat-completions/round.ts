@@ -104,8 +104,11 @@ function isUndecided(before: boolean, { chunk, events }: HeldChunk): boolean {
   const pieces = callPieces(chunk);
   const last = pieces.findLast((piece) => mayBeginCall(piece) || piece.function?.arguments || customOf(piece));
   if (last) return mayBeginCall(last);
-  return before && !events.some(({ type }) => type !== 'usage');
+  return before && !events.some(({ type }) => !SILENT.has(type));
 }
+
+/** What is told of an answer and is no part of it. */
+const SILENT: ReadonlySet<ModelEvent['type']> = new Set(['usage', 'model-info', 'reasoning-end'] as const);
 
 /** Everything held, as the model server wrote it. */
 function flush(round: Round): string {

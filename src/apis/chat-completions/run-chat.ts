@@ -108,6 +108,7 @@ async function afterRound(
   const { completion } = turn;
   completion.text += wholeText(round.text);
   if (round.usage) completion.usage = addUsage(completion.usage, round.usage);
+  completion.lastUsage = round.usage ?? completion.lastUsage;
   const owned = round.calls.filter((call) => call.owned && !round.cutOff);
   const clients = round.calls.filter((call) => !call.owned);
   const answered: AnsweredChatCall[] = [];

@@ -55,6 +55,7 @@ async function compaction(request: EndpointRequest, settings: ResponsesApiSettin
     ...info,
     status: 'completed',
     usage: done.usage,
+    ...(done.cost === undefined ? {} : { cost: done.cost }),
     durationMs: Date.now() - createdAt,
   });
   const id = outputItemId('cmp', prepared.seed, retained.length);

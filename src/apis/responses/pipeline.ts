@@ -6,18 +6,18 @@ import type { PreparedRequest, RequestInWindow } from './steps/request.ts';
 import { resolveHistory } from './steps/resolve-history.ts';
 import { resolveTools } from './steps/resolve-tools.ts';
 import { refuseUnreadable, selectWindow, type WindowSettings } from './steps/select-window.ts';
-import { toModelRequest } from './steps/to-model-request.ts';
+import { type ModelRequestSettings, toModelRequest } from './steps/to-model-request.ts';
 import { validate } from './steps/validate.ts';
 
 /** What the steps need of the host's options. */
-interface PipelineSettings extends PrepareSettings, WindowSettings, ApplyApprovalsSettings {}
+interface PipelineSettings extends PrepareSettings, WindowSettings, ApplyApprovalsSettings, ModelRequestSettings {}
 
 /** The request, ready for a model. Throws `ApiError` for what is wrong with it. */
 export async function prepareRequest(request: EndpointRequest, settings: PipelineSettings): Promise<PreparedRequest> {
   const conversation = await prepareConversation(request, settings);
   const withTools = await resolveTools(conversation, settings);
   const withApprovals = await applyApprovals(withTools, settings);
-  return toModelRequest(withApprovals);
+  return toModelRequest(withApprovals, settings);
 }
 
 /** The first half, for those who ask a model about a conversation but not to go on with it. Throws `ApiError`. */

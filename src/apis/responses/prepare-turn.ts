@@ -17,7 +17,7 @@ import type { LoadedHistory } from '../../ports/turn-context.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { endedResource, startedResource } from '../../protocol/responses/resource.ts';
+import { keptResource, startedResource } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
 import { toolRounds } from '../../tools/rounds.ts';
@@ -64,7 +64,8 @@ export async function prepareTurn(
   if (isRecord(given.body)) noteUnknownFields(given.body, note);
   const whole = await prepareRequest({ ...given, signal }, settings);
   const prepared = isUntracked(scope) ? Object.assign({}, whole, { body: untrackedBody(whole.body, given) }) : whole;
-  const { apiRequest, body, history, seed, input, conversation, toolset, brought, tools, request, answers } = prepared;
+  const { apiRequest, body, history, seed, input, conversation, toolset, brought, tools, request, answers, states } =
+    prepared;
   const { previous } = history;
   const id = responseId(seed);
   const createdAt = Date.now();
@@ -87,6 +88,7 @@ export async function prepareTurn(
     approved: answers.approved,
     takeRequest: handedOver(request),
     upstream,
+    opened: states.opened,
     call: modelCall,
     compaction: turnCompaction(
       wishOf(prepared),
@@ -159,7 +161,7 @@ function keeper(
     if (awaitingApproval) await keepPendingCalls(end.output, awaitingApproval, settings);
     if (!isKept) return;
     try {
-      await keepResponse(turn, endedResource(started, end), settings, requestId);
+      await keepResponse(turn, keptResource(started, end), settings, requestId);
     } catch (error) {
       if (error instanceof TurnOverruled) await withdraw(end.output, key, added, settings);
       throw error;
@@ -204,7 +206,7 @@ async function keepPendingCalls(
 }
 
 function planOf(
-  { seed, tools: { allowed, forms }, toolset, approvalRules, body }: PreparedRequest,
+  { seed, tools: { allowed, forms }, toolset, approvalRules, body, states }: PreparedRequest,
   container: string | undefined,
   settings: ResponsesApiSettings,
 ): TurnPlan {
@@ -219,5 +221,6 @@ function planOf(
     queuedEvent: queuedEvent || body.background === true,
     outputBytes: limits.outputBytes,
     argumentBytes: limits.argumentBytes,
+    seal: states.seal,
   };
 }

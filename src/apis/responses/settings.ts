@@ -5,12 +5,14 @@ import type { EndpointSettings } from '../../ports/endpoint.ts';
 import type { KeepSettings } from '../../ports/keep.ts';
 import type { PrepareSettings } from '../../ports/prepare.ts';
 import type { Presentation } from '../../ports/presentation.ts';
+import type { Sealer } from '../../ports/sealer.ts';
 import type { TokenCounter } from '../../ports/token-counter.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 
 /** The settings of one request to the Responses API. */
 export interface ResponsesApiSettings extends Presentation, PrepareSettings, KeepSettings, EndpointSettings {
   readonly upstream: Upstream;
+  readonly stateSealer: Sealer;
   readonly compaction: CompactionSettings;
   readonly countTokens: TokenCounter;
   /** Whether the store is given what the client asked not to store: a connection remembers it for itself. */

@@ -86,7 +86,8 @@ const KEPT = [
 ] as const;
 
 /** One turn in two requests. */
-function inherited(resource: Fields): Fields {
+function inherited(kept: Fields): Fields {
+  const resource: Fields = { ...kept, ...(isRecord(kept.asked) ? kept.asked : {}) };
   const defaults = defaultFields();
   const changed = KEPT.filter((key) => resource[key] !== undefined && !isDeepStrictEqual(resource[key], defaults[key]));
   return {

@@ -7,16 +7,18 @@ import type { Note } from '../note.ts';
 import { printable } from '../printable.ts';
 import { isRecord } from '../record.ts';
 import { errorInBody } from '../upstream-error.ts';
+import { AnswerState, type KnownCall, type ReasoningField } from './answer-state.ts';
 import { Citations } from './citations.ts';
 import { readFinish } from './finish-reasons.ts';
 import { readLogProbs } from './log-probs.ts';
 import { isPicture, takePicture, takeSpeech } from './media.ts';
+import { modelInfo } from './model-info.ts';
 import type { PlainDelta } from './plain-delta.ts';
 import { isOthers } from './roles.ts';
 import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
-import { type ToolCalls, toolCalls } from './tool-calls.ts';
+import { type SeeEntry, type ToolCalls, toolCalls } from './tool-calls.ts';
 import { isBlank, UnreadFields } from './unread-fields.ts';
-import { readUsage } from './usage.ts';
+import { costIn, readUsage, usageIn } from './usage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -30,6 +32,8 @@ export interface ChatDecoder {
   end(events: ModelEvent[], sawDone: boolean): void;
   /** Whether anything of a Chat Completions answer, or an error, has come. */
   readonly answered: boolean;
+  /** Where the reasoning stood, if there was any. */
+  readonly reasoningField: ReasoningField | undefined;
 }
 
 /** How an answer is read. */
@@ -40,6 +44,8 @@ export interface ChatDecoderOptions {
   readonly passes?: boolean;
   /** Is told what of the answer nobody reads. */
   readonly note?: (note: Note) => void;
+  /** Is told of every entry of a call as it came. Default: what its server wants back of it is told as state. */
+  readonly seeEntry?: SeeEntry;
 }
 
 /** The state of one model call. */
@@ -49,6 +55,7 @@ export function chatDecoder(options: ChatDecoderOptions = {}): ChatDecoder {
 
 class Decoder implements ChatDecoder {
   answered = false;
+  reasoningField: ReasoningField | undefined = undefined;
   private readonly tags: ThinkTags | undefined;
   private readonly passes: boolean;
   private readonly note: ((note: Note) => void) | undefined;
@@ -66,15 +73,24 @@ class Decoder implements ChatDecoder {
   /** Whether words came as such, and not as what is heard. */
   private hasWords = false;
   private hasOthers = false;
+  private model: unknown = undefined;
+  private serviceTier: unknown = undefined;
+  /** Most servers want nothing back. */
+  private state: AnswerState | undefined = undefined;
+  /** Whether anything but reasoning was told. */
+  private hasBegun = false;
+  private readonly seeEntry: SeeEntry;
 
-  constructor({ think = true, passes = false, note }: ChatDecoderOptions) {
+  constructor({ think = true, passes = false, note, seeEntry }: ChatDecoderOptions) {
     this.tags = think ? thinkTags() : undefined;
     this.passes = passes;
     this.note = note;
+    this.seeEntry = seeEntry ?? ((call, entry) => this.takeEntry(call, entry));
   }
 
   take(chunk: unknown, events: ModelEvent[]): void {
     if (!isRecord(chunk)) throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
+    this.takeInfo(chunk, events);
     takeUsage(chunk, events);
     const error = errorInBody(chunk);
     this.answered ||= Array.isArray(chunk.choices) || error !== undefined;
@@ -84,7 +100,7 @@ class Decoder implements ChatDecoder {
     if (this.note) this.unread.look(chunk, choice, delta);
     if (!this.passes && !this.citations.take(chunk)) this.unread.add('citations');
     if (!choice) return;
-    if (isRecord(delta)) this.takeDelta(delta, choice.logprobs, events);
+    if (isRecord(delta)) this.takeDelta(delta, choice, events);
     this.spoke = true;
     // The finish is told at the end of the stream: some upstreams repeat it, or write on after it.
     if (choice.finish_reason) this.finish = choice.finish_reason;
@@ -101,12 +117,14 @@ class Decoder implements ChatDecoder {
     const before = events.length;
     this.tags?.end(events);
     if (events.length > before) this.noteOutput(before, events);
-    this.calls?.settle(events);
+    this.settleCalls(events);
     this.emitCitations(events);
     const { reason, failure, unknown } = readFinish(this.finish);
     this.emitNotes(unknown);
     this.refuseNothing(sawDone);
     if (failure && (!this.passes || this.finish === 'error')) throw failure;
+    // What was cut off is no thought that could be given back, and must stay the last.
+    if (reason === 'stop') this.emitState(events, events.length);
     events.push({ type: 'finish', reason });
   }
 
@@ -122,6 +140,61 @@ class Decoder implements ChatDecoder {
       throw new ApiError('upstream_error', 'The model answered with nothing but media that a response cannot hold.');
   }
 
+  private takeInfo({ model, service_tier: serviceTier }: Fields, events: ModelEvent[]): void {
+    if (model === this.model && serviceTier === this.serviceTier) return;
+    this.model = model;
+    this.serviceTier = serviceTier;
+    const info = modelInfo(model, serviceTier);
+    if (info) events.push(info);
+  }
+
+  private takeState(delta: Fields, isWhole: boolean): void {
+    const { reasoning_details: details, extra_content: extra, reasoning_opaque: opaque } = delta;
+    if (!details && !extra && !opaque) return;
+    this.state ??= new AnswerState();
+    if (Array.isArray(details)) this.state.takeDetails(details, isWhole);
+    this.state.takeMessage(delta);
+  }
+
+  private takeEntry(call: KnownCall, { extra_content: extra }: Fields): void {
+    if (!extra) return;
+    this.state ??= new AnswerState();
+    this.state.takeCall(call, extra);
+  }
+
+  /** Says what its server wants back, in front of the event at this place. */
+  private emitState(events: ModelEvent[], at: number): void {
+    const state = this.state?.pending(this.reasoningField, this.hasBegun);
+    if (state) events.splice(at, 0, { type: 'reasoning-end', state });
+  }
+
+  /** What came of the answer so far, and with its first words, is said in front of those; the rest in front of calls, or at the end. */
+  private beginAnswer(events: ModelEvent[], before: number): void {
+    for (let at = before; at < events.length && !this.hasBegun; at += 1) {
+      if (events[at]?.type !== 'reasoning-delta') {
+        this.emitState(events, at);
+        this.hasBegun = true;
+      } else this.reasoningField ??= 'think_tags';
+    }
+  }
+
+  private settleCalls(events: ModelEvent[]): void {
+    const before = events.length;
+    this.calls?.settle(events);
+    this.emitStateBeforeCall(events, before);
+  }
+
+  private emitStateBeforeCall(events: ModelEvent[], before: number): void {
+    if (this.hasBegun && !this.state) return;
+    for (let at = before; at < events.length; at += 1) {
+      const event = events[at];
+      if (event?.type !== 'tool-call-delta' || event.name === undefined) continue;
+      this.emitState(events, at);
+      this.hasBegun = true;
+      return;
+    }
+  }
+
   private emitNotes(unknown: string | undefined): void {
     if (this.citations.waiting) this.unread.add('citations');
     const note = this.unread.note();
@@ -131,11 +204,12 @@ class Decoder implements ChatDecoder {
     this.note?.({ code: 'finish_reason_unknown', message });
   }
 
-  private takeDelta(delta: Fields, logprobs: unknown, events: ModelEvent[]): void {
+  private takeDelta(delta: Fields, choice: Fields, events: ModelEvent[]): void {
     if (!this.passes && isOthers(delta.role)) return this.leaveOut(delta.role);
+    this.takeState(delta, delta === choice.message);
     const before = events.length;
-    takeReasoning(delta, events);
-    takeContent(delta.content, logprobs, this.tags, events);
+    this.takeReasoning(delta, events);
+    takeContent(delta.content, choice.logprobs, this.tags, events);
     if (typeof delta.refusal === 'string' && delta.refusal) events.push({ type: 'refusal-delta', text: delta.refusal });
     if (events.length > before) this.noteOutput(before, events);
     if (!this.passes) this.takeMedia(delta, events);
@@ -158,7 +232,9 @@ class Decoder implements ChatDecoder {
     if (isRecord(audio)) this.takeAudio(audio, events);
     const parts = Array.isArray(content) ? content.filter(isPicture) : [];
     if (Array.isArray(images) || parts.length > 0) this.takePictures([...parts, ...listOf(images)], events);
-    if (events.length > before) this.hasOutput = true;
+    if (events.length === before) return;
+    this.hasOutput = true;
+    this.beginAnswer(events, before);
   }
 
   private takeAudio(audio: Fields, events: ModelEvent[]): void {
@@ -188,6 +264,7 @@ class Decoder implements ChatDecoder {
     this.hasOutput = true;
     this.hasText ||= events[events.length - 1]?.type === 'text-delta';
     this.settleBefore(events, before);
+    this.beginAnswer(events, before);
   }
 
   private emitCitations(events: ModelEvent[]): void {
@@ -198,19 +275,32 @@ class Decoder implements ChatDecoder {
   private settleBefore(events: ModelEvent[], before: number): void {
     if (!this.calls?.hasWaiting()) return;
     const delta = events.splice(before);
-    this.calls.settle(events);
+    this.settleCalls(events);
     // A loop: a model server may say more at once than a function takes arguments.
     for (const event of delta) events.push(event);
   }
 
   private takeCalls(entries: readonly unknown[], events: ModelEvent[]): void {
     if (entries.length === 0) return;
+    const before = events.length;
     this.tags?.end(events);
+    this.beginAnswer(events, before);
     this.emitCitations(events);
     this.hasText = false;
     this.hasOutput = true;
-    this.calls ??= toolCalls();
+    this.calls ??= toolCalls(this.seeEntry);
     this.calls.take(entries, events);
+    this.emitStateBeforeCall(events, before);
+  }
+
+  /** Servers differ in the field's name, and some fill two of them with the same text: the first one counts. */
+  private takeReasoning(delta: Fields, events: ModelEvent[]): void {
+    const field = REASONING_FIELDS.find((name) => delta[name]);
+    const text = field === 'reasoning_details' ? detailsText(delta[field]) : field && delta[field];
+    if (typeof text === 'string' && text) {
+      this.reasoningField ??= field;
+      events.push({ type: 'reasoning-delta', text });
+    } else if (hasThinking(delta.content)) this.reasoningField ??= 'thinking';
   }
 
   /** Those with a place are told as they come, all others when the text has ended. */
@@ -247,21 +337,21 @@ function firstChoice(choices: unknown): Fields | undefined {
 /** A whole answer is in `message`; some servers put an empty `delta` beside it, others a `message` beside each delta. */
 function firstDelta({ delta, message }: Fields): unknown {
   const hasContent =
-    isRecord(delta) && (delta.content || delta.tool_calls || delta.reasoning_content || delta.reasoning);
+    isRecord(delta) &&
+    (delta.content || delta.tool_calls || delta.reasoning_content || delta.reasoning || delta.reasoning_text);
   return hasContent || !isRecord(message) ? delta : message;
 }
 
 function takeUsage(chunk: Fields, events: ModelEvent[]): void {
-  const reported = chunk.usage ?? (isRecord(chunk.x_groq) ? chunk.x_groq.usage : undefined);
-  if (!reported) return;
-  const usage = readUsage(reported);
-  if (usage) events.push({ type: 'usage', usage });
+  const reported = usageIn(chunk);
+  const usage = reported && readUsage(reported);
+  if (usage) events.push({ type: 'usage', usage, reported, cost: costIn(reported) });
 }
 
-/** Servers differ in the field's name, and some fill two of them with the same text: the first one counts. */
-function takeReasoning(delta: Fields, events: ModelEvent[]): void {
-  const text = delta.reasoning_content || delta.reasoning || detailsText(delta.reasoning_details);
-  if (typeof text === 'string' && text) events.push({ type: 'reasoning-delta', text });
+const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text', 'reasoning_details'] as const;
+
+function hasThinking(content: unknown): boolean {
+  return Array.isArray(content) && content.some((part) => isRecord(part) && part.type === 'thinking');
 }
 
 function detailsText(details: unknown): string {

@@ -7,6 +7,8 @@ import type { ModelRequest } from '../model-request.ts';
 import { pairCalls } from '../pair-calls.ts';
 import { isRecord, plainTextOf } from '../record.ts';
 import { answeredToolCall } from '../tool-calls/kinds.ts';
+import { type ChatState, chatStateIn, type ReasoningField } from './answer-state.ts';
+import { backTo, extrasOf } from './going-back.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -19,8 +21,12 @@ export interface MessageOptions {
   readonly systemMessages: 'keep' | 'merge';
   /** `system` renames the developer role, which most chat templates do not know. */
   readonly developerRole: 'keep' | 'system';
-  /** Whether reasoning goes back with the tool calls it led to, as `reasoning_content`. */
+  /** Whether reasoning goes back with the tool calls it led to, and what is sealed of it with any message. */
   readonly reasoningReplay: boolean;
+  /** Where reasoning goes that is not known to have stood elsewhere. Default: `reasoning_content`. */
+  readonly reasoningField?: ReasoningField | undefined;
+  /** Whether what the server itself wants back is written. Default: true. */
+  readonly state?: boolean;
 }
 
 /** One tool call with its answer, both as the Chat wire has them. */
@@ -39,6 +45,8 @@ interface Draft {
   text: string | undefined;
   reasoning: string;
   readonly calls: AnsweredCall[];
+  /** What its server wants back of it. */
+  readonly states: ChatState[];
 }
 
 /**
@@ -74,8 +82,11 @@ export function toChatMessages(
       continue;
     }
     const image = imageMessage(item);
+    const state = item.type === 'reasoning' ? chatStateIn(item.providerState) : undefined;
+    const goesOn = state?.late === true && !isEmpty(draft);
     // Words or thoughts after words or a call are the model's next message; anything else ends its turn.
-    if (!isAssistants(item) || draft.calls.length > 0 || draft.text !== undefined) flush();
+    if (!goesOn && (!isAssistants(item) || draft.calls.length > 0 || draft.text !== undefined)) flush();
+    if (state && options.state !== false) draft.states.push(state);
     if (item.type === 'reasoning') draft.reasoning += reasoningText(item);
     else if (isAssistants(item)) draft.text = assistantText(item);
     else if (image) messages.push(inputMessage(image, options));
@@ -95,11 +106,11 @@ export const SILENT_TYPES: ReadonlySet<string> = new Set([
 ]);
 
 function emptyDraft(): Draft {
-  return { modelCall: undefined, text: undefined, reasoning: '', calls: [] };
+  return { modelCall: undefined, text: undefined, reasoning: '', calls: [], states: [] };
 }
 
-function isEmpty({ text, reasoning, calls }: Draft): boolean {
-  return text === undefined && reasoning === '' && calls.length === 0;
+function isEmpty({ text, reasoning, calls, states }: Draft): boolean {
+  return text === undefined && reasoning === '' && calls.length === 0 && states.length === 0;
 }
 
 /** Whether the model said or thought it. */
@@ -130,23 +141,21 @@ function isObjectText(text: unknown): text is string {
   }
 }
 
-function assistantMessages(
-  { text: content = '', reasoning, calls }: Draft,
-  { reasoningReplay }: MessageOptions,
-): ChatMessage[] {
-  if (calls.length === 0) return content === '' ? [] : [{ role: 'assistant', content }];
-  const thought = reasoningReplay ? reasoning : '';
+function assistantMessages(draft: Draft, options: MessageOptions): ChatMessage[] {
+  const { text: content = '', calls, states } = draft;
+  if (calls.length === 0 && content === '') return [];
+  const back = backTo(draft, options);
+  const extras = extrasOf(states, calls);
   const message: ChatMessage = {
     role: 'assistant',
-    content: content === '' ? null : content,
-    ...(thought === '' ? {} : { reasoning_content: thought }),
-    tool_calls: calls.map(({ id, name, arguments: text }) => ({
-      id,
-      type: 'function',
-      function: { name, arguments: text },
-    })),
+    ...back,
+    ...(calls.length === 0 ? {} : { tool_calls: calls.map((call, at) => ({ ...wireCall(call), ...extras.get(at) })) }),
   };
   return [message, ...toolMessages(calls)];
+}
+
+function wireCall({ id, name, arguments: text }: AnsweredCall): Fields {
+  return { id, type: 'function', function: { name, arguments: text } };
 }
 
 /** The answers in the order of the calls; images follow in a user message, since a tool message holds only text. */

@@ -4,6 +4,7 @@ import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
 import { type ObjectEnd, objectEnd } from '../object-end.ts';
 import { isRecord } from '../record.ts';
+import type { KnownCall } from './answer-state.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -45,12 +46,16 @@ export interface ToolCalls {
   hasWaiting(): boolean;
 }
 
-/** The calls of one model call. */
-export function toolCalls(): ToolCalls {
-  return new CallReader();
+/** Is told of an entry. */
+export type SeeEntry = (call: KnownCall, entry: Fields) => void;
+
+/** The calls of one model call. `seen` is told of every entry as it came, and whose it is. */
+export function toolCalls(seen: SeeEntry = () => {}): ToolCalls {
+  return new CallReader(seen);
 }
 
 class CallReader implements ToolCalls {
+  private readonly seen: SeeEntry;
   /** Those with a name that wait for arguments. */
   private readonly open = new Set<Call>();
   private readonly atIndex = new Map<number, Call>();
@@ -60,6 +65,10 @@ class CallReader implements ToolCalls {
   private chunk = 0;
   private nameless = 0;
 
+  constructor(seen: SeeEntry) {
+    this.seen = seen;
+  }
+
   take(entries: readonly unknown[], events: ModelEvent[]): void {
     this.chunk += 1;
     for (const raw of entries) {
@@ -68,6 +77,7 @@ class CallReader implements ToolCalls {
       this.settle(events, call);
       extend(call, entry, this.chunk, events);
       if (call.id !== '') this.withId.set(call.id, call);
+      if (isRecord(raw)) this.seen(call, raw);
       // A call without a name can be neither run nor answered.
       if (call.name === '') this.refuseEndless(entry);
       else if (call.emitted) this.open.delete(call);

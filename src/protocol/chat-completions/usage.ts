@@ -1,40 +1,117 @@
-/** Token counts as Chat Completions servers report them, made whole. */
+/** Token counts and costs as Chat Completions servers report them, made whole. */
 
 import type { Usage } from '../events.ts';
 import { isRecord } from '../record.ts';
 
-/** Reads a `usage` object; undefined where it holds no counts. Missing details are zero, a missing total is the sum. */
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Where a count may stand: in the usage, or in an object of it. */
+type Place = readonly [field: string, inner?: string];
+
+const INPUT_DETAILS = ['prompt_tokens_details', 'input_tokens_details'] as const;
+const OUTPUT_DETAILS = ['completion_tokens_details', 'output_tokens_details'] as const;
+
+/** Under which names providers tell each count. Of several, the first one counts that is not zero. */
+const NAMES = {
+  input: [['prompt_tokens'], ['input_tokens']],
+  output: [['completion_tokens'], ['output_tokens']],
+  total: [['total_tokens']],
+  cached: [
+    ...INPUT_DETAILS.map((details): Place => [details, 'cached_tokens']),
+    // DeepSeek, Mistral, Moonshot, Inception, and those that pass Anthropic's names on.
+    ['prompt_cache_hit_tokens'],
+    ['num_cached_tokens'],
+    ['cached_tokens'],
+    ['cached_input_tokens'],
+    ['cache_read_input_tokens'],
+  ],
+  // OpenAI and OpenRouter count them in the details, Anthropic and those that pass its counts on beside them.
+  cacheWrites: [
+    ...INPUT_DETAILS.flatMap((details): Place[] => [
+      [details, 'cache_write_tokens'],
+      [details, 'cache_creation_tokens'],
+    ]),
+    ['cache_creation_input_tokens'],
+    ['cache_write_tokens'],
+  ],
+  reasoning: [...OUTPUT_DETAILS.map((details): Place => [details, 'reasoning_tokens']), ['reasoning_tokens']],
+} as const satisfies Readonly<Record<string, readonly Place[]>>;
+
+/** Where providers tell what the answer cost, and how many of it are one dollar: OpenRouter and Vercel, Perplexity, DeepInfra, xAI. */
+const COSTS: readonly (readonly [place: Place, perDollar: number])[] = [
+  [['cost'], 1],
+  [['cost', 'total_cost'], 1],
+  [['estimated_cost'], 1],
+  [['cost_in_usd_ticks'], 10_000_000_000],
+];
+
+/** The usage in a chunk or a whole answer: Groq streams it beside the choices, Moonshot in one. */
+export function usageIn({ usage, x_groq: groq, choices }: Fields): Fields | undefined {
+  if (isRecord(usage)) return usage;
+  if (isRecord(groq) && isRecord(groq.usage)) return groq.usage;
+  const [choice] = Array.isArray(choices) ? choices : [];
+  return isRecord(choice) && isRecord(choice.usage) ? choice.usage : undefined;
+}
+
+/** Reads a `usage` object; undefined where it holds no counts. Missing details are zero, and the total is the sum. */
 export function readUsage(value: unknown): Usage | undefined {
   if (!isRecord(value)) return undefined;
-  const input = count(value.prompt_tokens ?? value.input_tokens);
-  const output = count(value.completion_tokens ?? value.output_tokens);
-  const total = count(value.total_tokens) ?? (input ?? 0) + (output ?? 0);
-  if (input === undefined && output === undefined && total === 0) return undefined;
+  const input = firstOf(value, NAMES.input);
+  const completed = firstOf(value, NAMES.output);
+  const total = firstOf(value, NAMES.total);
+  if (input === undefined && completed === undefined && !total) return undefined;
+  const known = { input: input ?? 0, completed: completed ?? 0, total: total ?? 0 };
+  const { output, reasoning } = wholeOutput(known, firstOf(value, NAMES.reasoning) ?? 0);
+  const cached = firstOf(value, NAMES.cached) ?? 0;
   return {
-    input_tokens: input ?? 0,
-    input_tokens_details: { cached_tokens: cachedTokens(value), cache_write_tokens: cacheWriteTokens(value) },
-    output_tokens: output ?? 0,
-    output_tokens_details: { reasoning_tokens: reasoningTokens(value) },
-    total_tokens: total,
+    input_tokens: known.input,
+    input_tokens_details: {
+      // xAI on Azure tells of more than there are.
+      cached_tokens: Math.min(cached, known.input),
+      cache_write_tokens: firstOf(value, NAMES.cacheWrites) ?? 0,
+    },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: known.input + output,
   };
 }
 
-function cachedTokens(usage: Readonly<Record<string, unknown>>): number {
-  const details = usage.prompt_tokens_details ?? usage.input_tokens_details;
-  // DeepSeek counts its cache beside the details, not in them.
-  return count(isRecord(details) ? details.cached_tokens : undefined) ?? count(usage.prompt_cache_hit_tokens) ?? 0;
+/** What an answer cost in dollars, where its usage says so. */
+export function costIn(usage: Fields): number | undefined {
+  for (const [place, perDollar] of COSTS) {
+    const cost = valueAt(usage, place);
+    if (typeof cost === 'number' && Number.isFinite(cost) && cost >= 0) return cost / perDollar;
+  }
+  return undefined;
 }
 
-/** OpenAI and OpenRouter count them in the details, Anthropic and those that pass its counts on beside them. */
-function cacheWriteTokens(usage: Readonly<Record<string, unknown>>): number {
-  const details = usage.prompt_tokens_details ?? usage.input_tokens_details;
-  const inDetails = isRecord(details) ? (details.cache_write_tokens ?? details.cache_creation_tokens) : undefined;
-  return count(inDetails) ?? count(usage.cache_creation_input_tokens) ?? 0;
+/**
+ * Output holds what was reasoned. xAI and Inception count that in the total only, Gemini does not name it, and some
+ * gateways of Gemini have it in neither.
+ */
+function wholeOutput(
+  { input, completed, total }: { readonly input: number; readonly completed: number; readonly total: number },
+  reasoning: number,
+): { readonly output: number; readonly reasoning: number } {
+  const left = total - input - completed;
+  if (left > 0) return { output: completed + left, reasoning: reasoning || left };
+  return { output: reasoning > completed ? completed + reasoning : completed, reasoning };
 }
 
-function reasoningTokens(usage: Readonly<Record<string, unknown>>): number {
-  const details = usage.completion_tokens_details ?? usage.output_tokens_details;
-  return count(isRecord(details) ? details.reasoning_tokens : undefined) ?? count(usage.reasoning_tokens) ?? 0;
+function firstOf(usage: Fields, places: readonly Place[]): number | undefined {
+  let found: number | undefined;
+  for (const place of places) {
+    const value = count(valueAt(usage, place));
+    if (value) return value;
+    found ??= value;
+  }
+  return found;
+}
+
+function valueAt(usage: Fields, [field, inner]: Place): unknown {
+  const value = usage[field];
+  if (inner === undefined) return value;
+  return isRecord(value) ? value[inner] : undefined;
 }
 
 function count(value: unknown): number | undefined {

@@ -61,8 +61,11 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
 
 /** The resource as it stands in the store and, with what the client is shown, in the last event and in a JSON answer. */
 export function endedResource(started: Fields, end: TurnEnd, presentItem: PresentItem = (item) => item): Fields {
+  const { model, serviceTier } = end.upstream ?? {};
   return {
     ...started,
+    ...(model === undefined ? {} : { model }),
+    ...(serviceTier === undefined ? {} : { service_tier: serviceTier }),
     completed_at: end.completedAt,
     status: end.status,
     error: end.error && responseError(end.error),
@@ -70,6 +73,14 @@ export function endedResource(started: Fields, end: TurnEnd, presentItem: Presen
     output: end.output.map(presentItem),
     usage: end.usage,
   };
+}
+
+/** The same as it is kept: who answered may be called otherwise than who was asked, and whoever goes on asks again. */
+export function keptResource(started: Fields, end: TurnEnd): Fields {
+  const ended = endedResource(started, end);
+  const { model, service_tier } = started;
+  const isAsAsked = ended.model === model && ended.service_tier === service_tier;
+  return isAsAsked ? ended : { ...ended, asked: { model, service_tier } };
 }
 
 function textEcho(text: CreateBody['text']): Fields {

@@ -6,6 +6,7 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { cleanNote, scrubber } from '../../protocol/scrub.ts';
+import { ownerOf } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
 import { STATE_REJECTED, secondTry, withoutThoughts } from '../http/second-try.ts';
@@ -114,6 +115,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
 
   return {
     name: 'anthropic',
+    stateOwner: ownerOf('anthropic', settings.baseURL),
     stream,
     redact: scrub.of(fixedHeaders(settings, keyHeaders(settings))),
     models,

@@ -6,7 +6,6 @@ import type { Note } from '../../protocol/note.ts';
 import { printable } from '../../protocol/printable.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type Hold, holding, skippedOnce } from '../http/unsaid.ts';
-import { sealed } from './thinking.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -164,7 +163,7 @@ function thinkingBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlo
   return {
     add,
     stop(into) {
-      if (signature) into.push({ type: 'reasoning-end', encrypted: sealed({ type: 'thinking', thinking, signature }) });
+      if (signature) into.push({ type: 'reasoning-end', state: { type: 'thinking', thinking, signature } });
     },
   };
 }
@@ -176,7 +175,7 @@ function redactedBlock({ data }: Fields, seen: Seen): OpenBlock {
     add() {},
     stop(into) {
       if (typeof data !== 'string') return;
-      into.push({ type: 'reasoning-end', encrypted: sealed({ type: 'redacted_thinking', data }) });
+      into.push({ type: 'reasoning-end', state: { type: 'redacted_thinking', data } });
     },
   };
 }

@@ -1,4 +1,6 @@
 /** Reads the events of a Messages stream, or one whole message, as model events. */
+
+import { modelInfo } from '../../protocol/chat-completions/model-info.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { Note } from '../../protocol/note.ts';
@@ -59,6 +61,8 @@ export function messagesDecoder(note: (note: Note) => void, kept = 0): MessagesD
 
   function takeMessage(message: unknown, events: ModelEvent[]): void {
     if (!isRecord(message)) return;
+    const info = modelInfo(message.model, undefined);
+    if (info) events.push(info);
     takeWhole(message.content, blocks, events);
     usage.take(message.usage, events);
     takeStop(message);

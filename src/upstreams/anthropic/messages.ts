@@ -10,7 +10,7 @@ import { isRecord } from '../../protocol/record.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
 import { answeredToolCall } from '../../protocol/tool-calls/kinds.ts';
 import { type Block, blocksOf } from './parts.ts';
-import { unsealed } from './thinking.ts';
+import { thoughtIn } from './thinking.ts';
 import { blocksOfSearch } from './web-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -76,7 +76,7 @@ function addCall(draft: Draft, item: Item, call: AnsweredToolCall): void {
 /** Answers whether the item has a place. */
 function addMessage(draft: Draft, item: Item): boolean {
   if (item.type === 'reasoning') {
-    const thought = unsealed(item.encrypted_content);
+    const thought = thoughtIn(item.providerState);
     // Another server's thoughts are unsigned here, and would be refused.
     if (thought) addAssistants(draft, item, [thought as Block]);
     return true;
@@ -93,7 +93,7 @@ function addMessage(draft: Draft, item: Item): boolean {
 
 /** Another server's searches have nothing that could be given back. */
 function addSearch(draft: Draft, item: Item): boolean {
-  const [use, result] = blocksOfSearch(item.encrypted_content) ?? [];
+  const [use, result] = blocksOfSearch(item.providerState) ?? [];
   if (!use || !result) return false;
   const id = freshId(draft.ids, String(use.id));
   addAssistants(draft, item, [

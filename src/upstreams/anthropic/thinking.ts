@@ -1,6 +1,5 @@
 /** How much the model may think, and how a thought is kept so that the model can be given it back. */
 import { isRecord } from '../../protocol/record.ts';
-import { sealOf } from '../http/seal.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -69,23 +68,12 @@ export function planThinking(
   return budget < SMALLEST_BUDGET ? none : { ...none, budget };
 }
 
-const { seal, open } = sealOf('anthropic:');
-
-/** Blocks as the `encrypted_content` of an item. */
-export function sealed(blocks: Fields | readonly Fields[]): string {
-  return seal(blocks);
+/** The thinking block in the state of an item; undefined where it is none. */
+export function thoughtIn(state: unknown): Fields | undefined {
+  return isRecord(state) ? thinkingBlock(state) : undefined;
 }
 
-/** What was sealed; undefined where another server wrote it or a client spoilt it. */
-export const opened = open;
-
-/** The thinking block in the `encrypted_content`; undefined where another server wrote it or a client spoilt it. */
-export function unsealed(encrypted: unknown): Fields | undefined {
-  const block = opened(encrypted);
-  return isRecord(block) ? thinkingBlock(block) : undefined;
-}
-
-/** Only what a thinking block has: the text comes from outside. */
+/** Only what a thinking block has. */
 function thinkingBlock({ type, thinking, signature, data }: Fields): Fields | undefined {
   if (type === 'redacted_thinking' && typeof data === 'string') return { type, data };
   if (type !== 'thinking' || typeof thinking !== 'string' || typeof signature !== 'string') return undefined;

@@ -20,15 +20,18 @@ export function usageReader(): UsageReader {
   const earlier = new Map<string, number>();
   const counts = new Map<string, number>();
   const count = (name: string) => (earlier.get(name) ?? 0) + (counts.get(name) ?? 0);
+  let reported: Fields = {};
   return {
     take(usage, events) {
       if (!isRecord(usage)) return;
+      reported = { ...reported, ...usage };
       for (const [name, value] of entriesOf(usage)) counts.set(name, value);
-      if (counts.size > 0) events.push(usageEvent(count));
+      if (counts.size > 0) events.push({ ...usageEvent(count), reported });
     },
     next() {
       for (const name of counts.keys()) earlier.set(name, count(name));
       counts.clear();
+      reported = {};
     },
     get output() {
       return count('output_tokens');
@@ -49,7 +52,7 @@ function isCount(value: unknown): boolean {
 }
 
 /** `input_tokens` lacks what was read from the cache and written to it; OpenAI's count holds all. */
-function usageEvent(count: (name: string) => number): ModelEvent {
+function usageEvent(count: (name: string) => number): Extract<ModelEvent, { type: 'usage' }> {
   const cached = count('cache_read_input_tokens');
   const written = count('cache_creation_input_tokens');
   const input = count('input_tokens') + cached + written;

@@ -4,7 +4,6 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { UrlSource, WebAction } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { Block } from './parts.ts';
-import { opened, sealed } from './thinking.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -67,7 +66,7 @@ export function searchStart({ id, name, input }: WebUse): readonly ModelEvent[] 
 export function searchEnd(use: WebUse, { content }: Fields): ModelEvent {
   const failed = isRecord(content) && String(content.type).endsWith('_error');
   const blocks = use.direct ? blocksOfUse(use, content) : undefined;
-  const kept = blocks ? { encrypted: sealed(blocks) } : {};
+  const kept = blocks ? { state: blocks } : {};
   return { type: 'search-end', search: use.id, failed, sources: sourcesIn(content), ...kept };
 }
 
@@ -88,9 +87,8 @@ function blocksOfUse({ id, name, input }: WebUse, content: unknown): readonly [B
   ];
 }
 
-/** The two blocks in the `encrypted_content` of a look; undefined where another server wrote it or a client spoilt it. */
-export function blocksOfSearch(encrypted: unknown): readonly [Block, Block] | undefined {
-  const pair = opened(encrypted);
+/** The two blocks in the state of a look; undefined where there is none. */
+export function blocksOfSearch(pair: unknown): readonly [Block, Block] | undefined {
   if (!Array.isArray(pair)) return undefined;
   const [useBlock, answer] = pair;
   const use = isRecord(useBlock) ? webUse(useBlock) : undefined;

@@ -1,16 +1,19 @@
 /** The upstream for any Chat Completions server. */
 
 import type { ChatBatch, Upstream, UpstreamCall } from '../../ports/upstream.ts';
+import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import { chunkMemo } from '../../protocol/chat-completions/fast-path/chunk-memo.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
+import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, scrubber } from '../../protocol/scrub.ts';
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
+import { ownerOf } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
@@ -18,6 +21,7 @@ import { skippedItem } from '../http/skipped-item.ts';
 import { unexpectedAnswer } from '../http/unexpected-answer.ts';
 import { toChatBody } from './chat-body.ts';
 import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './chat-options.ts';
+import { SeenFields } from './seen-fields.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
 
@@ -35,6 +39,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   const client = httpClient(settings);
   const scrub = scrubber(settings);
   const headersFor = ({ headers }: UpstreamCall) => requestHeaders(NAME, settings, bearer(settings), headers);
+  const seen = new SeenFields();
   /** Of each call: the host's headers may be another tenant's each time. */
   const scrubs = new WeakMap<UpstreamCall, Scrub>();
 
@@ -64,9 +69,13 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   }
 
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
-    const body = toChatBody(request, settings, (item) => call.note(skippedItem(item, 'a chat request')));
+    const { model } = request;
+    const reasoningField = seen.get(model) ?? settings.reasoningField;
+    const skipped = (item: Item) => call.note(skippedItem(item, 'a chat request'));
+    const body = toChatBody(request, { ...settings, reasoningField }, skipped);
     const { batches, ...answer } = open(body, call);
-    return mapped(batches, new Decoding(settings, answer));
+    const saw = (field: ReasoningField) => seen.saw(model, field);
+    return mapped(batches, new Decoding(settings, { ...answer, saw }));
   }
 
   async function models(call: UpstreamCall): Promise<readonly Fields[]> {
@@ -83,7 +92,8 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
     return ((call && scrubs.get(call)) ?? usual)(error);
   }
 
-  return { name: 'chat-completions', stream, chat, redact, models, close: () => client.close() };
+  const stateOwner = ownerOf('chat-completions', settings.baseURL);
+  return { name: 'chat-completions', stateOwner, stream, chat, redact, models, close: () => client.close() };
 }
 
 /** What goes with the reading of one answer. */
@@ -91,6 +101,7 @@ interface Answer {
   readonly scrubError: Scrub;
   readonly note: (note: Note) => void;
   readonly unexpected: (text: string, cause?: unknown) => Error;
+  readonly saw: (field: ReasoningField) => void;
 }
 
 /** Characters of the first data that are kept. */
@@ -116,7 +127,7 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
     try {
       for (const each of data) this.takeData(each, events);
       this.done = whole || isDone(data.at(-1) ?? '');
-      if (this.done) this.decoder.end(events, true);
+      if (this.done) this.finish(events, true);
     } catch (error) {
       this.failure = this.refusal(error);
     }
@@ -132,7 +143,7 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
   end(): readonly ModelEvent[] {
     const events: ModelEvent[] = [];
     try {
-      this.decoder.end(events, false);
+      this.finish(events, false);
     } catch (error) {
       throw this.refusal(error);
     }
@@ -145,6 +156,11 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
     const isForeign = error instanceof ApiError && error.code === 'upstream_error' && !this.decoder.answered;
     if (!isForeign) return scrubError(error);
     return scrubError(new ApiError(error.code, error.message, { cause: unexpected(this.first, error.cause) }));
+  }
+
+  private finish(events: ModelEvent[], sawDone: boolean): void {
+    this.decoder.end(events, sawDone);
+    if (this.decoder.reasoningField) this.answer.saw(this.decoder.reasoningField);
   }
 
   private takeData(data: string, events: ModelEvent[]): void {

@@ -9,6 +9,7 @@ import {
   serverSettings,
 } from '../http/server-options.ts';
 import type { BodyOptions } from './chat-body.ts';
+import { isProviderName, PROVIDERS, type ProviderName, providerOf } from './providers.ts';
 
 export type { UpstreamHeaders } from '../http/server-options.ts';
 
@@ -21,15 +22,23 @@ export interface ChatCompletionsOptions extends ServerOptions {
    * given either: a key belongs to its server, and must not go to another one by omission.
    */
   readonly apiKey?: string | undefined;
-  /** `merge` writes one leading system message, for templates that allow no other. Default: `keep`. */
+  /**
+   * Whose manners the options below have where they are not given: a name of docs/providers.md, or `auto`, by the address.
+   * Default: `auto`.
+   */
+  readonly provider?: ProviderName | 'auto' | undefined;
+  /** `merge` writes one leading system message, for templates that allow no other. Default: the provider's, or `keep`. */
   readonly systemMessages?: 'keep' | 'merge' | undefined;
-  /** `keep` sends the developer role as it is. Default: `system`, which every server knows. */
+  /** `keep` sends the developer role as it is. Default: the provider's, or `system`, which every server knows. */
   readonly developerRole?: 'keep' | 'system' | undefined;
-  /** Whether reasoning goes back with the calls it led to. Default: true; some servers refuse the field. */
-  readonly reasoningReplay?: boolean | undefined;
+  /**
+   * Whether reasoning goes back with the calls it led to, where it stood in the answer. `auto`: unless the provider refuses
+   * it. `false` keeps back what came sealed with it, too. Default: `auto`.
+   */
+  readonly reasoningReplay?: 'auto' | boolean | undefined;
   /** Whether `<think>` at the start of the text is read as reasoning. Default: true. */
   readonly thinkTags?: boolean | undefined;
-  /** The field for `max_output_tokens`. Default: `max_tokens`. */
+  /** The field for `max_output_tokens`. Default: the provider's, or `max_tokens`. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined;
 }
 
@@ -50,19 +59,24 @@ const oneOf =
 export function chatSettings(options: ChatCompletionsOptions): ChatSettings {
   checkOptions(NAME, options, {
     ...serverChecks,
+    provider: (value) => isProviderName(value) || oneOf('auto', ...Object.keys(PROVIDERS))(value),
     systemMessages: oneOf('keep', 'merge'),
     developerRole: oneOf('keep', 'system'),
-    reasoningReplay: boolean,
+    reasoningReplay: (value) => typeof value === 'boolean' || value === 'auto' || "'auto', true or false",
     thinkTags: boolean,
     maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
   });
+  const server = openaiServer(NAME, options);
+  const usual = providerOf(options.provider ?? 'auto', server.baseURL);
+  const { reasoningReplay = 'auto' } = options;
   return {
     ...serverSettings(options),
-    ...openaiServer(NAME, options),
-    systemMessages: options.systemMessages ?? 'keep',
-    developerRole: options.developerRole ?? 'system',
-    reasoningReplay: options.reasoningReplay ?? true,
+    ...server,
+    systemMessages: options.systemMessages ?? usual.systemMessages,
+    developerRole: options.developerRole ?? usual.developerRole,
+    reasoningReplay: reasoningReplay === 'auto' ? usual.reasoningReplay : reasoningReplay,
+    reasoningField: usual.reasoningField,
     thinkTags: options.thinkTags ?? true,
-    maxTokensField: options.maxTokensField ?? 'max_tokens',
+    maxTokensField: options.maxTokensField ?? usual.maxTokensField,
   };
 }

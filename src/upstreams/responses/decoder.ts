@@ -1,7 +1,8 @@
 /** Reads the events of another server's Responses stream, or one whole response, as model events. */
 
 import { readAnnotation } from '../../protocol/annotations.ts';
-import { readUsage } from '../../protocol/chat-completions/usage.ts';
+import { modelInfo } from '../../protocol/chat-completions/model-info.ts';
+import { costIn, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { LogProb } from '../../protocol/items.ts';
@@ -10,7 +11,7 @@ import { isRecord } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-error.ts';
 import { type Hold, holding, skippedOnce } from '../http/unsaid.ts';
 import { keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, saysAnything, textOf } from './final-output.ts';
-import { sealed } from './input.ts';
+import { stateOf } from './input.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -187,9 +188,12 @@ class Decoder implements ResponsesDecoder {
 
   private end(response: unknown, events: ModelEvent[]): void {
     if (!isRecord(response)) throw new ApiError('upstream_error', 'The model server sent an end without a response.');
-    const usage = readUsage(response.usage);
-    if (usage) events.push({ type: 'usage', usage });
+    const { usage: reported } = response;
+    const usage = readUsage(reported);
+    if (usage && isRecord(reported)) events.push({ type: 'usage', usage, reported, cost: costIn(reported) });
     if (response.status === 'failed' || response.status === 'cancelled') throw failure(response);
+    const info = modelInfo(response.model, response.service_tier);
+    if (info) events.push(info);
     this.done = true;
     events.push({ type: 'finish', reason: finishReason(response) });
   }
@@ -268,7 +272,7 @@ function takeReasoning(item: Fields, { spoke }: OpenItem, events: ModelEvent[]):
   const text = parts.map((part) => part.text).join('\n\n');
   if (!spoke && text !== '') events.push({ type: 'reasoning-delta', text });
   if (typeof item.encrypted_content === 'string' && item.encrypted_content !== '') {
-    events.push({ type: 'reasoning-end', encrypted: sealed(item) });
+    events.push({ type: 'reasoning-end', state: stateOf(item) });
   }
 }
 
@@ -284,7 +288,7 @@ function takeSearch(item: Fields, events: ModelEvent[]): void {
   const looked =
     url === undefined ? { type: 'search' as const, query, queries: [query] } : { type: 'open_page' as const, url };
   events.push({ type: 'search-start', search, action: looked });
-  events.push({ type: 'search-end', search, failed: item.status === 'failed', sources, encrypted: sealed(item) });
+  events.push({ type: 'search-end', search, failed: item.status === 'failed', sources, state: stateOf(item) });
 }
 
 function takeImage({ result, ...item }: Fields, events: ModelEvent[]): void {

@@ -7,15 +7,12 @@ import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { pairCalls } from '../../protocol/pair-calls.ts';
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
-import { sealOf } from '../http/seal.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const { seal, open } = sealOf('responses:');
-
 /** An item as the other server needs it back: whole, but for what only says how far it had come. */
-export function sealed({ status: _, ...item }: Fields): string {
-  return seal(item);
+export function stateOf({ status: _, ...item }: Fields): Fields {
+  return item;
 }
 
 /** The calls of one answer of the model, whose outputs follow behind all of them. */
@@ -65,7 +62,7 @@ function outputOf(output: unknown): unknown {
 function addOther(calls: Calls, item: Item, input: Fields[], skipped: (item: Item) => void): void {
   answerCalls(calls, input);
   const said = imageMessage(item) ?? item;
-  const written = said.type === 'message' ? message(said) : sealedItem(said);
+  const written = said.type === 'message' ? message(said) : ownItem(said);
   if (written) input.push(written);
   // Another server's thoughts cannot be read here; that is no loss to be told.
   else if (item.type !== 'reasoning') skipped(item);
@@ -86,8 +83,7 @@ function textOf(content: unknown): unknown {
     .join('');
 }
 
-/** What the other server wrote itself, and of this type: the text comes from outside. */
-function sealedItem({ type, encrypted_content: encrypted }: Item): Fields | undefined {
-  const item = open(encrypted);
+/** What the other server wrote itself, and of this type: a client may have moved it to another item. */
+function ownItem({ type, providerState: item }: Item): Fields | undefined {
   return isRecord(item) && item.type === type ? item : undefined;
 }

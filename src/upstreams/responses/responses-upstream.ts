@@ -9,6 +9,7 @@ import { isRecord } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, scrubber } from '../../protocol/scrub.ts';
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
+import { ownerOf } from '../http/base-path.ts';
 import { type AnswerBatch, exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
 import { STATE_REJECTED, secondTry, withoutThoughts } from '../http/second-try.ts';
@@ -75,6 +76,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
 
   return {
     name: 'responses',
+    stateOwner: ownerOf('responses', settings.baseURL),
     stream,
     redact: scrub.of(fixedHeaders(settings, bearer(settings))),
     models,

@@ -42,17 +42,20 @@ it('[T-08] shows what is no text in a message of its own, behind all results', (
   ]);
 });
 
-it('[S-08] gives reasoning back only where it came in the field that goes back', () => {
-  const said = [true, false].map((reasoningContent) => {
-    const [message] = roundMessages(
-      round({ reasoning: 'Hm.', reasoningContent }),
-      [{ call: CALL, output: '2' }],
-      false,
-    );
-    return message;
+it('[V-01] [S-08] gives back what else the message and its calls held, in the field that it came in', () => {
+  const told = round();
+  told.fields.take({ role: 'assistant', reasoning: 'H', refusal: null }, false);
+  told.fields.take({ reasoning: 'm.', vendor: { a: [1] } }, false);
+  told.fields.take({ vendor: { a: [2], b: 'x' } }, false);
+  const call = { ...CALL, extra: { extra_content: { google: { thought_signature: 's' } } } };
+  const [message] = roundMessages(told, [{ call, output: '2' }], false);
+  expect(message).toEqual({
+    role: 'assistant',
+    content: null,
+    reasoning: 'Hm.',
+    vendor: { a: [1, 2], b: 'x' },
+    tool_calls: [{ ...WIRED, ...call.extra }],
   });
-  const message = { role: 'assistant', content: null, tool_calls: [WIRED] };
-  expect(said).toEqual([{ ...message, reasoning_content: 'Hm.' }, message]);
 });
 
 it('[S-19] answers a legacy call in the legacy words', () => {

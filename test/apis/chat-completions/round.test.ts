@@ -135,7 +135,7 @@ describe('what is written anew', () => {
     const frames = takeWhole(round, text).trim().split('\n\n');
     const deltas = frames.map((each) => JSON.parse(each.slice('data: '.length)).choices[0].delta);
     expect(deltas).toEqual([{ role: 'assistant', reasoning_content: 'Hm' }, { content: 'Hi' }]);
-    expect([endRound(round), round.reasoningContent]).toEqual(['', true]);
+    expect([endRound(round), round.fields.all().reasoning_content]).toEqual(['', 'Hm']);
   });
 
   it('[P-05] is a call of the client’s without arguments, as one with {}', () => {

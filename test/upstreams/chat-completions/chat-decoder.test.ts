@@ -70,6 +70,7 @@ describe('chatDecoder', () => {
           output_tokens_details: { reasoning_tokens: 0 },
           total_tokens: 3,
         },
+        reported: usage,
       },
       reasoning('So.'),
       text('Hm.'),
@@ -162,6 +163,7 @@ describe('chatDecoder', () => {
           output_tokens_details: { reasoning_tokens: 3 },
           total_tokens: 15,
         },
+        reported: usage,
       },
     ]);
   });
@@ -182,9 +184,32 @@ describe('chatDecoder', () => {
     ]);
   });
 
-  it('[S-08] says nothing for reasoning that is empty, absent or encrypted', () => {
-    const details = [{ type: 'reasoning.encrypted', data: 'xyz' }];
+  it('[S-08] says nothing for reasoning that is empty or absent', () => {
+    const details = [{ type: 'reasoning.text', text: '' }, null, 'text'];
     expect(said(chunk({ reasoning_content: '', reasoning: null }), chunk({ reasoning_details: details }))).toEqual([]);
+  });
+
+  it('[V-01] [S-08] tells what is encrypted as state, before the first words, or at the end', () => {
+    const details = [{ type: 'reasoning.encrypted', data: 'xyz' }];
+    const end = (state: object) => ({ type: 'reasoning-end', state });
+    expect([
+      said(chunk({ reasoning_details: details })),
+      said(chunk({ reasoning: 'Hm' }), chunk({ reasoning_details: details }), chunk({ content: 'Yes' })),
+      said(chunk({ content: 'Y' }), chunk({ reasoning_details: details }), chunk({ content: 'es' })),
+    ]).toEqual([
+      [end({ details })],
+      [reasoning('Hm'), end({ field: 'reasoning', details }), text('Yes')],
+      [text('Y'), text('es'), end({ late: true, details })],
+    ]);
+  });
+
+  it('[V-01] [F-12] takes no details that are nested too deeply or too large', () => {
+    let nested: unknown = 'x';
+    for (let depth = 0; depth < 5000; depth += 1) nested = [nested];
+    expect(said(chunk({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'x', nested }] }))).toEqual([]);
+    expect(said(chunk({ extra_content: { nested } }))).toEqual([]);
+    const large = chunk({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'x'.repeat(1 << 20), index: 0 }] });
+    expect(() => said(...Array(17).fill(large))).toThrow('more than this server keeps');
   });
 
   it('[S-08] reads thinking tags unless the host says that they are text', () => {

@@ -2,6 +2,7 @@
 import type { Answers } from '../../../approvals/read-answers.ts';
 import type { ContextWindow } from '../../../compaction/window.ts';
 import type { EndpointRequest } from '../../../ports/endpoint-request.ts';
+import type { ProviderStates } from '../../../ports/provider-state.ts';
 import type { ApprovalRules, Toolset } from '../../../ports/toolset.ts';
 import type { LoadedHistory } from '../../../ports/turn-context.ts';
 import type { Item } from '../../../protocol/items.ts';
@@ -55,5 +56,7 @@ export interface RequestWithApprovals extends RequestWithTools {
 
 /** After `toModelRequest`: ready to run. */
 export interface PreparedRequest extends RequestWithApprovals {
+  /** What the model server needs back of what it writes. */
+  readonly states: ProviderStates;
   readonly request: ModelRequest;
 }

@@ -1,5 +1,9 @@
 /** The last step: the conversation, the tools and the settings as a request to a model. */
 import type { Answers } from '../../../approvals/read-answers.ts';
+import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
+import { providerStates } from '../../../ports/provider-state.ts';
+import type { Sealer } from '../../../ports/sealer.ts';
+import type { Upstream } from '../../../ports/upstream.ts';
 import type { Item } from '../../../protocol/items.ts';
 import type { ModelRequest, TextFormat } from '../../../protocol/model-request.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
@@ -9,14 +13,25 @@ import { forModel, namesServing } from '../../../tools/toolset.ts';
 import type { ToolPlan } from './plan-tools.ts';
 import type { PreparedRequest, RequestWithApprovals } from './request.ts';
 
+/** What opens the state of model servers. */
+export interface ModelRequestSettings {
+  readonly upstream: Upstream;
+  readonly stateSealer: Sealer;
+}
+
 /** The request as the model is asked. */
-export function toModelRequest(request: RequestWithApprovals): PreparedRequest {
-  const { body, conversation, window, toolset, tools, answers } = request;
+export function toModelRequest(
+  request: RequestWithApprovals,
+  settings: ModelRequestSettings & Pick<PrepareSettings, 'hooks'>,
+): PreparedRequest {
+  const { apiRequest, body, conversation, window, toolset, tools, answers } = request;
+  const { upstream, stateSealer } = settings;
+  const asked = { scope: apiRequest.scope, upstream, model: body.model };
+  const states = providerStates(stateSealer, asked, noteOf(apiRequest, settings));
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
   const items = runsCode ? withNamedFiles(window.items, conversation) : window.items;
-  return Object.assign({}, request, {
-    request: modelRequest(body, forModel(withDenied(items, answers), toolset), tools),
-  });
+  const told = states.opened(forModel(withDenied(items, answers), toolset));
+  return Object.assign({}, request, { states, request: modelRequest(body, told, tools) });
 }
 
 /** The items with the calls that the user denies now: some clients send the answer alone. */

@@ -169,7 +169,18 @@ function proven(guess: Guess): Frame | undefined {
 const NO_PROBABILITY = { logprob: 0, bytes: [], top_logprobs: [] };
 
 /** The fields of a chunk that somebody here reads. */
-const READ = new Set(['id', 'object', 'created', 'model', 'choices', 'usage', 'x_groq', 'error', 'type']);
+const READ = new Set([
+  'id',
+  'object',
+  'created',
+  'model',
+  'service_tier',
+  'choices',
+  'usage',
+  'x_groq',
+  'error',
+  'type',
+]);
 
 function isUnread(chunk: unknown, value: string): boolean {
   return isRecord(chunk) && Object.keys(chunk).some((name) => chunk[name] === value && !READ.has(name));
@@ -198,7 +209,8 @@ function choiceIn(chunk: unknown): Fields | undefined {
   if (!isRecord(chunk) || chunk.usage || chunk.error || chunk.x_groq || chunk.type === 'error') return undefined;
   if (chunk.object === 'error' || !Array.isArray(chunk.choices) || chunk.choices.length !== 1) return undefined;
   const [choice] = chunk.choices;
-  if (!isRecord(choice) || (choice.index ?? 0) !== 0 || choice.finish_reason || choice.message) return undefined;
+  if (!isRecord(choice) || (choice.index ?? 0) !== 0 || choice.finish_reason || choice.message || choice.usage)
+    return undefined;
   return choice;
 }
 
@@ -207,6 +219,7 @@ function argumentsIn(calls: unknown): PlainDelta | undefined {
   const [entry, ...others] = Array.isArray(calls) ? calls : [];
   if (!isRecord(entry) || others.length > 0 || entry.id || entry.custom || !isRecord(entry.function)) return undefined;
   const { name, arguments: text } = entry.function;
+  if (!isEmpty(entry.extra_content)) return undefined;
   if (typeof text !== 'string' || name || typeof entry.index !== 'number') return undefined;
   return { text, call: entry.index, logprobs: '' };
 }

@@ -1,0 +1,83 @@
+/** What is known of providers of the Chat Completions API: how each likes its requests. docs/providers.md says what that rests on. */
+import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
+
+/** How one provider likes its requests. */
+export interface Provider {
+  /** Hosts with all that is below them; with a colon in front, the port of a server of one's own. */
+  readonly hosts: readonly string[];
+  /** Where reasoning goes back, until the model itself has shown where it writes it. */
+  readonly reasoningField: ReasoningField;
+  /** Whether reasoning goes back in words; false where the provider refuses it, or has none. What came sealed goes back. */
+  readonly reasoningReplay: boolean;
+  readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
+  readonly developerRole: 'keep' | 'system';
+  readonly systemMessages: 'keep' | 'merge';
+}
+
+/** What every server takes that nothing else is known of. */
+const USUAL: Provider = {
+  hosts: [],
+  reasoningField: 'reasoning_content',
+  reasoningReplay: true,
+  maxTokensField: 'max_tokens',
+  developerRole: 'system',
+  systemMessages: 'keep',
+};
+const REASONING = { reasoningField: 'reasoning' } as const;
+const COMPLETION_TOKENS = { maxTokensField: 'max_completion_tokens' } as const;
+const NO_REPLAY = { reasoningReplay: false } as const;
+
+function provider(hosts: readonly string[], more: Partial<Provider> = {}): Provider {
+  return Object.freeze({ ...USUAL, ...more, hosts: Object.freeze(hosts) });
+}
+
+/** The providers that are known, by the names of the option `provider`. */
+export const PROVIDERS = Object.freeze({
+  openai: provider(['api.openai.com'], { ...COMPLETION_TOKENS, ...NO_REPLAY, developerRole: 'keep' }),
+  azure: provider(['openai.azure.com', 'services.ai.azure.com', 'cognitiveservices.azure.com'], {
+    ...COMPLETION_TOKENS,
+    ...NO_REPLAY,
+  }),
+  vllm: provider([]),
+  sglang: provider([]),
+  'llama.cpp': provider([]),
+  ollama: provider(['ollama.com', ':11434'], REASONING),
+  'lm-studio': provider([]),
+  deepseek: provider(['api.deepseek.com']),
+  mistral: provider(['api.mistral.ai'], { reasoningField: 'thinking' }),
+  groq: provider(['api.groq.com'], { ...REASONING, ...COMPLETION_TOKENS }),
+  cerebras: provider(['api.cerebras.ai'], { ...REASONING, ...COMPLETION_TOKENS }),
+  xai: provider(['api.x.ai'], COMPLETION_TOKENS),
+  gemini: provider(['generativelanguage.googleapis.com', 'aiplatform.googleapis.com'], NO_REPLAY),
+  openrouter: provider(['openrouter.ai'], REASONING),
+  together: provider(['api.together.xyz', 'api.together.ai'], REASONING),
+  fireworks: provider(['api.fireworks.ai']),
+  perplexity: provider(['api.perplexity.ai'], NO_REPLAY),
+  moonshot: provider(['api.moonshot.ai', 'api.moonshot.cn']),
+  zhipu: provider(['open.bigmodel.cn', 'api.z.ai']),
+  qwen: provider(['dashscope.aliyuncs.com', 'dashscope-intl.aliyuncs.com', 'dashscope-us.aliyuncs.com']),
+  minimax: provider(['api.minimax.io', 'api.minimaxi.com'], { reasoningField: 'think_tags' }),
+  cloudflare: provider(['api.cloudflare.com']),
+  snowflake: provider(['snowflakecomputing.com'], { ...COMPLETION_TOKENS, ...NO_REPLAY }),
+  databricks: provider(['cloud.databricks.com', 'azuredatabricks.net', 'gcp.databricks.com'], NO_REPLAY),
+  'github-copilot': provider(['githubcopilot.com'], { reasoningField: 'reasoning_text' }),
+} satisfies Readonly<Record<string, Provider>>);
+
+/** A provider that is known. */
+export type ProviderName = keyof typeof PROVIDERS;
+
+/** Whether there is a provider of this name. */
+export function isProviderName(name: unknown): name is ProviderName {
+  return typeof name === 'string' && Object.hasOwn(PROVIDERS, name);
+}
+
+/** The provider of this name, or with `auto` the one that the address is of. */
+export function providerOf(name: ProviderName | 'auto', baseURL: URL): Provider {
+  if (name !== 'auto') return PROVIDERS[name];
+  return Object.values<Provider>(PROVIDERS).find(({ hosts }) => hosts.some((host) => isAt(host, baseURL))) ?? USUAL;
+}
+
+function isAt(host: string, { hostname, port }: URL): boolean {
+  if (host.startsWith(':')) return host === `:${port}`;
+  return hostname === host || hostname.endsWith(`.${host}`);
+}

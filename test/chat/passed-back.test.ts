@@ -1,0 +1,133 @@
+/** What a model server said beside words and calls, in the request that we write behind a round of our tools. */
+import { functionTools } from '../../src/index.ts';
+import { chatCompletion, chatStream, type FakeAnswer, textStream } from '../../src/testing/index.ts';
+import { recordedJson, recordedStream } from '../support/replay.ts';
+import { describeShared, listShared } from '../support/shared.ts';
+import { type ChatApp, type Fields, startChatApp } from './chat-app.ts';
+
+let app: ChatApp | undefined;
+afterEach(() => app?.close());
+
+/** Every tool that the recordings call. */
+const NAMES = [
+  'lookup',
+  'get_weather',
+  'weather',
+  'add',
+  'multiply',
+  'time',
+  'alpha',
+  'beta',
+  'reasoning_weather',
+  'f0',
+  'f1',
+];
+const tools = functionTools(
+  Object.fromEntries(NAMES.map((name) => [name, { parameters: {}, execute: () => 'Done.' }])),
+);
+
+/** The assistant message of the second request. */
+async function second(reply: FakeAnswer, stream: boolean): Promise<Fields | undefined> {
+  app ??= await startChatApp({ tools });
+  const before = app.fake.requests.length;
+  app.fake.reply(reply, { body: stream ? textStream('So.') : chatCompletion('So.') });
+  const body = { model: 'm', stream, messages: [{ role: 'user', content: 'Go.' }] };
+  const headers = { 'content-type': 'application/json' };
+  const answer = await fetch(`${app.url}/chat/completions`, { method: 'POST', headers, body: JSON.stringify(body) });
+  await answer.text();
+  // The cast: a chat request has messages.
+  const { messages = [] } = (app.fake.requests[before + 1]?.body ?? {}) as { readonly messages?: readonly Fields[] };
+  return messages.find(({ role }) => role === 'assistant');
+}
+
+afterEach(() => {
+  app = undefined;
+});
+
+const isV01 = (file: string) => file.startsWith('v01-reasoning-details-tools');
+
+describeShared('a recorded message behind which our tools ran', () => {
+  it.each(listShared('corpus/chat-json', '.json').filter(isV01))('[V-01] goes back as it came: %s', async (file) => {
+    const reply = recordedJson(file.replace('.json', ''));
+    const { message } = JSON.parse(String(reply.body)).choices[0];
+    const calls = message.tool_calls.map(({ index: _, ...call }: Fields) => call);
+    expect(await second(reply, false)).toEqual({ ...message, tool_calls: calls });
+  });
+
+  it.each(listShared('corpus/chat-stream', '.sse').filter(isV01))(
+    '[V-01] goes back with its details put together: %s',
+    async (file) => {
+      const reply = recordedStream(file.replace('.sse', ''));
+      const chunks = String(reply.body)
+        .split('\n')
+        .flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6))] : []));
+      const deltas: Fields[] = chunks.flatMap(({ choices }) => choices.map(({ delta }: Fields) => delta));
+      const pieces = deltas.flatMap(({ reasoning_details: list = [] }) => list as Fields[]);
+      const text = pieces.map((piece) => piece.text ?? '').join('');
+      const whole = Object.assign({}, ...pieces, ...pieces.filter((piece) => piece.signature));
+      const reasoning = deltas.map((delta) => delta.reasoning ?? '').join('');
+      const message = await second(reply, true);
+      expect(message?.reasoning_details).toEqual([text === '' ? whole : { ...whole, text }]);
+      expect(message?.reasoning ?? '').toBe(reasoning);
+    },
+  );
+});
+
+// Written after Google's, Mistral's and others' documentation.
+describe('a message behind which our tools ran', () => {
+  const google = (signature: string) => ({ extra_content: { google: { thought_signature: signature } } });
+  const call = (index: number, more: Fields = {}) => ({
+    id: `call_${index}`,
+    type: 'function',
+    function: { name: `f${index}`, arguments: '{}' },
+    ...more,
+  });
+  const thinking = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }] });
+
+  it('[V-01] goes back with signatures on its calls and on itself, and with fields that nobody knows', async () => {
+    const calls = [call(0, google('a')), call(1, { unheard: { of: [1] } })];
+    const said = { content: 'Hm.', reasoning: 'So.', vendor: { trace: 'x', list: [1, 2] }, ...google('m') };
+    const expected = { role: 'assistant', ...said, tool_calls: calls };
+    const deltas = [
+      { reasoning: 'S' },
+      { reasoning: 'o.' },
+      { content: 'Hm' },
+      { content: '.' },
+      { vendor: { trace: 'x', list: [1] } },
+      ...calls.map((each, index) => ({ tool_calls: [{ ...each, index }] })),
+      { content: '', vendor: { trace: 'x', list: [2] }, ...google('m') },
+    ];
+    expect(await second({ body: chatStream(...deltas) }, true)).toEqual(expected);
+    expect(await second({ body: chatCompletion({ ...said, tool_calls: calls }) }, false)).toEqual(expected);
+  });
+
+  it('[V-02] goes back with content in parts, put together', async () => {
+    const text = (words: string) => ({ type: 'text', text: words });
+    const deltas = [
+      { content: [thinking('H')] },
+      { content: [thinking('m.')] },
+      { content: [text('S')] },
+      { content: [text('o.')] },
+      { tool_calls: [{ ...call(0), index: 0 }] },
+    ];
+    const content = [thinking('Hm.'), text('So.')];
+    expect(await second({ body: chatStream(...deltas) }, true)).toEqual({
+      role: 'assistant',
+      content,
+      tool_calls: [call(0)],
+    });
+  });
+
+  it('[F-12] takes time in proportion to what comes', async () => {
+    const cpuOf = async (count: number) => {
+      const deltas = Array.from({ length: count }, (_, at) => ({ vendor: { [`f${at}`]: [at], list: [at] } }));
+      const before = process.cpuUsage();
+      await second({ body: chatStream(...deltas, { tool_calls: [{ ...call(0), index: 0 }] }) }, true);
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    await cpuOf(500);
+    const [few, many] = [await cpuOf(2000), await cpuOf(16_000)];
+    expect(many).toBeLessThan(few * 8 * 4);
+  });
+});

@@ -1,0 +1,49 @@
+/** The option `stateKey`: what it seals, what it is the default of, and that no error shows it. */
+import { chatCompletionsRouter, memoryStore, responsesRouter } from '../../src/index.ts';
+import { startFakeUpstream, textStream } from '../../src/testing/index.ts';
+import { type App, startApp } from '../support/app.ts';
+import { askForJson, post } from '../support/responses-client.ts';
+
+const KEY = 'a state key of many bytes';
+
+describe('stateKey', () => {
+  it.each([
+    ['too short', 'fifteen bytes..', 'a text of 15 bytes'],
+    ['too few bytes', new Uint8Array(15), '15 bytes'],
+    ['no key', 7, 'a number'],
+    ['null', null, 'null'],
+    ['a list', ['a very secret key of mine'], 'a list'],
+  ])('[V-01] [F-31] is refused where it is %s, and not quoted', (_what, stateKey, shown) => {
+    for (const [name, make] of [
+      ['responsesRouter', responsesRouter],
+      ['chatCompletionsRouter', chatCompletionsRouter],
+    ] as const)
+      expect(() => make({ stateKey: stateKey as string })).toThrow(
+        new TypeError(`${name}: stateKey must be a text or bytes, at least 16 bytes long, got ${shown}`),
+      );
+  });
+
+  it('[V-01] [S-14] seals compactions, too, unless they have a key of their own', async () => {
+    const fake = await startFakeUpstream({ reply: { body: textStream('A summary.') } });
+    const apps: App[] = [];
+    const start = async (options: Parameters<typeof responsesRouter>[0]) => {
+      const app = await startApp({ upstream: fake, options: { store: memoryStore(), ...options } });
+      apps.push(app);
+      return app.url;
+    };
+    const urls = [
+      await start({ stateKey: KEY }),
+      await start({ stateKey: Buffer.from(KEY) }),
+      await start({ stateKey: `${KEY}!` }),
+      await start({ stateKey: `${KEY}!`, compaction: { key: KEY } }),
+      await start({}),
+    ];
+    const input = [{ role: 'user', content: 'Go.' }, { type: 'compaction_trigger' }];
+    const { output } = await askForJson(String(urls[0]), { input });
+    const asked = { input: [...output, { role: 'user', content: 'And?' }] };
+    const statuses = [];
+    for (const url of urls) statuses.push((await post(url, asked)).status);
+    expect(statuses).toEqual([200, 200, 400, 200, 400]);
+    await Promise.all([...apps.map((app) => app.close()), fake.close()]);
+  });
+});
