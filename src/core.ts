@@ -1,9 +1,9 @@
 /** Everything that needs no framework: both APIs as functions, the Web handler, and what they are configured with. */
 
-export type { DrainOptions } from './ports/activity.ts';
 export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
 export type { DialectName } from './ports/dialect.ts';
-export type { NodeHeaders } from './ports/endpoint-request.ts';
+export type { DrainOptions } from './ports/endpoints/activity.ts';
+export type { NodeHeaders } from './ports/endpoints/endpoint-request.ts';
 export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './ports/hooks.ts';
 export type { Limits } from './ports/limits.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';

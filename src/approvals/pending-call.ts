@@ -1,6 +1,6 @@
 /** Calls that wait for the user's approval, kept until they are answered: by them an approval is bound to one call. */
 
-import { type KeepSettings, keep } from '../ports/keep.ts';
+import { type KeepSettings, keep } from '../ports/endpoints/keep.ts';
 import { fromStore, type ResponseStore } from '../ports/store.ts';
 import { pendingCallId, responseIdOfItem } from '../protocol/ids.ts';
 import type { Item, McpApprovalRequestItem } from '../protocol/items.ts';

@@ -9,7 +9,7 @@ import { ApiError, type ErrorCode } from '../protocol/errors.ts';
 import type { ApprovedCall } from '../protocol/events.ts';
 import { quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
-import { jsonIn } from '../protocol/json-text.ts';
+import { jsonIn } from '../protocol/json/json-text.ts';
 import { isRecord } from '../protocol/record.ts';
 import { type Answer, liveAnswers } from './live-answers.ts';
 import { findPending, type PendingCall } from './pending-call.ts';

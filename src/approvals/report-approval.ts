@@ -1,5 +1,5 @@
 /** Tells the host each step of an approval. */
-import type { EndpointRequest } from '../ports/endpoint-request.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { type ApprovalInfo, type Hooks, notify } from '../ports/hooks.ts';
 import { type ApprovalRules, findTool, type Toolset } from '../ports/toolset.ts';
 import type { Item } from '../protocol/items.ts';

@@ -1,8 +1,8 @@
 /** `background: true`, and what a client can do with such a response: wait for it, watch it and cancel it. */
 
 import { endRunning } from '../history/keep-turn.ts';
-import type { Activity } from '../ports/activity.ts';
-import type { EndpointRequest } from '../ports/endpoint-request.ts';
+import type { Activity } from '../ports/endpoints/activity.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { notify } from '../ports/hooks.ts';
 import { isRunning, type ResponseStore, type StoredResponse } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';

@@ -1,6 +1,6 @@
 /** The clients that follow the events of responses in the background: how many may, for how long, and how they end. */
-import { type Activity, activity } from '../ports/activity.ts';
-import type { EndpointRequest } from '../ports/endpoint-request.ts';
+import { type Activity, activity } from '../ports/endpoints/activity.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import type { Limits } from '../ports/limits.ts';
 import { placeOf } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';

@@ -1,9 +1,9 @@
 /** One response that is made while nobody waits for it. */
 
 import { keepEnd, keptTurn, TurnOverruled, untilEnded, untilForgotten } from '../history/keep-turn.ts';
-import type { EndpointRequest } from '../ports/endpoint-request.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import type { KeepSettings } from '../ports/endpoints/keep.ts';
 import { notify, type RequestInfo } from '../ports/hooks.ts';
-import type { KeepSettings } from '../ports/keep.ts';
 import type { Limits } from '../ports/limits.ts';
 import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../ports/store.ts';
 import { toApiError } from '../protocol/errors.ts';

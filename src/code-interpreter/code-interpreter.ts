@@ -1,11 +1,11 @@
 /** OpenAI's code interpreter as a tool that this server runs. */
 
 import type { CodeRuntime } from '../ports/code-runtime.ts';
-import { checkOptions, positiveInteger } from '../ports/options-check.ts';
+import { checkOptions, positiveInteger } from '../ports/host/options-check.ts';
 import type { ProvidedTool, ToolProvider, Workspace } from '../ports/tool-provider.ts';
 import { isRecord } from '../protocol/record.ts';
 import { outputText } from '../protocol/tool-calls/code-interpreter-call.ts';
-import { CODE_INTERPRETER } from '../protocol/tool-names.ts';
+import { CODE_INTERPRETER } from '../protocol/tool-calls/tool-names.ts';
 import { type ContainersOptions, containerChecks, containers } from './containers.ts';
 import { type OutputLimits, runOutputs } from './run-outputs.ts';
 import { pyodideRuntime } from './runtimes/pyodide-runtime.ts';

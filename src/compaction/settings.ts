@@ -1,5 +1,5 @@
 /** The option `compaction`, checked; no error here or elsewhere shows the key. */
-import { checkOptions, type OptionCheck } from '../ports/options-check.ts';
+import { checkOptions, type OptionCheck } from '../ports/host/options-check.ts';
 import { checkedSecret, kindOf, processSecret } from '../ports/sealer.ts';
 import { isRecord } from '../protocol/record.ts';
 import { type Seal, sealWith } from './seal.ts';

@@ -1,10 +1,10 @@
 /** Writes a conversation without tool calls, as a model can be shown it that is offered no tools. */
 
 import type { Item } from '../protocol/items.ts';
-import { isCallOutput } from '../protocol/pair-calls.ts';
 import { isRecord, plainTextOf } from '../protocol/record.ts';
 import { imageGenerationCall } from '../protocol/tool-calls/image-generation-call.ts';
 import { writtenKind } from '../protocol/tool-calls/kinds.ts';
+import { isCallOutput } from '../protocol/tool-calls/pair-calls.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

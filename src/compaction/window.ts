@@ -2,8 +2,8 @@
 
 import { modelCallOfItem } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
-import { isCall, isCallOutput } from '../protocol/pair-calls.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
+import { isCall, isCallOutput } from '../protocol/tool-calls/pair-calls.ts';
 import type { Compacted } from './seal.ts';
 
 /** A conversation as the model is told it. */

@@ -1,8 +1,8 @@
 /** The dialect of tokligence-gateway: pings, and calls of the client's as a required action that it submits outputs for. */
 
 import type { Dialect, Fields } from '../ports/dialect.ts';
-import { openCalls } from '../protocol/open-calls.ts';
 import { isRecord } from '../protocol/record.ts';
+import { openCalls } from '../protocol/tool-calls/open-calls.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
 
 /** A response with open calls is incomplete until their outputs are submitted. */

@@ -1,9 +1,9 @@
 /** The dialect of vllm-responses: raw reasoning under its own names, flat errors in mid-stream, and no lists of MCP tools. */
 
 import type { Dialect, Fields } from '../ports/dialect.ts';
-import { callErrorText } from '../protocol/call-error.ts';
 import type { ErrorBody } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
+import { callErrorText } from '../protocol/tool-calls/call-error.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
 
 /** Clients of that server find in it what they know. */

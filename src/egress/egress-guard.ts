@@ -1,6 +1,6 @@
 /** A fetch for URLs that strangers choose: it goes only where the policy lets it, and takes only so much back. */
 import { Agent, type Dispatcher, type RequestInit as PoolInit, fetch as poolFetch } from 'undici';
-import { checkOptions } from '../ports/options-check.ts';
+import { checkOptions } from '../ports/host/options-check.ts';
 import { checkedLookup, type ResolveHost, systemResolve } from './check-address.ts';
 import { checkUrl } from './check-url.ts';
 import { type Deadline, deadline } from './deadline.ts';

@@ -1,5 +1,5 @@
 /** What the host lets out: the options of `egressGuard`, checked once. */
-import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../ports/options-check.ts';
+import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../ports/host/options-check.ts';
 import { type AddressRange, parseAddress } from './address.ts';
 import { type EgressRule, literalOf, type Rules, rulesFrom } from './rules.ts';
 

@@ -1,7 +1,7 @@
 /** Makes a core call of an Express request. */
 import type { Request, Response } from 'express';
 import { endpointRequestOfNode, type ScopeOf } from '../node/node-request.ts';
-import type { EndpointRequest } from '../ports/endpoint-request.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 
 /** The tenant of a request, as the host knows it. */
 export type Scope = ScopeOf<Request>;

@@ -2,8 +2,8 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { keepContext } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
-import type { Endpoint } from '../ports/endpoint.ts';
-import { hasLeft } from '../ports/endpoint-request.ts';
+import type { Endpoint } from '../ports/endpoints/endpoint.ts';
+import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
 import { endpointRequestOf, type Scope } from './endpoint-request.ts';
 
 /** A handler for the endpoint. What the endpoint may not answer goes to the host's error handler. */

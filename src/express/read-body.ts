@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type RequestHandler } from 'express';
 import { ApiError } from '../protocol/errors.ts';
-import { refuseManyValues } from '../protocol/json-shape.ts';
+import { refuseManyValues } from '../protocol/json/json-shape.ts';
 import { type BodyLimits, bodyErrors, isJsonType, isUtf8Type, parseBody } from '../server/json-body.ts';
 
 /** As `express.json` for bodies within the limits; a missing content type counts as JSON. */

@@ -1,9 +1,9 @@
 /** What both routers are made of: options, error handling and shutting down. */
 import { type ErrorRequestHandler, Router } from 'express';
-import type { DrainOptions } from '../ports/activity.ts';
-import { refusal } from '../ports/endpoint.ts';
-import { checkOptions, isFunction } from '../ports/options-check.ts';
-import type { ApiRoutes } from '../ports/routes.ts';
+import type { DrainOptions } from '../ports/endpoints/activity.ts';
+import { refusal } from '../ports/endpoints/endpoint.ts';
+import type { ApiRoutes } from '../ports/endpoints/routes.ts';
+import { checkOptions, isFunction } from '../ports/host/options-check.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../server/options.ts';
 import type { Scope } from './endpoint-request.ts';

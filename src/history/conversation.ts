@@ -1,6 +1,6 @@
 /** Conversations as the client knows them, and how a turn finds and extends one. */
 
-import { pageOf } from '../ports/item-pages.ts';
+import { pageOf } from '../ports/endpoints/item-pages.ts';
 import {
   type ConversationStore,
   fromStore,

@@ -1,6 +1,6 @@
 /** Keeps a finished turn, and gives it back as the client knows it. */
 
-import { type KeepSettings, keep, kept } from '../ports/keep.ts';
+import { type KeepSettings, keep, kept } from '../ports/endpoints/keep.ts';
 import {
   fromStore,
   isRunning,

@@ -1,7 +1,7 @@
 /** What is repaired in a conversation before a model server refuses it, whichever dialect it is in. */
 
 import { ApiError, type ErrorCode } from '../protocol/errors.ts';
-import { jsonIn } from '../protocol/json-text.ts';
+import { jsonIn } from '../protocol/json/json-text.ts';
 import { isRecord } from '../protocol/record.ts';
 
 /** One thing that was wrong with a conversation. */

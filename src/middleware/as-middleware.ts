@@ -3,12 +3,12 @@ import type { ServerResponse } from 'node:http';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
-import { bringLimits, refuseMany } from '../ports/brought.ts';
-import { errorReplyTo } from '../ports/endpoint.ts';
-import { ownError } from '../ports/host-error.ts';
-import type { Prepare } from '../ports/prepare.ts';
+import { bringLimits, refuseMany } from '../ports/endpoints/brought.ts';
+import { errorReplyTo } from '../ports/endpoints/endpoint.ts';
+import type { Prepare } from '../ports/endpoints/prepare.ts';
+import { ownError } from '../ports/host/host-error.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { bodyFields } from '../protocol/json-shape.ts';
+import { bodyFields } from '../protocol/json/json-shape.ts';
 import { type Dialect, dialectOf } from './dialect.ts';
 import type { MiddlewareSettings } from './options.ts';
 

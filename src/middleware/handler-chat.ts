@@ -5,10 +5,10 @@ import { answerOf, type HandlerAnswer, HandlerFailed, type NodeHandler } from '.
 import { replaceBody } from '../node/node-body.ts';
 import type { NodeRequest } from '../node/node-request.ts';
 import type { ChatBatch, UpstreamCall } from '../ports/upstream.ts';
-import { jsonIn } from '../protocol/json-text.ts';
+import { jsonIn } from '../protocol/json/json-text.ts';
 import type { Reply } from '../protocol/reply.ts';
-import { shortened } from '../protocol/scrub.ts';
-import { upstreamError } from '../protocol/upstream-error.ts';
+import { shortened } from '../protocol/secrets/scrub.ts';
+import { upstreamError } from '../protocol/upstream-errors/upstream-error.ts';
 import { bytesOf, readWhole } from '../streams/bytes.ts';
 import { isDone } from '../streams/sse-frames.ts';
 import { exchange } from '../upstreams/http/exchange.ts';

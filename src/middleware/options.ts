@@ -1,7 +1,7 @@
 /** The options of the middlewares: those of the routers are taken too, so that one object can be shared by all. */
 
 import type { NodeRequest, ScopeOf } from '../node/node-request.ts';
-import { checkOptions, isFunction, type OptionCheck } from '../ports/options-check.ts';
+import { checkOptions, isFunction, type OptionCheck } from '../ports/host/options-check.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, preparationSettings } from '../server/options.ts';
 import type { Dialect } from './dialect.ts';
 

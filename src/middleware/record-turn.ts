@@ -8,8 +8,8 @@ import { type AnswerHead, isEventStream, type Layer, onHead } from '../node/even
 import { type AnswerWatch, holdEnd } from '../node/held-answer.ts';
 import { bodyOf } from '../node/node-body.ts';
 import { contextOf, endpointRequestOfNode, type NodeRequest } from '../node/node-request.ts';
-import type { AnswerReader } from '../ports/answer-reader.ts';
-import type { EndpointRequest } from '../ports/endpoint-request.ts';
+import type { AnswerReader } from '../ports/endpoints/answer-reader.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { notify } from '../ports/hooks.ts';
 import { fromStore } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';

@@ -1,6 +1,6 @@
 /** Reads and replaces the body of a Node request as its framework would. */
 import type { ServerResponse } from 'node:http';
-import { headersFrom } from '../ports/endpoint-request.ts';
+import { headersFrom } from '../ports/endpoints/endpoint-request.ts';
 import { type BodyLimits, isJsonType, readJson } from '../server/json-body.ts';
 import type { NodeRequest } from './node-request.ts';
 

@@ -1,6 +1,6 @@
 /** The tracer and the metrics, by the names of OpenTelemetry's conventions for generative AI. */
 import type { Histogram, MeterProvider, Tracer, TracerProvider } from '@opentelemetry/api';
-import { checkOptions } from '../ports/options-check.ts';
+import { checkOptions } from '../ports/host/options-check.ts';
 import { isRecord } from '../protocol/record.ts';
 import { metrics, trace } from './api.ts';
 

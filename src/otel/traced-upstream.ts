@@ -1,10 +1,10 @@
 /** A model server whose calls are spans and metrics of OpenTelemetry. */
 import type { Attributes, Histogram } from '@opentelemetry/api';
-import { hasLeft } from '../ports/endpoint-request.ts';
+import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
 import type { ChatBatch, Upstream } from '../ports/upstream.ts';
 import { readUsage, usageIn } from '../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../protocol/events.ts';
-import { jsonIn } from '../protocol/json-text.ts';
+import { jsonIn } from '../protocol/json/json-text.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
 import { isRecord } from '../protocol/record.ts';
 import { context, SpanKind } from './api.ts';

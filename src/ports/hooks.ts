@@ -4,8 +4,8 @@ import type { ApiError } from '../protocol/errors.ts';
 import type { Usage } from '../protocol/events.ts';
 import type { Note } from '../protocol/note.ts';
 import { isPromise } from '../protocol/record.ts';
-import { warnOfError } from './error-warning.ts';
-import { processWarning } from './warner.ts';
+import { warnOfError } from './host/error-warning.ts';
+import { processWarning } from './host/warner.ts';
 
 /** One request, before the model is asked. */
 export interface RequestInfo {

@@ -2,7 +2,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { ApiError } from '../protocol/errors.ts';
-import { warnOnce } from './warner.ts';
+import { warnOnce } from './host/warner.ts';
 
 type Headers = Pick<globalThis.Headers, 'get'>;
 

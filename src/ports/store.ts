@@ -1,7 +1,7 @@
 /** The port through which finished responses are kept and found again. */
 import { ApiError } from '../protocol/errors.ts';
 import type { Item } from '../protocol/items.ts';
-import { leastBytes } from '../protocol/json-size.ts';
+import { leastBytes } from '../protocol/json/json-size.ts';
 import { isPromise } from '../protocol/record.ts';
 
 /** A value now or later; memory answers now, a database later. */

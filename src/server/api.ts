@@ -2,11 +2,11 @@
 
 import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
 import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
-import type { DrainOptions } from '../ports/activity.ts';
-import { refusal } from '../ports/endpoint.ts';
-import { type EndpointRequest, headersFrom, type NodeHeaders } from '../ports/endpoint-request.ts';
-import { checkOptions } from '../ports/options-check.ts';
-import { type ApiRoutes, matchPath, type Route } from '../ports/routes.ts';
+import type { DrainOptions } from '../ports/endpoints/activity.ts';
+import { refusal } from '../ports/endpoints/endpoint.ts';
+import { type EndpointRequest, headersFrom, type NodeHeaders } from '../ports/endpoints/endpoint-request.ts';
+import { type ApiRoutes, matchPath, type Route } from '../ports/endpoints/routes.ts';
+import { checkOptions } from '../ports/host/options-check.ts';
 import { checkedScope, defaultScope } from '../ports/scope.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import type { Limits } from '../ports/limits.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { refuseManyValues } from '../protocol/json-shape.ts';
+import { refuseManyValues } from '../protocol/json/json-shape.ts';
 
 /** What is wrong with a body, in the words that every host uses. */
 export const bodyErrors = {

@@ -10,11 +10,11 @@ import { cancel, createInBackground, replay, settled, wantsBackground } from '..
 import { Followers } from '../background/followers.ts';
 import { newRuns } from '../background/runs.ts';
 import { wholeResource } from '../history/keep-turn.ts';
-import { activity, DRAIN_MS, type DrainOptions } from '../ports/activity.ts';
-import { answered, type Handler, modelsEndpoint } from '../ports/endpoint.ts';
-import type { EndpointRequest } from '../ports/endpoint-request.ts';
-import { page } from '../ports/item-pages.ts';
-import type { ApiRoutes, Route } from '../ports/routes.ts';
+import { activity, DRAIN_MS, type DrainOptions } from '../ports/endpoints/activity.ts';
+import { answered, type Handler, modelsEndpoint } from '../ports/endpoints/endpoint.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import { page } from '../ports/endpoints/item-pages.ts';
+import type { ApiRoutes, Route } from '../ports/endpoints/routes.ts';
 import { fromStore, type StoredResponse } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quotedId } from '../protocol/ids.ts';

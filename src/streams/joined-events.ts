@@ -1,6 +1,6 @@
 /** Events that a server wrote without the blank line between them, which the wire's own rules make one of. */
 
-import { jsonIn } from '../protocol/json-text.ts';
+import { jsonIn } from '../protocol/json/json-text.ts';
 import { isDone } from './sse-frames.ts';
 
 /**

@@ -14,13 +14,18 @@ export { type CodeRuntimeContract, codeRuntimeContract } from './code-runtime-co
 export type { FakeRequest, FakeResponder } from './fake-exchange.ts';
 export type { FakeAnswer, FakeBytes, FakeReply } from './fake-reply.ts';
 export { type FakeUpstream, type FakeUpstreamOptions, startFakeUpstream } from './fake-upstream.ts';
-export type { StoreContractClock } from './store-case.ts';
-export { type StoreContract, type StoreContractOptions, type StoreUnderTest, storeContract } from './store-contract.ts';
+export type { StoreContractClock } from './stores/store-case.ts';
+export {
+  type StoreContract,
+  type StoreContractOptions,
+  type StoreUnderTest,
+  storeContract,
+} from './stores/store-contract.ts';
 export {
   type UpstreamExtra,
   type UpstreamPlay,
   type UpstreamScenario,
   type UpstreamUnderTest,
   upstreamScript,
-} from './upstream-case.ts';
-export { type UpstreamContract, upstreamContract } from './upstream-contract.ts';
+} from './upstreams/upstream-case.ts';
+export { type UpstreamContract, upstreamContract } from './upstreams/upstream-contract.ts';

@@ -1,5 +1,5 @@
 /** The option `tokens`, checked. */
-import { checkOptions } from '../ports/options-check.ts';
+import { checkOptions } from '../ports/host/options-check.ts';
 import type { TokenCounter } from '../ports/token-counter.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { tokenCounter } from './count.ts';

@@ -1,7 +1,7 @@
 /** Counts tokens in a thread of its own: loading the encoding takes a second, and texts may be long. */
 import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
-import { warner } from '../ports/warner.ts';
+import { warner } from '../ports/host/warner.ts';
 import { ApiError } from '../protocol/errors.ts';
 
 /** A text for the thread; without one, nobody waits for it any more. */

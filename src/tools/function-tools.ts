@@ -1,7 +1,7 @@
 /** Functions of the host as tools that the server runs. */
 import { inspect } from 'node:util';
 import { z } from 'zod';
-import { checkOptions } from '../ports/options-check.ts';
+import { checkOptions } from '../ports/host/options-check.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../ports/tool-provider.ts';
 import { isRecord } from '../protocol/record.ts';
 import { isParts } from './run-call.ts';

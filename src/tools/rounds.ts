@@ -1,8 +1,8 @@
 /** The rounds of tools in one turn: calls run side by side, results in the order of the calls, and the limits of it all. */
 
 import type { RoundCall, RoundLimits, ToolRounds } from '../ports/tool-rounds.ts';
-import { INTERNAL_ERROR, protocolError } from '../protocol/call-error.ts';
 import type { ToolCallResult, ToolOutput } from '../protocol/items.ts';
+import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
 
 /** Counts from nothing. `runCall` rejects only when the turn is aborted. */
 export function toolRounds<Call extends RoundCall>(

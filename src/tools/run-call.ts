@@ -3,6 +3,8 @@
 import type { Limits } from '../ports/limits.ts';
 import type { ToolCall, ToolResult } from '../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../ports/toolset.ts';
+import type { McpToolCallError, ToolCallResult } from '../protocol/items.ts';
+import { isRecord } from '../protocol/record.ts';
 import {
   callErrorOf,
   callErrorText,
@@ -10,10 +12,8 @@ import {
   INVALID_PARAMS,
   protocolError,
   REQUEST_TIMEOUT,
-} from '../protocol/call-error.ts';
-import type { McpToolCallError, ToolCallResult } from '../protocol/items.ts';
-import { assertOutputSize } from '../protocol/output-size.ts';
-import { isRecord } from '../protocol/record.ts';
+} from '../protocol/tool-calls/call-error.ts';
+import { assertOutputSize } from '../protocol/tool-calls/output-size.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { wrongIn } from './check-arguments.ts';
 

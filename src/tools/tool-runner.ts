@@ -1,6 +1,6 @@
 /** Runs the calls of one request and tells the host of each. */
 
-import type { EndpointRequest } from '../ports/endpoint-request.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { type Hooks, notify } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
 import type { Workspace } from '../ports/tool-provider.ts';

@@ -8,7 +8,7 @@ import type { Note } from '../protocol/note.ts';
 import { isRecord, plainTextOf } from '../protocol/record.ts';
 import type { ModelNames } from '../protocol/tool-calls/kind.ts';
 import { kindServing, writtenKind } from '../protocol/tool-calls/kinds.ts';
-import { modelSafe, namespacedName, shortened } from '../protocol/tool-names.ts';
+import { modelSafe, namespacedName, shortened } from '../protocol/tool-calls/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -7,7 +7,7 @@ import { ApiError } from '../protocol/errors.ts';
 import { containerId, quotedId, responseIdOfContainer } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
-import { CODE_INTERPRETER } from '../protocol/tool-names.ts';
+import { CODE_INTERPRETER } from '../protocol/tool-calls/tool-names.ts';
 import { codeFiles } from './code-files.ts';
 import { namesServing } from './toolset.ts';
 

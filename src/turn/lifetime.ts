@@ -1,6 +1,6 @@
 /** How long a turn may live: until the client leaves, its time is up, or the server shuts down. */
-import type { Activity } from '../ports/activity.ts';
-import type { EndpointRequest } from '../ports/endpoint-request.ts';
+import type { Activity } from '../ports/endpoints/activity.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { ApiError } from '../protocol/errors.ts';
 
 /** How long a client has to read that its time is up, in milliseconds. */

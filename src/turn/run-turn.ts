@@ -1,6 +1,6 @@
 /** Runs a turn: drives the machine with what comes in, and keeps the turn before its last event is told. */
 
-import { hasLeft } from '../ports/endpoint-request.ts';
+import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
 import type { TurnCompaction } from '../ports/turn-compaction.ts';
 import { toApiError } from '../protocol/errors.ts';
 import type { TurnEnd, TurnEvent, TurnInput } from '../protocol/events.ts';

@@ -1,11 +1,11 @@
 /** The machine's hand for tool calls: their arguments, and for the server's own tools their results. */
 
 import type { ToolOwner } from '../ports/toolset.ts';
-import { INTERNAL_ERROR, protocolError } from '../protocol/call-error.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
 import { callIdOf } from '../protocol/ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
+import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
 import type { WrittenToolCallKind } from '../protocol/tool-calls/kind.ts';
 import { callItem, clientTool, finishedItem, shownAs } from './call-items.ts';
 import { SharedMap } from './shared-list.ts';

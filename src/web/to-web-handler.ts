@@ -1,6 +1,6 @@
 /** Both APIs as one Web handler, for Hono, Next, Bun, Deno and whatever else speaks `Request` and `Response`. */
-import type { DrainOptions } from '../ports/activity.ts';
-import { checkOptions, isFunction, type OptionCheck } from '../ports/options-check.ts';
+import type { DrainOptions } from '../ports/endpoints/activity.ts';
+import { checkOptions, isFunction, type OptionCheck } from '../ports/host/options-check.ts';
 import { checkedScope } from '../ports/scope.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { type ApiRequest, bothApis } from '../server/api.ts';

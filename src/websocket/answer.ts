@@ -3,10 +3,10 @@
 import type { IncomingMessage } from 'node:http';
 import { type LiveResponse, openResponse } from '../apis/responses/create.ts';
 import { HEARTBEAT } from '../apis/responses/encoding/encoder.ts';
-import type { Activity } from '../ports/activity.ts';
-import { refusal, reportError } from '../ports/endpoint.ts';
-import { type EndpointRequest, headersFrom } from '../ports/endpoint-request.ts';
-import { ownError } from '../ports/host-error.ts';
+import type { Activity } from '../ports/endpoints/activity.ts';
+import { refusal, reportError } from '../ports/endpoints/endpoint.ts';
+import { type EndpointRequest, headersFrom } from '../ports/endpoints/endpoint-request.ts';
+import { ownError } from '../ports/host/host-error.ts';
 import type { ApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';

@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import { inspect } from 'node:util';
 import type { WebSocket } from 'ws';
-import type { Activity } from '../ports/activity.ts';
-import { processWarning } from '../ports/warner.ts';
+import type { Activity } from '../ports/endpoints/activity.ts';
+import { processWarning } from '../ports/host/warner.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { answerCreate, answerError, type Client } from './answer.ts';
 import { type Job, jobLanes } from './lanes.ts';

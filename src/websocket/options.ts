@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
-import { checkOptions, isFunction, type OptionCheck, positiveInteger } from '../ports/options-check.ts';
+import { checkOptions, isFunction, type OptionCheck, positiveInteger } from '../ports/host/options-check.ts';
 import type { MaybePromise } from '../ports/store.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings, milliseconds } from '../server/options.ts';
 

@@ -2,7 +2,7 @@
 import { keepPending } from '../../src/approvals/pending-call.ts';
 import { readAnswers } from '../../src/approvals/read-answers.ts';
 import { memoryStore } from '../../src/index.ts';
-import type { EndpointRequest } from '../../src/ports/endpoint-request.ts';
+import type { EndpointRequest } from '../../src/ports/endpoints/endpoint-request.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import { outputItemId, randomSeed } from '../../src/protocol/ids.ts';
 

@@ -3,7 +3,7 @@ import type { Response as ExpressResponse, NextFunction, Request } from 'express
 import express from 'express';
 import { createChatCompletion } from '../../src/apis/chat-completions/create.ts';
 import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, type Upstream } from '../../src/index.ts';
-import { activity } from '../../src/ports/activity.ts';
+import { activity } from '../../src/ports/endpoints/activity.ts';
 import { coreSettings } from '../../src/server/options.ts';
 import { chatChunk, type FakeReply, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { ask, askJson, type ChatApp, type Fields, listen, QUESTION, startChatApp } from './chat-app.ts';

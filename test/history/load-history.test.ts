@@ -3,7 +3,7 @@
 import { loadChain, loadItems } from '../../src/history/load-chain.ts';
 import { memoryStore } from '../../src/index.ts';
 import type { ResponseStore, StoredResponse } from '../../src/ports/store.ts';
-import { leastBytes } from '../../src/protocol/json-size.ts';
+import { leastBytes } from '../../src/protocol/json/json-size.ts';
 
 const MIB = 1024 * 1024;
 const TEXT = 'x'.repeat(2 * MIB);

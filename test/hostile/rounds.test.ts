@@ -1,5 +1,5 @@
 /** As many calls as one answer may hold, each told in a chunk of its own: what is looked through for each is not all before it. */
-import { newCompletion } from '../../src/apis/chat-completions/completion.ts';
+import { newCompletion } from '../../src/apis/chat-completions/completion/completion.ts';
 import { endRound, takeData } from '../../src/apis/chat-completions/round.ts';
 import { newRound } from '../../src/apis/chat-completions/round-state.ts';
 import { tally } from './tally.ts';

@@ -11,7 +11,7 @@ import {
   type ResponseStore,
   type RouterOptions,
 } from '../../src/index.ts';
-import { warnOfError } from '../../src/ports/error-warning.ts';
+import { warnOfError } from '../../src/ports/host/error-warning.ts';
 import { chatChunk, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { type App, startApp } from '../support/app.ts';

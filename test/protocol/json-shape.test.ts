@@ -1,7 +1,7 @@
 /** What a JSON body may be made of, before and after it is parsed. */
 import fc from 'fast-check';
 import type { ApiError } from '../../src/protocol/errors.ts';
-import { bodyFields, refuseManyValues } from '../../src/protocol/json-shape.ts';
+import { bodyFields, refuseManyValues } from '../../src/protocol/json/json-shape.ts';
 
 function refusal(run: () => unknown): unknown {
   try {

@@ -1,5 +1,5 @@
 /** What a model server may send by the thousand takes time in proportion, in every piece of code that handles it. */
-import { newCompletion } from '../../src/apis/chat-completions/completion.ts';
+import { newCompletion } from '../../src/apis/chat-completions/completion/completion.ts';
 import { endRound, takeData } from '../../src/apis/chat-completions/round.ts';
 import { newRound } from '../../src/apis/chat-completions/round-state.ts';
 import { openResponsesServer } from '../../src/dialects/open-responses-server.ts';

@@ -1,6 +1,6 @@
 /** The mask of literals against the plain definition of it: what stands in any occurrence is masked, nothing else is. */
 import fc from 'fast-check';
-import { literalMask } from '../../src/protocol/literal-mask.ts';
+import { literalMask } from '../../src/protocol/secrets/literal-mask.ts';
 
 const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 6 });
 const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'é'), maxLength: 60 });

@@ -9,7 +9,7 @@ import {
   type ToolCall,
   type ToolProvider,
 } from '../../src/index.ts';
-import { executionError } from '../../src/protocol/call-error.ts';
+import { executionError } from '../../src/protocol/tool-calls/call-error.ts';
 import { listen } from '../chat/chat-app.ts';
 import { calls, played, providerOf, saying, says, shape, told, withTools } from './support.ts';
 

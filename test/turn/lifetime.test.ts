@@ -1,6 +1,6 @@
 /** How long a turn lives. */
-import { activity } from '../../src/ports/activity.ts';
-import type { EndpointRequest } from '../../src/ports/endpoint-request.ts';
+import { activity } from '../../src/ports/endpoints/activity.ts';
+import type { EndpointRequest } from '../../src/ports/endpoints/endpoint-request.ts';
 import { beginTurn } from '../../src/turn/lifetime.ts';
 
 /** A request of a host that leaves ending the turn to the turn. */

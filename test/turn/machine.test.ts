@@ -1,6 +1,5 @@
 /** What the turn machine says, case by case: inputs in, events out. */
 
-import { executionError } from '../../src/protocol/call-error.ts';
 import type { ErrorBody } from '../../src/protocol/errors.ts';
 import type {
   FinishReason,
@@ -13,6 +12,7 @@ import type {
 import { NO_USAGE } from '../../src/protocol/events.ts';
 import type { Annotation, ListedTool, LogProb, OutputItem, ToolOutput, UrlCitation } from '../../src/protocol/items.ts';
 import { logProbsText } from '../../src/protocol/log-probs.ts';
+import { executionError } from '../../src/protocol/tool-calls/call-error.ts';
 import { unreachable } from '../../src/protocol/unreachable.ts';
 import { step } from '../../src/turn/machine.ts';
 import { startState, type TurnPlan } from '../../src/turn/state.ts';

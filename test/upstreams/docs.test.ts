@@ -68,7 +68,7 @@ describe('docs/upstreams.md', () => {
   });
 
   it('[X-05] lists the scenarios of the upstream contract', () => {
-    const source = readFileSync(join(import.meta.dirname, '../../src/testing/upstream-case.ts'), 'utf8');
+    const source = readFileSync(join(import.meta.dirname, '../../src/testing/upstreams/upstream-case.ts'), 'utf8');
     const [, union = ''] = /export type UpstreamScenario =([^;]+);/.exec(source) ?? [];
     const scenarios = [...union.matchAll(/'(\w+)'/g)].map(([, name = '']) => name);
     expect(

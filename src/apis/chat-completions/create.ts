@@ -1,8 +1,8 @@
 /** `POST /chat/completions`: one request, from its body to its answer. */
-import type { Activity } from '../../ports/activity.ts';
-import { type EndpointRequest, hasLeft } from '../../ports/endpoint-request.ts';
+import type { Activity } from '../../ports/endpoints/activity.ts';
+import { type EndpointRequest, hasLeft } from '../../ports/endpoints/endpoint-request.ts';
+import { heartbeatOf } from '../../ports/endpoints/prepare.ts';
 import { type Hooks, notify, type RequestInfo, type UpstreamInfo } from '../../ports/hooks.ts';
-import { heartbeatOf } from '../../ports/prepare.ts';
 import { costIn, readUsage } from '../../protocol/chat-completions/usage.ts';
 import { toApiError } from '../../protocol/errors.ts';
 import { NO_USAGE } from '../../protocol/events.ts';
@@ -13,7 +13,7 @@ import { DONE_FRAME, HEARTBEAT_FRAME } from '../../streams/sse-frames.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
 import { upstreamInfo } from '../../turn/observe.ts';
-import { type Completion, chunkFrame } from './completion.ts';
+import { type Completion, chunkFrame } from './completion/completion.ts';
 import { type ChatSettings, prepareChat } from './prepare-chat.ts';
 import { type ChatTurn, chatAnswer, chatSources } from './run-chat.ts';
 

@@ -1,7 +1,7 @@
 /** The routes of the Chat Completions API, for any framework. */
-import { activity } from '../../ports/activity.ts';
-import { answered, modelsEndpoint } from '../../ports/endpoint.ts';
-import type { ApiRoutes } from '../../ports/routes.ts';
+import { activity } from '../../ports/endpoints/activity.ts';
+import { answered, modelsEndpoint } from '../../ports/endpoints/endpoint.ts';
+import type { ApiRoutes } from '../../ports/endpoints/routes.ts';
 import { createChatCompletion } from './create.ts';
 import type { ChatSettings } from './prepare-chat.ts';
 

@@ -1,13 +1,13 @@
 /** What a client cannot bring along, our calls and their results: kept until it answers its own calls of the same turn. */
 
 import { referenceRoom } from '../../history/history.ts';
-import { type KeepSettings, keep } from '../../ports/keep.ts';
+import { type KeepSettings, keep } from '../../ports/endpoints/keep.ts';
 import { fromStore, type ResponseStore } from '../../ports/store.ts';
 import { toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { chatRoundId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
-import type { ChatCall } from './completion.ts';
+import type { ChatCall } from './completion/completion.ts';
 import { type AnsweredChatCall, callMessage } from './next-body.ts';
 import type { ChatBody } from './schema.ts';
 

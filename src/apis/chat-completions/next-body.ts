@@ -3,7 +3,7 @@
 import { functionMessages, toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolOutput } from '../../protocol/items.ts';
-import type { ChatCall } from './completion.ts';
+import type { ChatCall } from './completion/completion.ts';
 import { isLegacy } from './inject.ts';
 import type { Round } from './round-state.ts';
 import type { ChatBody } from './schema.ts';

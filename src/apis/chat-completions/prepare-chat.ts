@@ -1,17 +1,17 @@
 /** Everything that happens to a chat completion before the model is asked: check, settle tools, bring back kept results. */
 
-import { bringLimits } from '../../ports/brought.ts';
-import { type EndpointSettings, passedHeaders } from '../../ports/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoint-request.ts';
-import type { KeepSettings } from '../../ports/keep.ts';
-import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
+import { bringLimits } from '../../ports/endpoints/brought.ts';
+import { type EndpointSettings, passedHeaders } from '../../ports/endpoints/endpoint.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import type { KeepSettings } from '../../ports/endpoints/keep.ts';
+import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
-import { newCompletion } from './completion.ts';
+import { newCompletion } from './completion/completion.ts';
 import { countingUsage, isLegacy, wantsUsage } from './inject.ts';
 import { keepResults } from './kept-results.ts';
 import { prepareChatHistory } from './prepare-history.ts';

@@ -1,8 +1,8 @@
 /** Puts what a Chat Completions body refers to into its messages: the turns that it continues, and kept results. */
 
 import { loadHistory } from '../../history/history.ts';
-import type { EndpointRequest } from '../../ports/endpoint-request.ts';
-import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { isMessageList, itemsOf, messagesOf } from './items.ts';

@@ -1,6 +1,6 @@
 /** Puts the server's own tools into a Chat Completions body. */
-import type { EndpointRequest } from '../../ports/endpoint-request.ts';
-import { noteOf, type PrepareSettings } from '../../ports/prepare.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { approvalRulesOf } from '../../tools/approval-rules.ts';

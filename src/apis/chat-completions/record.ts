@@ -2,8 +2,8 @@
 
 import { keptTurn } from '../../history/keep-turn.ts';
 import { ownInput } from '../../history/own-input.ts';
-import type { AnswerReader } from '../../ports/answer-reader.ts';
-import type { EndpointRequest } from '../../ports/endpoint-request.ts';
+import type { AnswerReader } from '../../ports/endpoints/answer-reader.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { Limits } from '../../ports/limits.ts';
 import type { Presentation } from '../../ports/presentation.ts';
 import type { StoredResponse } from '../../ports/store.ts';

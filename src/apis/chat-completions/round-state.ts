@@ -6,8 +6,8 @@ import { type ChunkMemo, chunkMemo } from '../../protocol/chat-completions/fast-
 import type { SeeEntry } from '../../protocol/chat-completions/tool-calls.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { GrownText } from '../../protocol/grown-text.ts';
-import type { ChatCall, Completion } from './completion.ts';
-import { fieldsOfCall, MessageFields } from './message-fields.ts';
+import type { ChatCall, Completion } from './completion/completion.ts';
+import { fieldsOfCall, MessageFields } from './completion/message-fields.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -6,8 +6,16 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { isDone } from '../../streams/sse-frames.ts';
-import { callPieces, mayBeginCall } from './chunk.ts';
-import { begin, type ChatCall, type Completion, eventFrame, eventOf, noteSent, passedFrame } from './completion.ts';
+import { callPieces, mayBeginCall } from './completion/chunk.ts';
+import {
+  begin,
+  type ChatCall,
+  type Completion,
+  eventFrame,
+  eventOf,
+  noteSent,
+  passedFrame,
+} from './completion/completion.ts';
 import { note } from './note-chunk.ts';
 import type { HeldChunk, Round } from './round-state.ts';
 

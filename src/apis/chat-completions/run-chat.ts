@@ -7,13 +7,13 @@ import type { ToolCallResult } from '../../protocol/items.ts';
 import { mapped, only } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import { toolRounds } from '../../tools/rounds.ts';
-import { type ChatCall, type Completion, closingFrames } from './completion.ts';
+import { type ChatCall, type Completion, closingFrames } from './completion/completion.ts';
+import { addUsage } from './completion/usage.ts';
 import type { ChatRound } from './kept-results.ts';
 import { type AnsweredChatCall, calledIn, callMessage, nextBody, roundMessages } from './next-body.ts';
 import { endRound, takeData, takeWhole } from './round.ts';
 import { newRound, type Round, type RoundRules } from './round-state.ts';
 import type { ChatBody } from './schema.ts';
-import { addUsage } from './usage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

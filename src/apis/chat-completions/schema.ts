@@ -1,12 +1,12 @@
 /** The request of `POST /chat/completions`: only what this server itself reads is checked, the rest is the model server's. */
 import { z } from 'zod';
-import { refuseMany } from '../../ports/brought.ts';
+import { refuseMany } from '../../ports/endpoints/brought.ts';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
-import { bodyFields } from '../../protocol/json-shape.ts';
+import { bodyFields } from '../../protocol/json/json-shape.ts';
+import { listOf } from '../../protocol/json/schema-kinds.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { BringLimits } from '../../protocol/responses/bring-limits.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
-import { listOf } from '../../protocol/schema-kinds.ts';
 
 const messages = listOf(z.object({ role: z.string() }));
 

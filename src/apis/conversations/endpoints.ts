@@ -10,11 +10,11 @@ import {
   itemsNamed,
   updateConversation,
 } from '../../history/conversation.ts';
-import { answered, type Endpoint, type EndpointSettings } from '../../ports/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoint-request.ts';
-import { listOf, page, pageQuery } from '../../ports/item-pages.ts';
+import { answered, type Endpoint, type EndpointSettings } from '../../ports/endpoints/endpoint.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { listOf, page, pageQuery } from '../../ports/endpoints/item-pages.ts';
+import type { Route } from '../../ports/endpoints/routes.ts';
 import type { Limits } from '../../ports/limits.ts';
-import type { Route } from '../../ports/routes.ts';
 import { fromStore, type ResponseKey, type ResponseStore } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isId, quotedId, randomSeed } from '../../protocol/ids.ts';

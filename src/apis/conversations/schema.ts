@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { Limits } from '../../ports/limits.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { bodyFields } from '../../protocol/json-shape.ts';
+import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { expectedInstead, invalid, refuseLong } from '../../protocol/responses/invalid.ts';
 import { metadataSchema } from '../../protocol/responses/schema.ts';

@@ -2,11 +2,11 @@
 
 import { type Summarised, summaryOf } from '../../compaction/summarise.ts';
 import { isUsers, pendingFrom } from '../../compaction/window.ts';
-import type { Activity } from '../../ports/activity.ts';
-import { passedHeaders } from '../../ports/endpoint.ts';
-import type { EndpointRequest } from '../../ports/endpoint-request.ts';
+import type { Activity } from '../../ports/endpoints/activity.ts';
+import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { noteOf } from '../../ports/endpoints/prepare.ts';
 import { notify, type RequestInfo } from '../../ports/hooks.ts';
-import { noteOf } from '../../ports/prepare.ts';
 import { needTenant } from '../../ports/scope.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';

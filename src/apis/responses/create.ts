@@ -1,9 +1,9 @@
 /** `POST /responses`: one request, from its body to its answer. */
 
-import type { Activity } from '../../ports/activity.ts';
-import type { EndpointRequest } from '../../ports/endpoint-request.ts';
+import type { Activity } from '../../ports/endpoints/activity.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import { heartbeatOf } from '../../ports/endpoints/prepare.ts';
 import { notify } from '../../ports/hooks.ts';
-import { heartbeatOf } from '../../ports/prepare.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply } from '../../protocol/reply.ts';

@@ -1,7 +1,7 @@
 /** `POST /responses/input_tokens`: what a request would cost before its answer. */
 
-import type { Activity } from '../../ports/activity.ts';
-import type { EndpointRequest } from '../../ports/endpoint-request.ts';
+import type { Activity } from '../../ports/endpoints/activity.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { beginTurn } from '../../turn/lifetime.ts';

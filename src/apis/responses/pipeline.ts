@@ -1,6 +1,6 @@
 /** The life of a request until the model is asked: a list of steps over one growing value, none of which calls the next. */
-import type { EndpointRequest } from '../../ports/endpoint-request.ts';
-import type { PrepareSettings } from '../../ports/prepare.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
+import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
 import type { PreparedRequest, RequestInWindow } from './steps/request.ts';
 import { resolveHistory } from './steps/resolve-history.ts';

@@ -1,12 +1,12 @@
 /** Reads the turn out of somebody else's answer in the Responses API. */
 
 import { ownInput } from '../../history/own-input.ts';
-import type { AnswerReader } from '../../ports/answer-reader.ts';
-import type { EndpointRequest } from '../../ports/endpoint-request.ts';
+import type { AnswerReader } from '../../ports/endpoints/answer-reader.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { jsonIn } from '../../protocol/json-text.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { withoutSecrets } from '../../protocol/responses/tool-secrets.ts';

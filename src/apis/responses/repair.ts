@@ -2,8 +2,8 @@
 
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../history/repair.ts';
 import { quotedId } from '../../protocol/ids.ts';
-import { isCall, isCallOutput } from '../../protocol/pair-calls.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { isCall, isCallOutput } from '../../protocol/tool-calls/pair-calls.ts';
 
 type Fields = Readonly<Record<string, unknown> & { type: string }>;
 

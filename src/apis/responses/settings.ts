@@ -1,9 +1,9 @@
 /** What the Responses API needs to know of the host's options. */
 
 import type { CompactionSettings } from '../../compaction/settings.ts';
-import type { EndpointSettings } from '../../ports/endpoint.ts';
-import type { KeepSettings } from '../../ports/keep.ts';
-import type { PrepareSettings } from '../../ports/prepare.ts';
+import type { EndpointSettings } from '../../ports/endpoints/endpoint.ts';
+import type { KeepSettings } from '../../ports/endpoints/keep.ts';
+import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Presentation } from '../../ports/presentation.ts';
 import type { Sealer } from '../../ports/sealer.ts';
 import type { TokenCounter } from '../../ports/token-counter.ts';

@@ -3,20 +3,20 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { wholeResource } from '../../history/keep-turn.ts';
-import type { Activity } from '../../ports/activity.ts';
 import type { Fields } from '../../ports/dialect.ts';
-import type { EndpointRequest } from '../../ports/endpoint-request.ts';
+import type { Activity } from '../../ports/endpoints/activity.ts';
+import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { fromStore, type StoredResponse } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { isResponseId, quotedId } from '../../protocol/ids.ts';
-import { bodyFields } from '../../protocol/json-shape.ts';
-import { openCalls } from '../../protocol/open-calls.ts';
+import { bodyFields } from '../../protocol/json/json-shape.ts';
+import { listOf } from '../../protocol/json/schema-kinds.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { JsonReply, Reply } from '../../protocol/reply.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 import { startedResource } from '../../protocol/responses/resource.ts';
-import { listOf } from '../../protocol/schema-kinds.ts';
+import { openCalls } from '../../protocol/tool-calls/open-calls.ts';
 import { createResponse } from './create.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 

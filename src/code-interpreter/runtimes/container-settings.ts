@@ -5,8 +5,8 @@ import {
   milliseconds,
   type OptionCheck,
   positiveInteger,
-} from '../../ports/options-check.ts';
-import { warner } from '../../ports/warner.ts';
+} from '../../ports/host/options-check.ts';
+import { warner } from '../../ports/host/warner.ts';
 import { PYODIDE_LIMITS, type PyodideLimits } from '../sandbox/pyodide-settings.ts';
 
 /** What one container may take; sizes are bytes where they do not say otherwise. */

@@ -3,7 +3,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
-import { jsonIn } from '../../protocol/json-text.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 /** A command line. */

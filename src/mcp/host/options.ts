@@ -1,7 +1,7 @@
 /** The options of `mcpTools`, checked once. */
 
-import { checkOptions, milliseconds } from '../../ports/options-check.ts';
-import { warner } from '../../ports/warner.ts';
+import { checkOptions, milliseconds } from '../../ports/host/options-check.ts';
+import { warner } from '../../ports/host/warner.ts';
 import { httpPool } from '../shared/http-pool.ts';
 import type { McpServerConfig } from '../shared/server-config.ts';
 import type { McpSettings } from '../shared/settings.ts';

@@ -8,8 +8,8 @@ import {
   milliseconds,
   type OptionCheck,
   positiveInteger,
-} from '../../ports/options-check.ts';
-import { warner } from '../../ports/warner.ts';
+} from '../../ports/host/options-check.ts';
+import { warner } from '../../ports/host/warner.ts';
 import type { McpSettings } from '../shared/settings.ts';
 
 /** How many connections there may be, and how long they are kept without use, in milliseconds. */

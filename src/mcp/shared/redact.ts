@@ -1,5 +1,5 @@
 /** Keeps what a server's config holds in confidence out of everything that leaves this package. */
-import { masker, SECRET_NAME, secretsOfHeader, secretsOfURL } from '../../protocol/mask.ts';
+import { masker, SECRET_NAME, secretsOfHeader, secretsOfURL } from '../../protocol/secrets/mask.ts';
 
 /** Masks secrets in text. */
 export interface Redactor {

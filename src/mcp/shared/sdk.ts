@@ -4,7 +4,7 @@ import type * as SseModule from '@modelcontextprotocol/sdk/client/sse.js';
 import type * as StdioModule from '@modelcontextprotocol/sdk/client/stdio.js';
 import type * as HttpModule from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type * as TypesModule from '@modelcontextprotocol/sdk/types.js';
-import { peer } from '../../ports/peer.ts';
+import { peer } from '../../ports/host/peer.ts';
 
 const NAME = '@modelcontextprotocol/sdk';
 

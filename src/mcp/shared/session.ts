@@ -1,6 +1,6 @@
 /** One session with an MCP server: requests, each with its own end, and what the server says unasked. */
 
-import { LONGEST_MS } from '../../ports/options-check.ts';
+import { LONGEST_MS } from '../../ports/host/options-check.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import type { HttpPool } from './http-pool.ts';
 import { openLink } from './link.ts';

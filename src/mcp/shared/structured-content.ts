@@ -1,7 +1,7 @@
 /** The structured content of a result, which servers repeat as text for clients that know no better. */
 import { isDeepStrictEqual } from 'node:util';
-import { sizeText } from '../../protocol/output-text.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { sizeText } from '../../protocol/tool-calls/output-text.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

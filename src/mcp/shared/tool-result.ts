@@ -1,8 +1,8 @@
 /** What a tool answered, in the parts of a `function_call_output`: kept where a model can take it, else described. */
 
 import type { ToolResult } from '../../ports/tool-provider.ts';
-import { assertOutputSize } from '../../protocol/output-size.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { assertOutputSize } from '../../protocol/tool-calls/output-size.ts';
 import { contentNotInText } from './structured-content.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -6,7 +6,7 @@ import type { ModelEvent } from '../events.ts';
 import type { Note } from '../note.ts';
 import { printable } from '../printable.ts';
 import { isRecord } from '../record.ts';
-import { errorInBody } from '../upstream-error.ts';
+import { errorInBody } from '../upstream-errors/upstream-error.ts';
 import { AnswerState, type KnownCall, type ReasoningField } from './answer-state.ts';
 import { Citations } from './citations.ts';
 import { readFinish } from './finish-reasons.ts';

@@ -4,9 +4,9 @@ import { modelCallOfItem } from '../ids.ts';
 import { imageMessage } from '../images.ts';
 import type { Item } from '../items.ts';
 import type { ModelRequest } from '../model-request.ts';
-import { pairCalls } from '../pair-calls.ts';
 import { isRecord, plainTextOf } from '../record.ts';
 import { answeredToolCall } from '../tool-calls/kinds.ts';
+import { pairCalls } from '../tool-calls/pair-calls.ts';
 import { type ChatState, chatStateIn, type ReasoningField } from './answer-state.ts';
 import { backTo, extrasOf } from './going-back.ts';
 

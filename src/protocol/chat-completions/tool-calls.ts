@@ -2,7 +2,7 @@
 
 import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
-import { type ObjectEnd, objectEnd } from '../object-end.ts';
+import { type ObjectEnd, objectEnd } from '../json/object-end.ts';
 import { isRecord } from '../record.ts';
 import type { KnownCall } from './answer-state.ts';
 

@@ -1,6 +1,6 @@
 /** The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest tolerated. */
 import { z } from 'zod';
-import { fields, list, listOf, textPairs } from '../../protocol/schema-kinds.ts';
+import { fields, list, listOf, textPairs } from '../json/schema-kinds.ts';
 
 /** At OpenAI. */
 const METADATA = { pairs: 16, keyLength: 64, valueLength: 512 };

@@ -1,7 +1,7 @@
 /** Checks the body of `POST /responses`: what passes is safe to read by the rest. */
 
 import { ApiError } from '../errors.ts';
-import { bodyFields } from '../json-shape.ts';
+import { bodyFields } from '../json/json-shape.ts';
 import { isRecord } from '../record.ts';
 import { type BringLimits, NO_LIMITS, toolCount } from './bring-limits.ts';
 import { additionalTools } from './input-items.ts';

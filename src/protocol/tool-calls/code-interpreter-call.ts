@@ -1,9 +1,9 @@
 /** A run of code in a container: the model writes it as the one argument `code` of a function. */
 import type { CodeInterpreterCallItem } from '../items.ts';
-import { toolOutputText } from '../output-text.ts';
 import { isRecord, plainTextOf } from '../record.ts';
-import { CODE_INTERPRETER } from '../tool-names.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+import { toolOutputText } from './output-text.ts';
+import { CODE_INTERPRETER } from './tool-names.ts';
 
 /** `code_interpreter_call` */
 export const codeInterpreterCall: WrittenToolCallKind = {

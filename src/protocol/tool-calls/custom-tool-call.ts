@@ -1,8 +1,8 @@
 /** A call of a client's tool that takes free text: the model writes it as the one argument `input` of a function. */
 import { plainTextOf } from '../record.ts';
-import { modelSafe } from '../tool-names.ts';
 import { clientsHead } from './function-call.ts';
 import type { WrittenToolCallKind } from './kind.ts';
+import { modelSafe } from './tool-names.ts';
 
 /** `custom_tool_call` */
 export const customToolCall: WrittenToolCallKind = {

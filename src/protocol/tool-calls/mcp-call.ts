@@ -1,10 +1,11 @@
 /** A call of a tool that the server runs, with its result in the same item. */
-import { callErrorText, executionError } from '../call-error.ts';
+
 import type { McpCallItem } from '../items.ts';
-import { toolOutputText } from '../output-text.ts';
 import { plainTextOf } from '../record.ts';
-import { modelSafe } from '../tool-names.ts';
+import { callErrorText, executionError } from './call-error.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+import { toolOutputText } from './output-text.ts';
+import { modelSafe } from './tool-names.ts';
 
 /** `mcp_call` */
 export const mcpCall: WrittenToolCallKind = {

@@ -1,6 +1,6 @@
 /** Encrypts what any store keeps, so that who reads its disk, its backups or its traffic reads no conversation. */
 import { inspect } from 'node:util';
-import { checkOptions } from '../../ports/options-check.ts';
+import { checkOptions } from '../../ports/host/options-check.ts';
 import type {
   ConversationStore,
   ResponseKey,

@@ -1,5 +1,5 @@
 /** Keeps responses and conversations in PostgreSQL, for any number of processes. */
-import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
+import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { type ConversationMethods, postgresConversations } from './conversations.ts';
 import { postgresResponses, type ResponseMethods } from './responses.ts';

@@ -1,5 +1,5 @@
 /** Keeps responses and conversations in Redis, for any number of processes. */
-import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
+import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { isRedisClient, type RedisClient, redisScript, scriptsOn } from './client.ts';
 import { type ConversationMethods, redisConversations } from './conversations.ts';
 import { redisKeys } from './keys.ts';

@@ -1,5 +1,5 @@
 /** Keeps responses and conversations in a SQLite database: for one machine, over restarts, in any number of processes. */
-import { checkOptions, positiveInteger } from '../../ports/options-check.ts';
+import { checkOptions, positiveInteger } from '../../ports/host/options-check.ts';
 import type { ConversationStore, ResponseKey, ResponseStore, StoredResponse } from '../../ports/store.ts';
 import { type SqliteConversations, sqliteConversations } from './conversations.ts';
 import { inTransaction, isSqliteDatabase, type SqliteDatabase } from './database.ts';

@@ -5,7 +5,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { cleanNote, scrubber } from '../../protocol/scrub.ts';
+import { cleanNote, scrubber } from '../../protocol/secrets/scrub.ts';
 import { ownerOf } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';

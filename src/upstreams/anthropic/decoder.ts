@@ -5,7 +5,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { errorInBody } from '../../protocol/upstream-error.ts';
+import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type BlockReader, blockReader } from './block-reader.ts';
 import { KeptContent } from './kept-content.ts';
 import type { Block } from './parts.ts';

@@ -1,5 +1,5 @@
 /** The options of `anthropicUpstream`, checked once. */
-import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/options-check.ts';
+import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { basePath } from '../http/base-path.ts';
 import {

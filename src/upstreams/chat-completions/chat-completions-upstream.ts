@@ -10,7 +10,7 @@ import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { cleanNote, type Scrub, scrubber } from '../../protocol/scrub.ts';
+import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts';
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { ownerOf } from '../http/base-path.ts';

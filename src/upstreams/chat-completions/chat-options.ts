@@ -1,5 +1,5 @@
 /** The options of `chatCompletionsUpstream`, checked once. */
-import { checkOptions } from '../../ports/options-check.ts';
+import { checkOptions } from '../../ports/host/options-check.ts';
 import {
   boolean,
   openaiServer,

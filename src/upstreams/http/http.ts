@@ -1,11 +1,11 @@
 /** Requests to a model server: one keep-alive pool, and retries before the first byte. */
 
 import { Pool } from 'undici';
-import { CONTEXT_OVERFLOW } from '../../protocol/context-overflow.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { jsonIn } from '../../protocol/json-text.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { upstreamError } from '../../protocol/upstream-error.ts';
+import { CONTEXT_OVERFLOW } from '../../protocol/upstream-errors/context-overflow.ts';
+import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Bytes, readWhole } from '../../streams/bytes.ts';
 import { basePath } from './base-path.ts';
 import { type Answered, type AnswerHeaders, dispatch } from './dispatch.ts';

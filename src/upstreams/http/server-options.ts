@@ -1,6 +1,6 @@
 /** The options that upstreams of every kind share: where the server is, and what goes with each request. */
-import { type OptionCheck, positiveInteger, secretly } from '../../ports/options-check.ts';
-import { warnOnce } from '../../ports/warner.ts';
+import { type OptionCheck, positiveInteger, secretly } from '../../ports/host/options-check.ts';
+import { warnOnce } from '../../ports/host/warner.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 /** Headers for every request, or worked out from the client's own, for a key per tenant. */

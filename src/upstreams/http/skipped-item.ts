@@ -1,7 +1,7 @@
 /** What the host is told of an item that the model is not. */
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isCallOutput } from '../../protocol/pair-calls.ts';
+import { isCallOutput } from '../../protocol/tool-calls/pair-calls.ts';
 
 /** Of an id that a client chose, so much is shown. */
 const SHOWN_ID = 64;

@@ -8,7 +8,7 @@ import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { LogProb } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { errorInBody } from '../../protocol/upstream-error.ts';
+import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Hold, holding, skippedOnce } from '../http/unsaid.ts';
 import { keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, saysAnything, textOf } from './final-output.ts';
 import { stateOf } from './input.ts';

@@ -5,8 +5,8 @@ import { modelCallOfItem } from '../../protocol/ids.ts';
 import { imageMessage } from '../../protocol/images.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { pairCalls } from '../../protocol/pair-calls.ts';
 import { isRecord, plainTextOf } from '../../protocol/record.ts';
+import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 /** The options of `responsesUpstream`, checked once. */
-import { checkOptions, type OptionCheck } from '../../ports/options-check.ts';
+import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
 import {
   boolean,

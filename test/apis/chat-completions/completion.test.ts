@@ -8,7 +8,7 @@ import {
   newCompletion,
   noteSent,
   passedFrame,
-} from '../../../src/apis/chat-completions/completion.ts';
+} from '../../../src/apis/chat-completions/completion/completion.ts';
 
 const HEAD = { id: 'one', created: 1, model: 'm' };
 const CHUNK = { ...HEAD, object: 'chat.completion.chunk' };

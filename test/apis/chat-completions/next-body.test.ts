@@ -1,5 +1,5 @@
 /** What the model is asked after a round. */
-import { newCompletion } from '../../../src/apis/chat-completions/completion.ts';
+import { newCompletion } from '../../../src/apis/chat-completions/completion/completion.ts';
 import { nextBody, roundMessages } from '../../../src/apis/chat-completions/next-body.ts';
 import { newRound, type Round } from '../../../src/apis/chat-completions/round-state.ts';
 import type { ChatBody } from '../../../src/apis/chat-completions/schema.ts';

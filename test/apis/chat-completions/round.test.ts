@@ -1,6 +1,6 @@
 /** One model call: what goes on to the client at once, what waits, and what is written anew. */
 
-import { type Completion, newCompletion } from '../../../src/apis/chat-completions/completion.ts';
+import { type Completion, newCompletion } from '../../../src/apis/chat-completions/completion/completion.ts';
 import { endRound, takeData, takeWhole } from '../../../src/apis/chat-completions/round.ts';
 import { newRound, type Round } from '../../../src/apis/chat-completions/round-state.ts';
 import { wholeText } from '../../../src/protocol/grown-text.ts';

@@ -4,9 +4,9 @@ import { injectServerTools } from '../../../src/apis/responses/steps/inject-tool
 import { loadRequestHistory } from '../../../src/apis/responses/steps/load-history.ts';
 import { ownInput } from '../../../src/history/own-input.ts';
 import { functionTool, functionTools, memoryStore } from '../../../src/index.ts';
-import type { EndpointRequest } from '../../../src/ports/endpoint-request.ts';
+import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
+import type { Prepare } from '../../../src/ports/endpoints/prepare.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
-import type { Prepare } from '../../../src/ports/prepare.ts';
 import type { Note } from '../../../src/protocol/note.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

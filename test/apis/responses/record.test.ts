@@ -1,7 +1,7 @@
 /** Which turn is read out of somebody else's answer in the Responses API. */
 import fc from 'fast-check';
 import { responseReader } from '../../../src/apis/responses/record.ts';
-import type { EndpointRequest } from '../../../src/ports/endpoint-request.ts';
+import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -8,10 +8,10 @@ import {
   type ToolProvider,
   type Upstream,
 } from '../../../src/index.ts';
-import type { EndpointRequest } from '../../../src/ports/endpoint-request.ts';
-import type { ApiRoutes } from '../../../src/ports/routes.ts';
-import { callErrorText } from '../../../src/protocol/call-error.ts';
+import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
+import type { ApiRoutes } from '../../../src/ports/endpoints/routes.ts';
 import type { Reply } from '../../../src/protocol/reply.ts';
+import { callErrorText } from '../../../src/protocol/tool-calls/call-error.ts';
 import { outputText } from '../../../src/protocol/tool-calls/code-interpreter-call.ts';
 import { type CoreOptions, coreSettings } from '../../../src/server/options.ts';
 import { responsesRoutes } from '../../../src/server/responses-routes.ts';

@@ -1,6 +1,6 @@
 /** The fast path for chunks that differ in little: whatever it reads is what parsing gives. */
 import fc from 'fast-check';
-import { newCompletion } from '../../../src/apis/chat-completions/completion.ts';
+import { newCompletion } from '../../../src/apis/chat-completions/completion/completion.ts';
 import { takeData } from '../../../src/apis/chat-completions/round.ts';
 import { newRound, type Round } from '../../../src/apis/chat-completions/round-state.ts';
 import { chatDecoder } from '../../../src/protocol/chat-completions/decoder.ts';

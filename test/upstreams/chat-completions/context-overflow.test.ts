@@ -1,6 +1,6 @@
 /** The wordings of a context that is too short, one by one, and what is none of them. */
-import { isContextOverflow, OVERFLOW_WORDINGS } from '../../../src/protocol/context-overflow.ts';
-import { upstreamError } from '../../../src/protocol/upstream-error.ts';
+import { isContextOverflow, OVERFLOW_WORDINGS } from '../../../src/protocol/upstream-errors/context-overflow.ts';
+import { upstreamError } from '../../../src/protocol/upstream-errors/upstream-error.ts';
 
 const flat = (message: string, code: unknown = 400) => ({
   object: 'error',

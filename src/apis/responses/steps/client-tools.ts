@@ -2,8 +2,8 @@
 
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, plainTextOf } from '../../../protocol/record.ts';
-import type { ToolForm } from '../../../protocol/tool-form.ts';
-import { modelSafe, namespacedName } from '../../../protocol/tool-names.ts';
+import type { ToolForm } from '../../../protocol/tool-calls/tool-form.ts';
+import { modelSafe, namespacedName } from '../../../protocol/tool-calls/tool-names.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 /** Puts the server's own tools into a Responses body. */
 
-import type { EndpointRequest } from '../../../ports/endpoint-request.ts';
-import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
+import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { Toolset } from '../../../ports/toolset.ts';
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord } from '../../../protocol/record.ts';

@@ -2,8 +2,8 @@
 
 import { conversationItems } from '../../../history/conversation.ts';
 import { type History, loadHistory, resolveReferences } from '../../../history/history.ts';
-import type { EndpointRequest } from '../../../ports/endpoint-request.ts';
-import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
+import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { StoredResponse } from '../../../ports/store.ts';
 import type { InjectedTools, TurnContext } from '../../../ports/turn-context.ts';
 import { conversationId } from '../../../protocol/ids.ts';

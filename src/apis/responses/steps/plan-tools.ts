@@ -6,7 +6,7 @@ import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request
 import type { Note } from '../../../protocol/note.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import { refuseLong } from '../../../protocol/responses/invalid.ts';
-import type { ToolForm } from '../../../protocol/tool-form.ts';
+import type { ToolForm } from '../../../protocol/tool-calls/tool-form.ts';
 import { clientToolsOnly, definitions, namesServing } from '../../../tools/toolset.ts';
 import { modelNameOf, readClientTools } from './client-tools.ts';
 

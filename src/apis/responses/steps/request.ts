@@ -1,8 +1,8 @@
 /** A request to the Responses API as it grows from step to step. */
 import type { Answers } from '../../../approvals/read-answers.ts';
 import type { ContextWindow } from '../../../compaction/window.ts';
-import type { EndpointRequest } from '../../../ports/endpoint-request.ts';
-import type { ProviderStates } from '../../../ports/provider-state.ts';
+import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import type { ProviderStates } from '../../../ports/endpoints/provider-state.ts';
 import type { ApprovalRules, Toolset } from '../../../ports/toolset.ts';
 import type { LoadedHistory } from '../../../ports/turn-context.ts';
 import type { Item } from '../../../protocol/items.ts';

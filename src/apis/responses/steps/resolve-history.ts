@@ -1,6 +1,6 @@
 /** The second step: the items and turns that the request refers to are put in front of its own. */
 import { ownInput } from '../../../history/own-input.ts';
-import type { PrepareSettings } from '../../../ports/prepare.ts';
+import type { PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { LoadedHistory } from '../../../ports/turn-context.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';

@@ -1,5 +1,5 @@
 /** Settles the tools of a request: the client's, the server's own, and what the model may do with them. */
-import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
+import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { injectServerTools } from './inject-tools.ts';
 import { planTools } from './plan-tools.ts';

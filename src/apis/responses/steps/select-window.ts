@@ -2,7 +2,7 @@
 import type { Compacted } from '../../../compaction/seal.ts';
 import type { CompactionSettings } from '../../../compaction/settings.ts';
 import { contextWindow } from '../../../compaction/window.ts';
-import type { EndpointRequest } from '../../../ports/endpoint-request.ts';
+import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { isRecord } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import type { RemoteServer, RemoteServers } from '../../../ports/remote-servers.ts';
 import type { ProvidedTool } from '../../../ports/tool-provider.ts';
 import { ApiError, type ErrorCode } from '../../../protocol/errors.ts';
+import { listOf, textPairs } from '../../../protocol/json/schema-kinds.ts';
 import { invalid } from '../../../protocol/responses/invalid.ts';
-import { listOf, textPairs } from '../../../protocol/schema-kinds.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

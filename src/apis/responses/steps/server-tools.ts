@@ -1,6 +1,6 @@
 /** The tools of the servers that a request names, and its terms for those that the host has. */
-import type { EndpointRequest } from '../../../ports/endpoint-request.ts';
-import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
+import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
+import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { Toolset, ToolsetEntry } from '../../../ports/toolset.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { listTools } from '../../../tools/toolset.ts';

@@ -1,13 +1,13 @@
 /** The last step: the conversation, the tools and the settings as a request to a model. */
 import type { Answers } from '../../../approvals/read-answers.ts';
-import { noteOf, type PrepareSettings } from '../../../ports/prepare.ts';
-import { providerStates } from '../../../ports/provider-state.ts';
+import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
+import { providerStates } from '../../../ports/endpoints/provider-state.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
 import type { Item } from '../../../protocol/items.ts';
 import type { ModelRequest, TextFormat } from '../../../protocol/model-request.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
-import { CODE_INTERPRETER } from '../../../protocol/tool-names.ts';
+import { CODE_INTERPRETER } from '../../../protocol/tool-calls/tool-names.ts';
 import { withNamedFiles } from '../../../tools/code-files.ts';
 import { forModel, namesServing } from '../../../tools/toolset.ts';
 import type { ToolPlan } from './plan-tools.ts';

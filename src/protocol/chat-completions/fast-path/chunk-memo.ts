@@ -1,6 +1,6 @@
 /** Reads what chunks say that differ in little else, without parsing them: most of a stream is such chunks. */
 
-import { jsonIn } from '../../json-text.ts';
+import { jsonIn } from '../../json/json-text.ts';
 import { logProbsText } from '../../log-probs.ts';
 import { isRecord } from '../../record.ts';
 import { isLogProbsText, readLogProbs } from '../log-probs.ts';

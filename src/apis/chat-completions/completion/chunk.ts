@@ -1,0 +1,43 @@
+/** What can be told of a chunk at a glance, without putting it together with the chunks before it. */
+
+import { customOf } from '../../../protocol/chat-completions/tool-calls.ts';
+import { isRecord } from '../../../protocol/record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A piece of a call, in the wire's own words. */
+interface CallPiece {
+  readonly index?: unknown;
+  readonly id?: unknown;
+  readonly function?: { readonly name?: unknown; readonly arguments?: unknown } | undefined;
+  readonly custom?: unknown;
+}
+
+/** The pieces of calls in the chunk; a legacy call is one without a number. */
+export function callPieces(chunk: Fields): readonly CallPiece[] {
+  return deltasIn(chunk).flatMap(({ tool_calls: calls, function_call: called }) => {
+    if (Array.isArray(calls)) return calls.filter(isRecord);
+    return isRecord(called) ? [{ function: called }] : [];
+  });
+}
+
+/** Whether a call may begin here whose name is not sure to be whole before more of it comes. */
+export function mayBeginCall(piece: CallPiece): boolean {
+  const { id, function: called } = piece;
+  return Boolean(id || called?.name) && !customOf(piece) && !called?.arguments;
+}
+
+/** Whether the chunk is there for the usage alone. */
+export function isUsageOnly({ choices, usage }: Fields): boolean {
+  return Boolean(usage) && Array.isArray(choices) && choices.length === 0;
+}
+
+/** Whether the chunk says who speaks. */
+export function hasRole(chunk: Fields): boolean {
+  return deltasIn(chunk).some(({ role }) => role);
+}
+
+function deltasIn({ choices }: Fields): readonly Fields[] {
+  const list: readonly unknown[] = Array.isArray(choices) ? choices : [];
+  return list.map((choice) => (isRecord(choice) ? choice.delta : undefined)).filter(isRecord);
+}

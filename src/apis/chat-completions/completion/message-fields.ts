@@ -1,0 +1,84 @@
+/** What an assistant message holds beside its words and calls: it goes back as it came, whoever knows what it means. */
+import { mergeInto, type OwnFields } from '../../../protocol/chat-completions/merge.ts';
+import { ReasoningDetails } from '../../../protocol/chat-completions/reasoning-details.ts';
+import { weightOf } from '../../../protocol/chat-completions/weight.ts';
+import { isRecord } from '../../../protocol/record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What is written anew. */
+const OWN: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_call']);
+/** Words, which the limit on output counts already. */
+const WORDS: ReadonlySet<string> = new Set(['reasoning_content', 'reasoning', 'reasoning_text', 'refusal']);
+
+/** The fields of one message, whose deltas come one after another. */
+export class MessageFields {
+  private readonly fields: OwnFields = {};
+  private readonly details = new ReasoningDetails();
+
+  /** Takes a delta, or the whole message; answers about how many characters have come that are no words. */
+  take(message: Fields, isWhole: boolean): number {
+    let weight = 0;
+    for (const [name, value] of Object.entries(message)) {
+      const isContent = name === 'content' && !Array.isArray(value);
+      if (OWN.has(name) || isContent || name === '__proto__' || (!isWhole && isNothing(value))) continue;
+      const more = weightOf(value);
+      if (more === undefined) continue;
+      if (!WORDS.has(name)) weight += more;
+      this.join(name, value, isWhole);
+    }
+    return weight;
+  }
+
+  /** All of them. */
+  all(): Fields {
+    return this.fields;
+  }
+
+  private join(name: string, value: unknown, isWhole: boolean): void {
+    const { fields, details } = this;
+    if (isWhole) fields[name] = value;
+    else if (name === 'content') fields.content = withParts(fields.content, value);
+    else if (name === 'reasoning_details' && Array.isArray(value)) {
+      details.take(value, false);
+      fields[name] = details.entries;
+    } else mergeInto(fields, { [name]: value }, 'append');
+  }
+}
+
+function isNothing(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
+/** Mistral streams its content as parts, each of which goes on while the next is of the same kind. */
+function withParts(known: unknown, more: unknown): readonly unknown[] {
+  const parts: unknown[] = Array.isArray(known) ? known : [];
+  for (const part of Array.isArray(more) ? more.filter(isRecord) : []) {
+    const last = parts.at(-1);
+    if (isRecord(last) && last.type === part.type) goOn(last, part);
+    // A copy: the chunk may be sent on.
+    else parts.push(goOn({ ...part, ...(Array.isArray(part.thinking) ? { thinking: [] } : {}) }, part, true));
+  }
+  return parts;
+}
+
+function goOn(last: OwnFields, part: Fields, isFirst = false): OwnFields {
+  if (typeof part.text === 'string' && !isFirst) last.text = `${last.text ?? ''}${part.text}`;
+  if (Array.isArray(part.thinking)) last.thinking = withParts(last.thinking, part.thinking);
+  return last;
+}
+
+/** What a call is written with anew; its number is of the stream alone. */
+const OF_CALLS: ReadonlySet<string> = new Set(['id', 'index', 'type', 'function', 'custom']);
+
+/** What a piece of a call holds beside that; undefined where it holds nothing. */
+export function fieldsOfCall(piece: Fields): Fields | undefined {
+  let found: Record<string, unknown> | undefined;
+  for (const name of Object.keys(piece)) {
+    if (OF_CALLS.has(name) || name === '__proto__' || isNothing(piece[name])) continue;
+    if (weightOf(piece[name]) === undefined) continue;
+    found ??= {};
+    found[name] = piece[name];
+  }
+  return found;
+}

@@ -1,0 +1,17 @@
+/** Usage objects of the Chat wire, summed with every field they came with. */
+import { isRecord } from '../../../protocol/record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Adds numbers field by field, nested details too; of other fields the later one counts. */
+export function addUsage(before: Fields | undefined, usage: Fields): Fields {
+  if (!before) return usage;
+  const names = [...new Set([...Object.keys(before), ...Object.keys(usage)])];
+  return Object.fromEntries(names.map((name) => [name, sum(before[name], usage[name])]));
+}
+
+function sum(a: unknown, b: unknown): unknown {
+  if (typeof a === 'number' && typeof b === 'number') return a + b;
+  if (isRecord(a) && isRecord(b)) return addUsage(a, b);
+  return b ?? a;
+}

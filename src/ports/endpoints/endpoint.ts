@@ -1,0 +1,106 @@
+/** What all endpoints have in common: errors in the envelope, hooks told, the request's id on every answer. */
+
+import { type ApiError, toApiError } from '../../protocol/errors.ts';
+import { isRecord } from '../../protocol/record.ts';
+import { errorReply, type JsonReply, jsonReply, type Reply, written } from '../../protocol/reply.ts';
+import type { Dialect } from '../dialect.ts';
+import { type Hooks, notify } from '../hooks.ts';
+import { HostError, ownError } from '../host/host-error.ts';
+import type { Limits } from '../limits.ts';
+import type { Upstream } from '../upstream.ts';
+import { type EndpointRequest, hasLeft } from './endpoint-request.ts';
+
+/** One endpoint. It answers errors itself; it throws only where the client has left, or with what the host's own functions threw. */
+export type Endpoint = (request: EndpointRequest) => Promise<Reply>;
+
+/** What stands around every endpoint. */
+export interface EndpointSettings {
+  readonly hooks: Hooks;
+  /** The dialect of a client; `request` is the host framework's own. */
+  readonly dialectOf: (request: unknown) => Dialect;
+}
+
+/** Answers one request. Throws `ApiError` for what the client is told with a status. */
+export type Handler = (request: EndpointRequest) => Promise<Reply | JsonReply>;
+
+/** The endpoint of a handler: errors are answered, the dialect is spoken, and the answer names its request. */
+export function answered(handler: Handler, settings: EndpointSettings): Endpoint {
+  return async (request) => {
+    const reply = await handler(request).catch((error: unknown) => {
+      if (hasLeft(request.signal) || error instanceof HostError) throw ownError(error);
+      return errorReply(reportError(error, request, settings));
+    });
+    return finished(reply, request, settings);
+  };
+}
+
+/** The answer in the client's dialect, with the name of its request. */
+function finished(reply: Reply | JsonReply, request: EndpointRequest, settings: EndpointSettings): Reply {
+  return withRequestId(written(inDialect(reply, settings.dialectOf(request.request))), request);
+}
+
+/** JSON in the dialect; the events of a stream have been encoded in it. */
+function inDialect(reply: Reply | JsonReply, { resource, errorBody }: Dialect): Reply | JsonReply {
+  if (!('json' in reply) || !isRecord(reply.json)) return reply;
+  const { json } = reply;
+  // A failed response has an error of its own.
+  if (json.object === 'response') return resource ? { ...reply, json: resource(json) } : reply;
+  // The cast: the only errors that are answered are in the envelope.
+  return errorBody && isRecord(json.error) ? { ...reply, json: { error: errorBody(json.error as never) } } : reply;
+}
+
+/** Reports an error to the host; answers what the client is shown of it. */
+export function reportError(
+  error: unknown,
+  { requestId }: Pick<EndpointRequest, 'requestId'>,
+  { hooks }: { readonly hooks: Hooks },
+): ApiError {
+  const shown = toApiError(error);
+  notify(hooks, 'onError', shown, { requestId });
+  return shown;
+}
+
+/** Answers an error in OpenAI's envelope, and reports it to the host. */
+export function errorReplyTo(error: unknown, request: EndpointRequest, settings: { readonly hooks: Hooks }): Reply {
+  return withRequestId(written(errorReply(reportError(error, request, settings))), request);
+}
+
+/** Every answer names its request. */
+export function withRequestId(reply: Reply, { requestId }: EndpointRequest): Reply {
+  return { ...reply, headers: Object.assign({}, reply.headers, { 'x-request-id': requestId }) };
+}
+
+/** Answers a request that no other endpoint may see. The host is told of it even where the client, whose body broke off, has left. */
+export function refusal(error: ApiError, settings: EndpointSettings): Endpoint {
+  return async (request) => {
+    const shown = reportError(error, request, settings);
+    if (hasLeft(request.signal)) throw shown;
+    return finished(errorReply(shown), request, settings);
+  };
+}
+
+/** `GET /models`: most clients read `data`, Codex reads `models` and `slug`. */
+export function modelsEndpoint(
+  settings: EndpointSettings & { readonly upstream: Upstream; readonly limits: Limits },
+): Endpoint {
+  const { upstream, limits } = settings;
+  return answered(async (request) => {
+    const listed = await upstream.models?.({
+      signal: request.signal,
+      headers: passedHeaders(request),
+      limits,
+      note: () => {},
+    });
+    const models = listed ?? [];
+    const slugged = models.map((model) => ({ ...model, slug: model.id }));
+    return jsonReply({ object: 'list', data: models, models: slugged });
+  }, settings);
+}
+
+/** The client's headers, with the request's id whether the client or we chose it. */
+export function passedHeaders({ headers, requestId }: EndpointRequest): Headers {
+  if (headers.get('x-request-id') === requestId) return headers;
+  const passed = new Headers(headers);
+  passed.set('x-request-id', requestId);
+  return passed;
+}

@@ -1,0 +1,76 @@
+/** OpenAI's paged lists: `limit`, `order`, `after`, `before`. */
+
+import { ApiError } from '../../protocol/errors.ts';
+import { quotedId } from '../../protocol/ids.ts';
+import type { Item } from '../../protocol/items.ts';
+import { queryPresenter } from '../../protocol/tool-calls/kinds.ts';
+import { wholeItem } from '../../protocol/whole-item.ts';
+import type { ItemPage, ItemPageQuery } from '../store.ts';
+
+const DEFAULT_LIMIT = 20;
+const MAX_LIMIT = 100;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One page of the items, which come oldest first, as the client is shown them; the newest come first unless `order` is `asc`. */
+export function page(items: readonly Item[], query: Fields, presentItem = queryPresenter(query)): Fields {
+  return listOf(pageOf(items, pageQuery(query)), query, presentItem);
+}
+
+/** What the query asks for. Throws `invalid_value`. */
+export function pageQuery({ limit, order, after, before }: Fields): ItemPageQuery {
+  return { limit: limitOf(limit), order: orderOf(order), after: idOf(after), before: idOf(before) };
+}
+
+/** The page of these items, which come oldest first. */
+export function pageOf(items: readonly Item[], { limit, order, after, before }: ItemPageQuery): ItemPage {
+  const ordered = order === 'asc' ? items : items.toReversed();
+  const placeOf = (id: string) => ordered.findIndex((item) => item.id === id);
+  const last = after === undefined ? -1 : placeOf(after);
+  const to = before === undefined ? ordered.length : placeOf(before);
+  if (after !== undefined && last < 0) return { items: [], hasMore: false, unknown: 'after' };
+  if (to < 0) return { items: [], hasMore: false, unknown: 'before' };
+  const found = ordered.slice(last + 1, Math.min(to, last + 1 + limit));
+  return { items: found, hasMore: last + 1 + found.length < to };
+}
+
+/** OpenAI's list of the page, as the client is shown it. Throws `item_not_found` where the query names an unknown item. */
+export function listOf(
+  { items, hasMore, unknown }: ItemPage,
+  query: Fields,
+  presentItem = queryPresenter(query),
+): Fields {
+  if (unknown) {
+    const message = `No item found with id ${quotedId(query[unknown])}.`;
+    throw new ApiError('item_not_found', message, { param: unknown });
+  }
+  const data = items.map((item) => wholeItem(presentItem(item)));
+  return {
+    object: 'list',
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: hasMore,
+  };
+}
+
+/** What is no text, such as a repeated parameter, is the id of nothing. */
+function idOf(value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  return typeof value === 'string' ? value : '';
+}
+
+function limitOf(value: unknown): number {
+  if (value === undefined) return DEFAULT_LIMIT;
+  const limit = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : Number.NaN;
+  if (limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw new ApiError('invalid_value', `Invalid 'limit': expected an integer from 1 to ${MAX_LIMIT}.`, {
+    param: 'limit',
+  });
+}
+
+function orderOf(value: unknown): 'asc' | 'desc' {
+  if (value === undefined || value === 'desc') return 'desc';
+  if (value === 'asc') return 'asc';
+  throw new ApiError('invalid_value', "Invalid 'order': supported values are: 'asc', 'desc'.", { param: 'order' });
+}

@@ -1,0 +1,58 @@
+/** What a model server needs back of what it wrote: sealed on its way out, opened on its way back, and carried by the item. */
+import type { Item } from '../../protocol/items.ts';
+import type { Note } from '../../protocol/note.ts';
+import { type Sealer, sealer } from '../sealer.ts';
+import { stateOwnerOf, type Upstream } from '../upstream.ts';
+
+/** The state of one tenant's conversations with one model server. */
+export interface ProviderStates {
+  /** As the `encrypted_content` of an item. */
+  readonly seal: (state: unknown) => string;
+  /** The items with `providerState` in the place of `encrypted_content`. What cannot be opened is left out, and noted once. */
+  readonly opened: (items: readonly Item[]) => readonly Item[];
+}
+
+/** The sealer of all such states. */
+export function stateSealer(secret: string | Uint8Array): Sealer {
+  return sealer(secret, { name: 'provider state', prefix: 'pst1.' });
+}
+
+/** What is bound to the tenant, and to the server that wrote it: nobody else is ever given it. */
+export function providerStates(
+  states: Sealer,
+  { scope, upstream, model }: { readonly scope: string; readonly upstream: Upstream; readonly model: string },
+  note: (note: Note) => void,
+): ProviderStates {
+  const bound = [scope, stateOwnerOf(upstream, model)];
+
+  function opened(items: readonly Item[]): readonly Item[] {
+    if (!items.some(isSealed)) return items;
+    let unreadable = 0;
+    const found = items.map((item) => {
+      if (!isSealed(item)) return item;
+      // Of a client's own making: only what was sealed here is the server's.
+      const { encrypted_content: sealed, providerState: _, ...rest } = item;
+      const state = states.open(sealed, bound);
+      if (state === undefined && isGiven(sealed)) unreadable += 1;
+      return state === undefined ? rest : { ...rest, providerState: state };
+    });
+    if (unreadable > 0) note(unreadableNote(unreadable));
+    return found;
+  }
+
+  return { seal: (state) => states.seal(state, bound), opened };
+}
+
+function isSealed({ type, encrypted_content: sealed, providerState }: Item): boolean {
+  return type !== 'compaction' && (isGiven(sealed) || providerState !== undefined);
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function unreadableNote(count: number): Note {
+  const what = count === 1 ? 'The state of one item' : `The state of ${count} items`;
+  const why = 'another model server wrote it, it is of another tenant, or it was changed or sealed with another key';
+  return { code: 'state_unreadable', message: `${what} cannot be given to the model server: ${why}.` };
+}

@@ -1,0 +1,55 @@
+/** The store as requests see it: nothing is kept or found for those whose tenant is not known. */
+import { isUntracked, needTenant } from '../scope.ts';
+import type { ConversationStore, ItemPage, MaybePromise, ResponseStore } from '../store.ts';
+
+/** Answers for untracked scopes as an empty store that forgets at once; conversations, which are nothing but kept, are refused. */
+export function tenantStore(store: ResponseStore): ResponseStore {
+  const { name, replace, chain, close, conversations } = store;
+  return {
+    name,
+    get: (key) => unlessUntracked(key, undefined, () => store.get(key)),
+    put: (response) => unlessUntracked(response, undefined, () => store.put(response)),
+    delete: (key) => unlessUntracked(key, false, () => store.delete(key)),
+    ...(replace
+      ? {
+          replace: (response, version) =>
+            unlessUntracked(response, false, () => replace.call(store, response, version)),
+        }
+      : {}),
+    ...(chain
+      ? { chain: (key, limit, maxBytes) => unlessUntracked(key, [], () => chain.call(store, key, limit, maxBytes)) }
+      : {}),
+    ...(conversations ? { conversations: tenantConversations(conversations) } : {}),
+    ...(close ? { close: () => close.call(store) } : {}),
+  };
+}
+
+const NO_PAGE: ItemPage = { items: [], hasMore: false };
+
+function tenantConversations(store: ConversationStore): ConversationStore {
+  const { update, page, find } = store;
+  return {
+    get: (key) => unlessUntracked(key, undefined, () => store.get(key)),
+    put(conversation) {
+      needTenant(conversation.scope, 'A conversation', null);
+      return store.put(conversation);
+    },
+    delete: (key) => unlessUntracked(key, false, () => store.delete(key)),
+    append: (key, items, maxBytes) => unlessUntracked(key, false, () => store.append(key, items, maxBytes)),
+    items: (key, maxBytes) => unlessUntracked(key, [], () => store.items(key, maxBytes)),
+    removeItem: (key, itemId) => unlessUntracked(key, false, () => store.removeItem(key, itemId)),
+    ...(update
+      ? { update: (conversation) => unlessUntracked(conversation, false, () => update.call(store, conversation)) }
+      : {}),
+    ...(page ? { page: (key, query) => unlessUntracked(key, NO_PAGE, () => page.call(store, key, query)) } : {}),
+    ...(find ? { find: (key, ids) => unlessUntracked(key, [], () => find.call(store, key, ids)) } : {}),
+  };
+}
+
+function unlessUntracked<Value>(
+  { scope }: { readonly scope: string },
+  nothing: Value,
+  run: () => MaybePromise<Value>,
+): MaybePromise<Value> {
+  return isUntracked(scope) ? nothing : run();
+}

@@ -1,0 +1,46 @@
+/** Misconfiguration found at creation: unknown options and bad values are TypeErrors that name the option. */
+import { inspect } from 'node:util';
+import { isRecord } from '../../protocol/record.ts';
+
+/** Answers true, or says what the value must be. */
+export type OptionCheck = ((value: unknown) => true | string) & {
+  /** Whether the value is quoted to nobody, since it may hold a secret. */
+  readonly isSecret?: true;
+};
+
+/** The same check of what may hold a secret. */
+export function secretly(check: (value: unknown) => true | string): OptionCheck {
+  return Object.assign((value: unknown) => check(value), { isSecret: true } as const);
+}
+
+/** Throws a `TypeError` for an option that is not in `checks` or does not pass; `undefined` counts as omitted. */
+export function checkOptions(owner: string, options: object, checks: Readonly<Record<string, OptionCheck>>): void {
+  if (!isRecord(options))
+    throw new TypeError(`${owner}: the options must be an object, got ${inspect(options, { depth: 1 })}`);
+  for (const [name, value] of Object.entries(options)) {
+    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
+    if (!check) throw new TypeError(`${owner}: unknown option '${name}'; known are ${Object.keys(checks).join(', ')}`);
+    const expected = value === undefined || check(value);
+    if (expected !== true) throw new TypeError(`${owner}: ${name} must be ${expected}, got ${quoted(value, check)}`);
+  }
+}
+
+function quoted(value: unknown, { isSecret }: OptionCheck): string {
+  const mayHoldOne = typeof value === 'string' || isRecord(value) || Array.isArray(value);
+  return isSecret && mayHoldOne ? 'one that is not, which may be secret' : inspect(value, { depth: 1 });
+}
+
+/** A whole number from 1. */
+export const positiveInteger: OptionCheck = (value) =>
+  (Number.isInteger(value) && (value as number) > 0) || 'a positive whole number';
+
+/** Any function. */
+export const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
+
+/** The longest delay that timers know, in milliseconds; a longer one would fire at once. */
+export const LONGEST_MS = 2_147_483_647;
+
+/** A time for a timer. */
+export const milliseconds: OptionCheck = (value) =>
+  (positiveInteger(value) === true && Number(value) <= LONGEST_MS) ||
+  `a whole number of milliseconds from 1 to ${LONGEST_MS}`;

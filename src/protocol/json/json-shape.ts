@@ -1,0 +1,100 @@
+/** Bounds what a JSON body is made of: how many values, how deep, and no key that JavaScript may take for a prototype. */
+
+import { ApiError } from '../errors.ts';
+import { isRecord } from '../record.ts';
+
+/** How many values a body may hold. */
+interface ValueLimits {
+  readonly bodyValues: number;
+}
+
+/** Deeper than any schema needs; recursive code comes this deep without overflowing the stack. */
+const MAX_DEPTH = 128;
+
+const COMMA = 44;
+const QUOTE = 34;
+const BACKSLASH = 92;
+const OPEN_LIST = 91;
+const CLOSE_LIST = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+const SPACE = 32;
+
+/**
+ * Refuses a JSON text of more values than the limit, before they exist: parsed, two bytes such as `[]` take more than
+ * sixteen. Throws `request_too_large`. What is no JSON is left to the parser.
+ */
+export function refuseManyValues(text: Uint8Array, { bodyValues }: ValueLimits): void {
+  // Each value but the first takes two bytes.
+  if (text.length <= bodyValues * 2) return;
+  if (valuesIn(text, bodyValues) > bodyValues) throw tooManyValues(bodyValues);
+}
+
+/** How many values the text holds; counted until there are more than `most`, and one more: an object that has just begun may stay empty. */
+function valuesIn(text: Uint8Array, most: number): number {
+  let values = 1;
+  let last = 0;
+  for (let at = 0; at < text.length && values <= most + 1; at += 1) {
+    const byte = text[at] as number;
+    if (byte <= SPACE) continue;
+    if (byte === QUOTE) at = endOfString(text, at);
+    else if (byte === COMMA || byte === OPEN_LIST || byte === OPEN_OBJECT) values += 1;
+    // An empty list or object has no first value.
+    else if (byte === CLOSE_LIST ? last === OPEN_LIST : byte === CLOSE_OBJECT && last === OPEN_OBJECT) values -= 1;
+    last = byte;
+  }
+  return values;
+}
+
+/** Where the string ends that begins here. */
+function endOfString(text: Uint8Array, start: number): number {
+  let at = start + 1;
+  for (let byte = text[at]; byte !== undefined && byte !== QUOTE; byte = text[at]) at += byte === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+/**
+ * The body as fields that are safe to copy and to walk, whoever has parsed it. Throws `ApiError`: `invalid_json` where it
+ * is no object, `request_too_large` for more values than the limit, `invalid_value` where it is nested too deeply or has
+ * a key `__proto__`, which `Object.assign` would make a prototype of, past every check.
+ */
+export function bodyFields(body: unknown, { bodyValues }: ValueLimits): Readonly<Record<string, unknown>> {
+  // A host may hand on bytes that nobody has parsed.
+  if (!isRecord(body) || ArrayBuffer.isView(body))
+    throw new ApiError('invalid_json', 'The request body must be a JSON object.');
+  if (valuesBelow(body, bodyValues, 0) < 0) throw tooManyValues(bodyValues);
+  return body;
+}
+
+/** What of the limit is left behind the value's members; negative where it was passed. */
+function valuesBelow(value: object, limit: number, depth: number): number {
+  if (depth > MAX_DEPTH) throw new ApiError('invalid_value', `The request is nested deeper than ${MAX_DEPTH} levels.`);
+  return Array.isArray(value) ? membersBelow(value, limit, depth) : fieldsBelow(value, limit, depth);
+}
+
+function membersBelow(list: readonly unknown[], limit: number, depth: number): number {
+  let left = limit - list.length;
+  for (let index = 0; index < list.length && left >= 0; index += 1) {
+    const member = list[index];
+    if (typeof member === 'object' && member !== null) left = valuesBelow(member, left, depth + 1);
+  }
+  return left;
+}
+
+function fieldsBelow(fields: object, limit: number, depth: number): number {
+  let left = limit;
+  // `for in` makes no list of what it walks, unlike `Object.entries`: this runs for every request.
+  for (const key in fields) {
+    if (key === '__proto__')
+      throw new ApiError('invalid_value', "Invalid key '__proto__': no field may have this name.");
+    left -= 1;
+    if (left < 0) return left;
+    const value = (fields as Readonly<Record<string, unknown>>)[key];
+    if (typeof value === 'object' && value !== null) left = valuesBelow(value, left, depth + 1);
+  }
+  return left;
+}
+
+function tooManyValues(most: number): ApiError {
+  return new ApiError('request_too_large', `The request holds more than the ${most} values that this server takes.`);
+}

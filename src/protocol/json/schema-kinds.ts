@@ -1,0 +1,80 @@
+/** Schemas for what may be huge: they stop at the first fault, since zod makes an issue for each, and copy nothing. */
+import { z } from 'zod';
+import { isRecord } from '../record.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+type Issue = z.core.$ZodRawIssue;
+
+/** A schema of one function, which says what is wrong or nothing; the value passes as it is. */
+function kind<Value>(faultOf: (value: unknown) => Issue | undefined): z.ZodType<Value> {
+  const schema = z.unknown().check(({ value, issues }) => {
+    const fault = faultOf(value);
+    if (fault) issues.push(fault);
+  });
+  // The cast: what is no such value has an issue.
+  return schema as unknown as z.ZodType<Value>;
+}
+
+function wrongType(expected: 'array' | 'record' | 'string', input: unknown, path: PropertyKey[] = []): Issue {
+  return { code: 'invalid_type', expected, input, path };
+}
+
+/** An object with any fields. */
+export const fields = kind<Fields>((value) => (isRecord(value) ? undefined : wrongType('record', value)));
+
+/** A list with any members. */
+export const list = z.custom<readonly unknown[]>(Array.isArray, 'it must be an array');
+
+/** A list of such members, at most so many. */
+export function listOf<Member extends z.ZodType>(
+  member: Member,
+  maximum = Number.POSITIVE_INFINITY,
+): z.ZodType<readonly z.infer<Member>[]> {
+  return kind((value) => {
+    if (!Array.isArray(value)) return wrongType('array', value);
+    if (value.length > maximum) return { code: 'too_big', origin: 'array', maximum, input: value };
+    return firstFault(value, member);
+  });
+}
+
+function firstFault(members: readonly unknown[], schema: z.ZodType): Issue | undefined {
+  for (const [index, member] of members.entries()) {
+    const issue = schema.safeParse(member).error?.issues[0];
+    // The cast: an issue of one schema is an issue of another once it has its input.
+    if (issue) return { ...issue, path: [index, ...issue.path], input: member } as Issue;
+  }
+  return undefined;
+}
+
+/** How many pairs there may be, and how many characters each key and value may have. */
+interface PairLimits {
+  readonly pairs: number;
+  readonly keyLength: number;
+  readonly valueLength: number;
+}
+
+/** An object of short texts. */
+export function textPairs(limits: PairLimits): z.ZodType<Readonly<Record<string, string>>> {
+  return kind((value) => (isRecord(value) ? faultInPairs(value, limits) : wrongType('record', value)));
+}
+
+function faultInPairs(pairs: Fields, { pairs: most, keyLength, valueLength }: PairLimits): Issue | undefined {
+  let count = 0;
+  for (const key in pairs) {
+    count += 1;
+    const fault = count > most ? refused(pairs, `it must hold at most ${most} pairs`) : faultInPair(key, pairs[key]);
+    if (fault) return fault;
+  }
+  return undefined;
+
+  function faultInPair(key: string, value: unknown): Issue | undefined {
+    if (key.length > keyLength) return refused(pairs, `its keys must have at most ${keyLength} characters`);
+    if (typeof value !== 'string') return wrongType('string', value, [key]);
+    if (value.length <= valueLength) return undefined;
+    return { code: 'too_big', origin: 'string', maximum: valueLength, input: value, path: [key] };
+  }
+}
+
+function refused(input: unknown, message: string): Issue {
+  return { code: 'custom', message, input };
+}

@@ -1,0 +1,30 @@
+/** The result of a tool in words, for those who can be shown nothing else. */
+import type { ToolOutput } from '../items.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Its texts; any other part is described in its place. */
+export function toolOutputText(output: ToolOutput): string {
+  return typeof output === 'string' ? output : output.map(partText).join('\n');
+}
+
+/** Such as `[image/png, 60 kB]` for a picture, so that nobody takes its bytes for text. */
+function partText(part: Fields): string {
+  if (typeof part.text === 'string') return part.text;
+  const data = part.image_url ?? part.file_data;
+  return (typeof data === 'string' && describedData(data)) || `[${part.type}]`;
+}
+
+const LONGEST_TYPE = 100;
+
+/** Of a data URL in base64; undefined for any other. */
+function describedData(url: string): string | undefined {
+  const end = url.slice(0, LONGEST_TYPE).indexOf(';base64,');
+  if (!url.startsWith('data:') || end < 0) return undefined;
+  return `[${url.slice('data:'.length, end)}, ${sizeText(Buffer.byteLength(url.slice(end + ';base64,'.length), 'base64'))}]`;
+}
+
+/** A number of bytes, such as `512 bytes` or `60 kB`. */
+export function sizeText(bytes: number): string {
+  return bytes < 1000 ? `${bytes} bytes` : `${Math.round(bytes / 1000)} kB`;
+}

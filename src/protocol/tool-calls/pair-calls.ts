@@ -1,0 +1,82 @@
+/** Which output answers which tool call: the one place that knows a conversation's calls and outputs fit together. */
+import { ApiError } from '../errors.ts';
+import { printedId } from '../ids.ts';
+import type { Item } from '../items.ts';
+
+const OUTPUT_TYPE: ReadonlyMap<string, string> = new Map([
+  ['function_call', 'function_call_output'],
+  ['custom_tool_call', 'custom_tool_call_output'],
+]);
+const OUTPUT_TYPES: ReadonlySet<string> = new Set(OUTPUT_TYPE.values());
+
+/** Whether the item is a call that the client must answer. */
+export function isCall(item: Item): boolean {
+  return OUTPUT_TYPE.has(item.type);
+}
+
+/** A call whose arguments were cut off, which a client need not answer. */
+function isCutOff({ status }: Item): boolean {
+  return status === 'incomplete';
+}
+
+/** Whether the item answers such a call. */
+export function isCallOutput(item: Item): boolean {
+  return OUTPUT_TYPES.has(item.type);
+}
+
+/**
+ * Each call's output, wherever it stands behind its call; a second output of one call is left out. An output that names
+ * its tool but follows no call brings its call along: the returned items hold it. A call that was cut off and has no
+ * output is left out. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
+ */
+export function pairCalls(items: readonly Item[]): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
+  if (!items.some((item) => isCall(item) || isCallOutput(item))) return { items, outputs: new Map() };
+  const open = new Map<unknown, Item[]>();
+  const outputs = new Map<Item, Item>();
+  const answered = new Set<unknown>();
+  const paired: Item[] = [];
+  for (const item of items) {
+    const call = isCallOutput(item) ? takeCall(open, answered, item, paired) : undefined;
+    if (call) outputs.set(call, item);
+    if (isCall(item)) addTo(open, item);
+    paired.push(item);
+  }
+  const unanswered = new Set([...open.values()].flat());
+  for (const call of unanswered) if (!isCutOff(call)) throw outputMissing(call);
+  return { items: paired.filter((item) => !unanswered.has(item)), outputs };
+}
+
+function addTo(open: Map<unknown, Item[]>, call: Item): void {
+  const waiting = open.get(call.call_id);
+  if (waiting) waiting.push(call);
+  else open.set(call.call_id, [call]);
+}
+
+/** The newest unanswered call of this id, since ids come back in later turns; none for a second answer to the same call. */
+function takeCall(open: Map<unknown, Item[]>, answered: Set<unknown>, output: Item, paired: Item[]): Item | undefined {
+  const waiting = open.get(output.call_id);
+  const call = waiting?.pop();
+  if (waiting?.length === 0) open.delete(output.call_id);
+  if (!call && answered.has(output.call_id)) return undefined;
+  answered.add(output.call_id);
+  if (call) return call;
+  if (typeof output.name !== 'string') throw callNotFound(output);
+  const missing = { type: 'function_call', call_id: output.call_id, name: output.name, arguments: argumentsOf(output) };
+  paired.push(missing);
+  return missing;
+}
+
+function argumentsOf(output: Item): string {
+  return typeof output.arguments === 'string' ? output.arguments : '{}';
+}
+
+function outputMissing({ call_id: id }: Item): ApiError {
+  return new ApiError('tool_output_missing', `No tool output found for function call ${printedId(id)}.`, {
+    param: 'input',
+  });
+}
+
+function callNotFound({ call_id: id }: Item): ApiError {
+  const message = `No tool call found for function call output with call_id ${printedId(id)}.`;
+  return new ApiError('tool_call_not_found', message, { param: 'input' });
+}

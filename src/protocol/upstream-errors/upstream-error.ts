@@ -1,0 +1,138 @@
+/** A model server's errors, whatever their shape, as errors that the client may see. */
+
+import { ApiError } from '../errors.ts';
+import { isRecord } from '../record.ts';
+import { CONTEXT_OVERFLOW, isContextOverflow } from './context-overflow.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Of a message that may be about the conversation's length, which some servers quote in it. */
+const LONGEST_READ = 64 * 1024;
+
+/** The error that an answer with a good status, or a chunk of a stream, carries in its body. */
+export function errorInBody(body: Fields): ApiError | undefined {
+  if (body.error) return upstreamError(statusInBody(body), body);
+  if (body.object === 'error' || body.type === 'error') return upstreamError(statusInBody(body), body);
+  return undefined;
+}
+
+/**
+ * The answer of a model server that refused: its status, its message and its code in OpenAI's envelope.
+ * The message is as long as the server made it, until the upstream has taken its secrets out.
+ * `body` is the parsed answer, or undefined where it was not JSON, since an HTML page tells the client nothing.
+ */
+export function upstreamError(
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+  cause?: Error,
+): ApiError {
+  const known = knownStatus(status);
+  const details = detailsOf(body);
+  if (isOverflow(details, known)) return overflow(details, known, headers);
+  return new ApiError(codeOf(details, known), messageOf(details, known), {
+    status: known,
+    type: typeOf(details, known),
+    param: typeof details.param === 'string' ? details.param : null,
+    headers,
+    ...(cause ? { cause } : {}),
+  });
+}
+
+/** A client that is told so in OpenAI's words can make the conversation shorter. */
+function overflow(details: Fields, status: number, headers: Readonly<Record<string, string>>): ApiError {
+  const param = typeof details.param === 'string' ? details.param : null;
+  const refused = { status: 400, type: 'invalid_request_error', param, headers };
+  return new ApiError(CONTEXT_OVERFLOW, messageOf(details, status), refused);
+}
+
+/** These are of keys, accounts, addresses and rates, whatever they say. */
+const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429]);
+
+function isOverflow(details: Fields, status: number): boolean {
+  if (OTHER_STATUSES.has(status)) return false;
+  const { type, code, metadata } = details;
+  // OpenRouter tells what the server behind it said.
+  const behind = isRecord(metadata) && typeof metadata.raw === 'string' ? metadata.raw : '';
+  const text = [...messagesOf(details), behind].filter(isText).join('\n');
+  return isContextOverflow(type, code, text.slice(0, LONGEST_READ));
+}
+
+/** 529 is one server's own number for being overloaded; clients know 503. */
+function knownStatus(status: number): number {
+  if (status === 529) return 503;
+  return isErrorStatus(status) ? status : 502;
+}
+
+/** Servers nest the details under `error`, write a bare string there, or write them at the top; Gemini puts all into a list. */
+function detailsOf(answer: unknown): Fields {
+  const body = Array.isArray(answer) ? answer[0] : answer;
+  if (!isRecord(body)) return {};
+  if (isRecord(body.error)) return body.error;
+  if (typeof body.error === 'string') return { message: body.error };
+  return body;
+}
+
+function messageOf(details: Fields, status: number): string {
+  const text = messagesOf(details).find(isText);
+  if (text === undefined || /<html|<!doctype/i.test(text)) return `The model server answered with status ${status}.`;
+  return text;
+}
+
+function messagesOf({ message, detail, errors }: Fields): readonly unknown[] {
+  return [message, detail, ...listed(detail), ...listed(errors)];
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== '';
+}
+
+/** The messages of a list of errors, as FastAPI and others have it. */
+function listed(errors: unknown): readonly unknown[] {
+  return Array.isArray(errors) ? errors.filter(isRecord).map(({ msg, message }) => msg ?? message) : [];
+}
+
+const CODE_OF_STATUS: Readonly<Record<number, string>> = {
+  400: 'invalid_request',
+  401: 'invalid_api_key',
+  403: 'permission_denied',
+  404: 'not_found',
+  408: 'upstream_timeout',
+  413: 'request_too_large',
+  422: 'invalid_request',
+  429: 'rate_limit_exceeded',
+  503: 'upstream_unavailable',
+  504: 'upstream_timeout',
+};
+
+function codeOf({ code }: Fields, status: number): string {
+  // A code that only repeats the status says nothing.
+  if (typeof code === 'string' && code !== '' && !/^\d+$/.test(code)) return code;
+  return CODE_OF_STATUS[status] ?? 'upstream_error';
+}
+
+function typeOf({ type }: Fields, status: number): string {
+  if (typeof type === 'string' && type.endsWith('_error')) return type;
+  if (status === 429) return 'rate_limit_error';
+  return status < 500 ? 'invalid_request_error' : 'server_error';
+}
+
+/** Of an error in an answer whose own status is good. */
+const STATUS_OF_TYPE: ReadonlyMap<string, number> = new Map([
+  ['invalid_request_error', 400],
+  ['authentication_error', 401],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['rate_limit_error', 429],
+  ['overloaded_error', 503],
+]);
+
+function statusInBody(body: Fields): number {
+  const details = detailsOf(body);
+  const status = [details.status, details.status_code, details.code, body.status].map(Number).find(isErrorStatus);
+  return status ?? STATUS_OF_TYPE.get(String(details.type)) ?? 502;
+}
+
+function isErrorStatus(status: number): boolean {
+  return Number.isInteger(status) && status >= 400 && status < 600;
+}

@@ -1,0 +1,99 @@
+/** What the cases of the store contract are made of, and the few questions that they share. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  chainOf,
+  type MaybePromise,
+  type ResponseKey,
+  type ResponseStore,
+  type StoredResponse,
+} from '../../ports/store.ts';
+
+/** The clock that a store under test reads, where the test can turn it. */
+export interface StoreContractClock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  advance(ms: number): void | Promise<void>;
+}
+
+/** What a case works on: a store, its clock, and the shortest time that the case may reckon with. */
+export interface StoreSubject {
+  readonly store: ResponseStore;
+  /** Undefined where the real time has to pass. */
+  readonly clock: StoreContractClock | undefined;
+  readonly unitMs: number;
+}
+
+/** Whatever finds something by its key: responses or conversations. */
+interface Finder {
+  get(key: ResponseKey): MaybePromise<unknown>;
+}
+
+/** One case of the contract. */
+export interface StoreCase {
+  /** A sentence that cites the requirements it proves. */
+  readonly name: string;
+  /** How many units of time the store keeps a response; its own default where omitted. */
+  readonly ttlUnits?: number;
+  run(subject: StoreSubject): Promise<void>;
+}
+
+/** A scope that no other case uses, so that cases on one database do not meet. */
+export function freshScope(): string {
+  return `scope-${randomUUID()}`;
+}
+
+/** A small whole turn whose every part tells its id. */
+export function turn(scope: string, id: string, more: Partial<StoredResponse> = {}): StoredResponse {
+  return {
+    scope,
+    id,
+    createdAt: Date.now(),
+    input: [{ type: 'message', role: 'user', content: `Question of ${id}` }],
+    output: [{ type: 'message', id: `msg_${id}`, role: 'assistant', content: [{ type: 'output_text', text: id }] }],
+    resource: { id, object: 'response', status: 'completed', metadata: { turn: id }, usage: null },
+    ...more,
+  };
+}
+
+/** Asserts that two responses are one, but for `expiresAt`, which a store may set. */
+export function assertSame(actual: StoredResponse | undefined, expected: StoredResponse): void {
+  assert.ok(actual, `${expected.id} is missing`);
+  assert.deepEqual(plain(actual), plain(expected));
+}
+
+/** Asserts that nothing is found under the key. */
+export async function assertMissing(store: Finder, key: ResponseKey): Promise<void> {
+  assert.equal(await store.get(key), undefined, `${JSON.stringify(key)} must be missing`);
+}
+
+/** The ids of the chain, newest first. */
+export async function idsOfChain(store: ResponseStore, key: ResponseKey, limit = 10): Promise<readonly string[]> {
+  // Not by map: an array of a driver, made in another realm than the test runner's, would make one like it.
+  return Array.from(await chainOf(store, key, limit), ({ id }) => id);
+}
+
+/** Lets so many units of time pass, by the test's clock where there is one. */
+export async function elapse({ clock, unitMs }: Omit<StoreSubject, 'store'>, units: number): Promise<void> {
+  if (clock) await clock.advance(units * unitMs);
+  else await pause(units * unitMs);
+}
+
+/** Waits until the response is gone, by the test's clock where there is one; fails where it stays. */
+export async function assertGoes(
+  { store, clock, unitMs }: Omit<StoreSubject, 'store'> & { readonly store: Finder },
+  key: ResponseKey,
+  units: number,
+): Promise<void> {
+  await clock?.advance((units + 1) * unitMs);
+  const deadline = Date.now() + (clock ? 0 : 3 * units * unitMs);
+  while (Date.now() < deadline && (await store.get(key)) !== undefined) await pause(unitMs / 20);
+  await assertMissing(store, key);
+}
+
+// By way of JSON, so that objects made in another realm (a test runner's, a driver's) compare as equal.
+function plain(response: StoredResponse): unknown {
+  const { expiresAt: _, ...rest } = response;
+  return JSON.parse(JSON.stringify(rest));
+}

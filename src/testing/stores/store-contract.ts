@@ -1,0 +1,67 @@
+/** What every response store must do, as a suite for any test runner that has an `it`. */
+import type { ResponseStore } from '../../ports/store.ts';
+import { chainBoundCases, conversationBoundCases } from './store-bound-cases.ts';
+import type { StoreCase, StoreContractClock } from './store-case.ts';
+import { chainCases } from './store-chain-cases.ts';
+import { conversationCases } from './store-conversation-cases.ts';
+import { expiryCases } from './store-expiry-cases.ts';
+import { keepingCases } from './store-keeping-cases.ts';
+import { pageCases } from './store-page-cases.ts';
+import { replaceCases } from './store-replace-cases.ts';
+import { scopeCases } from './store-scope-cases.ts';
+
+/** What the store for one case is made with; an absent option leaves the store's own default. */
+export interface StoreContractOptions {
+  /** How long the store keeps a response, in milliseconds. */
+  readonly ttlMs?: number;
+}
+
+/** A store under test and how to be done with it. */
+export interface StoreUnderTest {
+  readonly store: ResponseStore;
+  /** Releases the store and what was made for it; without it the suite calls the store's own `close`. */
+  close?(): unknown;
+  /** The clock that the store reads; without one, the cases about expiry wait for the real time to pass. */
+  readonly clock?: StoreContractClock;
+}
+
+/** The functions of the test runner, and the store's factory. */
+export interface StoreContract {
+  /** Registers one case: `it` or `test` of jest, vitest, node:test or mocha. */
+  readonly it: (name: string, run: () => Promise<void>) => unknown;
+  /** Groups the cases under one name, where given. */
+  readonly describe?: (name: string, body: () => void) => unknown;
+  /** Makes the store for one case. No two cases share a scope, so stores on one database need no clean-up between. */
+  readonly create: (options: StoreContractOptions) => StoreUnderTest | Promise<StoreUnderTest>;
+  /** The shortest time to live that the store tells apart: 1000 where it counts whole seconds; 1 by default. */
+  readonly ttlGranularityMs?: number;
+  /** `false` leaves out the cases about conversations, for a store that has none; true by default. */
+  readonly conversations?: boolean;
+  /** `true` adds the cases about `maxBytes`, for a store that keeps to it; false by default. */
+  readonly bounded?: boolean;
+}
+
+const responseCases = [...keepingCases, ...scopeCases, ...chainCases, ...replaceCases, ...expiryCases];
+
+// Shorter, and on a slow machine a response could expire before it was read once.
+const SHORTEST_UNIT_MS = 200;
+
+/** Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`. */
+export function storeContract(contract: StoreContract): void {
+  const { conversations = true, bounded = false, describe = (_name, body) => body(), it } = contract;
+  const ofResponses = bounded ? [...responseCases, ...chainBoundCases] : responseCases;
+  const ofConversations = [...conversationCases, ...pageCases, ...(bounded ? conversationBoundCases : [])];
+  const register = (storeCase: StoreCase) => it(storeCase.name, () => runCase(contract, storeCase));
+  describe('response store contract', () => ofResponses.forEach(register));
+  if (conversations) describe('conversation store contract', () => ofConversations.forEach(register));
+}
+
+async function runCase({ create, ttlGranularityMs = 1 }: StoreContract, { run, ttlUnits }: StoreCase): Promise<void> {
+  const unitMs = Math.max(ttlGranularityMs, SHORTEST_UNIT_MS);
+  const { store, clock, close = () => store.close?.() } = await create(ttlUnits ? { ttlMs: ttlUnits * unitMs } : {});
+  try {
+    await run({ store, clock, unitMs });
+  } finally {
+    await close();
+  }
+}

@@ -1,0 +1,73 @@
+/** What the cases about conversations are made of. */
+import assert from 'node:assert/strict';
+import type { ConversationStore, ResponseKey, ResponseStore, StoredConversation } from '../../ports/store.ts';
+import type { Item } from '../../protocol/items.ts';
+import { assertMissing, type StoreCase, type StoreSubject } from './store-case.ts';
+
+/** What a case about conversations works on. */
+export interface ConversationSubject extends StoreSubject {
+  readonly conversations: ConversationStore;
+}
+
+/** A case of the contract that works on the store’s conversations. */
+export function conversationCase(
+  name: string,
+  { run, ...rest }: Omit<StoreCase, 'name' | 'run'> & { run(subject: ConversationSubject): Promise<void> },
+): StoreCase {
+  return { ...rest, name, run: (subject) => run({ ...subject, conversations: conversationsOf(subject.store) }) };
+}
+
+/** Asserts what the conversation is and which items it holds, in order. */
+export async function assertHolds(
+  conversations: ConversationStore,
+  expected: StoredConversation,
+  expectedItems: readonly Item[],
+): Promise<void> {
+  assert.deepEqual(
+    plain([await conversations.get(expected), await conversations.items(expected)]),
+    plain([expected, expectedItems]),
+  );
+}
+
+/** Asserts that no method finds anything under the key; none of them may make it, either. */
+export async function assertNothing(conversations: ConversationStore, { scope, id }: ResponseKey): Promise<void> {
+  const key = { scope, id };
+  const answers = [
+    await conversations.append(key, items('stray', 1)),
+    await conversations.removeItem(key, 'stray-0'),
+    await conversations.delete(key),
+    await conversations.items(key),
+  ];
+  assert.deepEqual(plain(answers), [false, false, false, []], JSON.stringify(key));
+  await assertMissing(conversations, key);
+}
+
+/** A conversation of this moment, whose metadata tells its id. */
+export function conversation(scope: string, id: string): StoredConversation {
+  return { scope, id, createdAt: Date.now(), metadata: { title: id } };
+}
+
+/** Messages whose ids tell the name and the place. */
+export function items(name: string, count: number): readonly Item[] {
+  return Array.from({ length: count }, (_, index) => item(`${name}-${index}`));
+}
+
+/** A message that says its own id. */
+export function item(id: string): Item {
+  return { ...messageItem(id), id };
+}
+
+/** A message without an id. */
+export function messageItem(text: string): Item {
+  return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
+}
+
+function conversationsOf({ name, conversations }: ResponseStore): ConversationStore {
+  assert.ok(conversations, `${name} has no conversations; give storeContract conversations: false`);
+  return conversations;
+}
+
+// By way of JSON, so that objects made in another realm (a test runner's, a driver's) compare as equal.
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}

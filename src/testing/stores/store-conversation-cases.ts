@@ -1,0 +1,278 @@
+/** The store contract on conversations: lists of items that many turns, on many nodes, are added to at once. */
+import assert from 'node:assert/strict';
+import type { StoredConversation } from '../../ports/store.ts';
+import type { Item } from '../../protocol/items.ts';
+import { assertGoes, assertSame, elapse, freshScope, type StoreCase, turn } from './store-case.ts';
+import {
+  assertHolds,
+  assertNothing,
+  conversation,
+  conversationCase,
+  item,
+  items,
+  messageItem,
+} from './store-conversation-case.ts';
+import { ODD_IDS, SCRIPTS } from './store-keeping-cases.ts';
+import { LOOKALIKES, SEPARATORS } from './store-scope-cases.ts';
+
+const ONE_MEGABYTE = 1024 * 1024;
+const SOON = 2;
+const LATER = 4;
+
+/** The cases about conversations. */
+export const conversationCases: readonly StoreCase[] = [
+  conversationCase('[S-17] finds a conversation, at first without items, as soon as it is put', {
+    async run({ conversations }) {
+      const made = conversation(freshScope(), 'conv_1');
+      await conversations.put(made);
+      await assertHolds(conversations, made, []);
+    },
+  }),
+  conversationCase('[S-17] has nothing under an id that was never put, however odd', {
+    async run({ conversations }) {
+      const scope = freshScope();
+      await conversations.put(conversation(scope, 'conv_1'));
+      for (const id of ODD_IDS) await assertNothing(conversations, { scope, id });
+    },
+  }),
+  conversationCase('[S-17] replaces the metadata at a second put, and keeps the items', {
+    async run({ conversations }) {
+      const made = conversation(freshScope(), 'conv_1');
+      const renamed = { ...made, metadata: { title: 'renamed' } };
+      await conversations.put(made);
+      await conversations.append(made, items('a', 2));
+      await conversations.put(renamed);
+      await assertHolds(conversations, renamed, items('a', 2));
+    },
+  }),
+  conversationCase('[S-17] deletes the items with the conversation, and answers whether there was one', {
+    async run({ conversations }) {
+      const made = conversation(freshScope(), 'conv_1');
+      await conversations.put(made);
+      await conversations.append(made, items('a', 2));
+      assert.deepEqual([await conversations.delete(made), await conversations.delete(made)], [true, false]);
+      await assertNothing(conversations, made);
+      await conversations.put(made);
+      await assertHolds(conversations, made, []);
+    },
+  }),
+  conversationCase('[S-17] leaves no item behind where it is deleted while turns are added', {
+    async run({ conversations }) {
+      const made = conversation(freshScope(), 'conv_1');
+      await conversations.put(made);
+      const appends = Array.from({ length: 10 }, (_, index) => conversations.append(made, items(`a${index}`, 3)));
+      await Promise.all([...appends.slice(0, 5), conversations.delete(made), ...appends.slice(5)]);
+      await assertNothing(conversations, made);
+      await conversations.put(made);
+      await assertHolds(conversations, made, []);
+    },
+  }),
+  conversationCase('[S-17] answers whether there is a conversation to append to, even where there is nothing to add', {
+    async run({ conversations }) {
+      const made = conversation(freshScope(), 'conv_1');
+      const other = { ...made, id: 'conv_2' };
+      await conversations.put(made);
+      const answers = [];
+      for (const key of [made, other])
+        for (const added of [items('a', 1), []]) answers.push(await conversations.append(key, added));
+      assert.deepEqual(answers, [true, true, false, false]);
+      await assertHolds(conversations, made, items('a', 1));
+      await assertNothing(conversations, other);
+    },
+  }),
+  conversationCase('[S-17] keeps the order of items over many appends', {
+    async run({ conversations }) {
+      const made = conversation(freshScope(), 'conv_1');
+      // Past 100, where an order by text instead of number goes wrong; the sizes differ so that none is assumed.
+      const appends = Array.from({ length: 120 }, (_, index) => items(`a${index}`, index % 4));
+      await conversations.put(made);
+      for (const added of appends) await conversations.append(made, added);
+      await assertHolds(conversations, made, appends.flat());
+    },
+  }),
+  conversationCase('[S-17] neither loses nor interleaves 50 appends at the same time', {
+    async run({ conversations }) {
+      const made = conversation(freshScope(), 'conv_1');
+      const appends = Array.from({ length: 50 }, (_, index) => items(`a${index}`, 3));
+      await conversations.put(made);
+      await Promise.all(appends.map((added) => conversations.append(made, added)));
+      const found = await conversations.items(made);
+      const groups = appends.map((_, index) => JSON.stringify(found.slice(3 * index, 3 * index + 3)));
+      assert.equal(found.length, 150);
+      assert.deepEqual(groups.toSorted(), appends.map((added) => JSON.stringify(added)).toSorted());
+    },
+  }),
+  conversationCase('[S-17] makes one conversation where it is put ten times at the same time', {
+    async run({ conversations }) {
+      const made = conversation(freshScope(), 'conv_1');
+      await Promise.all(Array.from({ length: 10 }, () => conversations.put(made)));
+      await conversations.append(made, items('a', 1));
+      await assertHolds(conversations, made, items('a', 1));
+    },
+  }),
+  conversationCase('[S-17] removes the items with one id, and keeps the others in order', {
+    async run({ conversations }) {
+      const made = conversation(freshScope(), 'conv_1');
+      const [first, second, third] = [item('first'), item('second'), item('third')];
+      await conversations.put(made);
+      await conversations.append(made, [first, second, third, second]);
+      const answers = [await conversations.removeItem(made, 'second'), await conversations.removeItem(made, 'second')];
+      await conversations.append(made, items('last', 1));
+      assert.deepEqual(answers, [true, false]);
+      await assertHolds(conversations, made, [first, third, ...items('last', 1)]);
+    },
+  }),
+  conversationCase('[S-17] removes items with odd ids, and none whose id is absent or null', {
+    async run({ conversations }) {
+      const made = conversation(freshScope(), 'conv_1');
+      const nameless: readonly Item[] = [{ type: 'message' }, { type: 'message', id: null }];
+      await conversations.put(made);
+      await conversations.append(made, [...ODD_IDS.map(item), ...nameless]);
+      const answers = [];
+      for (const id of [...ODD_IDS, 'null', 'undefined']) answers.push(await conversations.removeItem(made, id));
+      assert.deepEqual(answers, [...ODD_IDS.map(() => true), false, false]);
+      await assertHolds(conversations, made, nameless);
+    },
+  }),
+  conversationCase('[S-17] keeps items of every kind and script as they were', {
+    async run({ conversations }) {
+      const unknown: Item = { type: 'from_the_future', id: null, deep: [[{ a: [] }], {}, '', 0.1, 1e21, false] };
+      const added = [...SCRIPTS.map(messageItem), messageItem(SCRIPTS.join('\n')), unknown, unknown];
+      const made = { ...conversation(freshScope(), 'conv_1'), metadata: { every: SCRIPTS.join('\n') } };
+      await conversations.put(made);
+      await conversations.append(made, added);
+      await assertHolds(conversations, made, added);
+    },
+  }),
+  conversationCase('[S-17] keeps metadata keys named __proto__ and constructor', {
+    async run({ conversations }) {
+      const scope = freshScope();
+      // By way of JSON, as in a client's body: an object literal would set the prototype instead.
+      const text = JSON.stringify(conversation(scope, 'conv_1')).replace('"title"', '"__proto__":"a","constructor"');
+      const made: StoredConversation = JSON.parse(text);
+      await conversations.put(made);
+      assert.deepEqual(sortedEntries(await conversations.get(made)), sortedEntries(made));
+    },
+  }),
+  conversationCase('[S-17] keeps an item of 1 MB', {
+    async run({ conversations }) {
+      const made = conversation(freshScope(), 'conv_1');
+      const large = messageItem('megabyte'.repeat(ONE_MEGABYTE / 8));
+      await conversations.put(made);
+      await conversations.append(made, [item('before'), large, item('after')]);
+      const found = await conversations.items(made);
+      // Not deepEqual: nobody wants to read that difference.
+      assert.ok(JSON.stringify(found[1]) === JSON.stringify(large), 'the 1 MB came back changed');
+      assert.equal(found.length, 3);
+    },
+  }),
+  conversationCase('[S-17] shows no later edit of what was put, appended or read', {
+    async run({ conversations }) {
+      const made = { ...conversation(freshScope(), 'conv_1'), metadata: { title: 'before' } };
+      const added = [{ type: 'message', content: [{ text: 'before' }] }];
+      await conversations.put(made);
+      await conversations.append(made, added);
+      edit(made, added);
+      // The casts: readers in JavaScript, whom readonly does not stop.
+      edit((await conversations.get(made)) as typeof made, (await conversations.items(made)) as typeof added);
+      const before = { type: 'message', content: [{ text: 'before' }] };
+      await assertHolds(conversations, { ...made, metadata: { title: 'before' } }, [before]);
+    },
+  }),
+  conversationCase('[S-17] keeps a conversation and a response of the same id apart', {
+    async run({ store, conversations }) {
+      const made = conversation(freshScope(), 'same');
+      const response = turn(made.scope, 'same');
+      await store.put(response);
+      await assertNothing(conversations, made);
+      await conversations.put(made);
+      await conversations.append(made, items('a', 1));
+      assertSame(await store.get(response), response);
+      await store.delete(response);
+      await assertHolds(conversations, made, items('a', 1));
+      await store.put(response);
+      await conversations.delete(made);
+      assertSame(await store.get(response), response);
+    },
+  }),
+  conversationCase('[P-13] keeps another scope’s conversation from every method', {
+    async run({ conversations }) {
+      const [mine, yours] = [conversation(freshScope(), 'conv_1'), conversation(freshScope(), 'conv_1')];
+      await conversations.put(mine);
+      await conversations.append(mine, items('mine', 2));
+      await assertNothing(conversations, yours);
+      await conversations.put({ ...yours, metadata: {} });
+      await conversations.append(yours, items('yours', 1));
+      const gone = [await conversations.removeItem(yours, 'mine-0'), await conversations.delete(yours)];
+      assert.deepEqual(gone, [false, true]);
+      await assertHolds(conversations, mine, items('mine', 2));
+    },
+  }),
+  conversationCase('[P-13] keeps conversations apart whose scopes and ids only look alike', {
+    async run({ conversations }) {
+      for (const keys of [...SEPARATORS.map(joined), ...LOOKALIKES.map(alike)]) {
+        const [one, other] = keys(freshScope());
+        await conversations.put(one);
+        await assertNothing(conversations, other);
+        await conversations.put(other);
+        await conversations.append(other, items('other', 1));
+        await assertHolds(conversations, one, []);
+        await assertHolds(conversations, other, items('other', 1));
+      }
+    },
+  }),
+  conversationCase('[P-16] forgets a conversation and its items when the store’s time to live is over', {
+    ttlUnits: SOON,
+    async run(subject) {
+      const { conversations } = subject;
+      const made = conversation(freshScope(), 'conv_1');
+      await conversations.put(made);
+      await conversations.append(made, items('a', 1));
+      await assertHolds(conversations, made, items('a', 1));
+      await assertGoes({ ...subject, store: conversations }, made, SOON);
+      await assertNothing(conversations, made);
+      await conversations.put(made);
+      await assertHolds(conversations, made, []);
+    },
+  }),
+  conversationCase('[P-16] gives a conversation its time anew at each put and append', {
+    ttlUnits: LATER,
+    async run(subject) {
+      const { conversations } = subject;
+      const scope = freshScope();
+      const [idle, renamed, continued] = [
+        conversation(scope, 'idle'),
+        conversation(scope, 'renamed'),
+        conversation(scope, 'continued'),
+      ];
+      for (const made of [idle, renamed, continued]) await conversations.put(made);
+      await elapse(subject, LATER / 2);
+      await conversations.put(renamed);
+      await conversations.append(continued, items('a', 1));
+      await assertGoes({ ...subject, store: conversations }, idle, LATER / 2);
+      await assertHolds(conversations, renamed, []);
+      await assertHolds(conversations, continued, items('a', 1));
+    },
+  }),
+];
+
+/** Two keys that are one where scope and id are joined by the separator. */
+function joined(separator: string) {
+  return (scope: string) =>
+    [conversation(scope, `b${separator}c`), conversation(`${scope}${separator}b`, 'c')] as const;
+}
+
+/** Two keys whose ids a careless comparison takes for one. */
+function alike([one, other]: (typeof LOOKALIKES)[number]) {
+  return (scope: string) => [conversation(scope, one), conversation(scope, other)] as const;
+}
+
+function edit(made: { metadata: { title: string } }, added: { content: { text: string }[] }[]): void {
+  made.metadata.title = 'edited';
+  for (const part of added.flatMap(({ content }) => content)) part.text = 'edited';
+  added.pop();
+}
+
+function sortedEntries(stored: StoredConversation | undefined): string {
+  return JSON.stringify(Object.entries(stored?.metadata ?? {}).sort());
+}

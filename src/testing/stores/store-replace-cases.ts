@@ -1,0 +1,103 @@
+/** The store contract on conditional writes: of several that end one response, one does, and nothing deleted comes back. */
+import assert from 'node:assert/strict';
+import type { ResponseStore, StoredResponse } from '../../ports/store.ts';
+import { assertGoes, assertMissing, assertSame, freshScope, type StoreCase, turn } from './store-case.ts';
+
+const SOON = 2;
+
+type ReplaceableStore = ResponseStore & Required<Pick<ResponseStore, 'replace'>>;
+
+/** The cases about `replace`; a store without it passes. */
+export const replaceCases: readonly StoreCase[] = [
+  replaceCase('[F-10] replaces a response of the version that is expected, and refuses any other', async (store) => {
+    const first = turn(freshScope(), 'resp_1');
+    const [second, third] = [changed(first, 1), changed(first, 2)];
+    await store.put(first);
+    const answers = [
+      await store.replace(third, 1),
+      await store.replace(second, 0),
+      await store.replace(second, 0),
+      await store.replace(third, 1),
+    ];
+    assert.deepEqual(answers, [false, true, false, true]);
+    assertSame(await store.get(first), third);
+  }),
+  replaceCase('[F-10] takes a response that is put again for one of the version that it has then', async (store) => {
+    const first = turn(freshScope(), 'resp_1');
+    for (const response of [first, changed(first, 5)]) await store.put(response);
+    assert.deepEqual(
+      [await store.replace(changed(first, 6), 0), await store.replace(changed(first, 6), 5)],
+      [false, true],
+    );
+    await store.put(first);
+    assert.deepEqual(
+      [await store.replace(changed(first, 7), 6), await store.replace(changed(first, 1), 0)],
+      [false, true],
+    );
+  }),
+  replaceCase('[F-10] changes the place in the chain with the response', async (store) => {
+    const first = turn(freshScope(), 'resp_1', { previousId: 'resp_0' });
+    const { previousId: _, ...second } = changed(first, 1);
+    await store.put(first);
+    await store.replace(second, 0);
+    assertSame(await store.get(first), second);
+  }),
+  replaceCase('[F-10] makes no response that was never put, or was deleted', async (store) => {
+    const gone = turn(freshScope(), 'resp_1');
+    const never = turn(gone.scope, 'resp_2');
+    await store.put(gone);
+    await store.delete(gone);
+    for (const version of [0, 1])
+      for (const response of [gone, never])
+        assert.equal(await store.replace(changed(response, version), version), false);
+    for (const response of [gone, never]) await assertMissing(store, response);
+  }),
+  replaceCase('[F-10] [P-13] replaces no response of another scope', async (store) => {
+    const [mine, yours] = [turn(freshScope(), 'resp_1'), turn(freshScope(), 'resp_1')];
+    await store.put(mine);
+    assert.equal(await store.replace(changed(yours, 1), 0), false);
+    assertSame(await store.get(mine), mine);
+    await assertMissing(store, yours);
+  }),
+  replaceCase('[F-10] lets one of ten succeed that replace one version at the same time', async (store) => {
+    const first = turn(freshScope(), 'resp_1');
+    await store.put(first);
+    const rivals = Array.from({ length: 10 }, (_, rival) => changed(first, 1, { rival }));
+    const answers = await Promise.all(rivals.map((rival) => store.replace(rival, 0)));
+    assert.equal(answers.filter((answer) => answer).length, 1);
+    assertSame(await store.get(first), rivals[answers.indexOf(true)] ?? first);
+  }),
+  replaceCase('[F-10] keeps nothing of a response that is deleted while ten replace it', async (store) => {
+    const first = turn(freshScope(), 'resp_1');
+    await store.put(first);
+    const replaced = (from: number) =>
+      Array.from({ length: 5 }, (_, index) => store.replace(changed(first, from + index + 1), from + index));
+    await Promise.all([...replaced(0), store.delete(first), ...replaced(5)]);
+    await assertMissing(store, first);
+  }),
+  {
+    name: '[F-10] [P-16] does not bring back a response that expired',
+    ttlUnits: SOON,
+    async run(subject) {
+      const { store } = subject;
+      if (!canReplace(store)) return;
+      const first = turn(freshScope(), 'resp_1');
+      await store.put(first);
+      await assertGoes(subject, first, SOON);
+      assert.equal(await store.replace(changed(first, 1), 0), false);
+      await assertMissing(store, first);
+    },
+  },
+];
+
+function replaceCase(name: string, run: (store: ReplaceableStore) => Promise<void>): StoreCase {
+  return { name, run: async ({ store }) => (canReplace(store) ? run(store) : undefined) };
+}
+
+function canReplace(store: ResponseStore): store is ReplaceableStore {
+  return store.replace !== undefined;
+}
+
+function changed(response: StoredResponse, version: number, more: object = {}): StoredResponse {
+  return { ...response, output: [], resource: { status: 'completed', change: version, ...more }, version };
+}

@@ -1,0 +1,63 @@
+/** The second turn of a case: an answer as the items that the next request has of it. */
+import type { ModelEvent } from '../../protocol/events.ts';
+import type { Item } from '../../protocol/items.ts';
+
+/** An item in the making. */
+type OpenItem = { -readonly [Field in keyof Item]: Item[Field] };
+
+/** What was said as items, in its order: messages with their phases, thoughts with what leads back to them, calls. */
+export function itemsOf(events: readonly ModelEvent[]): readonly Item[] {
+  const items: OpenItem[] = [];
+  const calls = new Map<number, OpenItem>();
+  for (const event of events) addEvent(items, calls, event);
+  return items.filter(({ type, content }) => type !== 'message' || content !== '');
+}
+
+function addEvent(items: OpenItem[], calls: Map<number, OpenItem>, event: ModelEvent): void {
+  switch (event.type) {
+    case 'message-start':
+      items.push({ type: 'message', role: 'assistant', content: '', ...(event.phase ? { phase: event.phase } : {}) });
+      return;
+    case 'text-delta': {
+      const message = lastOf(items, 'message') ?? added(items, { type: 'message', role: 'assistant', content: '' });
+      message.content = `${message.content}${event.text}`;
+      return;
+    }
+    case 'reasoning-delta':
+      lastThought(items);
+      return;
+    case 'reasoning-end':
+      lastThought(items).providerState = event.state;
+      return;
+    case 'tool-call-delta':
+      addCall(items, calls, event);
+      return;
+    default:
+  }
+}
+
+function addCall(
+  items: OpenItem[],
+  calls: Map<number, OpenItem>,
+  { call, id, name, arguments: json }: Extract<ModelEvent, { type: 'tool-call-delta' }>,
+): void {
+  const open = calls.get(call) ?? added(items, { type: 'function_call', call_id: id, name, arguments: '' });
+  calls.set(call, open);
+  open.arguments = `${open.arguments}${json}`;
+}
+
+/** One that has no end yet. */
+function lastThought(items: OpenItem[]): OpenItem {
+  const last = lastOf(items, 'reasoning');
+  return last && !('providerState' in last) ? last : added(items, { type: 'reasoning', summary: [] });
+}
+
+function lastOf(items: readonly OpenItem[], type: string): OpenItem | undefined {
+  const last = items.at(-1);
+  return last?.type === type ? last : undefined;
+}
+
+function added(items: OpenItem[], item: OpenItem): OpenItem {
+  items.push(item);
+  return item;
+}
