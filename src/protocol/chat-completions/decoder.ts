@@ -90,7 +90,7 @@ class Decoder implements ChatDecoder {
 
   take(chunk: unknown, events: ModelEvent[]): void {
     if (!isRecord(chunk)) throw new ApiError('upstream_error', 'The model server sent a chunk that is not an object.');
-    this.takeInfo(chunk, events);
+    this.takeInfo(chunk);
     takeUsage(chunk, events);
     const error = errorInBody(chunk);
     this.answered ||= Array.isArray(chunk.choices) || error !== undefined;
@@ -123,6 +123,8 @@ class Decoder implements ChatDecoder {
     this.emitNotes(unknown);
     this.refuseNothing(sawDone);
     if (failure && (!this.passes || this.finish === 'error')) throw failure;
+    const info = modelInfo(this.model, this.serviceTier);
+    if (info) events.push(info);
     // What was cut off is no thought that could be given back, and must stay the last.
     if (reason === 'stop') this.emitState(events, events.length);
     events.push({ type: 'finish', reason });
@@ -140,12 +142,10 @@ class Decoder implements ChatDecoder {
       throw new ApiError('upstream_error', 'The model answered with nothing but media that a response cannot hold.');
   }
 
-  private takeInfo({ model, service_tier: serviceTier }: Fields, events: ModelEvent[]): void {
-    if (model === this.model && serviceTier === this.serviceTier) return;
-    this.model = model;
-    this.serviceTier = serviceTier;
-    const info = modelInfo(model, serviceTier);
-    if (info) events.push(info);
+  /** Said at the end: an answer that has said nothing else may still be refused with a status. */
+  private takeInfo({ model, service_tier: serviceTier }: Fields): void {
+    this.model = model || this.model;
+    this.serviceTier = serviceTier || this.serviceTier;
   }
 
   private takeState(delta: Fields, isWhole: boolean): void {
