@@ -273,6 +273,7 @@ const faults: readonly Fault[] = [
     name: 'endless event after some text',
     replies: [{ body: [SAID, 'data: '.padEnd(2 * 1024 * 1024, 'x')], stallAfterBytes: 2 * 1024 * 1024 }],
     outcome: failed('upstream_error', 'one two '),
+    limits: { eventBytes: 1024 * 1024 },
   },
   {
     name: 'too large an event in one read with what follows it',
