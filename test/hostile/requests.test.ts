@@ -211,7 +211,7 @@ describe('a hostile body', () => {
       'previous_response_not_found',
       'previous_response_id',
     ],
-    ['background', { background: true, store: false }, 'invalid_value', 'background'],
+    ['background', { background: 'yes' }, 'invalid_type', 'background'],
     ['a conversation without an id', { conversation: {} }, 'invalid_type', 'conversation'],
     ['a prompt template', { prompt: { id: 'p' } }, 'unsupported_parameter', 'prompt'],
     ['a long safety_identifier', { safety_identifier: 'x'.repeat(65) }, 'string_above_max_length', 'safety_identifier'],
@@ -317,17 +317,25 @@ describe('a hostile body', () => {
     expect(status).toBe(200);
   });
 
-  it('[P-14] with __proto__ and constructor everywhere changes no object of the process, and reaches the model as sent', async () => {
-    const poison = '"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}';
+  const poisoned = (poison: string) => {
     const item = `{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi",${poison}}],${poison}}`;
     const tool = `{"type":"function","name":"__proto__","parameters":{"type":"object","properties":{${poison}}},${poison}}`;
-    const text = `{"model":"m","input":[${item}],"tools":[${tool}],"metadata":{"__proto__":"a","constructor":"b"},"reasoning":{${poison}},"text":{${poison}},${poison}}`;
-    const outcome = await outcomeOf(app.url, await ask(app.url, text));
+    return `{"model":"m","input":[${item}],"tools":[${tool}],"metadata":{"constructor":"b"},"reasoning":{${poison}},"text":{${poison}},${poison}}`;
+  };
+
+  it('[P-14] with constructor everywhere changes no object of the process, and reaches the model as sent', async () => {
+    const poison = '"constructor":{"prototype":{"polluted":true}}';
+    const outcome = await outcomeOf(app.url, await ask(app.url, poisoned(poison)));
     const { tools, metadata } = (fake.requests.at(-1)?.body ?? {}) as Fields;
     expect(outcome.ending).toBe('completed');
     expect(JSON.stringify([tools, metadata])).toBe(
       `[[{"type":"function","function":{"name":"__proto__","parameters":{"type":"object","properties":{${poison}}}}}],{"constructor":"b"}]`,
     );
+  });
+
+  it('[F-16] [P-14] with __proto__ everywhere is refused, and changes no object of the process', async () => {
+    const { status, code, message } = await refusalOf(poisoned('"__proto__":{"polluted":true}'));
+    expect([status, code, message]).toEqual([400, 'invalid_value', expect.stringContaining("'__proto__'")]);
   });
 
   it.each([
@@ -340,7 +348,7 @@ describe('a hostile body', () => {
     const answer = await fetch(`${hit.url}/responses`, { ...init, signal: AbortSignal.timeout(8000) }).catch(String);
     const seen = typeof answer === 'string' ? answer : [answer.status, errorIn(parsed(await answer.text())).type];
     await hit.stop();
-    expect(seen).toEqual([400, 'invalid_request_error']);
+    expect(seen).toEqual([413, 'invalid_request_error']);
   });
 
   const many = Array.from({ length: 40_000 }, (_, index) => `call_${index}`);
