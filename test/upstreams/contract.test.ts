@@ -162,13 +162,13 @@ const patiently = (name: string, run: () => Promise<void>) => it(name, run, 120_
 
 describe('chatCompletionsUpstream', () => {
   const create = (play: UpstreamPlay) => start(play, chatScript, chatCompletionsUpstream);
-  upstreamContract({ it: patiently, describe, create, extras: ['citations'] });
+  upstreamContract({ it: patiently, describe, create, extras: ['state', 'citations'] });
 });
 
 describe('[X-09] tracedUpstream', () => {
   const make = (options: { baseURL: string; apiKey: string }) => tracedUpstream(chatCompletionsUpstream(options));
   const create = (play: UpstreamPlay) => start(play, chatScript, make);
-  upstreamContract({ it: patiently, describe, create, extras: ['citations'] });
+  upstreamContract({ it: patiently, describe, create, extras: ['state', 'citations'] });
 });
 
 describe('[X-07] [B-46] responsesUpstream', () => {
