@@ -125,6 +125,6 @@ export async function extend(
 
 /** The whole resource of a stored turn, without what is kept for its next one. */
 export function wholeResource({ resource, output }: StoredResponse): Fields {
-  const { asked: _, ...shown } = resource;
+  const { requested: _, ...shown } = resource;
   return { ...shown, output };
 }

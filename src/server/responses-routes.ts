@@ -10,7 +10,7 @@ import { cancel, createInBackground, replay, settled, wantsBackground } from '..
 import { Followers } from '../background/followers.ts';
 import { newRuns } from '../background/runs.ts';
 import { wholeResource } from '../history/keep-turn.ts';
-import { activity, DRAIN_MS, type DrainOptions } from '../ports/endpoints/activity.ts';
+import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../ports/endpoints/activity.ts';
 import { answered, type Handler, modelsEndpoint } from '../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { page } from '../ports/endpoints/item-pages.ts';
@@ -18,93 +18,116 @@ import type { ApiRoutes, Route } from '../ports/endpoints/routes.ts';
 import { fromStore, type StoredResponse } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isResponseId, quotedId } from '../protocol/ids.ts';
-import { jsonReply } from '../protocol/reply.ts';
+import { type JsonReply, jsonReply, type Reply } from '../protocol/reply.ts';
 import { queryPresenter } from '../protocol/tool-calls/kinds.ts';
+import type { Lifetime } from '../turn/lifetime.ts';
 import { type CoreSettings, settingsFor } from './options.ts';
 
 /** The routes over these settings. */
 export function responsesRoutes(settings: CoreSettings): ApiRoutes {
-  const { store, limits } = settings;
-  const turns = activity(limits.concurrentTurns);
-  const runs = newRuns();
-  const followers = new Followers(limits);
-  const background = { turns, runs, followers };
+  const endpoints = new ResponsesEndpoints(settings);
+  const { turns } = endpoints;
+  const on = (handler: Handler) => answered(handler, settings);
+  const routes: readonly Route[] = [
+    { method: 'POST', path: '/responses', endpoint: on((request) => endpoints.create(request)) },
+    {
+      method: 'POST',
+      path: '/responses/compact',
+      endpoint: on((request) => compactConversation(request, settings, turns)),
+    },
+    {
+      method: 'POST',
+      path: '/responses/input_tokens',
+      endpoint: on((request) => countInputTokens(request, settings, turns)),
+    },
+    { method: 'GET', path: '/responses/:id', endpoint: on((request) => endpoints.retrieve(request)) },
+    { method: 'DELETE', path: '/responses/:id', endpoint: on((request) => endpoints.remove(request)) },
+    { method: 'GET', path: '/responses/:id/input_items', endpoint: on((request) => endpoints.inputItems(request)) },
+    { method: 'POST', path: '/responses/:id/cancel', endpoint: on((request) => endpoints.cancel(request)) },
+    ...conversationRoutes(settings),
+    {
+      method: 'POST',
+      path: '/responses/:id/submit_tool_outputs',
+      endpoint: on((request) => endpoints.submit(request)),
+    },
+    { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
+  ];
+  return { routes, drain: (options) => endpoints.drain(options) };
+}
 
-  async function stored(apiRequest: EndpointRequest): Promise<StoredResponse> {
+class ResponsesEndpoints {
+  readonly turns: Activity;
+  private readonly settings: CoreSettings;
+  private readonly runs = newRuns();
+  private readonly followers: Followers;
+
+  constructor(settings: CoreSettings) {
+    this.settings = settings;
+    this.turns = activity(settings.limits.concurrentTurns);
+    this.followers = new Followers(settings.limits);
+  }
+
+  async create(apiRequest: EndpointRequest): Promise<JsonReply | Reply> {
+    const own = settingsFor(this.settings, apiRequest);
+    if (!wantsBackground(apiRequest)) return createResponse(apiRequest, own, this.turns);
+    const prepare = (request: EndpointRequest, life: Lifetime) => prepareForBackground(request, own, life);
+    return createInBackground(apiRequest, own, this.background, prepare);
+  }
+
+  async retrieve(apiRequest: EndpointRequest) {
+    const response = await this.stored(apiRequest);
+    if (apiRequest.query.stream === 'true') return replay(apiRequest, response, this.background);
+    return shown(apiRequest, response);
+  }
+
+  async inputItems(apiRequest: EndpointRequest) {
+    return jsonReply(page((await this.stored(apiRequest)).input, apiRequest.query));
+  }
+
+  async remove(apiRequest: EndpointRequest) {
+    const { store } = this.settings;
+    const key = { scope: apiRequest.scope, id: responseIdIn(apiRequest) };
+    const known = await fromStore(() => store.get(key));
+    const run = this.runs.find(key);
+    await run?.stop();
+    if (run) this.runs.forget(run);
+    if (!(await fromStore(() => store.delete(key)))) throw notFound(key.id);
+    await dropPending(store, key.scope, known?.output ?? []);
+    return jsonReply({ id: key.id, object: 'response', deleted: true });
+  }
+
+  async cancel(apiRequest: EndpointRequest) {
+    const response = await this.stored(apiRequest);
+    const now = await cancel(response, this.runs.find(response), this.settings.store);
+    if (!now) throw notFound(response.id);
+    return shown(apiRequest, now);
+  }
+
+  async submit(apiRequest: EndpointRequest) {
+    if (!this.settings.dialectOf(apiRequest.request).submitsToolOutputs) throw noSubmission();
+    return submitToolOutputs(apiRequest, settingsFor(this.settings, apiRequest), this.turns);
+  }
+
+  /** Followers last: a turn that ends is theirs to read. */
+  async drain(options: DrainOptions = {}): Promise<void> {
+    const began = Date.now();
+    await this.turns.drain(options);
+    const timeoutMs = Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
+    await this.followers.drain({ ...options, timeoutMs });
+  }
+
+  private get background() {
+    const { turns, runs, followers } = this;
+    return { turns, runs, followers };
+  }
+
+  private async stored(apiRequest: EndpointRequest): Promise<StoredResponse> {
+    const { store, limits } = this.settings;
     const id = responseIdIn(apiRequest);
     const response = await fromStore(() => store.get({ scope: apiRequest.scope, id }));
     if (!response) throw notFound(id);
     return settled(response, limits.durationMs);
   }
-
-  async function remove(apiRequest: EndpointRequest) {
-    const { scope } = apiRequest;
-    const id = responseIdIn(apiRequest);
-    const known = await fromStore(() => store.get({ scope, id }));
-    const run = runs.find({ scope, id });
-    await run?.stop();
-    if (run) runs.forget(run);
-    if (!(await fromStore(() => store.delete({ scope, id })))) throw notFound(id);
-    await dropPending(store, scope, known?.output ?? []);
-    return jsonReply({ id, object: 'response', deleted: true });
-  }
-
-  async function retrieve(apiRequest: EndpointRequest) {
-    const response = await stored(apiRequest);
-    if (apiRequest.query.stream === 'true') return replay(apiRequest, response, background);
-    return shown(apiRequest, response);
-  }
-
-  async function cancelled(apiRequest: EndpointRequest) {
-    const response = await stored(apiRequest);
-    const now = await cancel(response, runs.find(response), store);
-    if (!now) throw notFound(response.id);
-    return shown(apiRequest, now);
-  }
-
-  async function create(apiRequest: EndpointRequest) {
-    const own = settingsFor(settings, apiRequest);
-    if (!wantsBackground(apiRequest)) return createResponse(apiRequest, own, turns);
-    return createInBackground(apiRequest, own, background, (request, life) => prepareForBackground(request, own, life));
-  }
-
-  async function submit(apiRequest: EndpointRequest) {
-    if (!settings.dialectOf(apiRequest.request).submitsToolOutputs) throw noSubmission();
-    return submitToolOutputs(apiRequest, settingsFor(settings, apiRequest), turns);
-  }
-
-  const on = (handler: Handler) => answered(handler, settings);
-  const inputItems = on(async (apiRequest) => jsonReply(page((await stored(apiRequest)).input, apiRequest.query)));
-  const routes: readonly Route[] = [
-    { method: 'POST', path: '/responses', endpoint: on(create) },
-    {
-      method: 'POST',
-      path: '/responses/compact',
-      endpoint: on((apiRequest) => compactConversation(apiRequest, settings, turns)),
-    },
-    {
-      method: 'POST',
-      path: '/responses/input_tokens',
-      endpoint: on((apiRequest) => countInputTokens(apiRequest, settings, turns)),
-    },
-    { method: 'GET', path: '/responses/:id', endpoint: on(retrieve) },
-    { method: 'DELETE', path: '/responses/:id', endpoint: on(remove) },
-    { method: 'GET', path: '/responses/:id/input_items', endpoint: inputItems },
-    { method: 'POST', path: '/responses/:id/cancel', endpoint: on(cancelled) },
-    ...conversationRoutes(settings),
-    { method: 'POST', path: '/responses/:id/submit_tool_outputs', endpoint: on(submit) },
-    { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
-  ];
-
-  /** Followers last: a turn that ends is theirs to read. */
-  async function drain(options: DrainOptions = {}): Promise<void> {
-    const began = Date.now();
-    await turns.drain(options);
-    const timeoutMs = Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
-    await followers.drain({ ...options, timeoutMs });
-  }
-
-  return { routes, drain };
 }
 
 function noSubmission(): ApiError {

@@ -261,7 +261,7 @@ describe('what is kept', () => {
         },
       ],
       output,
-      resource,
+      resource: { ...resource, requested: { model: 'm', service_tier: 'default' } },
     });
   });
 

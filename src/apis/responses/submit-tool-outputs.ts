@@ -87,7 +87,7 @@ const KEPT = [
 
 /** One turn in two requests. */
 function inherited(kept: Fields): Fields {
-  const resource: Fields = { ...kept, ...(isRecord(kept.asked) ? kept.asked : {}) };
+  const resource: Fields = { ...kept, ...(isRecord(kept.requested) ? kept.requested : {}) };
   const defaults = defaultFields();
   const changed = KEPT.filter((key) => resource[key] !== undefined && !isDeepStrictEqual(resource[key], defaults[key]));
   return {

@@ -75,6 +75,8 @@ class Decoder implements ChatDecoder {
   private hasOthers = false;
   private model: unknown = undefined;
   private serviceTier: unknown = undefined;
+  /** Whether either has not been said yet. */
+  private hasNews = false;
   /** Most servers want nothing back. */
   private state: AnswerState | undefined = undefined;
   /** Whether anything but reasoning was told. */
@@ -123,8 +125,7 @@ class Decoder implements ChatDecoder {
     this.emitNotes(unknown);
     this.refuseNothing(sawDone);
     if (failure && (!this.passes || this.finish === 'error')) throw failure;
-    const info = modelInfo(this.model, this.serviceTier);
-    if (info) events.push(info);
+    this.emitInfo(events);
     // What was cut off is no thought that could be given back, and must stay the last.
     if (reason === 'stop') this.emitState(events, events.length);
     events.push({ type: 'finish', reason });
@@ -142,10 +143,18 @@ class Decoder implements ChatDecoder {
       throw new ApiError('upstream_error', 'The model answered with nothing but media that a response cannot hold.');
   }
 
-  /** Said at the end: an answer that has said nothing else may still be refused with a status. */
   private takeInfo({ model, service_tier: serviceTier }: Fields): void {
+    this.hasNews ||= Boolean((model && model !== this.model) || (serviceTier && serviceTier !== this.serviceTier));
     this.model = model || this.model;
     this.serviceTier = serviceTier || this.serviceTier;
+  }
+
+  /** Never alone: an answer that has said nothing else may still be refused with a status. */
+  private emitInfo(events: ModelEvent[]): void {
+    if (!this.hasNews) return;
+    this.hasNews = false;
+    const info = modelInfo(this.model, this.serviceTier);
+    if (info) events.push(info);
   }
 
   private takeState(delta: Fields, isWhole: boolean): void {
@@ -265,6 +274,7 @@ class Decoder implements ChatDecoder {
     this.hasText ||= events[events.length - 1]?.type === 'text-delta';
     this.settleBefore(events, before);
     this.beginAnswer(events, before);
+    this.emitInfo(events);
   }
 
   private emitCitations(events: ModelEvent[]): void {
@@ -291,6 +301,7 @@ class Decoder implements ChatDecoder {
     this.calls ??= toolCalls(this.seeEntry);
     this.calls.take(entries, events);
     this.emitStateBeforeCall(events, before);
+    if (events.length > before) this.emitInfo(events);
   }
 
   /** Servers differ in the field's name, and some fill two of them with the same text: the first one counts. */

@@ -79,8 +79,8 @@ export function endedResource(started: Fields, end: TurnEnd, presentItem: Presen
 export function keptResource(started: Fields, end: TurnEnd): Fields {
   const ended = endedResource(started, end);
   const { model, service_tier } = started;
-  const isAsAsked = ended.model === model && ended.service_tier === service_tier;
-  return isAsAsked ? ended : { ...ended, asked: { model, service_tier } };
+  const isAsRequested = ended.model === model && ended.service_tier === service_tier;
+  return isAsRequested ? ended : { ...ended, requested: { model, service_tier } };
 }
 
 function textEcho(text: CreateBody['text']): Fields {

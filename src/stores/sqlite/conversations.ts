@@ -46,96 +46,109 @@ interface AppendTerms {
 
 /** Prepares the statements. */
 export function sqliteConversations(database: SqliteDatabase): SqliteConversations {
-  const statements = prepare(database);
+  return new PreparedConversations(database);
+}
 
-  function find(key: ResponseKey, now: number): ConversationRow | undefined {
-    return rowsOf<ConversationRow>(statements.find, ...columnsOf(key), now)[0];
+class PreparedConversations implements SqliteConversations {
+  private readonly statements: ReturnType<typeof prepare>;
+
+  constructor(database: SqliteDatabase) {
+    this.statements = prepare(database);
   }
 
-  function remove(row: ConversationRow | undefined): boolean {
-    if (!row) return false;
-    statements.removeItems.run(row.number);
-    return changes(statements.remove, row.number);
+  get(key: ResponseKey, now: number): StoredConversation | undefined {
+    const row = this.row(key, now);
+    // The cast: only `put` writes these texts.
+    return row && (JSON.parse(row.body) as StoredConversation);
   }
 
-  function append(key: ResponseKey, items: readonly Item[], terms: AppendTerms): boolean | 'full' {
+  put(conversation: StoredConversation, now: number, expiresAt: number): void {
+    // One that expired is another: its items must not come back.
+    if (!this.row(conversation, now)) this.remove(this.row(conversation, Number.MIN_SAFE_INTEGER));
+    this.upsert(conversation, expiresAt);
+  }
+
+  update(conversation: StoredConversation, now: number, expiresAt: number): boolean {
+    if (!this.row(conversation, now)) return false;
+    this.upsert(conversation, expiresAt);
+    return true;
+  }
+
+  delete(key: ResponseKey, now: number): boolean {
+    return this.remove(this.row(key, now));
+  }
+
+  append(key: ResponseKey, items: readonly Item[], terms: AppendTerms): boolean | 'full' {
     const { now, expiresAt, maxBytes = Number.POSITIVE_INFINITY } = terms;
-    const row = find(key, now);
+    const row = this.row(key, now);
     if (!row) return false;
     const texts = items.map((item) => JSON.stringify(item));
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), Number(row.bytes));
     if (bytes > maxBytes) return 'full';
-    statements.prolong.run(expiresAt, bytes, row.number);
-    for (const [index, text] of texts.entries()) statements.add.run(row.number, idColumn(items[index]?.id), text);
+    const { prolong, add } = this.statements;
+    prolong.run(expiresAt, bytes, row.number);
+    for (const [index, text] of texts.entries()) add.run(row.number, idColumn(items[index]?.id), text);
     return true;
   }
 
-  /** The place of the first item of this id; undefined where there is none. */
-  function placeOf({ number }: ConversationRow, itemId: string): number | undefined {
-    return rowsOf<{ readonly place: number }>(statements.place, number, idColumn(itemId))[0]?.place;
+  items(key: ResponseKey, now: number, maxBytes = Number.POSITIVE_INFINITY): readonly Item[] {
+    const row = this.row(key, now);
+    if (row && Number(row.bytes) > maxBytes) throw new TooManyBytes(maxBytes);
+    return row ? rowsOf<ItemRow>(this.statements.items, row.number).map(itemFrom) : [];
   }
 
-  function page(key: ResponseKey, { limit, order, after, before }: ItemPageQuery, now: number): ItemPage {
-    const row = find(key, now);
+  page(key: ResponseKey, { limit, order, after, before }: ItemPageQuery, now: number): ItemPage {
+    const row = this.row(key, now);
     if (!row) return { items: [], hasMore: false };
     const [first, last] = order === 'asc' ? [0, Number.MAX_SAFE_INTEGER] : [Number.MAX_SAFE_INTEGER, 0];
-    const from = after === undefined ? first : placeOf(row, after);
-    const to = before === undefined ? last : placeOf(row, before);
+    const from = after === undefined ? first : this.placeOf(row, after);
+    const to = before === undefined ? last : this.placeOf(row, before);
     if (from === undefined) return { items: [], hasMore: false, unknown: 'after' };
     if (to === undefined) return { items: [], hasMore: false, unknown: 'before' };
-    // One more than is wanted tells whether others follow.
+    const { pageUp, pageDown } = this.statements;
+    // One more than is wanted shows whether others follow.
     const rows =
       order === 'asc'
-        ? rowsOf<ItemRow>(statements.pageUp, row.number, from, to, limit + 1)
-        : rowsOf<ItemRow>(statements.pageDown, row.number, to, from, limit + 1);
+        ? rowsOf<ItemRow>(pageUp, row.number, from, to, limit + 1)
+        : rowsOf<ItemRow>(pageDown, row.number, to, from, limit + 1);
     return { items: rows.slice(0, limit).map(itemFrom), hasMore: rows.length > limit };
   }
 
-  function itemsOf(key: ResponseKey, now: number, maxBytes = Number.POSITIVE_INFINITY): readonly Item[] {
-    const row = find(key, now);
-    if (row && Number(row.bytes) > maxBytes) throw new TooManyBytes(maxBytes);
-    return row ? rowsOf<ItemRow>(statements.items, row.number).map(itemFrom) : [];
+  find(key: ResponseKey, itemIds: readonly string[], now: number): readonly Item[] {
+    const row = this.row(key, now);
+    if (!row) return [];
+    return itemIds.flatMap((id) => rowsOf<ItemRow>(this.statements.item, row.number, idColumn(id))).map(itemFrom);
   }
 
-  function removeItem(key: ResponseKey, itemId: string, now: number): boolean {
-    const row = find(key, now);
+  removeItem(key: ResponseKey, itemId: string, now: number): boolean {
+    const row = this.row(key, now);
     if (!row) return false;
-    statements.shrink.run(row.number, idColumn(itemId), row.number);
-    return changes(statements.removeItem, row.number, idColumn(itemId));
+    this.statements.shrink.run(row.number, idColumn(itemId), row.number);
+    return changes(this.statements.removeItem, row.number, idColumn(itemId));
   }
 
-  function upsert(conversation: StoredConversation, expiresAt: number): void {
-    statements.upsert.run(...columnsOf(conversation), expiresAt, JSON.stringify(conversation));
+  sweep(now: number): void {
+    this.remove(rowsOf<ConversationRow>(this.statements.expired, now)[0]);
   }
 
-  return {
-    get(key, now) {
-      const row = find(key, now);
-      // The cast: only `put` writes these texts.
-      return row && (JSON.parse(row.body) as StoredConversation);
-    },
-    put(conversation, now, expiresAt) {
-      // One that expired is another: its items must not come back.
-      if (!find(conversation, now)) remove(find(conversation, Number.MIN_SAFE_INTEGER));
-      upsert(conversation, expiresAt);
-    },
-    update(conversation, now, expiresAt) {
-      if (!find(conversation, now)) return false;
-      upsert(conversation, expiresAt);
-      return true;
-    },
-    delete: (key, now) => remove(find(key, now)),
-    append,
-    items: itemsOf,
-    page,
-    find(key, itemIds, now) {
-      const row = find(key, now);
-      if (!row) return [];
-      return itemIds.flatMap((id) => rowsOf<ItemRow>(statements.item, row.number, idColumn(id))).map(itemFrom);
-    },
-    removeItem,
-    sweep: (now) => void remove(rowsOf<ConversationRow>(statements.expired, now)[0]),
-  };
+  private row(key: ResponseKey, now: number): ConversationRow | undefined {
+    return rowsOf<ConversationRow>(this.statements.find, ...columnsOf(key), now)[0];
+  }
+
+  private remove(row: ConversationRow | undefined): boolean {
+    if (!row) return false;
+    this.statements.removeItems.run(row.number);
+    return changes(this.statements.remove, row.number);
+  }
+
+  private upsert(conversation: StoredConversation, expiresAt: number): void {
+    this.statements.upsert.run(...columnsOf(conversation), expiresAt, JSON.stringify(conversation));
+  }
+
+  /** The place of the first item of this id; undefined where there is none. */
+  private placeOf({ number }: ConversationRow, itemId: string): number | undefined {
+    return rowsOf<{ readonly place: number }>(this.statements.place, number, idColumn(itemId))[0]?.place;
+  }
 }
 
 function prepare(database: SqliteDatabase) {

@@ -37,78 +37,83 @@ export interface Pause {
   readonly outputTokens: number;
 }
 
-/** The state of one model call. `note` is told of blocks that are left out; so many characters are kept for going on after a pause. */
+/** The state of one model call. `note` gets the blocks that are left out; so many characters are kept for going on after a pause. */
 export function messagesDecoder(note: (note: Note) => void, kept = 0): MessagesDecoder {
-  const keptContent = new KeptContent(kept);
-  const blocks = keptBlocks(blockReader(note), keptContent);
-  const usage = usageReader();
-  let stopReason: unknown;
-  let container: string | undefined;
-  let done = false;
+  return new Decoder(note, kept);
+}
 
-  function end(events: ModelEvent[]): boolean {
-    blocks.stopAll(events);
-    done = typeof stopReason === 'string';
-    if (done && stopReason !== PAUSE) events.push({ type: 'finish', reason: finishReason(stopReason) });
-    return done;
+class Decoder implements MessagesDecoder {
+  done = false;
+  private readonly keptContent: KeptContent;
+  private readonly blocks: BlockReader;
+  private readonly usage = usageReader();
+  private stopReason: unknown = undefined;
+  private container: string | undefined = undefined;
+
+  constructor(note: (note: Note) => void, kept: number) {
+    this.keptContent = new KeptContent(kept);
+    this.blocks = keptBlocks(blockReader(note), this.keptContent);
   }
 
-  function takeStop(from: unknown): void {
-    if (!isRecord(from)) return;
-    stopReason = from.stop_reason ?? stopReason;
-    if (isRecord(from.container) && typeof from.container.id === 'string') container = from.container.id;
+  get pause(): Pause | undefined {
+    if (!this.done || this.stopReason !== PAUSE) return undefined;
+    const { container, usage } = this;
+    return { content: this.keptContent.content(), container, outputTokens: usage.output };
   }
 
-  function takeMessage(message: unknown, events: ModelEvent[]): void {
-    if (!isRecord(message)) return;
-    const info = modelInfo(message.model, undefined);
-    if (info) events.push(info);
-    takeWhole(message.content, blocks, events);
-    usage.take(message.usage, events);
-    takeStop(message);
-  }
-
-  function take(event: unknown, events: ModelEvent[]): void {
+  take(event: unknown, events: ModelEvent[]): void {
     if (!isRecord(event)) throw new ApiError('upstream_error', 'The model server sent an event that is not an object.');
     switch (event.type) {
       case 'message_start':
-        return takeMessage(event.message, events);
+        return this.takeMessage(event.message, events);
       case 'content_block_start':
-        return blocks.start(indexIn(event), event.content_block, events);
+        return this.blocks.start(indexIn(event), event.content_block, events);
       case 'content_block_delta':
-        return blocks.add(indexIn(event), event.delta, events);
+        return this.blocks.add(indexIn(event), event.delta, events);
       case 'content_block_stop':
-        return blocks.stop(indexIn(event), events);
+        return this.blocks.stop(indexIn(event), events);
       case 'message_delta':
-        usage.take(event.usage, events);
-        return takeStop(event.delta);
+        this.usage.take(event.usage, events);
+        return this.takeStop(event.delta);
       case 'message_stop':
-        return void end(events);
+        return void this.end(events);
       case 'message':
-        takeMessage(event, events);
-        return void end(events);
+        this.takeMessage(event, events);
+        return void this.end(events);
       default:
         throwError(event);
     }
   }
 
-  return {
-    get done() {
-      return done;
-    },
-    get pause() {
-      if (!done || stopReason !== PAUSE) return undefined;
-      return { content: keptContent.content(), container, outputTokens: usage.output };
-    },
-    take,
-    end,
-    resume() {
-      keptContent.endMessage();
-      usage.next();
-      stopReason = undefined;
-      done = false;
-    },
-  };
+  end(events: ModelEvent[]): boolean {
+    const { stopReason } = this;
+    this.blocks.stopAll(events);
+    this.done = typeof stopReason === 'string';
+    if (this.done && stopReason !== PAUSE) events.push({ type: 'finish', reason: finishReason(stopReason) });
+    return this.done;
+  }
+
+  resume(): void {
+    this.keptContent.endMessage();
+    this.usage.next();
+    this.stopReason = undefined;
+    this.done = false;
+  }
+
+  private takeMessage(message: unknown, events: ModelEvent[]): void {
+    if (!isRecord(message)) return;
+    const info = modelInfo(message.model, undefined);
+    if (info) events.push(info);
+    takeWhole(message.content, this.blocks, events);
+    this.usage.take(message.usage, events);
+    this.takeStop(message);
+  }
+
+  private takeStop(from: unknown): void {
+    if (!isRecord(from)) return;
+    this.stopReason = from.stop_reason ?? this.stopReason;
+    if (isRecord(from.container) && typeof from.container.id === 'string') this.container = from.container.id;
+  }
 }
 
 const PAUSE = 'pause_turn';

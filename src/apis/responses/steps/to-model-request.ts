@@ -26,8 +26,8 @@ export function toModelRequest(
 ): PreparedRequest {
   const { apiRequest, body, conversation, window, toolset, tools, answers } = request;
   const { upstream, stateSealer } = settings;
-  const asked = { scope: apiRequest.scope, upstream, model: body.model };
-  const states = providerStates(stateSealer, asked, noteOf(apiRequest, settings));
+  const owner = { scope: apiRequest.scope, upstream, model: body.model };
+  const states = providerStates(stateSealer, owner, noteOf(apiRequest, settings));
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
   const items = runsCode ? withNamedFiles(window.items, conversation) : window.items;
   const told = states.opened(forModel(withDenied(items, answers), toolset));
