@@ -51,7 +51,7 @@ describeShared('what real clients post to /responses', () => {
       const body = postedBody(request);
       const response = await answered(body);
       expectValidResponse(response);
-      expect([response.status, response.model, lost(body.tools)]).toEqual(['completed', body.model, []]);
+      expect([response.status, app.asked().model, lost(body.tools)]).toEqual(['completed', body.model, []]);
     });
   }
 });
