@@ -1,13 +1,15 @@
-/** The host's say in which tools wait for the user's approval. */
+/** The host's policy on which tools need the user's approval. */
 import type { ProvidedTool, ToolCall } from './tool-provider.ts';
 
-/** What a host decides by: the tool, as its provider lists it, and whose request it is. */
+/** The basis of the host's decision: the tool, as its provider lists it, and the request's tenant. */
 export interface ApprovalQuestion
   extends Pick<ProvidedTool, 'server' | 'name' | 'annotations'>,
     Pick<ToolCall, 'scope' | 'request'> {
-  /** The URL of a server that the request names, whose label is the client's to choose; undefined for the host's own. */
+  /**
+   * The URL of a server that the request names, whose label the client chooses; undefined for the host's own servers.
+   */
   readonly url?: string;
 }
 
-/** Whether each call of the tool waits for the user's approval. */
+/** Whether each call of the tool needs the user's approval. */
 export type ApprovalPolicy = (tool: ApprovalQuestion) => boolean;

@@ -1,4 +1,4 @@
-/** The port to whatever runs the model's code. */
+/** The port to a runtime for the model's code. */
 
 /** A file by its name inside the container, such as `data.csv`. */
 export interface CodeFile {
@@ -7,8 +7,8 @@ export interface CodeFile {
 }
 
 /**
- * What one run gave. `error` is the traceback where the code raised; `result` the value of its last expression as text;
- * `files` what it wrote or changed in its working directory.
+ * The result of one run. `error` is the traceback if the code raised; `result` the value of its last expression as
+ * text; `files` what it wrote or changed in its working directory.
  */
 export interface CodeRun {
   readonly stdout: string;
@@ -18,33 +18,37 @@ export interface CodeRun {
   readonly files: readonly CodeFile[];
 }
 
-/** One place where code runs and keeps its state between runs. Runs are one after another. */
+/** One place where code runs and keeps its state between runs. Runs are sequential. */
 export interface CodeContainer {
   /**
-   * Rejects with `ContainerLostError` where the container died or was killed (time, memory, crash), and with the signal's
-   * reason once aborted; it is then gone. A run that was aborted while it waited for another leaves the container alive.
+   * Rejects with `ContainerLostError` if the container exited or was killed (time, memory, crash), and with the
+   * signal's reason once aborted; the container is then gone. A run that was aborted while it waited for another leaves
+   * the container running.
    */
   run(code: string, signal: AbortSignal): Promise<CodeRun>;
   /** Makes a file readable for the code. */
   put(file: CodeFile): Promise<void>;
   readonly alive: boolean;
-  /** Ends it, whatever runs. May be called twice. */
+  /** Ends it, even during a run. May be called twice. */
   close(): Promise<void>;
 }
 
-/** Where containers come from. */
+/** Creates containers. */
 export interface CodeRuntime {
   readonly name: string;
-  /** A fresh container; rejects where none can be had. */
+  /** A new container; rejects if none is available. */
   create(signal: AbortSignal): Promise<CodeContainer>;
   /** Ends every container. May be called twice. */
   close(): Promise<void>;
 }
 
-/** What ended a container: a limit that the code went over, a crash, or `close`. */
+/** The reason why a container ended: a limit that the code exceeded, a crash, or `close`. */
 export type LostReason = 'timeout' | 'memory' | 'output' | 'crash' | 'closed';
 
-/** The container is gone, and with it what the code had kept there. The message is fit for the model; the `cause`, if any, is for your logs. */
+/**
+ * The container is gone, and with it the code's state. The message is fit for the model; the `cause`, if any, is for
+ * your logs.
+ */
 export class ContainerLostError extends Error {
   override readonly name = 'ContainerLostError';
   readonly reason: LostReason;

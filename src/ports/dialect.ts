@@ -1,42 +1,47 @@
-/** A dialect: how one kind of server spells the Responses API, as a rewriting of the events and resources of this one. */
+/**
+ * A dialect: how one kind of server spells the Responses API, as a rewriting of this package's events and resources.
+ */
 
 import type { ErrorBody } from '../protocol/errors.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
 import type { Presentation } from './presentation.ts';
 
-/** A JSON object of the wire. */
+/** A JSON object of the API. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** What a dialect may ask about the stream that it rewrites. */
+/** The information that a dialect has about the stream that it rewrites. */
 export interface StreamFacts {
   /** Whether the server runs the tool of this name. */
   readonly isServerTool: (name: string) => boolean;
 }
 
-/** Everything in which a dialect differs; what is left out is as in OpenAI's own. */
+/** The differences of a dialect; an omitted field is as in OpenAI's own. */
 export interface Dialect {
   readonly name: DialectName;
-  /** What has an option of its own; an option that the host sets wins. */
+  /** Defaults for options; an option that the host sets wins. */
   readonly presentation?: Partial<Presentation>;
-  /** What stands in a stream besides the events. */
+  /** The frames in a stream besides the events. */
   readonly stream?: StreamManners;
-  /** Begins a response; each of its events becomes none, one or several. */
+  /** Begins a response; each of its events is rewritten as none, one or several. */
   readonly rewriter?: (facts: StreamFacts) => (event: WireEvent) => readonly WireEvent[];
-  /** Rewrites a whole response, as it is answered in JSON, now or when it is retrieved. */
+  /** Rewrites a whole response that is sent as JSON, now or when it is retrieved. */
   readonly resource?: (resource: Fields) => Fields;
-  /** Rewrites an error as it is answered with a status. */
+  /** Rewrites an error that is sent with a status. */
   readonly errorBody?: (error: ErrorBody) => Fields;
   /** Whether tool outputs may be submitted to a response that waits for them. */
   readonly submitsToolOutputs?: boolean;
 }
 
-/** What stands in a stream besides the events. */
+/** The frames in a stream besides the events. */
 export interface StreamManners {
   /** Whether `[DONE]` ends it. */
   readonly done: boolean;
-  /** Whether a silence that comments fill has events among them, for clients whose idle timers see no comments. */
+  /**
+   * Whether some heartbeats are events although the rest are comments, for clients whose idle timers do not see
+   * comments.
+   */
   readonly keepalive: boolean;
 }
 
-/** The dialects, by the systems that speak them. */
+/** The dialects, by the systems that use them. */
 export type DialectName = 'openai' | 'open-responses-server' | 'vllm-responses' | 'tokligence';

@@ -1,4 +1,4 @@
-/** The host's own logging and metrics: told what happens, never able to break it. */
+/** The host's own logging and metrics: they receive what happens, and can never break it. */
 
 import type { ApiError } from '../protocol/errors.ts';
 import type { Usage } from '../protocol/events.ts';
@@ -7,7 +7,7 @@ import { isPromise } from '../protocol/record.ts';
 import { warnOfError } from './host/error-warning.ts';
 import { processWarning } from './host/warner.ts';
 
-/** One request, before the model is asked. */
+/** One request, before the model is called. */
 export interface RequestInfo {
   readonly requestId: string;
   readonly responseId: string;
@@ -18,13 +18,13 @@ export interface RequestInfo {
   readonly background: boolean;
 }
 
-/** What the model server said of its answer; a field that it did not say is absent. */
+/** The model server's metadata of its answer; a field that it did not send is absent. */
 export interface UpstreamInfo {
-  /** The model that answered, of several calls the last. */
+  /** The model that answered; of several calls, that of the last. */
   readonly upstreamModel?: string;
-  /** The usage of the last call, as it came. */
+  /** The usage of the last call, unchanged. */
   readonly upstreamUsage?: Readonly<Record<string, unknown>>;
-  /** Of all calls that named a cost, in dollars. */
+  /** The sum over all calls that reported a cost, in dollars. */
   readonly cost?: number;
 }
 
@@ -42,24 +42,24 @@ export interface ToolCallInfo {
   readonly server: string;
   readonly name: string;
   readonly durationMs: number;
-  /** What the model was told went wrong. */
+  /** The error message that the model received. */
   readonly error: string | undefined;
 }
 
-/** What became of a call that needs the user's approval; `refused` is an approval that did not count. */
+/** The result of a call that needs the user's approval; `refused` is an approval that was not accepted. */
 export interface ApprovalInfo {
   readonly requestId: string;
   readonly scope: string;
-  /** Undefined, as `name`, where the answer is to a request that is not known. */
+  /** Undefined, like `name`, if the answer belongs to an unknown request. */
   readonly server: string | undefined;
   readonly name: string | undefined;
   readonly approvalRequestId: string;
   readonly decision: 'requested' | 'approved' | 'denied' | 'refused';
-  /** Whether the option `approval` asked for it. */
+  /** Whether the option `approval` required it. */
   readonly forcedByHost: boolean;
 }
 
-/** Functions of the host; each is optional and none may throw (what one throws is a process warning). */
+/** Functions of the host; each is optional and none may throw (an error that one throws becomes a process warning). */
 export interface Hooks {
   readonly onRequest?: ((info: RequestInfo) => void) | undefined;
   readonly onResponse?: ((info: ResponseInfo) => void) | undefined;
@@ -67,29 +67,32 @@ export interface Hooks {
   /** Every step of an approval, for the host's audit. */
   readonly onApproval?: ((info: ApprovalInfo) => void) | undefined;
   /**
-   * Every error a client is answered with, and store failures that `onStoreError: 'continue'` hides from it. Without it,
-   * those that are the server's are process warnings, at most one a second of each code.
+   * Every error that a client receives, and store failures that `onStoreError: 'continue'` hides from it. Without it,
+   * server errors become process warnings, at most one a second of each code.
    */
   readonly onError?: ((error: ApiError, info: { readonly requestId: string }) => void) | undefined;
-  /** What was left out of a request without failing it. */
+  /** Parts of a request that were left out without failing it. */
   readonly onNote?: ((note: Note, info: { readonly requestId: string }) => void) | undefined;
 }
 
 /**
- * Calls a hook; its failure is the host's to see, not the client's. An error of the server's that no hook is there for
- * is a process warning: nobody else would ever know.
+ * Calls a hook; its failure is reported to the host, not to the client. A server error without a hook becomes a process
+ * warning: it would otherwise go unnoticed.
  */
 export function notify<Name extends keyof Hooks>(
   hooks: Hooks,
   name: Name,
   ...args: Parameters<NonNullable<Hooks[Name]>>
 ): void {
-  // The cast: that is what this hook is told.
+  // The cast: this hook receives this argument.
   if (name === 'onError' && !hooks.onError) return warnOfError(...(args as Parameters<NonNullable<Hooks['onError']>>));
   guarded(`hooks.${name}`, () => (hooks[name] as ((...values: readonly unknown[]) => unknown) | undefined)?.(...args));
 }
 
-/** Calls a function of the host's that may break nothing: what it throws, now or later, is a process warning. */
+/**
+ * Calls a function of the host's that may break nothing: an error that it throws, now or later, becomes a process
+ * warning.
+ */
 export function guarded(name: string, run: () => unknown): void {
   const warn = (error: unknown) => processWarning(`${name} threw: ${error}`);
   try {

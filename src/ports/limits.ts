@@ -1,34 +1,40 @@
-/** The limits of one router: what stops a hostile or broken peer from taking all of memory or time. */
+/** The limits of one router: they keep a hostile or broken peer from using up memory or time. */
 
 /** Every limit; sizes are UTF-8 bytes, times are milliseconds. */
 export interface Limits {
   /** The request body. */
   readonly bodyBytes: number;
-  /** Values of the request body, whatever their kind and however deep they stand. */
+  /** Values of the request body, of any type and at any depth. */
   readonly bodyValues: number;
   /** Items or messages that one request brings. */
   readonly inputItems: number;
-  /** Tools that one request brings, those in its input and in namespaces included. */
+  /** Tools that one request brings, including those in its input and in namespaces. */
   readonly tools: number;
   /** Stored responses that one request may continue. */
   readonly historyTurns: number;
-  /** What one request may continue, and what one conversation may hold: the JSON of the items as the store keeps it. */
+  /**
+   * The size of what one request may continue, and of what one conversation may hold: the JSON of the items as the
+   * store keeps it.
+   */
   readonly historyBytes: number;
   /** One answer of the store. */
   readonly storeTimeoutMs: number;
   /** From the request to the model server's first byte. */
   readonly firstByteTimeoutMs: number;
-  /** Silence of the model server afterwards. */
+  /** Time without output from the model server afterwards. */
   readonly idleTimeoutMs: number;
   /** A whole turn. */
   readonly durationMs: number;
-  /** One event of the model server's stream, which may hold a picture. */
+  /** One event of the model server's stream, which may hold an image. */
   readonly eventBytes: number;
-  /** Everything the model writes in one turn, pictures included; from the 129th on, each item, part, citation or call counts 256 bytes besides. */
+  /**
+   * Everything the model writes in one turn, including images; from the 129th on, each item, part, citation or call
+   * counts 256 bytes more.
+   */
   readonly outputBytes: number;
   /** The arguments of one tool call. */
   readonly argumentBytes: number;
-  /** Rounds of tools that the server runs in one turn, and how often a turn that the model server pauses goes on. */
+  /** Rounds of server-run tools in one turn, and continuations of a turn that the model server pauses. */
   readonly toolIterations: number;
   /** Calls that the server runs in one turn; the request's `max_tool_calls` may lower it. */
   readonly toolCalls: number;
@@ -75,11 +81,14 @@ export const DEFAULT_LIMITS: Limits = {
   followersPerScope: 1000,
 };
 
-/** Items, parts, citations and calls that count nothing but what is written in them, as a usual answer has. */
+/** The number of items, parts, citations and calls that count only their content, as a usual answer has. */
 const FREE_ITEMS = 128;
 const ITEM_BYTES = 256;
 
-/** What this item, part, citation or call of an answer counts besides, by its number from 1: a model could begin millions of empty ones. */
+/**
+ * The extra bytes that this item, part, citation or call of an answer counts, by its number from 1: a model could begin
+ * millions of empty ones.
+ */
 export function bytesOfItem(number: number): number {
   return number > FREE_ITEMS ? ITEM_BYTES : 0;
 }

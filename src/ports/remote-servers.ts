@@ -1,24 +1,24 @@
-/** The port to servers of tools that a request names. */
+/** The port to tool servers that a request names. */
 import type { ToolProvider } from './tool-provider.ts';
 
 /** A server as the request names it; its secrets are never stored, echoed or logged. */
 export interface RemoteServer {
-  /** What its tools' `server` is, and what clients see as `server_label`. */
+  /** The `server` of its tools, which clients see as `server_label`. */
   readonly label: string;
   readonly url: string;
-  /** Names in lower case; `authorization` is among them where the request gave one. */
+  /** Names in lower case; `authorization` is among them if the request gave one. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Where in the request it stands, such as `tools[2]`. */
+  /** The field in the request, such as `tools[2]`. */
   readonly param: string;
 }
 
 /** Opens servers that requests name; connections are shared by requests of one scope with the same URL and headers. */
 export interface RemoteServers {
   /**
-   * The server's tools, listed. Throws `ApiError`: where the URL is refused (400, `<param>.server_url`), where the server
-   * cannot be reached or listed (422), where too many servers are open (429). `signal` ends the wait.
+   * The server's tools, listed. Throws `ApiError`: if the URL is refused (400, `<param>.server_url`), if the server
+   * cannot be reached or listed (422), if too many servers are open (429). `signal` ends the wait.
    */
   open(server: RemoteServer, scope: string, signal: AbortSignal): Promise<ToolProvider>;
-  /** Ends every connection. May be called twice. */
+  /** Closes every connection. May be called twice. */
   close(): Promise<void>;
 }

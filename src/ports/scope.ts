@@ -1,4 +1,4 @@
-/** The tenant of a request that the host has named none for; the one place that knows the default of the option `scope`. */
+/** The tenant of a request if the host does not determine it; the one place with the default of the option `scope`. */
 import { hash, randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { ApiError } from '../protocol/errors.ts';
@@ -6,16 +6,16 @@ import { warnOnce } from './host/warner.ts';
 
 type Headers = Pick<globalThis.Headers, 'get'>;
 
-/** The headers that clients of OpenAI's API and of its relatives send their key in. */
+/** The headers in which clients of OpenAI's API and of its relatives send their key. */
 const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'] as const;
 
-/** Of this process alone, so that no scope of a host's can be taken for one. */
+/** Random per process, so that no scope of a host's can equal it. */
 const UNTRACKED = `untracked:${randomUUID()}:`;
 const ANONYMOUS = 'anonymous';
 
 /**
- * A digest of the credentials that the request has. Without any, all requests share `anonymous`; with a cookie instead,
- * the user is known to the host alone, and the request gets a scope of its own that nothing is kept under.
+ * A digest of the request's credentials. Without any, all requests share `anonymous`; with a cookie instead, only the
+ * host can identify the user, and the request gets a scope of its own for which nothing is stored.
  */
 export function defaultScope(headers: Headers): string {
   const given = CREDENTIALS.filter((name) => headers.get(name));
@@ -25,12 +25,15 @@ export function defaultScope(headers: Headers): string {
   return ANONYMOUS;
 }
 
-/** All of them, since some clients must send a placeholder in one; that of `Authorization` alone has no name in it, as it never had. */
+/**
+ * All of them, since some clients must send a placeholder in one; the digest of `Authorization` alone contains no
+ * header name, as in earlier versions.
+ */
 function digestOf(names: readonly string[], headers: Headers): string {
   const authorization = headers.get('authorization');
   const isAlone = names.length === 1 && authorization;
   const text = isAlone ? authorization : JSON.stringify(names.map((name) => [name, headers.get(name)]));
-  // Prefixed outside of the digest too: no Authorization header is spelled so that it becomes another credential's scope.
+  // Prefixed outside of the digest too: no Authorization header can be spelled to equal another credential's scope.
   return isAlone ? digest(text) : `keys:${digest(text)}`;
 }
 
@@ -47,17 +50,20 @@ const LINE = 'responsesRouter({ scope: (req) => req.user.id })';
 const COOKIES = `A request came with a cookie and no API key. Only your app knows whose it is, so nothing is stored for such requests and no id is found for them. Name the user: ${LINE}`;
 const SHARED = `A request came without an API key or a cookie. All such requests share the scope 'anonymous', and each can read what the others stored. Name the tenant: ${LINE}`;
 
-/** Whether nothing is kept for the request, nor found. */
+/** Whether nothing is stored for the request, nor found. */
 export function isUntracked(scope: string): boolean {
   return scope.startsWith(UNTRACKED);
 }
 
-/** Whose share of a limit the scope takes: those that nothing is kept for share one, as each of them is of one request only. */
+/**
+ * The scope whose share of a limit counts: scopes without storage share one, as each of them belongs to one request
+ * only.
+ */
 export function shareOf(scope: string): string {
   return isUntracked(scope) ? UNTRACKED : scope;
 }
 
-/** Throws `tenant_unknown` where the request needs something kept for it and nothing may be. */
+/** Throws `tenant_unknown` if the request needs storage and may not have it. */
 export function needTenant(scope: string, what: string, param: string | null): void {
   if (!isUntracked(scope)) return;
   const why = 'this server cannot tell whose request it is, so it stores nothing for it';
@@ -65,7 +71,10 @@ export function needTenant(scope: string, what: string, param: string | null): v
   throw new ApiError('tenant_unknown', `${what} needs storage, and ${why}. ${remedy}`, { param });
 }
 
-/** A host that knows no user must say so: with one scope for all who have none, each would see the others' responses. */
+/**
+ * Throws unless the host's `scope` returned a string: with one scope for all unknown users, each would see the others'
+ * responses.
+ */
 export function checkedScope(scope: unknown): string {
   if (typeof scope === 'string') return scope;
   throw new TypeError(`scope: must return a string, got ${inspect(scope, { depth: 1 })}`);

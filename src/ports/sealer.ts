@@ -1,20 +1,22 @@
-/** Seals JSON values that leave this server and come back, so that only it reads them, and only where they belong. */
+/**
+ * Seals JSON values that leave this server and come back, so that only it can read them, and only in their own context.
+ */
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import { types } from 'node:util';
 
-/** Seals and opens for one purpose. */
+/** Seals and opens values for one purpose. */
 export interface Sealer {
-  /** `bound` is what the value belongs to, such as its tenant. */
+  /** `bound` is the context of the value, such as its tenant. */
   seal(value: unknown, bound: readonly string[]): string;
-  /** Undefined for what was changed, bound to something else, sealed with another key, or never sealed. */
+  /** Undefined for a value that was changed, bound to something else, sealed with another key, or never sealed. */
   open(sealed: unknown, bound: readonly string[]): unknown;
 }
 
-/** What is sealed. Each purpose has a key of its own, so that what was made for one is opened for no other. */
+/** What is sealed. Each purpose has its own key, so that a value sealed for one cannot be opened for another. */
 export interface Purpose {
-  /** Tells the keys of purposes apart. */
+  /** Separates the keys of purposes. */
   readonly name: string;
-  /** The version of the format, with which texts begin; nonce, ciphertext and tag follow. */
+  /** The version of the format, the prefix of all sealed texts; nonce, ciphertext and tag follow. */
   readonly prefix: string;
 }
 
@@ -24,7 +26,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const LEAST_SECRET_BYTES = 16;
 
-/** A sealer with a key that is derived from the secret, which may serve other purposes too. */
+/** A sealer with a key derived from the secret, which may serve other purposes too. */
 export function sealer(secret: string | Uint8Array, { name, prefix }: Purpose): Sealer {
   const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', `express-open-responses ${name}`, KEY_BYTES)));
 
@@ -56,11 +58,11 @@ export function sealer(secret: string | Uint8Array, { name, prefix }: Purpose): 
 
 function bytesIn(encoded: string): Buffer | undefined {
   const bytes = Buffer.from(encoded, 'base64url');
-  // Not by a pattern: over megabytes of a client's, V8 may run out of stack.
+  // Not by a pattern: over megabytes from a client, V8 may overflow the stack.
   return bytes.toString('base64url') === encoded ? bytes : undefined;
 }
 
-/** No text holds this byte, so that a list is never read as one name. */
+/** No text contains this byte, so that a list is never read as one name. */
 const LIST = Buffer.from([0xff]);
 
 function boundBytes(bound: readonly string[]): Buffer {
@@ -70,13 +72,15 @@ function boundBytes(bound: readonly string[]): Buffer {
 
 let own: Uint8Array | undefined;
 
-/** The secret of this process, for hosts that name none: all of its routers share it, and no other process has it. */
+/**
+ * The secret of this process, for hosts that configure none: all of its routers share it, and no other process has it.
+ */
 export function processSecret(): Uint8Array {
   own ??= randomBytes(LEAST_SECRET_BYTES * 2);
   return own;
 }
 
-/** The secret, where it is one; throws a `TypeError` that names the option and does not quote it. */
+/** The secret, if it is valid; throws a `TypeError` that names the option and does not quote it. */
 export function checkedSecret(option: string, secret: unknown): string | Uint8Array {
   const isSecret = typeof secret === 'string' || types.isUint8Array(secret);
   if (isSecret && Buffer.byteLength(secret) >= LEAST_SECRET_BYTES) return secret;
@@ -84,7 +88,7 @@ export function checkedSecret(option: string, secret: unknown): string | Uint8Ar
   throw new TypeError(`${option} must be ${expected}, got ${kindOf(secret)}`);
 }
 
-/** What a value is, without the value. */
+/** The type of a value, without the value. */
 export function kindOf(value: unknown): string {
   if (typeof value === 'string') return `a text of ${Buffer.byteLength(value)} bytes`;
   if (types.isUint8Array(value)) return `${value.length} bytes`;

@@ -1,20 +1,20 @@
-/** The port through which finished responses are kept and found again. */
+/** The port that stores finished responses and finds them again. */
 import { ApiError } from '../protocol/errors.ts';
 import type { Item } from '../protocol/items.ts';
 import { leastBytes } from '../protocol/json/json-size.ts';
 import { isPromise } from '../protocol/record.ts';
 
-/** A value now or later; memory answers now, a database later. */
+/** A value now or later; memory returns at once, a database later. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Whose response, and which: no store method takes an id without its scope. */
+/** The tenant and the id of a response: no store method takes an id without its scope. */
 export interface ResponseKey {
-  /** The tenant, as the `scope` option gives it. */
+  /** The tenant, as the `scope` option returns it. */
   readonly scope: string;
   readonly id: string;
 }
 
-/** One turn at rest: its own input and output, never its ancestors', so that N turns cost N rows. */
+/** One stored turn: its own input and output, never its ancestors', so that N turns cost N rows. */
 export interface StoredResponse extends ResponseKey {
   /** The response that this one continues. */
   readonly previousId?: string;
@@ -26,100 +26,109 @@ export interface StoredResponse extends ResponseKey {
   readonly output: readonly Item[];
   /** The response resource without its `output`. */
   readonly resource: Readonly<Record<string, unknown>>;
-  /** Counts the changes since the first `put`, a whole number; absent means 0. The writer sets it, the store keeps it. */
+  /**
+   * Counts the changes since the first `put`, a whole number; absent means 0. The writer sets it, the store keeps it.
+   */
   readonly version?: number;
 }
 
 /**
- * Where responses are kept. A method that fails rejects; the core turns that into a `store_error`.
- * What was put is a copy: later changes to the object must not show.
+ * Stores responses. A method that fails rejects; the core turns that into a `store_error`. `put` stores a copy: later
+ * changes to the object must not show.
  */
 export interface ResponseStore {
   readonly name: string;
-  /** The response, or undefined where it is missing, expired or another scope's. */
+  /** The response, or undefined if it is missing, expired or in another scope. */
   get(key: ResponseKey): MaybePromise<StoredResponse | undefined>;
-  /** Keeps the response; when it resolves, every reader sees it. */
+  /** Stores the response; when it resolves, every reader sees it. */
   put(response: StoredResponse): MaybePromise<void>;
   /**
-   * Puts the response in the place of the one that is kept, where that has this version; whether it did. Check and put are
-   * one step for every process. What is missing, deleted, expired or another scope's stays so. Without it the core
-   * looks and then puts, and of two nodes that end one response at the same time the later wins, over a delete too.
+   * Replaces the stored response if that has this version; returns whether it did. Check and put are one step for every
+   * process. A response that is missing, deleted, expired or in another scope is not created. Without this method the
+   * core reads and then puts, and of two nodes that end one response at the same time the later wins, even over a
+   * delete.
    */
   replace?(response: StoredResponse, version: number): MaybePromise<boolean>;
-  /** Whether there was one to delete; of several deletes at the same time one is answered true. */
+  /** Whether there was one to delete; of several deletes at the same time one returns true. */
   delete(key: ResponseKey): MaybePromise<boolean>;
   /**
-   * The response and its ancestors, newest first, at most `limit` of them, in one round trip; shorter where an
-   * ancestor is missing. Without it the core walks with `get`. Throws `TooManyBytes` where they take more than `maxBytes`
-   * of JSON as the store keeps it, without reading the rest; no bound where that is absent.
+   * The response and its ancestors, newest first, at most `limit` of them, in one round trip; shorter if an ancestor is
+   * missing. Without it the core walks with `get`. Throws `TooManyBytes` if they take more than `maxBytes` of JSON as
+   * the store keeps it, without reading the rest; no bound if that is absent.
    */
   chain?(key: ResponseKey, limit: number, maxBytes?: number): MaybePromise<readonly StoredResponse[]>;
-  /** Conversations; a store without them serves everything but those. */
+  /** Conversations; a store without them serves everything else. */
   readonly conversations?: ConversationStore;
-  /** Releases what the store holds. May be called twice. */
+  /** Releases the store's resources. May be called twice. */
   close?(): MaybePromise<void>;
 }
 
-/** A conversation at rest, without its items. */
+/** A stored conversation, without its items. */
 export interface StoredConversation extends ResponseKey {
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Which items of a conversation are wanted. */
+/** The page of a conversation's items to read. */
 export interface ItemPageQuery {
-  /** At most so many items. */
+  /** The maximum number of items. */
   readonly limit: number;
   /** `asc` begins with the oldest. */
   readonly order: 'asc' | 'desc';
-  /** The id of an item: only what follows it, in this order. */
+  /** The id of an item: only the items after it, in this order. */
   readonly after?: string | undefined;
-  /** The id of an item: only what stands in front of it, in this order. */
+  /** The id of an item: only the items before it, in this order. */
   readonly before?: string | undefined;
 }
 
-/** Some items of a conversation, in the order that was asked for. */
+/** Some items of a conversation, in the requested order. */
 export interface ItemPage {
   readonly items: readonly Item[];
-  /** Whether others follow, up to `before`. */
+  /** Whether more items follow, up to `before`. */
   readonly hasMore: boolean;
-  /** Which of the two ids stands for no item; then there are no items. */
+  /** Which of the two ids matches no item; then there are no items. */
   readonly unknown?: 'after' | 'before' | undefined;
 }
 
-/** Where conversations are kept: lists of items that turns are added to. The rules of `ResponseStore` hold. */
+/** Stores conversations: lists of items that turns append to. The rules of `ResponseStore` apply. */
 export interface ConversationStore {
   get(key: ResponseKey): MaybePromise<StoredConversation | undefined>;
-  /** Makes the conversation, or replaces its metadata and leaves its items as they are. */
+  /** Creates the conversation, or replaces its metadata and keeps its items. */
   put(conversation: StoredConversation): MaybePromise<void>;
   /**
-   * Replaces the metadata of a conversation that is there, in one step; whether there was one. Without it the core
-   * looks and then puts, which brings back a conversation that is deleted in that moment.
+   * Replaces the metadata of an existing conversation, in one step; returns whether there was one. Without it the core
+   * reads and then puts, which restores a conversation that is deleted at that moment.
    */
   update?(conversation: StoredConversation): MaybePromise<boolean>;
-  /** Deletes the conversation and its items. Whether there was one. */
+  /** Deletes the conversation and its items. Returns whether there was one. */
   delete(key: ResponseKey): MaybePromise<boolean>;
   /**
-   * Adds the items behind all others, in this order and with nobody else's between them, however many processes do so
-   * at once. Whether there is such a conversation; `full`, and nothing is added, where its items would take more than
-   * `maxBytes` of JSON as the store keeps it. No bound where that is absent.
+   * Appends the items, in this order and with no other items between them, however many processes do so at once.
+   * Returns whether there is such a conversation; returns `full`, and adds nothing, if its items would take more than
+   * `maxBytes` of JSON as the store keeps it. No bound if that is absent.
    */
   append(key: ResponseKey, items: readonly Item[], maxBytes?: number): MaybePromise<boolean | 'full'>;
   /**
-   * All items, oldest first; none where there is no such conversation. Throws `TooManyBytes`, without reading them, where
+   * All items, oldest first; none if there is no such conversation. Throws `TooManyBytes`, without reading them, if
    * they take more than `maxBytes` of JSON as the store keeps it.
    */
   items(key: ResponseKey, maxBytes?: number): MaybePromise<readonly Item[]>;
-  /** One page of the items, at a cost that grows with the page and not with the conversation. Without it the core reads all. */
+  /**
+   * One page of the items, at a cost that grows with the page and not with the conversation. Without it the core reads
+   * all.
+   */
   page?(key: ResponseKey, query: ItemPageQuery): MaybePromise<ItemPage>;
-  /** The items with these ids, in any order, one for each id; at a cost that grows with them alone. Without it the core reads all. */
+  /**
+   * The items with these ids, in any order, one for each id; at a cost that grows with their number alone. Without it
+   * the core reads all.
+   */
   find?(key: ResponseKey, itemIds: readonly string[]): MaybePromise<readonly Item[]>;
-  /** Removes the items with this id. Whether there were any. */
+  /** Removes the items with this id. Returns whether there were any. */
   removeItem(key: ResponseKey, itemId: string): MaybePromise<boolean>;
 }
 
-/** What a store throws that was asked for more bytes than it was allowed to read. */
+/** The error of a store if a read exceeds the allowed bytes. */
 export class TooManyBytes extends Error {
   override readonly name = 'TooManyBytes';
   constructor(maxBytes: number) {
@@ -127,19 +136,19 @@ export class TooManyBytes extends Error {
   }
 }
 
-/** One string for scope and id; the length in front keeps ("a", "b:c") and ("a:b", "c") apart. */
+/** One string for scope and id; the length prefix keeps ("a", "b:c") and ("a:b", "c") apart. */
 export function placeOf({ scope, id }: ResponseKey): string {
   return `${scope.length}:${scope}:${id}`;
 }
 
-/** Whether the response is still being made, in the background. */
+/** Whether the response is still running in the background. */
 export function isRunning({ resource: { status } }: Pick<StoredResponse, 'resource'>): boolean {
   return status === 'in_progress' || status === 'queued';
 }
 
 /**
- * Whether it is kept only so that its client can come back for it: made in the background with `store: false`. Nothing
- * can go on from it.
+ * Whether it is stored only so that its client can retrieve it: run in the background with `store: false`. It cannot be
+ * continued.
  */
 export function isUnstored({ resource }: Pick<StoredResponse, 'resource'>): boolean {
   return resource.background === true && resource.store === false;
@@ -150,7 +159,7 @@ export function versionOf({ version = 0 }: Pick<StoredResponse, 'version'>): num
   return version;
 }
 
-/** Puts the response in the place of the one of this version; whether that was still there. */
+/** Replaces the response of this version; returns whether that was still stored. */
 export async function replaceIn(store: ResponseStore, response: StoredResponse, version: number): Promise<boolean> {
   if (store.replace) return store.replace(response, version);
   const kept = await store.get(response);
@@ -169,7 +178,7 @@ export async function chainOf(
   const room = roomOf(maxBytes);
   if (store.chain) {
     const found = await store.chain(key, limit, maxBytes);
-    // Again: a store of the host's may not know the bound.
+    // Checked again: a host's store may not implement the bound.
     for (const stored of found) room.take(stored);
     return found;
   }
@@ -182,7 +191,7 @@ export async function chainOf(
   return chain;
 }
 
-/** The room for so many bytes of JSON; `take` throws `TooManyBytes` when it is full. */
+/** A budget of JSON bytes; `take` throws `TooManyBytes` when it is used up. */
 export function roomOf(maxBytes: number): { take<Value>(value: Value): Value } {
   let left = maxBytes;
   return {
@@ -195,7 +204,7 @@ export function roomOf(maxBytes: number): { take<Value>(value: Value): Value } {
   };
 }
 
-/** The store, each of whose answers takes `timeoutMs` at most: a dead database must not hold requests up. */
+/** The store with a timeout of `timeoutMs` for each call: a dead database must not delay requests for longer. */
 export function boundedStore(store: ResponseStore, timeoutMs: number): ResponseStore {
   const { name, replace, chain, close, conversations } = store;
   const within = <Value>(answer: MaybePromise<Value>) => bounded(answer, name, timeoutMs);
@@ -229,7 +238,7 @@ function boundedConversations(
   };
 }
 
-/** What is answered at once costs no timer. */
+/** A synchronous answer costs no timer. */
 function bounded<Value>(answer: MaybePromise<Value>, name: string, timeoutMs: number): MaybePromise<Value> {
   if (!isPromise(answer)) return answer;
   return new Promise((resolve, reject) => {
@@ -239,7 +248,7 @@ function bounded<Value>(answer: MaybePromise<Value>, name: string, timeoutMs: nu
   });
 }
 
-/** Asks the store; whatever it fails with becomes a `store_error`. */
+/** Calls the store; any failure becomes a `store_error`. */
 export async function fromStore<T>(run: () => MaybePromise<T>): Promise<T> {
   try {
     return await run();

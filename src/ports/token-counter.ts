@@ -1,5 +1,5 @@
-/** The port to whatever counts tokens before a model server has. */
+/** The port to a token counter that works before the model server has counted. */
 import type { ModelRequest } from '../protocol/model-request.ts';
 
-/** Tokens of one request to a model. Rejects with the signal's reason. */
+/** Counts the tokens of one model request. Rejects with the signal's reason. */
 export type TokenCounter = (request: ModelRequest, signal: AbortSignal) => Promise<number>;

@@ -1,31 +1,31 @@
-/** The port to tools that the server runs itself, whoever provides them. */
+/** The port to a provider of tools that the server runs itself. */
 import type { CodeOutput } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { MaybePromise } from './store.ts';
 
-/** A tool as its provider knows it; `name` is the provider's own and need not be unique among providers. */
+/** A tool as its provider defines it; `name` is the provider's own and need not be unique among providers. */
 export interface ProvidedTool extends ToolDefinition {
-  /** The group it belongs to, such as an MCP server; shown to clients as `server_label`. */
+  /** The tool's group, such as an MCP server; shown to clients as `server_label`. */
   readonly server: string;
-  /** The type of tool in a request that asks for it, such as `code_interpreter`; other requests are not offered it. */
+  /** The type of tool by which a request enables it, such as `code_interpreter`; other requests are not offered it. */
   readonly requestedBy?: string;
-  /** Hints about the tool, passed on to clients as they are. */
+  /** Hints about the tool, passed on to clients unchanged. */
   readonly annotations?: Readonly<Record<string, unknown>>;
 }
 
-/** A file that the conversation brought, by a name without folders. */
+/** A file that belongs to the conversation, with a name without folders. */
 export interface ToolFile {
   readonly name: string;
   readonly data: Uint8Array;
 }
 
-/** Where the code of a request runs. */
+/** The container for the code of a request. */
 export interface Workspace {
-  /** The container's id; of two scopes, both may have containers of the same id. */
+  /** The container's id; two scopes may both have containers with the same id. */
   readonly container: string;
-  /** Whether code of an earlier response ran there, so that the model may count on what that left. */
+  /** Whether code of an earlier response ran there, so that the model may rely on its files and variables. */
   readonly used: boolean;
-  /** What the conversation brought, read when it is asked for. */
+  /** The conversation's files, read on demand. */
   files(): readonly ToolFile[];
 }
 
@@ -34,29 +34,31 @@ export interface ToolCall {
   readonly server: string;
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** Whose request it is; see the `scope` option. */
+  /** The request's tenant; see the `scope` option. */
   readonly scope: string;
   readonly requestId: string;
-  /** The host framework's own request, for its auth; undefined where there is none. */
+  /** The host framework's own request, for its auth; undefined if there is none. */
   readonly request: unknown;
-  /** What the answer may hold, in bytes of UTF-8; a larger one is a failed call. Absent, nothing bounds it here. */
+  /**
+   * The maximum size of the result, in UTF-8 bytes; a larger one is a failed call. If absent, there is no limit here.
+   */
   readonly outputBytes?: number;
-  /** Where the request asked for a `code_interpreter`. */
+  /** Set if the request enabled a `code_interpreter`. */
   readonly workspace?: Workspace;
 }
 
-/** What a tool answers: text, or parts as in a `function_call_output` (`input_text`, `input_image`, `input_file`). */
+/** The result of a tool: text, or parts as in a `function_call_output` (`input_text`, `input_image`, `input_file`). */
 export interface ToolResult {
   readonly content: string | readonly Readonly<Record<string, unknown>>[];
-  /** Whether the tool itself failed; the model is told what `content` says. */
+  /** Whether the tool itself failed; the model receives `content`. */
   readonly isError?: boolean;
-  /** What a run of code is shown with. Default: `content` as its logs. */
+  /** The shown outputs of a code run. Default: `content` as its logs. */
   readonly outputs?: readonly CodeOutput[];
 }
 
 /**
- * Tools that the server runs. `list` is asked on every request, so it must answer from a cache. A `call` that throws
- * is a failed call, whose message the model is told; it must end soon after the signal is aborted.
+ * Tools that the server runs. `list` runs on every request, so it must answer from a cache. A `call` that throws is a
+ * failed call, whose message is passed to the model; it must end soon after the signal is aborted.
  */
 export interface ToolProvider {
   readonly name: string;

@@ -1,22 +1,22 @@
-/** The rounds of tools in one turn, as whoever drives a turn needs them. */
+/** The tool rounds of one turn, as the turn's loop needs them. */
 import type { ToolCallResult } from '../protocol/items.ts';
 import type { Limits } from './limits.ts';
 
-/** A call of a tool of ours, under the name that the model knows. */
+/** A call of a server-run tool, under the model's name for it. */
 export interface RoundCall {
   readonly name: string;
   readonly arguments: string;
 }
 
-/** What bounds the rounds. */
+/** The limits of the rounds. */
 export type RoundLimits = Pick<Limits, 'toolIterations' | 'toolCalls' | 'parallelTools' | 'repeatedCalls'>;
 
 /** The rounds of one turn. */
 export interface ToolRounds<Call extends RoundCall> {
-  /** Runs the calls of one round; calls past a limit are answered but not run. */
+  /** Runs the calls of one round; calls past a limit receive an answer but are not run. */
   run(calls: readonly Call[]): AsyncGenerator<{ readonly call: Call; readonly outcome: ToolCallResult }>;
-  /** The limit that was met: the model may not be asked again. */
+  /** The limit that was reached: the model may not be called again. */
   stopped(): 'max_tool_iterations' | 'max_tool_calls' | undefined;
-  /** Whether the model goes round in circles and must answer without tools. */
+  /** Whether the model repeats itself and must answer without tools. */
   circling(): boolean;
 }

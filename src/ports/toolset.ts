@@ -1,4 +1,4 @@
-/** The server's own tools of one request, and who runs each. */
+/** The server-run tools of one request, and the provider of each. */
 import type { ToolCallType } from '../protocol/items.ts';
 import type { ProvidedTool, ToolProvider } from './tool-provider.ts';
 
@@ -6,20 +6,20 @@ import type { ProvidedTool, ToolProvider } from './tool-provider.ts';
 export interface ToolsetEntry {
   readonly provider: ToolProvider;
   readonly tool: ProvidedTool;
-  /** Of a server that the request names: the URL that it names. */
+  /** Set for a server that the request names: the URL that it names. */
   readonly url?: string;
   /** Whether the request wants each call approved. */
   readonly needsApproval?: true;
 }
 
-/** The server's own tools, by the name that the model knows. */
+/** The server-run tools, by the model's name for them. */
 export type Toolset = ReadonlyMap<string, ToolsetEntry>;
 
-/** Who runs a tool: the server's own group of tools, and the tool's name there. */
+/** The owner of a tool: the server's own group of tools, and the tool's name there. */
 export interface ToolOwner {
   readonly server: string;
   readonly name: string;
-  /** The kind of call that it is shown as, where that is its own. */
+  /** The item type that shows its calls, if it has its own. */
   readonly shownAs?: ToolCallType;
   /** The container in which it runs code. */
   readonly container?: string;
@@ -27,10 +27,10 @@ export interface ToolOwner {
   readonly needsApproval?: true;
 }
 
-/** The tool under the model's name for it; undefined where it is not on offer. */
+/** The tool under the model's name for it; undefined if it is not offered. */
 export function findTool(toolset: Toolset, server: string, name: string): readonly [string, ToolsetEntry] | undefined {
   return [...toolset].find(([, { tool }]) => tool.server === server && tool.name === name);
 }
 
-/** Who wants the approval, by the names that the model knows; the other tools run at once. */
+/** Which tools need approval, by the model's names for them; the other tools run at once. */
 export type ApprovalRules = ReadonlyMap<string, 'host' | 'request'>;

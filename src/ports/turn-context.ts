@@ -1,41 +1,41 @@
-/** What has been done to a request before it is answered, so that nobody does it twice. */
+/** Records which preparation a request has already had, so that no step is repeated. */
 
 import type { StoredResponse } from './store.ts';
 import type { Toolset } from './toolset.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The server's own tools that stand in the body. */
+/** The server-run tools that are in the body. */
 export interface InjectedTools {
   readonly toolset: Toolset;
-  /** The tools that the client brought, or inherits; undefined where it said nothing of tools. */
+  /** The tools that the client brought, or inherits; undefined if its request has no tools field. */
   readonly client: readonly Fields[] | undefined;
 }
 
-/** What was put in front of the client's own input or messages. */
+/** The history that precedes the client's own input or messages. */
 export interface LoadedHistory {
-  /** The response that is continued. */
+  /** The response that this request continues. */
   readonly previous: StoredResponse | undefined;
   /** The id of the conversation that the turn belongs to. */
   readonly conversation?: string | undefined;
-  /** The very objects that stand in the body, so that they are told from the client's own wherever they stand now. */
+  /** The same objects as in the body, so that they can be distinguished from the client's own wherever they are now. */
   readonly loaded: readonly unknown[];
 }
 
-/** How the host wants silence filled; milliseconds. */
+/** The host's settings for filling idle time; milliseconds. */
 export interface WantedHeartbeat {
   readonly intervalMs: number | undefined;
   readonly style: 'comment' | 'keepalive' | 'ping';
 }
 
-/** The note that a middleware leaves in `res.locals.turn`, and each step to the next. */
+/** The context that a middleware leaves in `res.locals.turn`, and each step passes to the next. */
 export interface TurnContext {
-  /** Whose request it is, where a middleware was told how to find out. */
+  /** The request's tenant, if a middleware was given a way to determine it. */
   readonly scope?: string;
   readonly requestId?: string;
   readonly tools?: InjectedTools;
   readonly history?: LoadedHistory;
   readonly heartbeat?: WantedHeartbeat;
-  /** Whether a router of ours answers, which fills silence itself. */
+  /** Whether one of this package's routers answers, which sends its own heartbeats. */
   readonly handled?: true;
 }

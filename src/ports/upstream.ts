@@ -5,7 +5,7 @@ import type { ModelRequest } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
 import type { Limits } from './limits.ts';
 
-/** What goes with a call: when to give it up, and the client's headers, none of which is forwarded unless allowed. */
+/** The context of a call: when to abort it, and the client's headers, none of which is forwarded unless allowed. */
 export interface UpstreamCall {
   readonly signal: AbortSignal;
   readonly headers: Headers;
@@ -13,42 +13,45 @@ export interface UpstreamCall {
     Limits,
     'firstByteTimeoutMs' | 'idleTimeoutMs' | 'eventBytes' | 'outputBytes' | 'toolIterations'
   >;
-  /** Is told of what this upstream could not pass on. */
+  /** Receives what this upstream could not pass on. */
   readonly note: (note: Note) => void;
 }
 
-/** Whose state the answers of this model hold. */
+/** The owner of the opaque state in this model's answers. */
 export function stateOwnerOf({ name, stateOwner = name }: Upstream, model: string): string {
   return typeof stateOwner === 'function' ? stateOwner(model) : stateOwner;
 }
 
-/** What arrived together of a Chat Completions answer: one whole JSON body, or the data of some events. */
+/** The parts of a Chat Completions answer that arrived together: one whole JSON body, or the data of some events. */
 export interface ChatBatch {
   readonly whole: boolean;
   readonly data: readonly string[];
 }
 
 /**
- * A model server. `stream` yields one batch for each stretch of input that arrived together; an empty first batch
- * says that the model took the request. It throws `ApiError`: before the first batch where the model refuses, later
- * where the stream breaks. It ends only after a `finish` event.
+ * A model server. `stream` yields one batch for each stretch of input that arrived together; an empty first batch means
+ * that the model accepted the request. It throws `ApiError`: before the first batch if the model refuses, later if the
+ * stream breaks. It ends only after a `finish` event.
  */
 export interface Upstream {
   readonly name: string;
   /**
-   * Whose state `reasoning-end` and `search-end` tell of: it is given back to this owner and to nobody else. One that hands
-   * requests on answers for each model. No secret may be in it. Default: the name.
+   * The owner of the state in `reasoning-end` and `search-end`: the state is sent back to this owner only. An upstream
+   * that forwards requests answers per model. It must not contain a secret. Default: the name.
    */
   readonly stateOwner?: string | ((model: string) => string) | undefined;
   stream(request: ModelRequest, call: UpstreamCall): AsyncIterable<readonly ModelEvent[]>;
   /**
-   * Posts a Chat Completions body as it is and yields the answer as it is, `[DONE]` and errors in it included. Upstreams
-   * of another kind have none.
+   * Posts a Chat Completions body unchanged and yields the answer unchanged, including `[DONE]` and errors. Other kinds
+   * of upstream do not have it.
    */
   chat?(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
-  /** Takes the upstream's secrets out of an error that was read from such an answer, those of this call's headers too. */
+  /**
+   * Removes the upstream's secrets from an error that was read from such an answer, including those of this call's
+   * headers.
+   */
   redact?(error: unknown, call?: UpstreamCall): unknown;
-  /** The models on offer, in OpenAI's list shape. */
+  /** The available models, in OpenAI's list shape. */
   models?(call: UpstreamCall): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Closes pooled connections. May be called twice. */
   close?(): Promise<void>;

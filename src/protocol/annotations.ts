@@ -1,14 +1,14 @@
-/** Reads where a text says it is from, as the Responses wire or a Chat Completions server spells it. */
+/** Reads the citations of a text, as the Responses API or a Chat Completions server spells them. */
 
 import type { ModelEvent } from './events.ts';
 import { isRecord } from './record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A source, as its upstream says it. */
+/** A citation, as its upstream spells it. */
 export type AnnotationEvent = Extract<ModelEvent, { type: 'annotation' }>;
 
-/** The source; undefined for what is none. One without a place stands at the end of the text. */
+/** The citation; undefined for any other value. One without a position is placed at the end of the text. */
 export function readAnnotation(annotation: Fields): AnnotationEvent | undefined {
   switch (annotation.type) {
     case 'file_citation':
@@ -22,12 +22,12 @@ export function readAnnotation(annotation: Fields): AnnotationEvent | undefined 
   }
 }
 
-/** A page without a place in the text. */
+/** A page without a position in the text. */
 export function citationAtEnd(url: string, title: string): AnnotationEvent {
   return { type: 'annotation', annotation: { type: 'url_citation', url, title, ...NOWHERE }, atEnd: true };
 }
 
-/** Chat Completions nests what it says under its type; the Responses wire has it flat. */
+/** Chat Completions nests the fields under the type's name; the Responses API has them flat. */
 function detailsOf(annotation: Fields, type: string): Fields {
   const nested = annotation[type];
   return isRecord(nested) ? nested : annotation;
@@ -67,7 +67,7 @@ function containerFileCitation(details: Fields): AnnotationEvent | undefined {
   };
 }
 
-/** OpenRouter's word for a file that it has read, whose hash is its only name. */
+/** OpenRouter's type for a file that it has read, whose hash is its only name. */
 function readFile({ hash, name }: Fields): AnnotationEvent | undefined {
   return fileCitation({ file_id: hash, filename: name });
 }

@@ -63,9 +63,9 @@ export interface ApiErrorOptions extends ErrorOptions {
   readonly status?: number;
   /** Overrides the code's OpenAI type, for an upstream's answer. */
   readonly type?: string;
-  /** Response headers that go with the error, such as `retry-after`. */
+  /** Response headers that are sent with the error, such as `retry-after`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Host and port of the model server that it comes from; for the host alone, and no part of any answer. */
+  /** Host and port of the model server that it comes from; for the host only, and not part of any answer. */
   readonly server?: string | undefined;
 }
 
@@ -77,7 +77,7 @@ export interface ErrorBody {
   readonly code: string | null;
 }
 
-/** A failure that the client is told about; anything else is a fault of ours or of the host. */
+/** A failure that is reported to the client; any other error is a fault of this package or of the host. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
@@ -105,7 +105,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Keeps an `ApiError` and turns anything else into a `server_error` that tells the client nothing about our insides. */
+/** Keeps an `ApiError` and turns any other error into a `server_error` that reveals no internals to the client. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   return new ApiError('server_error', 'The server had an error while processing the request.', { cause: error });

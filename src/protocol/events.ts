@@ -1,4 +1,4 @@
-/** The two vocabularies of a turn: what a model says, and what a turn says to its encoders. */
+/** The two event vocabularies of a turn: the model's events, and the turn's events for its encoders. */
 import type { ErrorBody } from './errors.ts';
 import type {
   Annotation,
@@ -19,7 +19,7 @@ export interface Usage {
   readonly input_tokens: number;
   readonly input_tokens_details: {
     readonly cached_tokens: number;
-    /** Zero where the model server does not tell; what an upstream of yours leaves out counts as none. */
+    /** Zero if the model server does not report it; a field that a custom upstream omits counts as zero. */
     readonly cache_write_tokens?: number;
   };
   readonly output_tokens: number;
@@ -27,7 +27,7 @@ export interface Usage {
   readonly total_tokens: number;
 }
 
-/** What nothing cost. */
+/** Zero usage. */
 export const NO_USAGE: Usage = {
   input_tokens: 0,
   input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
@@ -36,21 +36,21 @@ export const NO_USAGE: Usage = {
   total_tokens: 0,
 };
 
-/** Why a model stopped: of itself (`stop`, tool calls included), or cut off. */
+/** Why a model stopped: by itself (`stop`, tool calls included), or truncated. */
 export type FinishReason = 'stop' | 'length' | 'content_filter';
 
 /**
- * What an upstream says. It never opens or closes an item: the machine does.
- * `call` numbers the tool calls of one model call from 0; the first delta of a call carries its whole name.
+ * The events of an upstream. It never opens or closes an item: the state machine does. `call` numbers the tool calls of
+ * one model call from 0; the first delta of a call carries its whole name.
  */
 export type ModelEvent =
-  /** `logprobs` is a list, or the JSON of its members with commas between them where that is at hand. */
+  /** `logprobs` is a list, or the JSON of its members separated by commas if that is at hand. */
   | { readonly type: 'text-delta'; readonly text: string; readonly logprobs?: readonly LogProb[] | string }
   | { readonly type: 'refusal-delta'; readonly text: string }
-  /** The next words are another message than those before; `phase` is what it is for, where the model server says so. */
+  /** The next text belongs to another message; `phase` is its purpose, if the model server reports it. */
   | { readonly type: 'message-start'; readonly phase?: string }
   | { readonly type: 'reasoning-delta'; readonly text: string }
-  /** One thought is whole; `state` is what its upstream needs to be given back with it, as JSON, of no use to others. */
+  /** One reasoning item is complete; `state` is the opaque state that its upstream needs back with it, as JSON. */
   | { readonly type: 'reasoning-end'; readonly state: unknown }
   | {
       readonly type: 'tool-call-delta';
@@ -59,13 +59,13 @@ export type ModelEvent =
       readonly name?: string;
       readonly arguments: string;
     }
-  /** `atEnd` puts it at the end of the text so far, whatever its own indices say: it has no place there. */
+  /** `atEnd` places it at the end of the text so far, regardless of its own indices: it has no position there. */
   | { readonly type: 'annotation'; readonly annotation: Annotation; readonly atEnd?: boolean }
-  /** The model made a picture, in base64. */
+  /** The model made an image, in base64. */
   | { readonly type: 'image'; readonly result: string; readonly details: ImageDetails }
-  /** The model's own server looks into the web; `search` is its name for this look. */
+  /** The model's own server searches the web; `search` is its id for this search. */
   | { readonly type: 'search-start'; readonly search: string; readonly action: WebAction }
-  /** What it found; `state` is what its upstream needs to be given back with it, as JSON, of no use to others. */
+  /** The search's results; `state` is the opaque state that its upstream needs back with it, as JSON. */
   | {
       readonly type: 'search-end';
       readonly search: string;
@@ -73,14 +73,14 @@ export type ModelEvent =
       readonly sources: readonly UrlSource[];
       readonly state?: unknown;
     }
-  /** `reported` is what the model server said, as it came; `cost` is in dollars. */
+  /** `reported` is the usage as the model server reported it, unchanged; `cost` is in dollars. */
   | {
       readonly type: 'usage';
       readonly usage: Usage;
       readonly reported?: Readonly<Record<string, unknown>>;
       readonly cost?: number | undefined;
     }
-  /** Who answers, as the model server has it; what it does not say is undefined. */
+  /** The model that answers, as the model server reports it; what it does not report is undefined. */
   | { readonly type: 'model-info'; readonly model?: string; readonly serviceTier?: string }
   | { readonly type: 'finish'; readonly reason: FinishReason };
 
@@ -88,8 +88,8 @@ export type ModelEvent =
 export type IncompleteReason = 'max_output_tokens' | 'content_filter' | 'max_tool_calls' | 'max_tool_iterations';
 
 /**
- * What drives a turn besides the model. `index` is the output index of the call that a result is for, `stop` says why
- * the server lets the model go no further, and `at` is in Unix seconds.
+ * The input of a turn besides the model. `index` is the output index of the call that a result is for, `stop` is the
+ * reason why the server does not let the model continue, and `at` is in Unix seconds.
  */
 type TurnControl =
   | { readonly type: 'start' }
@@ -111,7 +111,7 @@ type TurnControl =
 
 /** A call that the user has approved, exactly as it was written. */
 export interface ApprovedCall {
-  /** As the model knows the tool now. */
+  /** The model's current name for the tool. */
   readonly name: string;
   readonly arguments: string;
   readonly approvalRequestId: string;
@@ -119,23 +119,23 @@ export interface ApprovedCall {
 
 export type TurnInput = ModelEvent | TurnControl;
 
-/** An error with the HTTP status it has where there is still one to send. */
+/** An error with the HTTP status it has if a status can still be sent. */
 export interface TurnError extends ErrorBody {
   readonly status?: number;
-  /** For the host's eyes only. */
+  /** For the host only. */
   readonly cause?: unknown;
   /** As in `ApiError`. */
   readonly server?: string | undefined;
 }
 
-/** What model servers said of their answers in one turn; what none said is undefined. */
+/** Metadata that model servers reported with their answers in one turn; what none reported is undefined. */
 export interface UpstreamFacts {
-  /** Of the last answer that said so, as are the tier and the usage. */
+  /** From the last answer that reported it; the tier and the usage likewise. */
   readonly model?: string;
   readonly serviceTier?: string;
-  /** As it came. */
+  /** Unchanged. */
   readonly usage?: Readonly<Record<string, unknown>>;
-  /** Of all answers that said so, in dollars. */
+  /** Of all answers that reported a cost, in dollars. */
   readonly cost?: number;
 }
 
@@ -146,14 +146,14 @@ export interface TurnEnd {
   readonly status: 'completed' | 'incomplete' | 'failed';
   readonly output: readonly OutputItem[];
   readonly usage: Usage;
-  /** Absent where nothing was said. */
+  /** Absent if nothing was reported. */
   readonly upstream?: UpstreamFacts;
   readonly completedAt: number | null;
   readonly reason: IncompleteReason | null;
   readonly error: TurnError | null;
 }
 
-/** Where in the output something happens: the item's place and id, and the part's place in the item. */
+/** The position of an event in the output: the item's index and id, and the part's index in the item. */
 interface InItem {
   readonly sequence: number;
   readonly index: number;
@@ -164,9 +164,8 @@ interface InPart extends InItem {
 }
 
 /**
- * What a turn says. Starts and ends balance, and the last event is one `turn-end`.
- * Each event with a `sequence` is exactly one event on the wire; the others may be none. `logprobs` is the JSON of each,
- * with commas between them.
+ * The events of a turn. Starts and ends balance, and the last event is one `turn-end`. Each event with a `sequence` is
+ * exactly one wire event; the others may produce none. `logprobs` is the JSON of each, separated by commas.
  */
 export type TurnEvent =
   | { readonly type: 'turn-start'; readonly sequence: number }
@@ -199,7 +198,7 @@ export type TurnEvent =
       readonly name: string;
       readonly arguments: string;
     } & InItem)
-  /** `kind` is the type of the call's item, and `state` how far it has come. */
+  /** `kind` is the type of the call's item, and `state` its progress. */
   | ({ readonly type: 'call-state'; readonly kind: OutputItem['type']; readonly state: string } & InItem)
   | ({ readonly type: 'list-progress' } & InItem)
   | ({ readonly type: 'list-end' } & InItem)

@@ -1,17 +1,20 @@
-/** A text that grows word by word, put together in pieces: V8 keeps one as a tree of its words, which takes six times as much. */
+/**
+ * A text that grows by small deltas, stored in flat pieces: V8 keeps concatenated text as a tree, which takes six times
+ * as much memory.
+ */
 
-/** The text but for its end, and its end. */
+/** The text without its last characters, and those characters. */
 export interface GrownText {
   text: string;
   tail: string;
 }
 
-/** Characters of the end that are put together. */
+/** Characters at the end before they are flattened. */
 const PIECE = 4096;
-/** Looking for something in a text makes V8 put it together. */
+/** Searching a text makes V8 flatten it. */
 const ANYTHING = /^/;
 
-/** Adds to the text. */
+/** Appends to the text. */
 export function grow(grown: GrownText, more: string): void {
   grown.tail += more;
   if (grown.tail.length < PIECE) return;
@@ -20,7 +23,7 @@ export function grow(grown: GrownText, more: string): void {
   grown.tail = '';
 }
 
-/** All of it. */
+/** The whole text. */
 export function wholeText({ text, tail }: Readonly<GrownText>): string {
   return text + tail;
 }

@@ -17,22 +17,22 @@ export function randomSeed(): string {
   return pool.toString('hex', used - SEED_BYTES, used);
 }
 
-/** The id of the response that grows from `seed`. */
+/** The id of the response with this `seed`. */
 export function responseId(seed: string): string {
   return `resp_${seed}`;
 }
 
-/** Longer than any server's ids. A longer one names nothing: neither patterns nor stores see it. */
+/** Longer than any server's ids. A longer id is treated as unknown: it reaches neither patterns nor stores. */
 const MAX_ID_LENGTH = 512;
 
-/** Whether something may be kept under this id. */
+/** Whether something may be stored under this id. */
 export function isId(id: string): boolean {
   return id.length <= MAX_ID_LENGTH;
 }
 
 const PRINTED_ID_LENGTH = 100;
 
-/** The id as a message says it: a client may send one of megabytes, or what is no text at all. */
+/** The id as an error message quotes it: a client may send one of megabytes, or a value that is not text. */
 export function printedId(id: unknown): string {
   const text = typeof id === 'string' ? id : typeof id;
   return text.length > PRINTED_ID_LENGTH ? `${text.slice(0, PRINTED_ID_LENGTH)}…` : text;
@@ -44,8 +44,8 @@ export function quotedId(id: unknown): string {
 }
 
 /**
- * Where the calls that the server ran for a chat client are kept, by the client's first call of that answer. Some model
- * servers write kilobytes into the id of a call: those count by their digest.
+ * The store key of the server-run calls of a chat client, by the client's first call of that answer. Some model servers
+ * write kilobytes into a call's id: such ids are replaced by their digest.
  */
 export function chatRoundId(callId: string): string {
   return `${CHAT_ROUND}${isId(callId) ? callId : hash('sha256', callId)}`;
@@ -53,25 +53,28 @@ export function chatRoundId(callId: string): string {
 
 const CHAT_ROUND = 'chat_';
 
-/** Where a call that waits for approval is kept, by the item that asks for it. */
+/** The store key of a call that needs approval, by the item that requests it. */
 export function pendingCallId(approvalRequestId: string): string {
   return `${PENDING_CALL}${approvalRequestId}`;
 }
 
 const PENDING_CALL = 'approval_';
 
-/** Whether a response may be kept under this id, foreign ones included: the store also holds what is no response. */
+/** Whether a response may be stored under this id, foreign ids included: the store also holds other records. */
 export function isResponseId(id: string): boolean {
   return isId(id) && !id.startsWith(CHAT_ROUND) && !id.startsWith(PENDING_CALL);
 }
 
-/** The id of an output item: the response's seed, the item's place in `output`, and from the second model call on its round. */
+/**
+ * The id of an output item: the response's seed, the item's index in `output`, and from the second model call on its
+ * round.
+ */
 export function outputItemId(prefix: string, seed: string, index: number, round = 0): string {
   const place = index.toString(16).padStart(4, '0');
   return round === 0 ? `${prefix}_${seed}${place}` : `${prefix}_${seed}${place}r${round.toString(16)}`;
 }
 
-/** The id of an input item that came without one. */
+/** The id of an input item that arrived without one. */
 export function inputItemId(prefix: string, seed: string, index: number): string {
   return `${prefix}_${seed}i${index.toString(16).padStart(4, '0')}`;
 }
@@ -83,37 +86,40 @@ function partsOfItemId(itemId: string): readonly (string | undefined)[] | null {
   return isId(itemId) ? OWN_ITEM_ID.exec(itemId) : null;
 }
 
-/** The response that holds the item, or undefined where the id is not one of ours. */
+/** The response that holds the item, or undefined if the id was not generated here. */
 export function responseIdOfItem(itemId: string): string | undefined {
   const seed = partsOfItemId(itemId)?.[1];
   return seed === undefined ? undefined : responseId(seed);
 }
 
-/** The container of code that the response from `seed` begins. */
+/** The id of the code container that the response with this `seed` creates. */
 export function containerId(seed: string): string {
   return `cntr_${seed}`;
 }
 
 const OWN_CONTAINER_ID = /^cntr_([0-9a-f]{32})$/;
 
-/** The response that began the container, or undefined where the id is not one of ours. */
+/** The response that created the container, or undefined if the id was not generated here. */
 export function responseIdOfContainer(id: string): string | undefined {
   const seed = OWN_CONTAINER_ID.exec(id)?.[1];
   return seed === undefined ? undefined : responseId(seed);
 }
 
-/** A call id for a call that came without one; some servers take no more than 40 characters. */
+/** A call id for a call that arrived without one; some servers accept at most 40 characters. */
 export function callIdOf(seed: string, index: number): string {
   return `call_${seed}${index.toString(16).padStart(3, '0')}`;
 }
 
-/** Names the model call that wrote the item, the same for all items of that call; undefined where the id is not ours. */
+/**
+ * Identifies the model call that wrote the item, the same for all items of that call; undefined if the id was not
+ * generated here.
+ */
 export function modelCallOfItem(itemId: string): string | undefined {
   const [, seed, round = '0'] = partsOfItemId(itemId) ?? [];
   return seed === undefined ? undefined : `${seed}.${round}`;
 }
 
-/** The client's own request id where it is fit for a header, else a new one. */
+/** The client's own request id if it is valid in a header, else a new one. */
 export function requestIdFrom(given: unknown): string {
   return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : `req_${randomSeed()}`;
 }

@@ -1,18 +1,18 @@
-/** Pictures of a model's, in base64: read from data URLs, and given back to models as what a user shows them. */
+/** Images from a model, in base64: read from data URLs, and sent back to models as user content. */
 
 import type { ImageDetails, Item } from './items.ts';
 
-/** A picture as a `ModelEvent` has it. */
+/** An image as a `ModelEvent` has it. */
 export interface ReadImage {
   readonly result: string;
   readonly details: ImageDetails;
 }
 
-/** How long the beginning of a data URL may be. */
+/** The maximum length of a data URL's prefix. */
 const LONGEST_HEAD = 64;
 const FORMATS: ReadonlySet<string> = new Set(['png', 'jpeg', 'webp', 'gif', 'avif', 'bmp', 'heic', 'tiff']);
 
-/** The picture in a data URL; undefined for any other URL, which is not fetched. */
+/** The image in a data URL; undefined for any other URL, which is not fetched. */
 export function imageInURL(url: string): ReadImage | undefined {
   const head = url.slice(0, LONGEST_HEAD).split(';base64,', 1)[0] ?? '';
   const format = head.slice('data:image/'.length).replace('jpg', 'jpeg');
@@ -21,10 +21,10 @@ export function imageInURL(url: string): ReadImage | undefined {
   return { result, details: { output_format: format } };
 }
 
-/** Words before the picture: a user shows it in the assistant's place, since no wire takes it as the assistant's own. */
+/** The text before the image: the image is sent as the user's, since no API accepts it as the assistant's own. */
 const INTRODUCTION = '[The assistant made this image:]';
 
-/** The picture as a message that every model can be shown; undefined for an item without one. */
+/** The image as a message that every model accepts; undefined for an item without one. */
 export function imageMessage({ type, result, output_format: format }: Item): Item | undefined {
   if (type !== 'image_generation_call' || typeof result !== 'string' || result === '') return undefined;
   const image = `data:image/${typeof format === 'string' && FORMATS.has(format) ? format : formatOf(result)};base64,${result}`;
@@ -35,7 +35,7 @@ export function imageMessage({ type, result, output_format: format }: Item): Ite
   return { type: 'message', role: 'user', content };
 }
 
-/** By the first bytes in base64. */
+/** Detected from the first bytes in base64. */
 const FORMAT_OF_START: readonly (readonly [start: string, format: string])[] = [
   ['/9j/', 'jpeg'],
   ['R0lGOD', 'gif'],

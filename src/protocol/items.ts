@@ -1,13 +1,13 @@
-/** Items: what a conversation is made of, in the shape of the Responses wire, so that history replays without loss. */
+/** Items: the elements of a conversation, in the shape of the Responses API, so that history replays without loss. */
 
-/** Any item at rest, known or not; unknown fields and types are kept. */
+/** Any stored item, known or not; unknown fields and types are kept. */
 export interface Item {
   readonly type: string;
   readonly id?: string | null;
   readonly [field: string]: unknown;
 }
 
-/** How far an item of the output has come. */
+/** The status of an output item. */
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
 /** One alternative for a token. */
@@ -22,7 +22,7 @@ export interface LogProb extends TopLogProb {
   readonly top_logprobs: readonly TopLogProb[];
 }
 
-/** A source that the text between two character offsets refers to. */
+/** A source for the text between two character offsets. */
 export interface UrlCitation {
   readonly type: 'url_citation';
   readonly url: string;
@@ -31,7 +31,7 @@ export interface UrlCitation {
   readonly end_index: number;
 }
 
-/** A file that the text refers to; `index` is where in the text. */
+/** A file that the text refers to; `index` is the position in the text. */
 export interface FileCitation {
   readonly type: 'file_citation';
   readonly file_id: string;
@@ -39,7 +39,7 @@ export interface FileCitation {
   readonly index: number;
 }
 
-/** A file in a container of code that the text between two character offsets refers to. */
+/** A file in a code container that the text between two character offsets refers to. */
 export interface ContainerFileCitation {
   readonly type: 'container_file_citation';
   readonly container_id: string;
@@ -49,7 +49,7 @@ export interface ContainerFileCitation {
   readonly end_index: number;
 }
 
-/** Where a text says it is from. */
+/** A citation of a text. */
 export type Annotation = UrlCitation | FileCitation | ContainerFileCitation;
 
 /** A part of a message or of a reasoning item. */
@@ -66,25 +66,25 @@ export type Part =
 
 export type PartType = Part['type'];
 
-/** The assistant's words. */
+/** The assistant's message. */
 export type MessageItem = {
   readonly id: string;
   readonly type: 'message';
   readonly status: ItemStatus;
   readonly role: 'assistant';
   readonly content: readonly Part[];
-  /** What the message is for, such as `commentary` or `final_answer`; some models need to be given it back. */
+  /** The message's purpose, such as `commentary` or `final_answer`; some models need it back. */
   readonly phase?: string;
 };
 
-/** The model's reasoning: in `summary`, or raw in `content`, as the host chose. */
+/** The model's reasoning: in `summary`, or raw in `content`, as the host configured. */
 export type ReasoningItem = {
   readonly id: string;
   readonly type: 'reasoning';
   readonly status: ItemStatus;
   readonly summary: readonly Part[];
   readonly content?: readonly Part[];
-  /** What the model server that wrote it needs to be given it back. */
+  /** The opaque state that the model server that wrote it needs back. */
   readonly encrypted_content?: string;
 };
 
@@ -110,7 +110,7 @@ export type CustomToolCallItem = {
   readonly input: string;
 };
 
-/** What the server's own run of a function call gave, where calls are shown that way. */
+/** The result of a server-run function call, where calls are shown that way. */
 export type FunctionCallOutputItem = {
   readonly id: string;
   readonly type: 'function_call_output';
@@ -123,7 +123,7 @@ export type FunctionCallOutputItem = {
 export type ToolOutput = string | readonly Readonly<Record<string, unknown>>[];
 
 /**
- * Why a call failed, as OpenAI has it: it did not come to a result (`code` is one of JSON-RPC), the server answered with an
+ * Why a call failed, in OpenAI's shape: it produced no result (`code` is a JSON-RPC code), the server answered with an
  * HTTP status (`code`), or the tool itself failed, with the blocks of its result.
  */
 export type McpToolCallError =
@@ -135,7 +135,7 @@ export type McpCallItem = {
   readonly id: string;
   readonly type: 'mcp_call';
   readonly status: ItemStatus | 'failed';
-  /** The request that the user approved it by; null where none was needed. */
+  /** The id of the request by which the user approved it; null if none was needed. */
   readonly approval_request_id: string | null;
   readonly arguments: string;
   readonly error: McpToolCallError | null;
@@ -144,7 +144,7 @@ export type McpCallItem = {
   readonly server_label: string;
 };
 
-/** What a run of code gave: what it printed, or a picture that it drew, as a data URL. */
+/** The output of a code run: logs, or an image, as a data URL. */
 export type CodeOutput =
   | { readonly type: 'logs'; readonly logs: string }
   | { readonly type: 'image'; readonly url: string };
@@ -156,11 +156,11 @@ export type CodeInterpreterCallItem = {
   readonly status: ItemStatus | 'interpreting' | 'failed';
   readonly container_id: string;
   readonly code: string;
-  /** Null before the run has ended, and for clients that do not ask for it. */
+  /** Null before the run has ended, and for clients that do not request it. */
   readonly outputs: readonly CodeOutput[] | null;
 };
 
-/** A call of a tool that the server runs, once the user has approved it. */
+/** A call of a server-run tool that waits for the user's approval. */
 export type McpApprovalRequestItem = {
   readonly id: string;
   readonly type: 'mcp_approval_request';
@@ -169,7 +169,7 @@ export type McpApprovalRequestItem = {
   readonly server_label: string;
 };
 
-/** One tool as clients are told of it; absent fields are absent, since some clients refuse null. */
+/** One tool as clients receive it; absent fields are omitted, since some clients refuse null. */
 export interface ListedTool {
   readonly name: string;
   readonly description?: string;
@@ -177,7 +177,7 @@ export interface ListedTool {
   readonly annotations?: Readonly<Record<string, unknown>>;
 }
 
-/** The tools of one server that the model was offered. */
+/** The tools of one server that were offered to the model. */
 export type McpListToolsItem = {
   readonly id: string;
   readonly type: 'mcp_list_tools';
@@ -185,14 +185,14 @@ export type McpListToolsItem = {
   readonly tools: readonly ListedTool[];
 };
 
-/** What stands in the place of everything before it; only this server can read it. */
+/** The item that replaces everything before it; only this server can read it. */
 export type CompactionItem = {
   readonly id: string;
   readonly type: 'compaction';
   readonly encrypted_content: string;
 };
 
-/** What the model's own server did in the web: it searched, or read a page. */
+/** The action of the model's own server on the web: a search, or reading a page. */
 export type WebAction =
   | {
       readonly type: 'search';
@@ -208,42 +208,42 @@ export interface UrlSource {
   readonly url: string;
 }
 
-/** A look into the web by the model's own server. */
+/** A web search by the model's own server. */
 export type WebSearchCallItem = {
   readonly id: string;
   readonly type: 'web_search_call';
   readonly status: 'in_progress' | 'completed' | 'failed';
   readonly action: WebAction;
-  /** What the model server that searched needs to be given it back. */
+  /** The opaque state that the model server that searched needs back. */
   readonly encrypted_content?: string;
 };
 
-/** What a call that the server ran came to; where it failed, `output` says why, for the model. */
+/** The result of a server-run call; if the call failed, `output` gives the reason to the model. */
 export interface ToolCallResult {
   readonly output: ToolOutput;
   readonly failed: boolean;
-  /** What a run of code is shown with; without any it is `output`. */
+  /** The shown outputs of a code run; the default is `output`. */
   readonly outputs?: readonly CodeOutput[];
-  /** What a call that failed is shown with; without one the tool itself has failed, with `output`. */
+  /** The shown error of a failed call; without one the tool itself has failed, with `output`. */
   readonly error?: McpToolCallError;
 }
 
 /**
- * How a call is shown: as one that the client runs, with arguments or with free text, or as one that the server runs,
- * with arguments or with code.
+ * How a call is shown: as one that the client runs, with arguments or free text, or as one that the server runs, with
+ * arguments or code.
  */
 export type ToolCallType = 'function_call' | 'custom_tool_call' | 'mcp_call' | 'code_interpreter_call';
 
-/** A picture that the model made. */
+/** An image that the model made. */
 export type ImageGenerationCallItem = {
   readonly id: string;
   readonly type: 'image_generation_call';
   readonly status: 'in_progress' | 'generating' | 'completed' | 'failed';
-  /** In base64; null before it is there. */
+  /** In base64; null until the image is available. */
   readonly result: string | null;
 } & ImageDetails;
 
-/** What else is known of a picture, in OpenAI's words; `output_format` is the end of its media type, such as `png`. */
+/** Further properties of an image, in OpenAI's terms; `output_format` is the end of its media type, such as `png`. */
 export type ImageDetails = {
   readonly output_format?: string;
   readonly background?: string;

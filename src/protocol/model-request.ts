@@ -1,4 +1,4 @@
-/** What a model is asked, free of any wire's spelling. */
+/** The request to a model, independent of any API's spelling. */
 import type { Item } from './items.ts';
 
 /** A function that the model may call. */
@@ -10,10 +10,10 @@ export interface ToolDefinition {
   readonly strict?: boolean;
 }
 
-/** Whether and what the model must call. */
+/** Whether the model must call a tool, and which. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
 
-/** The form that the model's text must take. */
+/** The required format of the model's text. */
 export type TextFormat =
   | { readonly type: 'text' }
   | { readonly type: 'json_object' }
@@ -25,7 +25,7 @@ export type TextFormat =
       readonly strict?: boolean;
     };
 
-/** One call of a model, free of any wire's spelling. `items` is the whole conversation, history first. */
+/** One model call, independent of any API's spelling. `items` is the whole conversation, history first. */
 export interface ModelRequest {
   readonly model: string;
   readonly instructions?: string;
@@ -41,7 +41,7 @@ export interface ModelRequest {
   readonly topP?: number;
   readonly presencePenalty?: number;
   readonly frequencyPenalty?: number;
-  /** Number of alternatives for each token; undefined asks for no log probabilities. */
+  /** Number of alternatives for each token; undefined requests no log probabilities. */
   readonly topLogprobs?: number;
   readonly metadata?: Readonly<Record<string, string>>;
   readonly serviceTier?: string;

@@ -1,4 +1,6 @@
-/** Notes: what was left out of a request, or of what a model server answered, without failing it; for the host's own log. */
+/**
+ * Notes: parts of a request or of a model server's answer that were left out without failing it; for the host's log.
+ */
 
 /** One thing that was left out. */
 export interface Note {

@@ -1,4 +1,4 @@
-/** Names that a model server chose, as they may stand in a line of the host's log. */
+/** Makes names that a model server chose safe for a line of the host's log. */
 
 const LONGEST = 64;
 const UNPRINTABLE = /[^\x20-\x7e]/g;

@@ -1,4 +1,4 @@
-/** Questions asked of values whose kind is not known. */
+/** Type checks for values of unknown type. */
 import { types } from 'node:util';
 
 /** Whether the value is an object whose fields may be read by name (not an array, not null). */
@@ -7,25 +7,30 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /**
- * A copy with these fields in the place of its own. `Object.assign` takes a seventh of a spread's time where fields are added
+ * A copy with these fields replacing its own. `Object.assign` takes a seventh of a spread's time where fields are added
  * (docs/decisions/object-shapes.md), but makes a `__proto__` of parsed JSON the copy's prototype.
  */
 export function withFields<Value extends object, More extends object>(value: Value, more: More): Value & More {
   return Object.hasOwn(value, '__proto__') ? { ...value, ...more } : Object.assign({}, value, more);
 }
 
-/** The text that the value is, or the number as one; else none. `String` throws for parsed JSON with a `toString` of its own. */
+/**
+ * The value as text if it is text, a number or a boolean; else empty. `String` throws for parsed JSON with its own
+ * `toString`.
+ */
 export function plainTextOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 }
 
-/** Whether the answer comes later. Not by `instanceof`: promises of other realms and libraries count. */
+/** Whether the value is a promise. Not by `instanceof`: promises of other realms and libraries count. */
 export function isPromise<Value>(answer: Value | Promise<Value>): answer is Promise<Value> {
   return isRecord(answer) && typeof answer.then === 'function';
 }
 
-/** Whether the value is an error, of whatever realm: those of Node's own may be another's than the code that looks at them. */
+/**
+ * Whether the value is an error, of any realm: Node's own errors may come from another realm than the checking code.
+ */
 export function isError(value: unknown): value is Error {
   return types.isNativeError(value) || value instanceof Error;
 }

@@ -1,4 +1,4 @@
-/** What a core handler returns, so that any framework can write it and a test needs no socket. */
+/** The result of a core handler, so that any framework can write it and a test needs no socket. */
 import type { ApiError } from './errors.ts';
 
 /** An HTTP answer: a finished body, or whole SSE frames as they come (each string holds only complete frames). */
@@ -8,14 +8,14 @@ export interface Reply {
   readonly body: string | AsyncIterable<string>;
 }
 
-/** Headers of every event stream: no proxy may hold it back, compress it or cache it. */
+/** Headers of every event stream: no proxy may buffer, compress or cache it. */
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
 };
 
-/** A JSON answer that is yet to be written, so that a dialect can rewrite it. */
+/** A JSON answer that is not yet serialized, so that a dialect can rewrite it. */
 export interface JsonReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ export function jsonReply(json: unknown, status = 200): JsonReply {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, json };
 }
 
-/** The answer with its JSON written. */
+/** The answer with its JSON serialized. */
 export function written(reply: Reply | JsonReply): Reply {
   if (!('json' in reply)) return reply;
   const { status, headers, json } = reply;
@@ -39,7 +39,7 @@ export function streamReply(body: AsyncIterable<string>): Reply {
   return { status: 200, headers: STREAM_HEADERS, body };
 }
 
-/** An error in OpenAI's envelope, with the headers that go with it. */
+/** An error in OpenAI's envelope, with its headers. */
 export function errorReply(error: ApiError): JsonReply {
   const reply = jsonReply({ error: error.body }, error.status);
   return { ...reply, headers: { ...reply.headers, ...error.headers } };

@@ -1,8 +1,10 @@
-/** Items of a client's as OpenAI lists them: with what it fills in where the client left it out. */
+/** Client items as OpenAI lists them: with OpenAI's defaults for omitted fields. */
 import type { Item } from './items.ts';
 import { isRecord } from './record.ts';
 
-/** The item with the `detail` of its images, which OpenAI's types always have; the very one where nothing was left out. */
+/**
+ * The item with the `detail` of its images, which OpenAI's types always have; the same object if nothing was omitted.
+ */
 export function wholeItem(item: Item): Item {
   const field = Array.isArray(item.output) ? 'output' : 'content';
   const parts = item[field];

@@ -1,4 +1,4 @@
-/** One event of a Responses stream, as clients read it. */
+/** One event of a Responses stream, as clients receive it. */
 
-/** Its fields but for `sequence_number`, which stands behind the type when the event is written. */
+/** Its fields except `sequence_number`, which follows the type when the event is written. */
 export type WireEvent = Readonly<Record<string, unknown>> & { readonly type: string };

@@ -1,13 +1,13 @@
-/** The bytes of an answer as they arrive, whoever sends them. */
+/** The bytes of an answer as they arrive, from any HTTP client. */
 import type { Readable } from 'node:stream';
 import { ApiError } from '../protocol/errors.ts';
 
-/** How long an answer that nobody reads on may take to end before its connection is given up, in milliseconds. */
+/** How long an unread answer may take to end before its connection is closed, in milliseconds. */
 const LINGER_MS = 1000;
-/** Bytes of an answer that is read whole: an error, a list of models, a completion that was not streamed. */
+/** Byte limit of an answer that is read as a whole: an error, a list of models, a completion that was not streamed. */
 const WHOLE_BYTES = 32 * 1024 * 1024;
 
-/** Whoever reads an answer. */
+/** The consumer of an answer. */
 export interface ByteReader {
   bytes(chunk: Buffer): void;
   ended(): void;
@@ -16,24 +16,24 @@ export interface ByteReader {
 
 /** An answer's body. */
 export interface Bytes {
-  /** Hands all that arrives to the reader. To be called once. */
+  /** Passes everything that arrives to the reader. Call it once. */
   readBy(reader: ByteReader): void;
-  /** Asks for no more until `resume`; a little may still come. */
+  /** Pauses until `resume`; a little more may still arrive. */
   pause(): void;
   resume(): void;
-  /** Nobody reads on: a body that ends within a second gives its connection back, another is cut. */
+  /** Stops reading: a body that ends within a second frees its connection for reuse, another is cut. */
   close(): void;
 }
 
-/** Where bytes go that nobody reads. */
+/** Discards bytes. */
 export const DISCARD: ByteReader = { bytes() {}, ended() {}, failed() {} };
 
-/** Calls `cut` if that much time passes. */
+/** Calls `cut` after that time. */
 export function linger(cut: () => void): NodeJS.Timeout {
   return setTimeout(cut, LINGER_MS).unref();
 }
 
-/** The bytes of a stream of Node's. */
+/** The bytes of a Node stream. */
 export function bytesOf(body: Readable): Bytes {
   let reader = DISCARD;
   return {

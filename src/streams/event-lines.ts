@@ -1,12 +1,12 @@
-/** One spelling of event streams for their parser, whatever their server writes. */
+/** Normalizes event streams for their parser. */
 
-/** What the parser takes no offence at. */
+/** The lines that the parser accepts without an error. */
 const KNOWN_LINE = /^(?:(?:data|event|id)?(?::|$)|retry: ?\d{1,15}$)/;
 
 /**
- * Takes the text of one event stream piece by piece, in order, and answers it with every line end as a line feed and
- * without the lines that mean nothing. The parser looks for both kinds of line ends from each line on, which costs it the
- * square of a piece's length, and makes an error with a stack of each line that it does not know.
+ * Takes the text of one event stream piece by piece, in order, and returns it with every line end as a line feed and
+ * without meaningless lines. The parser searches for both kinds of line ends from each line on, which is quadratic in a
+ * piece's length, and creates an error with a stack for each unknown line.
  */
 export function eventLines(): (piece: string) => string {
   let isAfterCR = false;
@@ -19,7 +19,7 @@ export function eventLines(): (piece: string) => string {
   };
 }
 
-/** The hot path: nearly all that servers write is fit for the parser as it is. */
+/** The hot path: nearly all servers send text that the parser can take as it is. */
 function hasOnlyEvents(text: string): boolean {
   for (let at = text.indexOf('\n') + 1; at !== 0; at = text.indexOf('\n', at) + 1) {
     const isEvent = at === text.length || text.startsWith('data:', at) || text.startsWith('\n', at);
@@ -29,7 +29,7 @@ function hasOnlyEvents(text: string): boolean {
   return true;
 }
 
-/** The first line may have begun in an earlier piece, and the last may go on in the next: they stay. */
+/** The first line may have begun in an earlier piece, and the last may continue in the next: they stay. */
 function withoutUnknown(text: string): string {
   const lines = text.split('\n');
   const last = lines.length - 1;

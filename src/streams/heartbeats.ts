@@ -1,18 +1,18 @@
-/** Notices silence: a beat for every interval in which nothing came. */
+/** Detects idle streams: emits a heartbeat for every interval in which nothing arrived. */
 import { type Consumer, deliver, type PullStream, pullStreamOf, Stage } from './pull-stream.ts';
 
-/** Stands where nothing came; `beat` counts the intervals of one silence from 1. */
+/** Creates the piece that fills an idle interval; `beat` counts the intervals of one idle period from 1. */
 export interface Heartbeat {
   readonly count: number;
 }
 
-/** The stream with beats in its silences; `intervalMs` in milliseconds, undefined for none. */
+/** The stream with heartbeats while it is idle; `intervalMs` in milliseconds, undefined for none. */
 export function withHeartbeats<Chunk>(
   stream: AsyncIterable<Chunk>,
   intervalMs: number | undefined,
 ): PullStream<Chunk | Heartbeat> {
   const source = pullStreamOf(stream);
-  // The cast: nothing is as good as no beats.
+  // The cast: a stream without heartbeats is a stream with optional ones.
   return intervalMs === undefined ? (source as PullStream<Chunk | Heartbeat>) : new HeartbeatStage(source, intervalMs);
 }
 
@@ -20,7 +20,7 @@ class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer
   private readonly source: PullStream<Chunk>;
   private readonly timer: NodeJS.Timeout;
   private pulling: Consumer<Chunk | Heartbeat> | undefined = undefined;
-  /** What came after a beat: it is left for the next one to ask, who may ask much later. */
+  /** The piece that arrived after a heartbeat: it is kept for the next pull, which may come much later. */
   private late: (() => void) | undefined = undefined;
   private isPulled = false;
   private count = 1;
@@ -50,7 +50,7 @@ class HeartbeatStage<Chunk> extends Stage<Chunk | Heartbeat> implements Consumer
     }
     this.count = 1;
     this.timer.refresh();
-    // A throw would come back as a failure of the source, for which nobody waits any more.
+    // A throw would be reported as a failure of the source, when no pull is pending any more.
     deliver(consumer, chunk);
   }
 

@@ -1,11 +1,13 @@
-/** Events that a server wrote without the blank line between them, which the wire's own rules make one of. */
+/**
+ * Splits events that a server wrote without the blank line between them, which the format's own rules join into one.
+ */
 
 import { jsonIn } from '../protocol/json/json-text.ts';
 import { isDone } from './sse-frames.ts';
 
 /**
- * The data of the events that this is of: each of its lines, where each is an object by itself (or says that all is
- * done) and all together are no JSON. Everything is looked at twice at most.
+ * The data of each event that this one consists of: its lines, if each is an object by itself (or the end marker) and
+ * all together are not JSON. Every character is read twice at most.
  */
 export function eventsIn(data: string): readonly string[] {
   const lines = data.split('\n').filter((line) => line !== '');

@@ -1,22 +1,22 @@
-/** Pieces of a stream, handed from layer to layer by plain calls: a promise for each layer and token costs more than the work. */
+/** Pull streams, passed from stage to stage by plain calls: a promise per stage and token costs more than the work. */
 
-/** Whoever asks for a piece: one of these is called for each `ask`, at once or later. */
+/** The consumer of a pull: one of these is called for each `pull`, at once or later. */
 export interface Consumer<Chunk> {
   onChunk(chunk: Chunk): void;
   onEnd(): void;
   onError(error: unknown): void;
 }
 
-/** An iterator that can also be asked without a promise; by one caller at a time, and never again after a failure. */
+/** An iterator that can also be pulled without a promise; by one caller at a time, and never again after a failure. */
 export interface PullStream<Chunk> extends AsyncIterableIterator<Chunk, undefined> {
   pull(consumer: Consumer<Chunk>): void;
   return(): Promise<IteratorResult<Chunk, undefined>>;
 }
 
-/** In the place of a sink where nobody has asked yet. */
+/** Replaces the consumer while no pull is pending. */
 export const NULL_CONSUMER: Consumer<unknown> = { onChunk() {}, onEnd() {}, onError() {} };
 
-/** Hands a piece to whoever asked, from where a throw would end the process: it fails the stream instead. */
+/** Passes a piece to the consumer where a throw would end the process: the throw fails the stream instead. */
 export function deliver<Chunk>(consumer: Consumer<Chunk>, chunk: Chunk): void {
   try {
     consumer.onChunk(chunk);
@@ -28,13 +28,13 @@ export function deliver<Chunk>(consumer: Consumer<Chunk>, chunk: Chunk): void {
 const ENDED = { done: true, value: undefined } as const;
 
 /**
- * What every layer of a stream is: `ask`, and how to close it. Layers are objects of classes, since each of a thousand open
- * streams has eight of them, and as closures each took a kilobyte.
+ * The base of every stage of a stream: `pull`, and how to close it. Stages are objects of classes, since each of a
+ * thousand open streams has eight of them, and as closures each took a kilobyte.
  */
 export abstract class Stage<Chunk> implements PullStream<Chunk> {
   abstract pull(consumer: Consumer<Chunk>): void;
 
-  /** Called when nobody will ask again, perhaps more than once. */
+  /** Called when there will be no more pulls, possibly more than once. */
   abstract close(): unknown;
 
   next(): Promise<IteratorResult<Chunk, undefined>> {
@@ -56,7 +56,7 @@ export abstract class Stage<Chunk> implements PullStream<Chunk> {
     return this;
   }
 
-  /** Closes it, and then tells the sink of the end. */
+  /** Closes it, and then reports the end to the consumer. */
   protected finish(consumer: Consumer<Chunk>): void {
     this.return().then(
       () => consumer.onEnd(),
@@ -65,7 +65,7 @@ export abstract class Stage<Chunk> implements PullStream<Chunk> {
   }
 }
 
-/** Any stream as pieces. */
+/** Any stream as a pull stream. */
 export function pullStreamOf<Chunk>(stream: AsyncIterable<Chunk>): PullStream<Chunk> {
   return 'pull' in stream ? (stream as PullStream<Chunk>) : new Iterated(stream[Symbol.asyncIterator]());
 }
@@ -91,17 +91,17 @@ class Iterated<Chunk> extends Stage<Chunk> {
   }
 }
 
-/** What becomes of the pieces. */
+/** How the pieces are changed. */
 export interface Mapping<From, To> {
   /** The piece in its new form; undefined leaves it out. */
   map(chunk: From): To | undefined;
-  /** Asked before each piece: false ends it all, and so does what it throws. */
+  /** Called before each piece: returning false or throwing ends the stream. */
   goesOn?(): boolean;
   /** What follows the last piece of the stream, if anything. */
   end?(): To | undefined;
-  /** The last piece where the stream failed; what it throws is the failure. */
+  /** The last piece if the stream failed; an error it throws replaces the failure. */
   failed?(error: unknown): To;
-  /** Called when it is over, however that came; perhaps more than once. */
+  /** Called when the stream is over, for any reason; possibly more than once. */
   closed?(): void;
 }
 
@@ -181,7 +181,7 @@ class Mapped<From, To> extends Stage<To> implements Consumer<From> {
   }
 }
 
-/** The pieces of one stream after another; each stream is asked for when the one before has ended. */
+/** The pieces of one stream after another; the next stream is requested when the one before has ended. */
 export function inTurn<Chunk>(streams: AsyncGenerator<AsyncIterable<Chunk>, void>): PullStream<Chunk> {
   return new InTurn(streams);
 }

@@ -17,13 +17,13 @@ export function numberedFrame<Event extends { readonly type: string }>(event: Ev
 const DONE = '[DONE]';
 export const DONE_FRAME = `data: ${DONE}\n\n`;
 
-/** Says nothing, but keeps idle timers from running out. */
+/** A comment that only keeps idle timers from expiring. */
 export const HEARTBEAT_FRAME = ': heartbeat\n\n';
 
-/** With blanks around it; longer data need not be looked at. */
+/** With blanks around it; longer data cannot be the end marker. */
 const LONGEST_DONE = 32;
 
-/** Whether the data is that of the event which ends a stream. */
+/** Whether the data is the end marker of a stream. */
 export function isDone(data: string): boolean {
   return data.length < LONGEST_DONE && data.trim() === DONE;
 }

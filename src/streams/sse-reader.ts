@@ -1,4 +1,7 @@
-/** Reads an event stream from a socket: bytes in, batches of event data out, one batch for each turn of the event loop in which some arrived. */
+/**
+ * Reads an event stream from a socket: bytes in, batches of event data out, one batch for each turn of the event loop
+ * in which some arrived.
+ */
 import { AsyncResource } from 'node:async_hooks';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { ApiError } from '../protocol/errors.ts';
@@ -8,42 +11,43 @@ import { eventsIn } from './joined-events.ts';
 import { type Consumer, deliver } from './pull-stream.ts';
 
 /**
- * Bytes that may wait here. Above, the socket is paused: with 64 KiB, thirty clients that do not read take 20 MB more. And
- * what was read waits for no other sockets, since it would grow old in memory meanwhile, a tenth of a burst's time.
+ * Bytes that may wait here. Above this limit the socket is paused: with 64 KiB, thirty clients that do not read take 20
+ * MB more. Bytes read from one socket are also parsed without waiting for other sockets, since they would move to the
+ * old generation meanwhile, a tenth of a burst's time.
  */
 const HIGH_WATER = 8 * 1024;
-/** What the framing of an event may add to its data before the parser gives up on it. */
+/** What the framing of an event may add to its data before the parser rejects it. */
 const FRAMING = 1024;
 
-/** Characters of the beginning of a body without events that are kept. */
+/** Characters that are kept from the beginning of a body without events. */
 const HEAD = 4096;
 
 const LF = 10;
 const CR = 13;
 const BYTE_ORDER_MARK = /^\ufeff/;
 
-/** How events are read. */
+/** Settings of the reader. */
 export interface SseOptions {
   /** UTF-8 bytes of one event's data. */
   readonly eventBytes: number;
-  /** After this many milliseconds one empty batch says that the stream is open, whether or not anything was said. */
+  /** After this many milliseconds one empty batch reports that the stream is open, whether or not anything arrived. */
   readonly quietMs: number;
-  /** Called for each read, comments included. */
+  /** Called for each read, including comments. */
   readonly onBytes: () => void;
 }
 
 /** The events of one body, as they arrive. */
 export interface Inbox {
-  /** Asks for the data of the events since the last time. */
+  /** Pulls the data of the events since the last pull. */
   pull(consumer: Consumer<readonly string[]>): void;
-  /** Reads no more; a body that has ended gives its connection back. */
+  /** Stops reading; a body that has ended frees its connection for reuse. */
   close(): void;
-  /** How the body began, as long as no event has come. */
+  /** The beginning of the body, as long as no event has arrived. */
   readonly head: string;
 }
 
 /**
- * Reads the data of the events, only as fast as it is asked for. Fails with what the body fails with, and with
+ * Reads the data of the events, only as fast as it is pulled. Fails with the body's own error, and with
  * `upstream_error` for an event over the limit. The end is the body's; a last event without its blank line counts.
  */
 export function openInbox(body: Bytes, options: SseOptions): Inbox {
@@ -51,8 +55,9 @@ export function openInbox(body: Bytes, options: SseOptions): Inbox {
 }
 
 /**
- * An `AsyncResource`: what is read may come in the context of any request that shares the socket or the turn of the loop.
- * What nobody asks for stays bytes, outside of V8's heap: as text and events it would be copied there, and grow old.
+ * An `AsyncResource`: data may arrive in the context of any request that shares the socket or the turn of the loop.
+ * Data that is not pulled stays bytes, outside of V8's heap: as text and events it would be copied there, and move to
+ * the old generation.
  */
 class EventInbox extends AsyncResource implements Inbox, ByteReader {
   private readonly body: Bytes;
@@ -63,7 +68,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
   private readonly timer: NodeJS.Timeout;
   private unread: Buffer[] = [];
   private unreadBytes = 0;
-  /** What was read of a line that has not ended. */
+  /** The start of a line that has not ended. */
   private line: Buffer[] = [];
   private lineBytes = 0;
   private isFirst = true;
@@ -96,7 +101,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
 
   pull(consumer: Consumer<readonly string[]>): void {
     this.consumer = consumer;
-    // Its turn comes.
+    // `take` is already scheduled.
     if (this.isWaiting) return;
     if (this.unread.length > 0 || this.hasEnded || this.isOver) this.goOn();
     else if (this.isQuiet) this.settle();
@@ -116,7 +121,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     this.unreadBytes += chunk.length;
     if (this.unreadBytes <= HIGH_WATER) return;
     if (wasLow) queueMicrotask(() => this.take());
-    // One socket may be read many times before the others get their turn.
+    // One socket may be read many times before the others are.
     this.pause();
   }
 
@@ -166,7 +171,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     this.lineBytes = 0;
     this.feed(this.isFirst ? lines.replace(BYTE_ORDER_MARK, '') : lines);
     this.isFirst = false;
-    // A copy, since the few bytes would keep all that was read.
+    // A copy, since the few bytes would keep the whole chunk in memory.
     if (end < bytes.length) this.hold(Buffer.from(bytes.subarray(end)));
   }
 
@@ -205,7 +210,7 @@ class EventInbox extends AsyncResource implements Inbox, ByteReader {
     if (this.consumer) this.runInAsyncScope(this.emit, this);
   }
 
-  /** Hands what there is to whoever waits for it. */
+  /** Passes the available data to the pending pull. */
   private emit(): void {
     const consumer = this.consumer as Consumer<readonly string[]>;
     this.consumer = undefined;
@@ -237,12 +242,13 @@ function beQuiet(inbox: EventInbox): void {
   inbox.beQuiet();
 }
 
-/** Those that have read something in this turn of the event loop. */
+/** The readers that have received something in this turn of the event loop. */
 let readers: EventInbox[] = [];
 
 /**
- * Has it `take` when every socket that had something was read. Doing the same for all streams in a row, not read and write
- * of each by itself, keeps code and data in the caches: a sixth of the time where 200 models say a token each.
+ * Calls its `take` once all sockets with data have been read. Doing the same work for all streams in a row, not read
+ * and write of each by itself, keeps code and data in the caches: a sixth of the time where 200 models send a token
+ * each.
  */
 function afterReads(inbox: EventInbox): void {
   if (readers.length === 0) setImmediate(takeAll);

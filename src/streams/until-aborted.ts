@@ -1,10 +1,10 @@
-/** Work that somebody else's code may never finish. */
+/** Waits for third-party work that may never finish. */
 import { setMaxListeners } from 'node:events';
 
-/** What the work gives, or a rejection with the signal's reason as soon as it is aborted. */
+/** The result of the work, or a rejection with the signal's reason as soon as it is aborted. */
 export async function untilAborted<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
   signal.throwIfAborted();
-  // Each takes its listener away: that more than Node's ten wait at once is no leak, and no warning.
+  // Each call removes its listener: more than Node's ten waiting at once is no leak, and must not warn.
   setMaxListeners(Number.POSITIVE_INFINITY, signal);
   let stop = () => {};
   const aborted = new Promise<never>((_, reject) => {

@@ -1,11 +1,11 @@
-/** The items that calls are shown as, from their beginning to their result. */
+/** The output items that show tool calls, from their start to their result. */
 
 import type { ItemStatus, OutputItem, ToolCallResult } from '../protocol/items.ts';
 import type { ShownCall, WrittenToolCallKind } from '../protocol/tool-calls/kind.ts';
 import { kindOf } from '../protocol/tool-calls/kinds.ts';
 import type { OpenToolCall, PendingToolCall, TurnPlan } from './state.ts';
 
-/** The one kind of item that shows the call. */
+/** The item type that shows the call. */
 export function shownAs(
   { ownedAs }: Pick<TurnPlan, 'ownedAs'>,
   { owner, form }: Pick<OpenToolCall, 'owner' | 'form'>,
@@ -37,7 +37,7 @@ function shownCall(call: OpenToolCall): ShownCall {
   };
 }
 
-/** What the client calls the tool. */
+/** The client's name for the tool. */
 export function clientTool({ name, form }: OpenToolCall): { readonly name: string; readonly namespace?: string } {
   if (form?.namespace === undefined) return { name: form?.name ?? name };
   return { name: form.name, namespace: form.namespace };

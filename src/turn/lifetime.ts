@@ -1,16 +1,16 @@
-/** How long a turn may live: until the client leaves, its time is up, or the server shuts down. */
+/** Limits how long a turn may run: until the client leaves, the time limit passes, or the server shuts down. */
 import type { Activity } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { ApiError } from '../protocol/errors.ts';
 
-/** How long a client has to read that its time is up, in milliseconds. */
+/** How long a client has to read the timeout error, in milliseconds. */
 const GRACE_MS = 1000;
 
-/** The end of a turn, wherever it comes from. */
+/** The end of a turn, for any reason. */
 export interface Lifetime {
-  /** Aborted with an `ApiError` where the server ends the turn, with the client's own reason where it left. */
+  /** Aborted with an `ApiError` if the server ends the turn, or with the client's own reason if the client left. */
   readonly signal: AbortSignal;
-  /** Stops watching; to be called when the turn is over, and harmless when called again. */
+  /** Stops watching. Call it when the turn is over; calling it again is harmless. */
   readonly leave: () => void;
 }
 
@@ -21,7 +21,7 @@ export function beginTurn(request: EndpointRequest, durationMs: number, turns: A
   let cut: NodeJS.Timeout | undefined;
   const expire = () => {
     abort(new ApiError('duration_exceeded', 'The response took longer than this server allows.'));
-    // A client that does not read is not told, and would hold its place for ever.
+    // A client that does not read never receives the error, and would occupy its place for ever.
     cut = setTimeout(() => request.disconnect?.(), GRACE_MS).unref();
   };
   const timer = setTimeout(expire, durationMs).unref();
@@ -34,7 +34,7 @@ export function beginTurn(request: EndpointRequest, durationMs: number, turns: A
   return { signal, leave };
 }
 
-/** A signal that ends with the call's, and can be ended before; `unlink` parts them. */
+/** A signal that aborts with the request's signal and can also be aborted earlier; `unlink` separates the two. */
 function stoppable({ signal, abort }: EndpointRequest) {
   if (abort) return { signal, abort, unlink: () => {} };
   const stop = new AbortController();

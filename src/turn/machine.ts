@@ -1,4 +1,4 @@
-/** The turn as a pure state machine: it alone hands out indices, ids, sequence numbers and statuses, and sums usage. */
+/** The turn as a pure state machine: it alone assigns indices, ids, sequence numbers and statuses, and sums usage. */
 import { ApiError, type ErrorBody } from '../protocol/errors.ts';
 import type { FinishReason, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from '../protocol/events.ts';
 import type { ItemStatus } from '../protocol/items.ts';
@@ -21,7 +21,7 @@ import { annotate, closeReasoning, closeWriting, startMessage, writeCompaction, 
 
 const NOTHING: SharedMap<number, never> = new SharedMap();
 
-/** Takes what happened and answers with the next state and what to say. What comes after the end is ignored. */
+/** Takes one input and returns the next state and the events to emit. Input after the end is ignored. */
 export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [TurnState, readonly TurnEvent[]] {
   const draft = draftOf(state);
   for (const input of inputs) {
@@ -34,7 +34,7 @@ export function step(state: TurnState, inputs: readonly TurnInput[]): readonly [
   return [stateOf(draft), events];
 }
 
-/** What a model that was cut off can no longer say: its last item is incomplete, and must stay the last. */
+/** Marks what a truncated model can no longer finish: its last item is incomplete, and must stay the last. */
 const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
   'text-delta',
   'refusal-delta',
@@ -131,12 +131,12 @@ function finishModelCall(draft: Draft, reason: FinishReason): void {
   addCallUsage(draft);
 }
 
-/** Closes what is open in the order of the output: a call closes what was being written before it, so calls come first. */
+/** Closes open items in output order: a call closes the text that was being written before it, so calls come first. */
 function closeAll(draft: Draft, status: (index: number) => ItemStatus): void {
   parkNewest(draft);
   const { calls, writing } = draft;
   draft.calls = NOTHING;
-  // Copies: closing a call writes on it, and the state before this step has it too.
+  // Iterates over a copy: closing a call modifies the list, and the state before this step shares it.
   for (const call of calls.values()) closeCall(draft, { ...call }, status(call.index));
   failSearches(draft);
   if (writing) closeWriting(draft, status(writing.index));

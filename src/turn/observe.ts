@@ -1,11 +1,11 @@
-/** Tells the host's hooks what a turn says. */
+/** Reports a turn's events to the host's hooks. */
 
 import { type Hooks, notify, type RequestInfo, type UpstreamInfo } from '../ports/hooks.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { TurnError, TurnEvent, UpstreamFacts } from '../protocol/events.ts';
 import type { Note } from '../protocol/note.ts';
 
-/** Takes batches before they go on. */
+/** Receives batches before they are passed on. */
 export function observer(info: RequestInfo, hooks: Hooks): (events: readonly TurnEvent[]) => void {
   const began = Date.now();
   return (events) => {
@@ -17,12 +17,12 @@ function observe(event: TurnEvent, info: RequestInfo, hooks: Hooks, began: numbe
   if (event.type === 'call-dropped') notify(hooks, 'onNote', droppedCall(event), info);
   if (event.type !== 'turn-end') return;
   const { status, usage, error, output, upstream = {} } = event;
-  // A JSON answer without output is refused with the error's status, and told of there.
+  // A JSON answer without output is refused with the error's status, and reported there.
   if (error && (info.stream || info.background || output.length > 0)) notify(hooks, 'onError', errorOf(error), info);
   notify(hooks, 'onResponse', { status, usage, ...upstreamInfo(upstream), durationMs: Date.now() - began, ...info });
 }
 
-/** What the host is told of what model servers said. */
+/** Reports to the host what model servers answered. */
 export function upstreamInfo({ model, usage, cost }: UpstreamFacts): UpstreamInfo {
   return {
     ...(model === undefined ? {} : { upstreamModel: model }),
@@ -40,7 +40,7 @@ function droppedCall({ name, why }: Extract<TurnEvent, { type: 'call-dropped' }>
   return { code: 'call_dropped', message: `The model called '${name}', ${WHY_DROPPED[why]}.` };
 }
 
-/** The error that a turn's own was made from. */
+/** The original error behind a turn's error. */
 export function errorOf({ code, message, type, param, status, cause, server }: TurnError): ApiError {
   return new ApiError(code ?? 'server_error', message, {
     type,

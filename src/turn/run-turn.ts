@@ -1,4 +1,4 @@
-/** Runs a turn: drives the machine with what comes in, and keeps the turn before its last event is told. */
+/** Runs a turn: drives the state machine with its input, and stores the turn before its last event is emitted. */
 
 import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
 import type { TurnCompaction } from '../ports/turn-compaction.ts';
@@ -11,35 +11,35 @@ import { startState, type TurnPlan, type TurnState } from './state.ts';
 import { type Inputs, type Loop, soleAnswer, turnSources } from './tool-loop.ts';
 import { withCompaction } from './with-compaction.ts';
 
-/** Of so many beats in a row the last is an event, since some clients' idle timers do not see comments. */
+/** The last of this many heartbeats in a row is an event, since some clients' idle timers do not see comments. */
 const EVENT_HEARTBEAT = 4;
 
 /** Everything one turn needs. */
 export interface Turn extends Loop {
   readonly plan: TurnPlan;
-  /** How the conversation is compacted at the turn's end; undefined where it is not. */
+  /** How the conversation is compacted at the end of the turn; undefined for no compaction. */
   readonly compaction?: TurnCompaction | undefined;
-  /** Milliseconds of silence before a beat; undefined for none. */
+  /** Milliseconds without output before a heartbeat; undefined for none. */
   readonly heartbeatMs: number | undefined;
-  /** Whether beats are comments, but for each fourth in a row, or all events. */
+  /** Whether heartbeats are comments (except every fourth in a row), or always events. */
   readonly heartbeatComments: boolean;
   /** Unix seconds. */
   readonly now: () => number;
-  /** Keeps the turn; what it throws fails the turn. */
+  /** Stores the turn; an error it throws fails the turn. */
   readonly keep: (end: TurnEnd) => Promise<void>;
-  /** Is told of every batch before it goes on. */
+  /** Receives every batch before it is passed on. */
   readonly onEvents: (events: readonly TurnEvent[]) => void;
-  /** Whether its start is told before the model has answered, so that a refusal is told as a failure of the turn. */
+  /** Whether the turn's start is emitted before the model answers, so that a refusal is reported as a failed turn. */
   readonly startsAtOnce: boolean;
-  /** Called when the turn is over, however it ended; perhaps more than once. */
+  /** Called when the turn is over, for any reason; possibly more than once. */
   readonly leave: () => void;
 }
 
 type Step = readonly [TurnState, readonly TurnEvent[]];
 
 /**
- * What the turn says, a batch at a time. Throws only before the first batch, where the model refused, and when the client
- * left; any other failure is told as an `error` and a failed `turn-end`.
+ * The events of the turn, a batch at a time. Throws only before the first batch, if the model refused, and if the
+ * client left; any other failure is emitted as an `error` and a failed `turn-end`.
  */
 export function runTurn(turn: Turn): PullStream<readonly TurnEvent[]> {
   return new RunningTurn(turn);
@@ -133,7 +133,7 @@ function heartbeatStep(state: TurnState, { count }: Heartbeat, { heartbeatCommen
   return step(state, [{ type: 'keepalive' }]);
 }
 
-/** The last events, told only once the turn can be continued. */
+/** The last events, emitted only once the turn can be continued. */
 async function endKept(state: TurnState, { now, keep }: Turn): Promise<readonly TurnEvent[]> {
   const [, events] = step(state, [{ type: 'end', at: now() }]);
   const end = events.at(-1);

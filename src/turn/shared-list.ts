@@ -1,9 +1,14 @@
-/** Lists and maps that every version of a turn's state keeps as they were, and that versions share but for what changed. */
+/**
+ * Persistent lists and maps: every version of a turn's state stays unchanged, and versions share what they have in
+ * common.
+ */
 
-/** Members that are copied when one of them changes. Together with the list of blocks that is little for 65,536 members. */
+/**
+ * Members that are copied when one of them changes. Together with the list of blocks that is little for 65,536 members.
+ */
 const BLOCK = 256;
 
-/** A list; a change answers a new one. It costs one block and the list of blocks, not all members. */
+/** A list; a change returns a new list. It costs one block and the list of blocks, not all members. */
 export class SharedList<Member> implements Iterable<Member> {
   readonly size: number;
   private readonly blocks: readonly (readonly Member[])[];
@@ -17,7 +22,7 @@ export class SharedList<Member> implements Iterable<Member> {
     return this.blocks[Math.floor(index / BLOCK)]?.[index % BLOCK];
   }
 
-  /** The list with the member at this place, which is one of its own or the next. */
+  /** The list with the member at this index, which is an existing one or the next. */
   with(index: number, member: Member): SharedList<Member> {
     const place = Math.floor(index / BLOCK);
     const blocks = this.blocks.slice();
@@ -27,12 +32,12 @@ export class SharedList<Member> implements Iterable<Member> {
     return new SharedList(blocks, Math.max(this.size, index + 1));
   }
 
-  /** The list with the member at its end. */
+  /** The list with the member appended. */
   added(member: Member): SharedList<Member> {
     return this.with(this.size, member);
   }
 
-  /** The members from this place on. */
+  /** The members from this index on. */
   from(index: number): readonly Member[] {
     // Most lists have one block, and flattening is slow.
     if (this.size <= BLOCK) return this.blocks[0]?.slice(index) ?? [];
@@ -53,13 +58,13 @@ interface Entry<Key, Value> {
   readonly value: Value;
 }
 
-/** A map in the order in which its keys came; a change answers a new one, at the cost of a list's. */
+/** A map in insertion order; a change returns a new map, at the cost of a list's. */
 export class SharedMap<Key, Value> {
   readonly size: number;
   private readonly entries: SharedList<Entry<Key, Value> | undefined>;
   /**
-   * Where the key may be: no part of the value, since versions share it. Each looks whether it is true of itself; only one
-   * that another has gone on from has to search.
+   * Where the key may be: not part of the value, since versions share it. Each version checks whether the entry applies
+   * to it; only a version that another one was derived from has to search.
    */
   readonly #places: Map<Key, number>;
 
@@ -81,11 +86,11 @@ export class SharedMap<Key, Value> {
     return this.placeOf(key) >= 0;
   }
 
-  /** The map with this value in the place of the key's, or at its end. */
+  /** The map with this value replacing the key's, or appended. */
   with(key: Key, value: Value): SharedMap<Key, Value> {
     const known = this.placeOf(key);
     if (known >= 0) return new SharedMap(this.entries.with(known, { key, value }), this.#places, this.size);
-    // The map of nothing is one for all.
+    // All empty maps share one index.
     const places = this.entries.size === 0 ? new Map<Key, number>() : this.#places;
     places.set(key, this.entries.size);
     return new SharedMap(this.entries.added({ key, value }), places, this.size + 1);
@@ -107,7 +112,7 @@ export class SharedMap<Key, Value> {
 
   private placeOf(key: Key): number {
     const place = this.#places.get(key);
-    // What no version has put in is in none.
+    // A key that no version has added is in none.
     if (place === undefined) return -1;
     if (this.entries.at(place)?.key === key) return place;
     return this.entries.from(0).findIndex((entry) => entry?.key === key);

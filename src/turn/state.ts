@@ -1,4 +1,4 @@
-/** What a turn knows between two steps, and the copy of it that one step may change. */
+/** The state of a turn between two steps, and the copy of it that one step may change. */
 
 import type { ToolOwner } from '../ports/toolset.ts';
 import {
@@ -18,27 +18,32 @@ import type { TextField } from './text-field.ts';
 
 type UsageEvent = Extract<ModelEvent, { type: 'usage' }>;
 
-/** What is settled before a turn begins. */
+/** The settings that are fixed before a turn begins. */
 export interface TurnPlan {
   /** The random part of the response's id, from which every item's id is made. */
   readonly seed: string;
-  /** Where reasoning goes: the item's `summary`, or its raw `content`. */
+  /** Where reasoning is written: the item's `summary`, or its raw `content`. */
   readonly reasoning: 'summary_text' | 'reasoning_text';
   /** The names of tools that may be called; undefined allows all. */
   readonly allowedTools?: ReadonlySet<string>;
-  /** The tools that the server runs, by the name that the model knows. */
+  /** The tools that the server runs, by the model's name for them. */
   readonly owners: ReadonlyMap<string, ToolOwner>;
-  /** Whether their calls, but for runs of code, are shown as `mcp_call`, or as `function_call` and `function_call_output`. */
+  /**
+   * Whether their calls, except code runs, are shown as `mcp_call`, or as `function_call` and `function_call_output`.
+   */
   readonly ownedAs: 'mcp_call' | 'function_call';
-  /** How the client knows its own tools, by the name that the model knows; plain functions need none. */
+  /** The client's definition of its own tools, by the model's name for them; plain functions need none. */
   readonly forms?: ReadonlyMap<string, ToolForm>;
-  /** Whether a `queued` event stands between `created` and `in_progress`. */
+  /** Whether a `queued` event is sent between `created` and `in_progress`. */
   readonly queuedEvent: boolean;
   /** UTF-8 bytes of everything the model may write in one turn. */
   readonly outputBytes: number;
   /** UTF-8 bytes of the arguments of one call. */
   readonly argumentBytes: number;
-  /** Seals what an upstream needs back, for the item that carries it; without it that is left out. */
+  /**
+   * Seals the upstream state that must be sent back, for the item that carries it; without `seal` that state is left
+   * out.
+   */
   readonly seal?: ((state: unknown) => string) | undefined;
 }
 
@@ -47,7 +52,7 @@ export interface OpenPart extends GrownText {
   readonly type: PartType;
   readonly index: number;
   annotations: SharedList<Annotation>;
-  /** The JSON of each, with commas between them. */
+  /** The JSON of each, separated by commas. */
   logprobs: GrownText | undefined;
 }
 
@@ -56,33 +61,35 @@ export interface Writing {
   readonly kind: 'message' | 'reasoning';
   readonly index: number;
   readonly id: string;
-  /** Of a message only. */
+  /** Set on messages only. */
   readonly phase: string | undefined;
   parts: SharedList<Part>;
   part: OpenPart | undefined;
 }
 
-/** A call whose arguments are coming in; several may be open, since upstreams interleave them. */
+/** A call whose arguments are arriving; several may be open, since upstreams interleave them. */
 export interface OpenToolCall {
   readonly toolCallIndex: number;
   readonly index: number;
   readonly id: string;
   readonly callId: string;
-  /** As the model knows it. */
+  /** The model's name for it. */
   readonly name: string;
   readonly owner: ToolOwner | undefined;
   readonly form: ToolForm | undefined;
   arguments: string;
-  /** UTF-8 bytes of the arguments; counted as they come, since counting a long text for each delta of it takes ages. */
+  /**
+   * UTF-8 bytes of the arguments; counted as they arrive, since counting a long text for each delta of it is too slow.
+   */
   bytes: number;
-  /** The free text of a custom tool, or the code, as far as it can be told, and where the reading of it stands. */
+  /** The free text of a custom tool, or the code, as far as it can be decoded, and the state of its parser. */
   input: string;
   reading: TextField;
-  /** The request by which the user approved it. */
+  /** The id of the approval request by which the user approved it. */
   readonly approvalRequestId?: string;
 }
 
-/** A call that needs approval: nothing is shown of it before it is whole. */
+/** A call that needs approval: it is shown only once it is complete. */
 export interface ToolCallAwaitingApproval {
   readonly toolCallIndex: number;
   readonly owner: ToolOwner;
@@ -90,17 +97,17 @@ export interface ToolCallAwaitingApproval {
   readonly bytes: number;
 }
 
-/** A call of ours whose result is awaited. */
+/** A server-run call whose result is pending. */
 export type PendingToolCall = Readonly<OpenToolCall> & { readonly owner: ToolOwner };
 
-/** A look into the web by the model's own server, which has not ended. */
+/** A web search by the model's own server that has not ended. */
 interface OpenSearch {
   readonly search: string;
   readonly index: number;
   readonly item: WebSearchCallItem;
 }
 
-/** Everything a turn knows between two steps. Treat it as a value: `step` never changes the one it was given. */
+/** The whole state of a turn between two steps. Treat it as a value: `step` never changes the one it was given. */
 export interface TurnState {
   readonly plan: TurnPlan;
   readonly started: boolean;
@@ -110,32 +117,32 @@ export interface TurnState {
   readonly round: number;
   readonly output: SharedList<OutputItem>;
   readonly writing: Readonly<Writing> | undefined;
-  /** The phase of the message that the next words begin. */
+  /** The phase of the message that the next text begins. */
   readonly nextPhase: string | undefined;
-  /** The call that was written last: most deltas are of it, so it is kept beside the others, which are as they were parked. */
+  /** The call that was written last: most deltas belong to it, so it is kept separately from the others. */
   readonly newestCall: Readonly<OpenToolCall> | undefined;
-  /** By the upstream's number. */
+  /** By the upstream's index. */
   readonly calls: SharedMap<number, Readonly<OpenToolCall>>;
   readonly awaitingApproval: SharedMap<number, ToolCallAwaitingApproval>;
-  /** By their place in the output. */
+  /** By their index in the output. */
   readonly pending: SharedMap<number, PendingToolCall>;
-  /** By the upstream's name for it. */
+  /** By the upstream's id for it. */
   readonly searches: SharedMap<string, OpenSearch>;
   readonly dropped: SharedMap<number, true>;
   readonly callIds: SharedMap<string, true>;
   readonly usage: Usage;
   readonly callUsage: UsageEvent | undefined;
-  /** Undefined before anything was said. */
+  /** Undefined before the first event. */
   readonly facts: UpstreamFacts | undefined;
   readonly finish: FinishReason | undefined;
   readonly stopped: IncompleteReason | undefined;
   /** Everything the model wrote, in UTF-8 bytes. */
   readonly bytes: number;
-  /** Items, parts and calls that it opened, shown or not. */
+  /** Items, parts and calls that the model opened, shown or not. */
   readonly items: number;
 }
 
-/** A copy of the state that one step may change, and what that step says. */
+/** A copy of the state that one step may change, and the events that the step emits. */
 export type Draft = { -readonly [Key in Exclude<keyof TurnState, 'writing' | 'newest'>]: TurnState[Key] } & {
   writing: Writing | undefined;
   newestCall: OpenToolCall | undefined;
@@ -173,7 +180,7 @@ export function startState(plan: TurnPlan): TurnState {
   };
 }
 
-/** A copy to change. Field by field: spreading costs six times as much, and this is done for every batch. */
+/** A copy to change. It copies field by field: spreading costs six times as much, and this runs for every batch. */
 export function draftOf(state: TurnState): Draft {
   const { writing } = state;
   return {
@@ -185,7 +192,7 @@ export function draftOf(state: TurnState): Draft {
     output: state.output,
     writing: writing && writingCopy(writing),
     nextPhase: state.nextPhase,
-    // Once for a step, not for each of its deltas.
+    // Once per step, not for each of its deltas.
     newestCall: state.newestCall && { ...state.newestCall },
     calls: state.calls,
     awaitingApproval: state.awaitingApproval,
@@ -217,36 +224,36 @@ function writingCopy({ kind, index, id, phase, parts, part }: Readonly<Writing>)
 }
 
 /**
- * The state that the copy has become: the copy itself, which nobody may change from now on. A second copy would be the
- * larger half of what a step costs.
+ * The state that the draft has become: the draft itself, which must not be changed from now on. A second copy would be
+ * the larger half of a step's cost.
  */
 export function stateOf(draft: Draft): TurnState {
   draft.events = NO_EVENTS;
   return draft;
 }
 
-/** The call of this number, as one that this step may change. */
+/** The call with this number, as one that this step may change. */
 export function draftCall(draft: Draft, number: number): OpenToolCall | undefined {
   if (draft.newestCall?.toolCallIndex === number) return draft.newestCall;
   const toolCallIndex = draft.calls.get(number);
   return toolCallIndex && makeNewest(draft, { ...toolCallIndex });
 }
 
-/** Makes it the call that is written now. */
+/** Makes it the current call. */
 export function makeNewest(draft: Draft, toolCallIndex: OpenToolCall): OpenToolCall {
   parkNewest(draft);
   draft.newestCall = toolCallIndex;
   return toolCallIndex;
 }
 
-/** Puts the call that was written last to the others. */
+/** Moves the current call to the others. */
 export function parkNewest(draft: Draft): void {
   const { newestCall } = draft;
   if (newestCall) draft.calls = draft.calls.with(newestCall.toolCallIndex, newestCall);
   draft.newestCall = undefined;
 }
 
-/** In place of what a step said, which belongs to its caller. */
+/** Replaces the events of a finished step, which belong to its caller. */
 const NO_EVENTS: TurnEvent[] = [];
 
 /** Whether the model was stopped in the middle, so that its last item is incomplete and must stay the last. */

@@ -1,19 +1,19 @@
-/** Reads the text of one field out of JSON that is still being written, as far as it can be told already. */
+/** Reads the text of one field out of JSON that is still being written, as far as it can be decoded already. */
 
-/** Where the reading stands; a value. */
+/** The parser's state; a value. */
 export interface TextField {
   /** What was written before the field's text began. */
   readonly head: string;
-  /** What cannot be told yet: an escape that is not whole, half a surrogate pair. */
+  /** What cannot be decoded yet: an incomplete escape, or half a surrogate pair. */
   readonly tail: string;
-  /** `other` is text that does not begin as it should. */
+  /** `other` is text that does not begin as expected. */
   readonly phase: 'head' | 'text' | 'done' | 'other';
 }
 
 /** Before the first character. */
 export const FIELD_START: TextField = { head: '', tail: '', phase: 'head' };
 
-/** Takes more of the JSON of `{"<field>": "…"}`; answers what it adds to the field's text. */
+/** Takes more of the JSON of `{"<field>": "…"}`; returns what it adds to the field's text. */
 export function readField(state: TextField, field: string, written: string): readonly [TextField, string] {
   if (state.phase === 'done' || state.phase === 'other') return [state, ''];
   if (state.phase === 'text') return readText(state, written);
@@ -41,7 +41,7 @@ function closingQuote(text: string): number {
   return -1;
 }
 
-/** How much of the text is sure to be whole: no half escape at its end, and no half pair, escaped or not. */
+/** How much of the text is certainly complete: no half escape at its end, and no half pair, escaped or not. */
 function wholeLength(text: string): number {
   const half = /(\\u[dD][89abAB][0-9a-fA-F]{2}(\\(u[0-9a-fA-F]{0,3})?)?|[\ud800-\udbff])$/.exec(text);
   if (half && !isEscaped(text, half.index)) return half.index;
@@ -49,14 +49,14 @@ function wholeLength(text: string): number {
   return open && !isEscaped(text, open.index) ? open.index : text.length;
 }
 
-/** Whether an odd number of backslashes stands before the place. */
+/** Whether an odd number of backslashes precedes the position. */
 function isEscaped(text: string, at: number): boolean {
   let before = at;
   while (text[before - 1] === '\\') before -= 1;
   return (at - before) % 2 === 1;
 }
 
-/** Each escape by itself: models write raw line breaks into JSON too, and escapes that there are not. */
+/** Decodes each escape by itself: models also write raw line breaks into JSON, and invalid escapes. */
 function decoded(text: string): string {
   return text.replace(/\\(u[0-9a-fA-F]{4}|[\s\S])/g, (_, escaped: string) =>
     escaped.length === 5 ? String.fromCharCode(Number.parseInt(escaped.slice(1), 16)) : (ESCAPES[escaped] ?? escaped),

@@ -1,4 +1,4 @@
-/** What goes into a turn's machine: the model's words, the results of the tools we run, and the model again. */
+/** The input of a turn's state machine: the model's output, the results of server-run tools, and the model again. */
 
 import type { ToolRounds } from '../ports/tool-rounds.ts';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
@@ -9,44 +9,50 @@ import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
 
-/** What the loop needs of a turn. */
+/** What the loop needs from a turn. */
 export interface Loop {
-  /** Hands over the first request, once: a long history may go while the model answers. */
+  /** Hands over the first request, once, so that a long history can be freed while the model answers. */
   readonly takeRequest: () => ModelRequest;
   readonly upstream: Upstream;
-  /** The items as the upstream is given them: with the state of its own that they carry. */
+  /** The items as the upstream receives them: with the upstream's own state that they carry. */
   readonly opened: (items: readonly Item[]) => readonly Item[];
   readonly call: UpstreamCall;
   readonly plan: Pick<TurnPlan, 'owners' | 'allowedTools'>;
-  /** The tools of each server that the client has not been told of yet. */
+  /** The tools of each server that the client has not been shown yet. */
   readonly lists: ReadonlyMap<string, readonly ListedTool[]>;
   /** The servers among them whose tools are listed first: the request itself names them. */
   readonly named: ReadonlySet<string>;
-  /** Calls of earlier turns that the user has approved: they run before the model is asked. */
+  /** Calls of earlier turns that the user has approved: they run before the model is called. */
   readonly approved: readonly ApprovedCall[];
-  /** Begins to count the rounds of tools; running one rejects only when the turn is aborted. */
+  /** Starts counting tool rounds; running one rejects only when the turn is aborted. */
   readonly beginRounds: () => ToolRounds<PendingToolCall>;
 }
 
-/** What goes into the machine, batch by batch. */
+/** The input of the state machine, batch by batch. */
 export type Inputs = AsyncIterable<readonly TurnInput[]>;
 
-/** The one answer of a model that has no tools of ours: there is no second request, so the first is not held to the end. */
+/**
+ * The single answer of a model without server-run tools: there is no second request, so the first is not kept in
+ * memory.
+ */
 export function soleAnswer({ upstream, takeRequest, call }: Loop): Inputs {
   return upstream.stream(takeRequest(), call);
 }
 
 /**
- * Yields the model's words and the results of tools as sources, each to be read to its end, until the model answers
- * without calling a tool of ours, calls one of the client's, or meets a limit. N rounds are exactly N model calls.
- * `current` answers the machine's state after all that was read.
+ * Yields the model's output and the tool results as sources, each to be read to its end, until the model answers
+ * without calling a server-run tool, calls a client's tool, or reaches a limit. N rounds are exactly N model calls.
+ * `current` returns the machine's state after everything that was read.
  */
 export async function* turnSources(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
   const introduced = introducer(loop);
   const rounds = loop.beginRounds();
   let request = loop.takeRequest();
 
-  /** Runs what waits. Answers what was written since `before` as the model must see it, or nothing where the turn ends. */
+  /**
+   * Runs the pending calls. Returns what was written since `before` as the model must see it, or undefined if the turn
+   * ends.
+   */
   async function* ran(before: number): AsyncGenerator<Inputs, readonly Item[] | undefined> {
     const pending = current().pending.values();
     const outputs = new Map<number, ToolOutput>();
@@ -60,7 +66,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
 
   if (loop.approved.length > 0) {
     const calls = loop.approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
-    // They are of an earlier model call, so what the model says next is no part of it.
+    // They belong to an earlier model call, so the model's next output is not part of it.
     yield introduced(only([...calls, { type: 'finish', reason: 'stop' }]));
     const written = yield* ran(0);
     if (!written) return;
@@ -76,7 +82,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   }
 }
 
-/** Runs the calls, and notes what came of each. */
+/** Runs the calls, and records the result of each. */
 async function* resultsOf(
   rounds: ToolRounds<PendingToolCall>,
   pending: readonly PendingToolCall[],
@@ -91,8 +97,8 @@ async function* resultsOf(
 }
 
 /**
- * Puts the lists of servers that the request names in front of everything, and that of another server before the first
- * call of one of its tools: a client whose conversation never needs them is not bothered with tools that it did not bring.
+ * Puts the tool lists of servers that the request names before everything else, and that of another server before the
+ * first call of one of its tools: a client that never uses them does not receive tools that it did not bring.
  */
 function introducer({ plan, lists, named }: Loop): (source: Inputs) => Inputs {
   const unknown = new Map(lists);
@@ -115,13 +121,13 @@ function beginsCall(event: TurnInput): event is TurnInput & { readonly name: str
   return event.type === 'call-approved' || (event.type === 'tool-call-delta' && event.name !== undefined);
 }
 
-/** The server whose tool is called here; none has an empty name. */
+/** The server whose tool is called here; no server has an empty name. */
 function serverOf(event: TurnInput, { owners, allowedTools }: Loop['plan']): string {
   if (!beginsCall(event) || (event.type === 'tool-call-delta' && allowedTools?.has(event.name) === false)) return '';
   return owners.get(event.name)?.server ?? '';
 }
 
-/** Whether the client must act before the model can go on: run a call, or approve one. */
+/** Whether the client must act before the model can continue: run a call, or approve one. */
 function isClients(item: OutputItem, ours: ReadonlyMap<string, PendingToolCall>): boolean {
   if (item.type === 'mcp_approval_request') return true;
   return toolCallKind(item)?.runBy === 'client' && !ours.has(item.id);
@@ -140,7 +146,7 @@ function modelView(
   });
 }
 
-/** A forced choice holds for the first call only, or the model could never answer. */
+/** A forced tool choice applies to the first model call only, or the model could never answer. */
 function nextRequest(request: ModelRequest, written: readonly Item[], circling: boolean): ModelRequest {
   const { toolChoice, ...rest } = request;
   const free = toolChoice === undefined || toolChoice === 'none' ? toolChoice : 'auto';

@@ -1,9 +1,9 @@
-/** Compaction at the end of a turn, behind everything else that the turn takes in. */
+/** Compaction at the end of a turn, after all its other input. */
 import type { TurnCompaction } from '../ports/turn-compaction.ts';
 import { isCutOff, type TurnState } from './state.ts';
 import type { Inputs } from './tool-loop.ts';
 
-/** The turn's own sources, and the compaction behind them. A turn that was cut off ends with what was cut off. */
+/** The turn's own sources, followed by the compaction. A truncated turn is not compacted. */
 export async function* withCompaction(
   sources: AsyncGenerator<Inputs, void>,
   { only, compact }: TurnCompaction,

@@ -1,4 +1,4 @@
-/** The machine's hand for tool calls: their arguments, and for the server's own tools their results. */
+/** Writes tool calls: their arguments, and the results of server-run tools. */
 
 import type { ToolOwner } from '../ports/toolset.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
@@ -25,7 +25,7 @@ const NOTHING: SharedMap<number, never> = new SharedMap();
 
 type CallDelta = Extract<TurnInput, { type: 'tool-call-delta' }>;
 
-/** Adds arguments to the call, opening it where it is new; answers it where it may be made. */
+/** Adds arguments to the call and opens it if it is new; returns the call if it is allowed. */
 export function writeCall(draft: Draft, delta: CallDelta): OpenToolCall | ToolCallAwaitingApproval | undefined {
   if (draft.dropped.has(delta.call)) {
     draft.bytes += Buffer.byteLength(delta.arguments);
@@ -39,7 +39,7 @@ export function writeCall(draft: Draft, delta: CallDelta): OpenToolCall | ToolCa
   return writeArguments(draft, open, delta.arguments);
 }
 
-/** The held call with the delta's arguments. */
+/** The call awaiting approval with the delta's arguments. */
 function callAwaitingApproval(
   draft: Draft,
   { call, arguments: text }: CallDelta,
@@ -98,13 +98,13 @@ function showCall(
   return call;
 }
 
-/** The one argument that is all that such a call is shown with; undefined where it is shown with all of them. */
+/** The single argument that such a call is shown with; undefined if it is shown with all of them. */
 function textFieldOf({ plan }: Draft, call: OpenToolCall): string | undefined {
   const { field } = shownAs(plan, call);
   return field === 'arguments' ? undefined : field;
 }
 
-/** `allowed_tools` is a hard limit: a call outside it is never shown, however the model came to make it. */
+/** `allowed_tools` is a hard limit: a call outside it is never shown, whatever the model does. */
 function dropCall(draft: Draft, call: number, name: string): undefined {
   draft.dropped = draft.dropped.with(call, true);
   draft.bytes += Buffer.byteLength(name);
@@ -112,7 +112,7 @@ function dropCall(draft: Draft, call: number, name: string): undefined {
   draft.events.push({ type: 'call-dropped', name, why: 'not_allowed' });
 }
 
-/** The upstream's id, or one of ours where it sent none or sends the same for several calls. */
+/** The upstream's id, or a generated one if the upstream sent none or repeats the same for several calls. */
 function unusedCallId(draft: Draft, id: string | undefined, index: number): string {
   if (id && !draft.callIds.has(id)) return id;
   return callIdOf(draft.plan.seed, index);
@@ -126,7 +126,7 @@ function writeArguments(draft: Draft, call: OpenToolCall, text: string): OpenToo
   return call;
 }
 
-/** The free text comes as the one string in the arguments, and is told as it can be read there. */
+/** The free text is the only string in the arguments, and is emitted as soon as it can be decoded. */
 function writeInput(draft: Draft, call: OpenToolCall, field: string, text: string): void {
   const [reading, read] = readField(call.reading, field, text);
   call.reading = reading;
@@ -145,7 +145,7 @@ function emitArguments(draft: Draft, call: OpenToolCall, text: string): void {
   });
 }
 
-/** Tells how far the call has come, where its kind has an event for that. */
+/** Emits the call's progress, if its type has an event for that. */
 function emitState(draft: Draft, call: OpenToolCall, stage: keyof WrittenToolCallKind['states']): void {
   const { type: kind, states } = shownAs(draft.plan, call);
   const state = states[stage];
@@ -155,8 +155,8 @@ function emitState(draft: Draft, call: OpenToolCall, stage: keyof WrittenToolCal
 }
 
 /**
- * Ends the arguments. A call that was never given any has none: `{}`, as a delta too, since some clients read only
- * deltas. A whole call of the server's own then waits for its result.
+ * Ends the arguments. A call without arguments gets `{}`, also as a delta, since some clients read only deltas. A
+ * complete call of a server-run tool then waits for its result.
  */
 export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus): void {
   const field = textFieldOf(draft, open);
@@ -170,7 +170,7 @@ export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus):
   if (!waits || runBy === 'client') closeItem(draft, index, callItem(draft.plan, call, status));
 }
 
-/** Code that is run is the code that was shown, in whatever form the model wrote it. */
+/** The code that runs is the code that was shown, in whatever form the model wrote it. */
 function awaitResult(draft: Draft, call: PendingToolCall, field: string | undefined): void {
   const run = field ? { ...call, arguments: JSON.stringify({ [field]: call.input }) } : call;
   draft.pending = draft.pending.with(run.index, run);
@@ -182,10 +182,10 @@ function wholeCall(draft: Draft, call: OpenToolCall, status: ItemStatus): OpenTo
   return bare ? writeArguments(draft, call, '{}') : call;
 }
 
-/** What a model wrote in another form than it was asked for is the text all the same. */
+/** Input in another form than requested still counts as the text. */
 function wholeInput(draft: Draft, call: OpenToolCall, field: string, status: ItemStatus): OpenToolCall {
   const { phase } = call.reading;
-  // What was cut off before the text began is no text.
+  // Arguments that were truncated before the text began contain no text.
   const isRead = phase === 'text' || phase === 'done' || (phase === 'head' && status === 'incomplete');
   const input = isRead ? call.input : otherInput(call.arguments, field);
   if (input !== call.input) emitArguments(draft, call, input);
@@ -203,7 +203,7 @@ function otherInput(text: string, field: string): string {
   }
 }
 
-/** No call of a request; upstreams number theirs. */
+/** Not the number of any model's call; upstreams number theirs. */
 const APPROVED = -1;
 
 /** Shows a call that the user has approved, which then waits for its result. */
@@ -212,7 +212,7 @@ export function writeApproved(draft: Draft, { name, arguments: text, approvalReq
   closeCall(draft, writeArguments(draft, call, text), 'completed');
 }
 
-/** Asks the user to approve the calls that were held; those of a model that was cut off are left out. */
+/** Requests the user's approval of the calls that need it; those of a truncated model are left out. */
 export function requestApproval(draft: Draft, isWhole: boolean): void {
   const { awaitingApproval: awaiting } = draft;
   draft.awaitingApproval = NOTHING;
@@ -236,13 +236,13 @@ function writeApprovalRequest(draft: Draft, { owner, arguments: text }: ToolCall
   closeItem(draft, index, item);
 }
 
-/** Shows the result of a waiting call; one that no call waits for is ignored. */
+/** Shows the result of a pending call; a result without a pending call is ignored. */
 export function writeResult(draft: Draft, { index, ...result }: ToolCallResult & { readonly index: number }): void {
   const call = draft.pending.get(index);
   if (!call) return;
   draft.pending = draft.pending.without(index);
   if (shownAs(draft.plan, call).runBy === 'client') {
-    // An item that was cut off must stay the last.
+    // A truncated item must stay the last.
     return isCutOff(draft) ? undefined : writeOutputItem(draft, call, result.output);
   }
   emitState(draft, call, result.failed ? 'failed' : 'completed');
@@ -256,14 +256,14 @@ function writeOutputItem(draft: Draft, call: PendingToolCall, output: ToolOutput
   closeItem(draft, index, { ...head, status: 'completed', output });
 }
 
-/** Closes calls that nobody ran, when the turn ends by itself. */
+/** Closes calls that were never run, when the turn ends normally. */
 export function failPending(draft: Draft): void {
   const output = 'Not run: the response had ended.';
   const error = protocolError(INTERNAL_ERROR, output);
   for (const { index } of draft.pending.values()) writeResult(draft, { index, output, failed: true, error });
 }
 
-/** Leaves calls whose results will not come as they are, when the turn fails. */
+/** Leaves pending calls without results unchanged, when the turn fails. */
 export function abandonPending(draft: Draft): void {
   const { pending } = draft;
   draft.pending = NOTHING;
@@ -274,7 +274,7 @@ export function abandonPending(draft: Draft): void {
   }
 }
 
-/** Shows which tools of a server the model is offered. */
+/** Shows which tools of a server are offered to the model. */
 export function writeToolList(draft: Draft, server: string, tools: readonly ListedTool[]): void {
   closeWriting(draft, 'completed');
   const index = draft.output.size;

@@ -1,4 +1,4 @@
-/** The machine's hand for pictures that the model made: each comes whole, and is shown as OpenAI streams one. */
+/** Writes images that the model made: each arrives complete, and is shown as OpenAI streams one. */
 
 import type { ModelEvent } from '../protocol/events.ts';
 import type { ImageGenerationCallItem } from '../protocol/items.ts';
@@ -6,10 +6,10 @@ import { imageGenerationCall } from '../protocol/tool-calls/image-generation-cal
 import type { Draft } from './state.ts';
 import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
 
-/** The states that its events tell of. */
+/** The states that its events report. */
 const STATES = ['in_progress', 'generating', 'completed'] as const;
 
-/** Tells of the picture from beginning to end; what was being written ends before it. */
+/** Emits all events of the image; the item that was being written ends before it. */
 export function writeImage(draft: Draft, { result, details }: Extract<ModelEvent, { type: 'image' }>): void {
   closeWriting(draft, 'completed');
   const { type, idPrefix } = imageGenerationCall;

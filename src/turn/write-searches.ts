@@ -1,4 +1,4 @@
-/** The machine's hand for what the model's own server does in the web: it is shown, not run. */
+/** Writes web searches by the model's own server: they are shown, not run. */
 
 import type { ModelEvent } from '../protocol/events.ts';
 import type { WebSearchCallItem } from '../protocol/items.ts';
@@ -9,7 +9,9 @@ import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
 type SearchStart = Extract<ModelEvent, { type: 'search-start' }>;
 type SearchEnd = Extract<ModelEvent, { type: 'search-end' }>;
 
-/** Tells that the model's server looks into the web. One of the same name that has not ended never will. */
+/**
+ * Reports that the model's server searches the web. An open search with the same id is closed, since it will never end.
+ */
 export function openSearch(draft: Draft, { search, action }: SearchStart): void {
   failSearch(draft, search);
   closeWriting(draft, 'completed');
@@ -27,7 +29,7 @@ export function openSearch(draft: Draft, { search, action }: SearchStart): void 
   draft.bytes += Buffer.byteLength(JSON.stringify(action));
 }
 
-/** Tells what was found; an end of what never began is ignored. */
+/** Reports the results; an end without a start is ignored. */
 export function closeSearch(draft: Draft, { search, failed, sources, state }: SearchEnd): void {
   const open = draft.searches.get(search);
   if (!open) return;
@@ -41,7 +43,7 @@ export function closeSearch(draft: Draft, { search, failed, sources, state }: Se
   draft.bytes += Buffer.byteLength(JSON.stringify(sources)) + Buffer.byteLength(encrypted ?? '');
 }
 
-/** Closes what never ended, when the model call does. */
+/** Closes searches that have not ended when the model call ends. */
 export function failSearches(draft: Draft): void {
   for (const { search } of draft.searches.values()) failSearch(draft, search);
 }

@@ -1,4 +1,4 @@
-/** The machine's hand for words: messages and reasoning, their parts and deltas. */
+/** Writes text: messages and reasoning, their parts and deltas. */
 
 import { bytesOfItem } from '../ports/limits.ts';
 import { grow, wholeText } from '../protocol/grown-text.ts';
@@ -8,13 +8,15 @@ import { logProbsIn, logProbsText } from '../protocol/log-probs.ts';
 import { SharedList } from './shared-list.ts';
 import type { Draft, OpenPart, Writing } from './state.ts';
 
-/** Log probabilities count this part of what they are long: a legitimate answer has two kilobytes of them for each token. */
+/**
+ * Log probabilities count with this fraction of their length: a legitimate answer has two kilobytes of them per token.
+ */
 const LOGPROBS_SHARE = 8;
 const NOTHING: SharedList<never> = new SharedList();
 
 type Sealed = Pick<ReasoningItem, 'encrypted_content'>;
 
-/** Adds text to the part of this type, opening what is not open. */
+/** Adds text to the part of this type, opening item and part if needed. */
 export function writeText(draft: Draft, type: PartType, text: string, about: readonly LogProb[] | string = ''): void {
   const logprobs = typeof about === 'string' ? about : logProbsText(about);
   if (text === '' && logprobs === '') return;
@@ -35,7 +37,7 @@ export function writeText(draft: Draft, type: PartType, text: string, about: rea
   draft.bytes += Buffer.byteLength(text) + logprobs.length / LOGPROBS_SHARE;
 }
 
-/** Adds a source to the text; `atEnd` puts it where the text has come to. */
+/** Adds a citation to the text; `atEnd` places it at the current end of the text. */
 export function annotate(draft: Draft, given: Annotation, atEnd = false): void {
   const { index, id, part } = openPart(draft, 'output_text');
   const annotation = atEnd ? placedAt(given, part.text.length + part.tail.length) : given;
@@ -53,7 +55,7 @@ export function annotate(draft: Draft, given: Annotation, atEnd = false): void {
   countItem(draft);
 }
 
-/** The next words begin another message. It is an item only once there are any. */
+/** The next text begins another message. The message becomes an item only once it has text. */
 export function startMessage(draft: Draft, phase: string | undefined): void {
   if (draft.writing?.kind === 'message') closeWriting(draft, 'completed');
   draft.nextPhase = phase;
@@ -80,7 +82,9 @@ export function closeWriting(draft: Draft, status: ItemStatus, more: Sealed = {}
   closeItem(draft, writing.index, Object.assign(writtenItem(draft, writing, status), more));
 }
 
-/** Closes one thought, which may have had no readable words, and keeps what leads back to it. */
+/**
+ * Closes one reasoning item, which may have no readable text, and keeps the opaque provider state that continues it.
+ */
 export function closeReasoning(draft: Draft, state: unknown): void {
   const encrypted = draft.plan.seal?.(state);
   if (encrypted === undefined)
@@ -90,7 +94,7 @@ export function closeReasoning(draft: Draft, state: unknown): void {
   draft.bytes += Buffer.byteLength(encrypted);
 }
 
-/** Tells of what stands in the place of the conversation so far. */
+/** Emits the item that replaces the conversation so far. */
 export function writeCompaction(draft: Draft, encrypted: string): void {
   closeWriting(draft, 'completed');
   const index = draft.output.size;
@@ -99,7 +103,7 @@ export function writeCompaction(draft: Draft, encrypted: string): void {
   closeItem(draft, index, item);
 }
 
-/** Tells of a new item at the end of the output. */
+/** Emits a new item at the end of the output. */
 export function announce(draft: Draft, item: OutputItem): void {
   const index = draft.output.size;
   draft.output = draft.output.added(item);
@@ -107,13 +111,13 @@ export function announce(draft: Draft, item: OutputItem): void {
   draft.events.push({ type: 'item-start', sequence: draft.sequence++, index, item });
 }
 
-/** Counts an item, a part, a citation or a call, whatever is written in it. */
+/** Counts an item, a part, a citation or a call, regardless of its content. */
 export function countItem(draft: Draft): void {
   draft.items += 1;
   draft.bytes += bytesOfItem(draft.items);
 }
 
-/** Tells of an item's end. */
+/** Emits an item's end. */
 export function closeItem(draft: Draft, index: number, item: OutputItem): void {
   draft.output = draft.output.with(index, item);
   draft.events.push({ type: 'item-end', sequence: draft.sequence++, index, item });
@@ -124,7 +128,7 @@ export function nextItemId(draft: Draft, prefix: string): string {
   return outputItemId(prefix, draft.plan.seed, draft.output.size, draft.round);
 }
 
-/** The item being written with an open part of this type, opened where need be. */
+/** The item being written with an open part of this type, opened if needed. */
 function openPart(draft: Draft, type: PartType): Writing & { part: OpenPart } {
   const writing = openItem(draft, type === 'output_text' || type === 'refusal' ? 'message' : 'reasoning');
   if (writing.part?.type === type) return writing as Writing & { part: OpenPart };

@@ -1,11 +1,11 @@
-/** The turns that run now: how many may, and how they end when the host shuts down. */
+/** The turns that are running: how many are allowed, and how they end when the host shuts down. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../../protocol/errors.ts';
 
 /** How long failed streams have to reach their clients after the deadline, in milliseconds. */
 const GRACE_MS = 1000;
 const IDLE_CHECK_MS = 50;
-/** How long running turns have to finish where the host does not say, in milliseconds. */
+/** How long running turns have to finish by default, in milliseconds. */
 export const DRAIN_MS = 30_000;
 
 /** A running turn. */
@@ -14,23 +14,23 @@ export interface Running {
   readonly disconnect: (() => void) | undefined;
 }
 
-/** What a host says when it shuts down. */
+/** The host's options for a shutdown. */
 export interface DrainOptions {
   /** Milliseconds that running turns have to finish. Default: 30,000. */
   readonly timeoutMs?: number;
-  /** The host's HTTP server, whose idle connections are closed meanwhile. */
+  /** The host's HTTP server, whose idle connections are closed during the shutdown. */
   readonly server?: { closeIdleConnections?(): void };
 }
 
 export interface Activity {
-  /** Notes a turn; answers how to note its end. Throws `too_many_streams` or `server_draining`. */
+  /** Registers a turn; returns a function that registers its end. Throws `too_many_streams` or `server_draining`. */
   begin(turn: Running): () => void;
   readonly running: number;
-  /** Refuses new turns and resolves when none runs any more: finished, or failed at the deadline, or cut off. */
+  /** Refuses new turns and resolves when none is running: finished, failed at the deadline, or cut off. */
   drain(options?: DrainOptions): Promise<void>;
 }
 
-/** The turns of one router; `limit` is how many may run at once. */
+/** The turns of one router; `limit` is the maximum that run at once. */
 export function activity(limit: number): Activity {
   const turns = new Set<Running>();
   let draining = false;

@@ -1,4 +1,6 @@
-/** What all endpoints have in common: errors in the envelope, hooks told, the request's id on every answer. */
+/**
+ * The behaviour that all endpoints share: errors in the envelope, calls of hooks, and the request's id on every answer.
+ */
 
 import { type ApiError, toApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -10,20 +12,23 @@ import type { Limits } from '../limits.ts';
 import type { Upstream } from '../upstream.ts';
 import { type EndpointRequest, hasLeft } from './endpoint-request.ts';
 
-/** One endpoint. It answers errors itself; it throws only where the client has left, or with what the host's own functions threw. */
+/**
+ * One endpoint. It answers errors itself; it throws only if the client has left, or the errors of the host's own
+ * functions.
+ */
 export type Endpoint = (request: EndpointRequest) => Promise<Reply>;
 
-/** What stands around every endpoint. */
+/** The parts that surround every endpoint. */
 export interface EndpointSettings {
   readonly hooks: Hooks;
   /** The dialect of a client; `request` is the host framework's own. */
   readonly dialectOf: (request: unknown) => Dialect;
 }
 
-/** Answers one request. Throws `ApiError` for what the client is told with a status. */
+/** Answers one request. Throws `ApiError` for errors that are sent to the client with a status. */
 export type Handler = (request: EndpointRequest) => Promise<Reply | JsonReply>;
 
-/** The endpoint of a handler: errors are answered, the dialect is spoken, and the answer names its request. */
+/** The endpoint of a handler: it answers errors, applies the dialect, and adds the request's id to the answer. */
 export function answered(handler: Handler, settings: EndpointSettings): Endpoint {
   return async (request) => {
     const reply = await handler(request).catch((error: unknown) => {
@@ -34,22 +39,22 @@ export function answered(handler: Handler, settings: EndpointSettings): Endpoint
   };
 }
 
-/** The answer in the client's dialect, with the name of its request. */
+/** The answer in the client's dialect, with the request's id. */
 function finished(reply: Reply | JsonReply, request: EndpointRequest, settings: EndpointSettings): Reply {
   return withRequestId(written(inDialect(reply, settings.dialectOf(request.request))), request);
 }
 
-/** JSON in the dialect; the events of a stream have been encoded in it. */
+/** Encodes JSON in the dialect; the events of a stream have been encoded in it already. */
 function inDialect(reply: Reply | JsonReply, { resource, errorBody }: Dialect): Reply | JsonReply {
   if (!('json' in reply) || !isRecord(reply.json)) return reply;
   const { json } = reply;
   // A failed response has an error of its own.
   if (json.object === 'response') return resource ? { ...reply, json: resource(json) } : reply;
-  // The cast: the only errors that are answered are in the envelope.
+  // The cast: every error answer is in the envelope.
   return errorBody && isRecord(json.error) ? { ...reply, json: { error: errorBody(json.error as never) } } : reply;
 }
 
-/** Reports an error to the host; answers what the client is shown of it. */
+/** Reports an error to the host; returns the error that the client receives. */
 export function reportError(
   error: unknown,
   { requestId }: Pick<EndpointRequest, 'requestId'>,
@@ -65,12 +70,15 @@ export function errorReplyTo(error: unknown, request: EndpointRequest, settings:
   return withRequestId(written(errorReply(reportError(error, request, settings))), request);
 }
 
-/** Every answer names its request. */
+/** Adds the request's id to every answer. */
 export function withRequestId(reply: Reply, { requestId }: EndpointRequest): Reply {
   return { ...reply, headers: Object.assign({}, reply.headers, { 'x-request-id': requestId }) };
 }
 
-/** Answers a request that no other endpoint may see. The host is told of it even where the client, whose body broke off, has left. */
+/**
+ * Answers a request that no other endpoint may see. It is reported to the host even if the client, whose body broke
+ * off, has left.
+ */
 export function refusal(error: ApiError, settings: EndpointSettings): Endpoint {
   return async (request) => {
     const shown = reportError(error, request, settings);
@@ -97,7 +105,7 @@ export function modelsEndpoint(
   }, settings);
 }
 
-/** The client's headers, with the request's id whether the client or we chose it. */
+/** The client's headers, with the request's id even if the client sent none. */
 export function passedHeaders({ headers, requestId }: EndpointRequest): Headers {
   if (headers.get('x-request-id') === requestId) return headers;
   const passed = new Headers(headers);

@@ -12,17 +12,20 @@ const MAX_LIMIT = 100;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** One page of the items, which come oldest first, as the client is shown them; the newest come first unless `order` is `asc`. */
+/**
+ * One page of the items, which are given oldest first, as the client receives them; the newest are listed first unless
+ * `order` is `asc`.
+ */
 export function page(items: readonly Item[], query: Fields, presentItem = queryPresenter(query)): Fields {
   return listOf(pageOf(items, pageQuery(query)), query, presentItem);
 }
 
-/** What the query asks for. Throws `invalid_value`. */
+/** The query's paging parameters. Throws `invalid_value`. */
 export function pageQuery({ limit, order, after, before }: Fields): ItemPageQuery {
   return { limit: limitOf(limit), order: orderOf(order), after: idOf(after), before: idOf(before) };
 }
 
-/** The page of these items, which come oldest first. */
+/** The page of these items, which are given oldest first. */
 export function pageOf(items: readonly Item[], { limit, order, after, before }: ItemPageQuery): ItemPage {
   const ordered = order === 'asc' ? items : items.toReversed();
   const placeOf = (id: string) => ordered.findIndex((item) => item.id === id);
@@ -34,7 +37,7 @@ export function pageOf(items: readonly Item[], { limit, order, after, before }: 
   return { items: found, hasMore: last + 1 + found.length < to };
 }
 
-/** OpenAI's list of the page, as the client is shown it. Throws `item_not_found` where the query names an unknown item. */
+/** OpenAI's list of the page, as the client receives it. Throws `item_not_found` if the query names an unknown item. */
 export function listOf(
   { items, hasMore, unknown }: ItemPage,
   query: Fields,
@@ -54,7 +57,7 @@ export function listOf(
   };
 }
 
-/** What is no text, such as a repeated parameter, is the id of nothing. */
+/** A value that is not text, such as a repeated parameter, matches no item. */
 function idOf(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   return typeof value === 'string' ? value : '';

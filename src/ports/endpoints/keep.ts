@@ -1,20 +1,20 @@
-/** Keeps what a later request needs: the one place that knows what a failing store means to the host. */
+/** Stores what a later request needs: the one place that applies the host's policy for a failing store. */
 import type { ApiError } from '../../protocol/errors.ts';
 import { type Hooks, notify } from '../hooks.ts';
 import { fromStore, type MaybePromise, type ResponseStore, type StoredResponse } from '../store.ts';
 
-/** What becomes of a store that fails. */
+/** The policy for a failing store. */
 interface StoreFailureSettings {
   readonly onStoreError: 'fail' | 'continue';
   readonly hooks: Hooks;
 }
 
-/** Where things are kept, and what becomes of a failure. */
+/** The store, and the policy for its failures. */
 export interface KeepSettings extends StoreFailureSettings {
   readonly store: ResponseStore;
 }
 
-/** Puts one record. Throws `store_error`, or only reports it, as the host chose. */
+/** Puts one record. Throws `store_error`, or only reports it, as the host configured. */
 export async function keep(
   stored: StoredResponse,
   { store, ...settings }: KeepSettings,
@@ -23,7 +23,7 @@ export async function keep(
   await kept(() => fromStore(() => store.put(stored)), settings, requestId);
 }
 
-/** Runs one write to the store. Throws `store_error`, or only reports it, as the host chose. */
+/** Runs one write to the store. Throws `store_error`, or only reports it, as the host configured. */
 export async function kept(
   keeping: () => MaybePromise<void>,
   { onStoreError, hooks }: StoreFailureSettings,
@@ -33,7 +33,7 @@ export async function kept(
     await keeping();
   } catch (error) {
     if (onStoreError === 'fail') throw error;
-    // The cast: both throw nothing else.
+    // The cast: both throw only this error.
     notify(hooks, 'onError', error as ApiError, { requestId });
   }
 }

@@ -1,4 +1,4 @@
-/** The shape of a preparation: routers run them in a row, middlewares show each alone. */
+/** The shape of a preparation step: routers run them in a row, middlewares offer each one alone. */
 
 import type { Note } from '../../protocol/note.ts';
 import type { ApprovalPolicy } from '../approval-policy.ts';
@@ -10,7 +10,7 @@ import type { ToolsOf } from '../tool-provider.ts';
 import type { WantedHeartbeat } from '../turn-context.ts';
 import type { EndpointRequest } from './endpoint-request.ts';
 
-/** What a preparation may use. */
+/** The dependencies of a preparation. */
 export interface PrepareSettings {
   readonly store: ResponseStore;
   readonly limits: Limits;
@@ -22,12 +22,12 @@ export interface PrepareSettings {
 }
 
 /**
- * Answers the call with its body rewritten in its own dialect and the context saying so; what the context tells of is
- * not done again. Throws `ApiError` for what is wrong with the request.
+ * Returns the request with its body rewritten in its own dialect and a context that records it; steps recorded in the
+ * context are not repeated. Throws `ApiError` for an invalid request.
  */
 export type Prepare = (request: EndpointRequest, settings: PrepareSettings) => MaybePromise<EndpointRequest>;
 
-/** How silence is filled: a middleware in front knows the request better than the router's options do. */
+/** The heartbeat settings: a middleware in front knows the request better than the router's options do. */
 export function heartbeatOf(
   { context }: EndpointRequest,
   { heartbeat }: { readonly heartbeat: WantedHeartbeat },
@@ -35,10 +35,13 @@ export function heartbeatOf(
   return context?.heartbeat ?? heartbeat;
 }
 
-/** Notes of one preparation, at most: a client may send 100,000 items that are each worth one, and hosts write logs. */
+/**
+ * The maximum number of notes of one preparation: a client may send 100,000 items that each cause one, and hosts log
+ * them.
+ */
 const MOST_NOTES = 64;
 
-/** Tells the host of what was left out of this call. */
+/** Reports to the host what was left out of this request. */
 export function noteOf({ requestId }: Pick<EndpointRequest, 'requestId'>, { hooks }: { readonly hooks: Hooks }) {
   let notes = 0;
   return (note: Note) => {

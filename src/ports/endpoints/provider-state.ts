@@ -1,4 +1,7 @@
-/** What a model server needs back of what it wrote: sealed on its way out, opened on its way back, and carried by the item. */
+/**
+ * Opaque provider state, which a model server needs back with what it wrote: sealed when sent to the client, opened
+ * when it returns, and carried by the item.
+ */
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { type Sealer, sealer } from '../sealer.ts';
@@ -8,7 +11,10 @@ import { stateOwnerOf, type Upstream } from '../upstream.ts';
 export interface ProviderStates {
   /** As the `encrypted_content` of an item. */
   readonly seal: (state: unknown) => string;
-  /** The items with `providerState` in the place of `encrypted_content`. What cannot be opened is left out, and noted once. */
+  /**
+   * The items with `providerState` replacing `encrypted_content`. State that cannot be opened is left out, and noted
+   * once.
+   */
   readonly opened: (items: readonly Item[]) => readonly Item[];
 }
 
@@ -17,7 +23,7 @@ export function stateSealer(secret: string | Uint8Array): Sealer {
   return sealer(secret, { name: 'provider state', prefix: 'pst1.' });
 }
 
-/** What is bound to the tenant, and to the server that wrote it: nobody else is ever given it. */
+/** The sealed state is bound to the tenant, and to the server that wrote it: no other receives it. */
 export function providerStates(
   states: Sealer,
   { scope, upstream, model }: { readonly scope: string; readonly upstream: Upstream; readonly model: string },
@@ -30,7 +36,7 @@ export function providerStates(
     let unreadable = 0;
     const found = items.map((item) => {
       if (!isSealed(item)) return item;
-      // Of a client's own making: only what was sealed here is the server's.
+      // Created by the client itself: only state that was sealed here is the server's.
       const { encrypted_content: sealed, providerState: _, ...rest } = item;
       const state = states.open(sealed, bound);
       if (state === undefined && isGiven(sealed)) unreadable += 1;

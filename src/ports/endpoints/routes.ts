@@ -2,14 +2,14 @@
 import type { Activity } from './activity.ts';
 import type { Endpoint } from './endpoint.ts';
 
-/** One route; `path` is below the mount point, with `:name` for what the path names. */
+/** One route; `path` is below the mount point, with `:name` for a parameter. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly endpoint: Endpoint;
 }
 
-/** What the path names where it is the route's, still encoded; a slash at the end does not count. */
+/** The path's parameters if it matches the route, still encoded; a trailing slash is ignored. */
 export function matchPath(pattern: string, path: string): Readonly<Record<string, string>> | undefined {
   const wanted = pattern.split('/');
   const given = path.replace(/\/$/, '').split('/');
@@ -23,7 +23,7 @@ export function matchPath(pattern: string, path: string): Readonly<Record<string
   return params;
 }
 
-/** Every route, and what shuts them down. */
+/** All routes, and their shutdown. */
 export interface ApiRoutes {
   readonly routes: readonly Route[];
   readonly drain: Activity['drain'];

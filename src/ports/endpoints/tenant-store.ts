@@ -1,8 +1,11 @@
-/** The store as requests see it: nothing is kept or found for those whose tenant is not known. */
+/** The store as requests see it: nothing is stored or found for a request whose tenant is unknown. */
 import { isUntracked, needTenant } from '../scope.ts';
 import type { ConversationStore, ItemPage, MaybePromise, ResponseStore } from '../store.ts';
 
-/** Answers for untracked scopes as an empty store that forgets at once; conversations, which are nothing but kept, are refused. */
+/**
+ * Answers untracked scopes like an empty store that stores nothing; conversations, which exist only in the store, are
+ * refused.
+ */
 export function tenantStore(store: ResponseStore): ResponseStore {
   const { name, replace, chain, close, conversations } = store;
   return {

@@ -1,14 +1,14 @@
-/** Warns of errors that are the server's, where the host has no hook for them: a dead model server must not go unseen. */
+/** Warns of server errors if the host has no hook for them: a failing model server must not go unnoticed. */
 import { inspect } from 'node:util';
 import type { ApiError } from '../../protocol/errors.ts';
 import { isError } from '../../protocol/record.ts';
 import { processWarning } from './warner.ts';
 
-/** At most one warning of each code in this time. */
+/** At most one warning of each code in this time, in milliseconds. */
 const EVERY_MS = 1000;
-/** Codes are a model server's too, and may be any: those past this number count as one. */
+/** Codes may be any text from a model server: those past this number count as one. */
 const MOST_CODES = 64;
-/** Of the cause, which may hold what a server answered. */
+/** Characters of the cause, which may hold a server's answer. */
 const CAUSE_CHARACTERS = 2000;
 
 interface Warned {
@@ -19,7 +19,10 @@ interface Warned {
 
 const byCode = new Map<string, Warned>();
 
-/** A process warning with the code, the model server's host and the cause, unless there was one of this code just now. */
+/**
+ * Emits a process warning with the code, the model server's host and the cause, unless this code had a warning
+ * recently.
+ */
 export function warnOfError(error: ApiError, { requestId }: { readonly requestId: string }): void {
   if (!isServers(error)) return;
   const warned = warnedOf(error.code);
@@ -41,7 +44,10 @@ function warnedOf(code: string): Warned {
   return warned;
 }
 
-/** Not what a client did wrong. A model server that refuses our key or our URL answers no 5xx, and is the host's to mend. */
+/**
+ * Not a client's mistake. A model server that refuses the configured key or URL does not answer 5xx, but the host must
+ * fix it.
+ */
 function isServers({ status, code, server, cause }: ApiError): boolean {
   if (code === 'server_draining') return false;
   if (status >= 500) return true;
@@ -60,7 +66,7 @@ function textOf({ code, status, message, server, cause }: ApiError, requestId: s
   return parts.join(' ');
 }
 
-/** Where it is a fault of unknown origin, with its stack. */
+/** A fault of unknown origin is shown with its stack. */
 function causeText(cause: unknown, code: string): string {
   const text = isError(cause) && code !== 'server_error' ? nameOf(cause) : inspect(cause, { depth: 2 });
   return text.slice(0, CAUSE_CHARACTERS);

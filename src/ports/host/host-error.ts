@@ -1,11 +1,11 @@
-/** Tells what a function of the host's threw from faults of our own: it is the host's to answer. */
+/** Distinguishes errors of the host's functions from faults of this package: the host must handle its own. */
 
-/** Holds what the function threw as its cause. */
+/** Holds the error that the function threw as its cause. */
 export class HostError extends Error {
   override readonly name = 'HostError';
 }
 
-/** Asks a function of the host's. Throws `HostError` where it throws. */
+/** Calls a function of the host's. Throws `HostError` if it throws. */
 export function fromHost<Value>(run: () => Value): Value {
   try {
     return run();
@@ -14,7 +14,7 @@ export function fromHost<Value>(run: () => Value): Value {
   }
 }
 
-/** What the host itself threw, where it was the host. */
+/** The error that the host's function threw, if it was one. */
 export function ownError(error: unknown): unknown {
   return error instanceof HostError ? error.cause : error;
 }

@@ -1,14 +1,14 @@
-/** Misconfiguration found at creation: unknown options and bad values are TypeErrors that name the option. */
+/** Detects misconfiguration at creation: unknown options and bad values are TypeErrors that name the option. */
 import { inspect } from 'node:util';
 import { isRecord } from '../../protocol/record.ts';
 
-/** Answers true, or says what the value must be. */
+/** Returns true, or the description of a valid value. */
 export type OptionCheck = ((value: unknown) => true | string) & {
-  /** Whether the value is quoted to nobody, since it may hold a secret. */
+  /** Whether the value is never quoted, since it may contain a secret. */
   readonly isSecret?: true;
 };
 
-/** The same check of what may hold a secret. */
+/** The same check for a value that may contain a secret. */
 export function secretly(check: (value: unknown) => true | string): OptionCheck {
   return Object.assign((value: unknown) => check(value), { isSecret: true } as const);
 }
@@ -37,7 +37,7 @@ export const positiveInteger: OptionCheck = (value) =>
 /** Any function. */
 export const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
 
-/** The longest delay that timers know, in milliseconds; a longer one would fire at once. */
+/** The longest delay that timers accept, in milliseconds; a longer one would fire at once. */
 export const LONGEST_MS = 2_147_483_647;
 
 /** A time for a timer. */

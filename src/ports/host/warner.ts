@@ -1,6 +1,6 @@
-/** Tells the host what it should know, by its own function or as a warning of the process. */
+/** Reports warnings to the host, by its own function or as a process warning. */
 
-/** What the function throws becomes a warning too. */
+/** An error that the function throws becomes a warning too. */
 export function warner(onWarning: (message: string) => void = processWarning): (message: string) => void {
   return function warn(message) {
     try {
@@ -11,14 +11,14 @@ export function warner(onWarning: (message: string) => void = processWarning): (
   };
 }
 
-/** A warning of the process, by the name that all of this package's warnings have. */
+/** A process warning, with the name that all warnings of this package have. */
 export function processWarning(message: string): void {
   process.emitWarning(message, 'ExpressOpenResponsesWarning');
 }
 
 const given = new Set<string>();
 
-/** The same, once in the life of the process for each subject. */
+/** The same, once per process for each subject. */
 export function warnOnce(subject: string, message: string): void {
   if (given.has(subject)) return;
   given.add(subject);

@@ -1,4 +1,7 @@
-/** What a Chat Completions server needs back of an answer beside its words and calls: collected, and read again. */
+/**
+ * The opaque state of a Chat Completions answer that its server needs back besides text and calls: collected, and read
+ * again.
+ */
 import { ApiError } from '../errors.ts';
 import { isRecord } from '../record.ts';
 import { mergeInto, type OwnFields } from './merge.ts';
@@ -8,8 +11,8 @@ import { weightOf } from './weight.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Where reasoning stands in a message: in a field of this name, in parts of the content (`thinking`, as Mistral has it), or
- * between tags in its text.
+ * Where a message holds its reasoning: in a field of this name, in parts of the content (`thinking`, Mistral's form),
+ * or between tags in its text.
  */
 export type ReasoningField =
   | 'reasoning_content'

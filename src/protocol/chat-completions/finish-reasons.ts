@@ -1,10 +1,10 @@
-/** Why a model server says that it has ended, in the words of each, as one of ours. */
+/** Translates each model server's finish reason into one of this package's. */
 
 import { ApiError, type ErrorCode } from '../errors.ts';
 import type { FinishReason } from '../events.ts';
 import { printable } from '../printable.ts';
 
-/** Lower-case words before a colon: some servers tell more behind it, such as `content_filter: PROHIBITED_CONTENT`. */
+/** Lower-case reasons before a colon: some servers append details, such as `content_filter: PROHIBITED_CONTENT`. */
 const ENDS: ReadonlyMap<string, FinishReason> = new Map([
   ...each('stop', 'stop tool_calls tool_call tool_use function_call end_turn end_of_turn stop_sequence stop_token'),
   ...each('stop', 'eos eos_token eot complete completed finished done'),
@@ -14,7 +14,7 @@ const ENDS: ReadonlyMap<string, FinishReason> = new Map([
   ...each('content_filter', 'prohibited_content spii refusal guardrail_intervened error_toxic moderation'),
 ]);
 
-/** What the client is told where the model server itself had trouble. */
+/** The error message for the client if the model server itself failed. */
 const TROUBLE: ReadonlyMap<string, readonly [ErrorCode, message: string]> = new Map([
   ['error', ['upstream_error', 'The model server failed while answering.']],
   ['server_error', ['upstream_error', 'The model server failed while answering.']],
@@ -32,18 +32,18 @@ function each(reason: FinishReason, words: string): readonly (readonly [string, 
   return words.split(' ').map((word) => [word, reason]);
 }
 
-/** How an answer ended: `failure` where the server had trouble, `unknown` where nobody here knows the word. */
+/** How an answer ended: `failure` if the server failed, `unknown` if the reason is not in the table. */
 export interface Finish {
   readonly reason: FinishReason;
   readonly failure?: ApiError;
-  /** As it may be shown. */
+  /** The reason, safe to show. */
   readonly unknown?: string;
 }
 
-/** Reads a `finish_reason`; without one the answer has just ended. */
+/** Reads a `finish_reason`; without one the answer ended normally. */
 export function readFinish(said: unknown): Finish {
   if (typeof said !== 'string') return { reason: 'stop' };
-  // Longer than any of the words, so that no long text is rewritten.
+  // Longer than any known reason, so that no long text is rewritten.
   const word = said.slice(0, LONGEST_WORD).split(':', 1)[0]?.trim().toLowerCase() ?? '';
   const trouble = TROUBLE.get(word);
   if (trouble) return { reason: 'stop', failure: new ApiError(...trouble) };

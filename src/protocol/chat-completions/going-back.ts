@@ -1,9 +1,9 @@
-/** Writes into an assistant message what its own server needs back: reasoning under its field, and what came sealed. */
+/** Adds to an assistant message what its own server needs back: reasoning in its field, and opaque provider state. */
 import type { CallState, ChatState, ReasoningField } from './answer-state.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the model said in one go. */
+/** The model's output of one message. */
 export interface Said {
   readonly text: string | undefined;
   readonly reasoning: string;
@@ -11,19 +11,22 @@ export interface Said {
   readonly states: readonly ChatState[];
 }
 
-/** How its server likes it. */
+/** The message format that its server expects. */
 export interface BackOptions {
   readonly reasoningReplay: boolean;
   readonly reasoningField?: ReasoningField | undefined;
 }
 
-/** A call as it stands in the message. */
+/** A call as the message holds it. */
 interface NamedCall {
   readonly id: string;
   readonly name: string;
 }
 
-/** The content, the reasoning and the opaque fields. Reasoning in words goes back with calls only: models are trained so. */
+/**
+ * The content, the reasoning and the opaque fields. Readable reasoning is sent back with calls only: models are trained
+ * so.
+ */
 export function backTo(
   { text = '', reasoning, calls, states }: Said,
   { reasoningReplay, reasoningField = 'reasoning_content' }: BackOptions,
@@ -39,7 +42,7 @@ export function backTo(
   };
 }
 
-/** Undefined where the entries say all of it. */
+/** Undefined if the entries contain all of it. */
 function fieldOf(states: readonly ChatState[], hasDetails: boolean, usual: ReasoningField): ReasoningField | undefined {
   const told = states.find(({ field }) => field)?.field;
   if (hasDetails) return told === 'reasoning_details' ? undefined : told;
@@ -60,7 +63,10 @@ const WRITE: Readonly<Record<ReasoningField, (thought: string, text: string) => 
   think_tags: (thought, text) => ({ content: `<think>${thought}</think>${text}` }),
 };
 
-/** The extras by the place of their call: that of its id, or, where it has another one here, that at its place of its name. */
+/**
+ * The extra fields by the index of their call: matched by its id, or, if the id has changed, by the index among calls
+ * of its name.
+ */
 export function extrasOf(states: readonly ChatState[], calls: readonly NamedCall[]): ReadonlyMap<number, Fields> {
   const extras = new Map<number, Fields>();
   const given = states.flatMap((state) => state.calls ?? []);

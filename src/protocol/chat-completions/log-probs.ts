@@ -1,11 +1,11 @@
-/** Reads the log probabilities of Chat Completions as the JSON of those of the Responses wire. */
+/** Reads the log probabilities of Chat Completions as the JSON of the Responses API. */
 import type { LogProb, TopLogProb } from '../items.ts';
 import { logProbsText } from '../log-probs.ts';
 import { isRecord } from '../record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The JSON of each, with commas between them; empty where there are none. */
+/** The JSON of each, separated by commas; empty if there are none. */
 export function readLogProbs(value: unknown): string {
   if (!isRecord(value) || !Array.isArray(value.content)) return '';
   return logProbsText(value.content.filter(isRecord).map(readLogProb));
@@ -13,18 +13,18 @@ export function readLogProbs(value: unknown): string {
 
 /**
  * Whether it is the JSON of log probabilities with all their fields and no others, in their usual order and without
- * blanks, so that reading and writing it would change no more than how a character is escaped. This takes a sixth of
- * what that takes.
+ * blanks, so that parsing and serializing it would change only how characters are escaped. This check takes a sixth of
+ * that time.
  */
 export function isLogProbsText(text: string): boolean {
   return text.length < LONGEST_MATCHED && WRITTEN.test(text);
 }
 
-/** Matching megabytes could run out of stack. */
+/** Matching megabytes could overflow the stack. */
 const LONGEST_MATCHED = 65_536;
 
 const STRING = String.raw`"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"`;
-/** No more digits than a number can have that is not infinite, which JSON cannot say. */
+/** No more digits than a finite number can have; JSON has no infinity. */
 const NUMBER = String.raw`-?(?:0|[1-9]\d{0,15})(?:\.\d+)?(?:[eE]-\d+)?`;
 const BYTES = listOf(String.raw`(?:0|[1-9]\d*)`);
 const TOKEN = `"token":${STRING},"logprob":${NUMBER},"bytes":${BYTES}`;
@@ -42,7 +42,7 @@ function readLogProb(entry: Fields): LogProb {
   return { token, logprob, bytes, top_logprobs: Array.isArray(top) ? top.filter(isRecord).map(readTopLogProb) : [] };
 }
 
-/** Chat Completions allows `bytes: null`; the Responses wire wants the bytes. */
+/** Chat Completions allows `bytes: null`; the Responses API requires the bytes. */
 function readTopLogProb(entry: Fields): TopLogProb {
   const token = typeof entry.token === 'string' ? entry.token : '';
   const logprob = typeof entry.logprob === 'number' ? entry.logprob : 0;

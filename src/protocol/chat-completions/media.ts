@@ -1,4 +1,4 @@
-/** Pictures and speech in deltas and messages. */
+/** Images and speech in deltas and messages. */
 
 import { citationAtEnd } from '../annotations.ts';
 import type { ModelEvent } from '../events.ts';
@@ -7,14 +7,14 @@ import { isRecord } from '../record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Whether a part of the content is a picture. */
+/** Whether a part of the content is an image. */
 export function isPicture(part: unknown): boolean {
   return isRecord(part) && part.type === 'image_url';
 }
 
 /**
- * Says the picture; false where there is none. One at an address of the web is cited: only its bytes can be an item, and
- * nobody here fetches what a model names.
+ * Emits the image; returns false if there is none. An image at a web URL is cited: only bytes can be an item, and URLs
+ * from a model are not fetched.
  */
 export function takePicture(picture: unknown, events: ModelEvent[]): boolean {
   const url = urlOf(picture);
@@ -31,7 +31,7 @@ function urlOf(picture: unknown): string {
   return typeof url === 'string' ? url : '';
 }
 
-/** Says what is heard. */
+/** Emits the transcript of speech. */
 export function takeSpeech({ transcript: text }: Fields, events: ModelEvent[]): void {
   if (typeof text === 'string' && text !== '') events.push({ type: 'text-delta', text });
 }

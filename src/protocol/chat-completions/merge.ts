@@ -1,4 +1,6 @@
-/** Puts together fields that come in pieces, in time that no number of pieces can stretch: what is there is never copied again. */
+/**
+ * Merges fields that arrive in pieces, in linear time for any number of pieces: existing text is never copied again.
+ */
 import { isRecord } from '../record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -6,10 +8,10 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Fields that only their owner changes. */
 export type OwnFields = Record<string, unknown>;
 
-/** Whether a text or a list goes on with the next one, or is replaced by it. */
+/** Whether the next text or list continues the field, or replaces it. */
 export type Joining = 'append' | 'replace';
 
-/** Adds fields to those that are there, field by field; of what is neither text nor list nor object the later one counts. */
+/** Merges fields into the existing ones; of values other than text, lists and objects the later one counts. */
 export function mergeInto(target: OwnFields, more: Fields, joining: Joining): OwnFields {
   for (const [name, value] of Object.entries(more)) {
     // Assigned, it would be the prototype.
@@ -19,11 +21,11 @@ export function mergeInto(target: OwnFields, more: Fields, joining: Joining): Ow
 }
 
 function merged(known: unknown, value: unknown, joining: Joining): unknown {
-  // The casts: what is in fields of our own was made here.
+  // The casts: the values of the merged fields were created here.
   if (isRecord(value)) return mergeInto(isRecord(known) ? (known as OwnFields) : {}, value, joining);
   if (Array.isArray(value)) return extended(joining === 'append' && Array.isArray(known) ? known : [], value);
   if (joining === 'replace' || typeof value !== 'string' || typeof known !== 'string') return value;
-  // Some servers say the same in every chunk.
+  // Some servers repeat the same value in every chunk.
   return known === value ? known : known + value;
 }
 

@@ -12,24 +12,24 @@ import { backTo, extrasOf } from './going-back.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A Chat Completions message; its fields are the wire's. */
+/** A Chat Completions message; its fields are the API's. */
 export type ChatMessage = Fields & { readonly role: string; readonly content?: unknown };
 
-/** How a model server likes its messages. */
+/** The message format that a model server expects. */
 export interface MessageOptions {
   /** `merge` writes all system and developer messages as one, at the front. */
   readonly systemMessages: 'keep' | 'merge';
-  /** `system` renames the developer role, which most chat templates do not know. */
+  /** `system` renames the developer role, which most chat templates do not support. */
   readonly developerRole: 'keep' | 'system';
-  /** Whether reasoning goes back with the tool calls it led to, and what is sealed of it with any message. */
+  /** Whether reasoning is sent back with the tool calls it led to, and its opaque state with any message. */
   readonly reasoningReplay: boolean;
-  /** Where reasoning goes that is not known to have stood elsewhere. Default: `reasoning_content`. */
+  /** The field for reasoning whose original field is unknown. Default: `reasoning_content`. */
   readonly reasoningField?: ReasoningField | undefined;
-  /** Whether what the server itself wants back is written. Default: true. */
+  /** Whether the opaque provider state is sent back. Default: true. */
   readonly state?: boolean;
 }
 
-/** One tool call with its answer, both as the Chat wire has them. */
+/** One tool call with its answer, both in Chat Completions form. */
 export interface AnsweredCall {
   readonly id: string;
   readonly name: string;
@@ -37,21 +37,21 @@ export interface AnsweredCall {
   readonly output: unknown;
 }
 
-/** An assistant message in the making: what the model said in one go. */
+/** An assistant message under construction: the model's output of one message. */
 interface Draft {
-  /** Which of our model calls wrote it, where that is known. */
+  /** The model call that wrote it, if known. */
   modelCall: string | undefined;
-  /** Undefined where it has said nothing, not even an empty text. */
+  /** Undefined if there is no text, not even an empty one. */
   text: string | undefined;
   reasoning: string;
   readonly calls: AnsweredCall[];
-  /** What its server wants back of it. */
+  /** The opaque provider state to send back. */
   readonly states: ChatState[];
 }
 
 /**
- * The messages, with every call directly followed by its outputs. `skipped` is told of items that have no place in
- * them. Throws `ApiError` where calls and outputs do not fit together.
+ * The messages, with every call directly followed by its outputs. `skipped` receives items that cannot be sent. Throws
+ * `ApiError` if calls and outputs do not match.
  */
 export function toChatMessages(
   request: ModelRequest,
@@ -75,7 +75,7 @@ export function toChatMessages(
     const call = answeredCall(item, outputs);
     if (call) {
       const modelCall = modelCallOfItem(String(item.id));
-      // Calls of one message are parallel; those of two rounds are not, though nothing stands between them.
+      // Calls of one message are parallel; those of two rounds are not, even if no item separates them.
       if (draft.calls.length > 0 && draft.modelCall !== modelCall) flush();
       draft.modelCall = modelCall;
       draft.calls.push(call);
@@ -84,7 +84,7 @@ export function toChatMessages(
     const image = imageMessage(item);
     const state = item.type === 'reasoning' ? chatStateIn(item.providerState) : undefined;
     const goesOn = state?.late === true && !isEmpty(draft);
-    // Words or thoughts after words or a call are the model's next message; anything else ends its turn.
+    // Text or reasoning after text or a call starts the model's next message; any other item ends its turn.
     if (!goesOn && (!isAssistants(item) || draft.calls.length > 0 || draft.text !== undefined)) flush();
     if (state && options.state !== false) draft.states.push(state);
     if (item.type === 'reasoning') draft.reasoning += reasoningText(item);
@@ -97,7 +97,7 @@ export function toChatMessages(
   return options.systemMessages === 'merge' ? mergeSystem(messages) : messages;
 }
 
-/** Items that say nothing to a model. */
+/** Items that carry no content for a model. */
 export const SILENT_TYPES: ReadonlySet<string> = new Set([
   'mcp_list_tools',
   'mcp_approval_request',
@@ -113,22 +113,22 @@ function isEmpty({ text, reasoning, calls, states }: Draft): boolean {
   return text === undefined && reasoning === '' && calls.length === 0 && states.length === 0;
 }
 
-/** Whether the model said or thought it. */
+/** Whether the model wrote it as text or reasoning. */
 function isAssistants(item: Item): boolean {
   return item.type === 'reasoning' || (item.type === 'message' && item.role === 'assistant');
 }
 
-/** A call whose answer is known, as servers take it. */
+/** A call with its answer, as servers accept it. */
 export function answeredCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredCall | undefined {
   const call = answeredToolCall(item, outputs);
   if (!call) return undefined;
   const { id, name, arguments: text, output } = call;
-  // Some servers refuse a whole conversation for a call in it that is no JSON; what was wrong stands in its output.
+  // Some servers refuse a whole conversation for one call that is not JSON; its output reports the mistake.
   const json = isObjectText(text) ? text : '{}';
   return { id: String(id ?? shortId(item.id)), name: String(name), arguments: json, output };
 }
 
-/** An item's id in place of a call's: some servers take no more than 40 characters, and the last ones differ. */
+/** An item's id replaces a call's: some servers accept at most 40 characters, and the last ones differ. */
 function shortId(id: unknown): string {
   return String(id).slice(-40);
 }
@@ -210,7 +210,7 @@ function inputMessage(item: Item, { developerRole }: MessageOptions): ChatMessag
   return { role, content: inputContent(item.content) };
 }
 
-/** Text alone is written as a string, since many small servers take nothing else. */
+/** Text alone is written as a string, since many small servers accept nothing else. */
 function inputContent(content: unknown): unknown {
   if (!Array.isArray(content)) return content ?? '';
   const sole = soleText(content);
@@ -225,7 +225,10 @@ function isMedia({ type }: Fields): boolean {
 
 const MEDIA_TYPES: ReadonlySet<unknown> = new Set(['input_image', 'input_file', 'input_audio', 'input_video']);
 
-/** The text of a list that holds one text and nothing else, as most do: new lists of it would take longer than all else. */
+/**
+ * The text of a list that holds only one text, as most do: creating new lists for it would take longer than everything
+ * else.
+ */
 function soleText(parts: readonly unknown[]): string | undefined {
   const [first] = parts;
   if (parts.length !== 1 || !isRecord(first) || typeof first.text !== 'string') return undefined;
@@ -251,7 +254,7 @@ function chatPart(part: Fields): Fields {
   }
 }
 
-/** Chat Completions has no field for a file's URL; the routers that take one read it from `file_data`. */
+/** Chat Completions has no field for a file's URL; the routers that accept one read it from `file_data`. */
 function fileOf({ filename, file_data: data, file_url: url }: Fields): Fields {
   return { ...(filename ? { filename } : {}), file_data: data ?? url };
 }

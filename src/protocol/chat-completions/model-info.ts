@@ -1,10 +1,10 @@
-/** Who answered, as a model server says it. */
+/** The model and service tier that answered, as a model server reports them. */
 import type { ModelEvent } from '../events.ts';
 
-/** Characters of a model's name and of a tier's; longer ones are none. */
+/** Maximum characters of a model's name and of a tier's; longer ones are ignored. */
 const LONGEST = 256;
 
-/** Undefined where it says neither. */
+/** Undefined if it reports neither. */
 export function modelInfo(model: unknown, serviceTier: unknown): ModelEvent | undefined {
   const named = isName(model) ? { model } : {};
   const tiered = isName(serviceTier) ? { serviceTier } : {};

@@ -1,10 +1,10 @@
 /** The smallest chunk: text alone. */
 
-/** What a chunk says that says one thing alone. */
+/** The content of a chunk with a single delta. */
 export interface PlainDelta {
   readonly text: string;
-  /** The number of the call whose arguments the text goes on with; undefined where it is the answer's own. */
+  /** The number of the call whose arguments the text continues; undefined if the text is the answer's own. */
   readonly call: number | undefined;
-  /** The JSON of each log probability of the text, with commas between them. */
+  /** The JSON of each log probability of the text, separated by commas. */
   readonly logprobs: string;
 }

@@ -1,24 +1,24 @@
-/** Puts together the `reasoning_details` of one answer, whose entries may come in pieces. */
+/** Merges the `reasoning_details` of one answer, whose entries may arrive in pieces. */
 import { isRecord } from '../record.ts';
 import { weightOf } from './weight.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The fields that a piece goes on with; of all others the last one that says something counts. */
+/** The fields that a piece continues; of all others the last non-empty value counts. */
 const GROWING: ReadonlySet<string> = new Set(['text', 'summary', 'data']);
 
 /** The entries of one answer, in the order in which they began. */
 export class ReasoningDetails {
-  /** Whether any entry holds more than words: only its own server can read that. */
+  /** Whether any entry holds more than text: only its own server can read that. */
   isOpaque = false;
-  /** About how many characters they hold. */
+  /** The approximate number of characters they hold. */
   weight = 0;
   private begun: Record<string, unknown>[] = [];
   private readonly numbered = new Map<string, Record<string, unknown>>();
 
-  /** `isWhole` says that they come in no pieces. */
+  /** `isWhole` means that the entries do not arrive in pieces. */
   take(list: readonly unknown[], isWhole: boolean): void {
-    // What has no number goes on with what came last in the chunk before, and with nothing of its own chunk.
+    // An entry without a number continues the last one of the chunk before, and none of its own chunk.
     let last = this.begun.at(-1);
     for (const piece of list) {
       const weight = isRecord(piece) ? weightOf(piece) : undefined;
@@ -32,7 +32,7 @@ export class ReasoningDetails {
     }
   }
 
-  /** The entries so far, once: what comes later begins new ones. */
+  /** The entries so far, once: later pieces begin new ones. */
   taken(): readonly Fields[] {
     const { begun } = this;
     this.begun = [];
@@ -58,7 +58,7 @@ export class ReasoningDetails {
   }
 }
 
-/** Servers number entries by kind: a summary and what is sealed may have the same number. */
+/** Servers number entries by type: a summary and an encrypted entry may have the same number. */
 function keyOf({ type, index }: Fields): string {
   return `${type} ${index}`;
 }
@@ -67,7 +67,7 @@ function isOpaque({ data, signature }: Fields): boolean {
   return isText(data) || isText(signature);
 }
 
-/** Another id is another entry, and so are words behind a signature: it was of those before it. */
+/** Another id begins another entry, and so does text after a signature: the signature ends the entry before it. */
 function goesOn(known: Fields, piece: Fields): boolean {
   if (isText(known.id) && isText(piece.id) && known.id !== piece.id) return false;
   return !(isText(known.signature) && (isText(piece.text) || isText(piece.summary)));

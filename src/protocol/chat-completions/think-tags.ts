@@ -1,24 +1,24 @@
-/** Tells reasoning from answer where a model writes it into its text, between `<think>` and `</think>`. */
+/** Separates reasoning from the answer where a model writes it into its text, between `<think>` and `</think>`. */
 import type { ModelEvent } from '../events.ts';
 
 const OPEN = '<think>';
 const CLOSE = '</think>';
-/** Characters of blanks before which a tag may stand, and pieces of text. */
+/** Maximum blank characters before a tag, and pieces of text. */
 const LONGEST_BLANK = 1024;
-/** Characters of the log probabilities of those blanks. */
+/** Maximum characters of the log probabilities of those blanks. */
 const LONGEST_LOGPROBS = 1024 * 1024;
 
-/** Takes text piece by piece; what could still be a tag is held back until the next piece. */
+/** Takes text piece by piece; a possible beginning of a tag is held back until the next piece. */
 export interface ThinkTags {
-  /** Whether text now passes through untouched, so that the caller may skip this step. */
+  /** Whether text now passes through unchanged, so that the caller may skip this step. */
   done(): boolean;
-  /** `logprobs` is the JSON of each, with commas between them. */
+  /** `logprobs` is the JSON of each, separated by commas. */
   take(text: string, logprobs: string, events: ModelEvent[]): void;
-  /** Gives out what was held back. */
+  /** Emits the text that was held back. */
   end(events: ModelEvent[]): void;
 }
 
-/** Only a tag at the very start of the text counts: later ones are the model speaking of tags. */
+/** Only a tag at the very start of the text counts: in later ones the model writes about tags. */
 export function thinkTags(): ThinkTags {
   return new TagReader();
 }

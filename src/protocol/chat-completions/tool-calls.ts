@@ -1,4 +1,4 @@
-/** Puts together the tool calls of one model call from however the upstream chose to cut them. */
+/** Assembles the tool calls of one model call from pieces, however the upstream splits them. */
 
 import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
@@ -8,18 +8,21 @@ import type { KnownCall } from './answer-state.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A call that has begun. It is told on only when its name is sure to be whole: at its first arguments, or when something else comes. */
+/**
+ * A call that has begun. It is emitted only when its name is certainly complete: at its first arguments, or when other
+ * output follows.
+ */
 interface Call {
   readonly call: number;
   id: string;
   name: string;
-  /** Those that wait for the call to be told. */
+  /** The arguments that wait until the call is emitted. */
   arguments: string;
-  /** Those that nobody has looked through for their end. */
+  /** The arguments that have not been searched for their end. */
   unread: string;
   end: ObjectEnd | undefined;
   emitted: boolean;
-  /** The chunk that last touched it. */
+  /** The chunk that last changed it. */
   chunk: number;
 }
 
@@ -30,33 +33,33 @@ interface Entry {
   readonly arguments: string;
 }
 
-/** Characters of a tool's name; no server lets tools have longer ones. */
+/** Maximum characters of a tool's name; no server allows longer ones. */
 const LONGEST_NAME = 256;
-/** Characters of ids and arguments of all calls that wait for a name, and what each of them counts besides. */
+/** Maximum characters of ids and arguments of all calls that wait for a name, and the fixed cost of each such call. */
 const LONGEST_NAMELESS = 1024 * 1024;
 const NAMELESS_CALL = 64;
 
-/** Takes the `tool_calls` of one chunk after another and adds what they mean to `events`. */
+/** Takes the `tool_calls` of one chunk after another and adds the resulting events to `events`. */
 export interface ToolCalls {
   /** `entries` is the raw `delta.tool_calls`. */
   take(entries: readonly unknown[], events: ModelEvent[]): void;
-  /** Tells on the calls that still wait for arguments; to be called before anything else is said, and at the end. */
+  /** Emits the calls that still wait for arguments; call it before any other event is emitted, and at the end. */
   settle(events: ModelEvent[]): void;
   /** Whether any call waits for its arguments. */
   hasWaiting(): boolean;
 }
 
-/** Is told of an entry. */
+/** Receives every entry. */
 export type SeeEntry = (call: KnownCall, entry: Fields) => void;
 
-/** The calls of one model call. `seen` is told of every entry as it came, and whose it is. */
+/** The calls of one model call. `seen` receives every entry unchanged, and the call it belongs to. */
 export function toolCalls(seen: SeeEntry = () => {}): ToolCalls {
   return new CallReader(seen);
 }
 
 class CallReader implements ToolCalls {
   private readonly seen: SeeEntry;
-  /** Those with a name that wait for arguments. */
+  /** Calls with a name that wait for arguments. */
   private readonly open = new Set<Call>();
   private readonly atIndex = new Map<number, Call>();
   private readonly withId = new Map<string, Call>();
@@ -113,16 +116,19 @@ class CallReader implements ToolCalls {
   }
 }
 
-/** Some upstreams number every call 0, some not at all: then the id tells calls apart, and without ids a finished one does. */
+/**
+ * Some upstreams number every call 0, some number none: then the id distinguishes calls, and without ids a finished
+ * call separates them.
+ */
 function startsAnother(call: Call, entry: Entry, chunk: number): boolean {
-  // A fragment without a name goes on with its call even under a new id: old vLLM draws an id for every chunk.
+  // A fragment without a name continues its call even under a new id: old vLLM generates an id for every chunk.
   if (entry.name === '') return false;
   if (entry.id !== '' && call.id !== '') return entry.id !== call.id;
   if (entry.index === undefined && call.chunk === chunk) return true;
   return entry.arguments !== '' && isWhole(call);
 }
 
-/** Each character is looked at once, and only where an upstream repeats names: most never do. */
+/** Each character is read once, and only if an upstream repeats names: most never do. */
 function isWhole(call: Call): boolean {
   call.end ??= objectEnd();
   call.end.take(call.unread);
@@ -134,7 +140,7 @@ function extend(call: Call, entry: Entry, chunk: number, events: ModelEvent[]): 
   call.chunk = chunk;
   if (!call.emitted) {
     call.id ||= entry.id;
-    // The same name again is a repetition, anything else the next piece of a split name.
+    // The same name again is a repetition; any other text is the next piece of a split name.
     if (entry.name !== call.name) call.name += entry.name;
   }
   if (call.name.length > LONGEST_NAME) throw tooLarge('a tool by an endless name');
@@ -170,7 +176,7 @@ function readEntry(raw: unknown): Entry {
   };
 }
 
-/** The call of a custom tool, if it is one: some servers send an empty `custom` beside a `function` that says all. */
+/** The call of a custom tool, if it is one: some servers send an empty `custom` beside a complete `function`. */
 export function customOf({
   function: called,
   custom,

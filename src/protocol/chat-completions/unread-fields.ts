@@ -1,4 +1,7 @@
-/** Collects the names of what a model server said and nobody here reads, so that the host learns what is lost. */
+/**
+ * Collects the names of fields that a model server sent and this package does not read, so that the host sees what is
+ * lost.
+ */
 
 import type { Note } from '../note.ts';
 import { printable } from '../printable.ts';
@@ -6,7 +9,7 @@ import { isRecord } from '../record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Read somewhere, or an envelope that says nothing. */
+/** Fields that are read, or that carry no content. */
 const CHUNK_FIELDS: ReadonlySet<string> = new Set([
   ...['id', 'object', 'created', 'model', 'system_fingerprint', 'service_tier', 'obfuscation', 'p'],
   ...['choices', 'usage', 'x_groq', 'error', 'type', 'citations', 'search_results'],
@@ -26,7 +29,7 @@ export class UnreadFields {
   private readonly names = new Set<string>();
   private isMore = false;
 
-  /** Looks for names in the chunk and its choice. */
+  /** Searches the chunk and its choice for names. */
   look(chunk: Fields, choice: Fields | undefined, message: unknown): void {
     if (this.isMore) return;
     this.addUnknown('', chunk, CHUNK_FIELDS);
@@ -34,13 +37,13 @@ export class UnreadFields {
     if (isRecord(message)) this.addUnknown('message.', message, MESSAGE_FIELDS);
   }
 
-  /** Adds what could not be read although its name is known. */
+  /** Adds a known field whose value could not be read. */
   add(name: string): void {
     if (this.names.size < MOST_NAMES || this.names.has(name)) this.names.add(name);
     else this.isMore = true;
   }
 
-  /** What the host is told; undefined where everything was read. */
+  /** The note for the host; undefined if everything was read. */
   note(): Note | undefined {
     if (this.names.size === 0) return undefined;
     const names = [...this.names].join(', ') + (this.isMore ? ' and more' : '');
@@ -52,10 +55,10 @@ export class UnreadFields {
   }
 }
 
-/** Of values in values. */
+/** Names in nested values. */
 const DEEPEST = 3;
 
-/** Whether it says nothing: some servers send all fields that there are, empty. */
+/** Whether the value is empty: some servers send every possible field, empty. */
 export function isBlank(value: unknown, depth = 0): boolean {
   if (value === null || value === undefined || value === '' || value === 0 || value === false) return true;
   if (typeof value !== 'object' || depth === DEEPEST) return false;

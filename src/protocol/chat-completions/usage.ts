@@ -1,17 +1,17 @@
-/** Token counts and costs as Chat Completions servers report them, made whole. */
+/** Token counts and costs as Chat Completions servers report them, normalized. */
 
 import type { Usage } from '../events.ts';
 import { isRecord } from '../record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Where a count may stand: in the usage, or in an object of it. */
+/** Where a count may be: in the usage, or in a nested object. */
 type Place = readonly [field: string, inner?: string];
 
 const INPUT_DETAILS = ['prompt_tokens_details', 'input_tokens_details'] as const;
 const OUTPUT_DETAILS = ['completion_tokens_details', 'output_tokens_details'] as const;
 
-/** Under which names providers tell each count. Of several, the first one counts that is not zero. */
+/** The names that providers use for each count. The first one that is not zero counts. */
 const NAMES = {
   input: [['prompt_tokens'], ['input_tokens']],
   output: [['completion_tokens'], ['output_tokens']],
@@ -25,7 +25,7 @@ const NAMES = {
     ['cached_input_tokens'],
     ['cache_read_input_tokens'],
   ],
-  // OpenAI and OpenRouter count them in the details, Anthropic and those that pass its counts on beside them.
+  // OpenAI and OpenRouter count them in the details; Anthropic and those that pass its counts on count them separately.
   cacheWrites: [
     ...INPUT_DETAILS.flatMap((details): Place[] => [
       [details, 'cache_write_tokens'],
@@ -37,7 +37,10 @@ const NAMES = {
   reasoning: [...OUTPUT_DETAILS.map((details): Place => [details, 'reasoning_tokens']), ['reasoning_tokens']],
 } as const satisfies Readonly<Record<string, readonly Place[]>>;
 
-/** Where providers tell what the answer cost, and how many of it are one dollar: OpenRouter and Vercel, Perplexity, DeepInfra, xAI. */
+/**
+ * Where providers report the cost, and how many of their units are one dollar: OpenRouter and Vercel, Perplexity,
+ * DeepInfra, xAI.
+ */
 const COSTS: readonly (readonly [place: Place, perDollar: number])[] = [
   [['cost'], 1],
   [['cost', 'total_cost'], 1],
@@ -45,7 +48,7 @@ const COSTS: readonly (readonly [place: Place, perDollar: number])[] = [
   [['cost_in_usd_ticks'], 10_000_000_000],
 ];
 
-/** The usage in a chunk or a whole answer: Groq streams it beside the choices, Moonshot in one. */
+/** The usage in a chunk or a whole answer: Groq streams it beside the choices, Moonshot inside a choice. */
 export function usageIn({ usage, x_groq: groq, choices }: Fields): Fields | undefined {
   if (isRecord(usage)) return usage;
   if (isRecord(groq) && isRecord(groq.usage)) return groq.usage;
@@ -53,7 +56,7 @@ export function usageIn({ usage, x_groq: groq, choices }: Fields): Fields | unde
   return isRecord(choice) && isRecord(choice.usage) ? choice.usage : undefined;
 }
 
-/** Reads a `usage` object; undefined where it holds no counts. Missing details are zero, and the total is the sum. */
+/** Reads a `usage` object; undefined if it holds no counts. Missing details are zero, and the total is the sum. */
 export function readUsage(value: unknown): Usage | undefined {
   if (!isRecord(value)) return undefined;
   const input = firstOf(value, NAMES.input);
@@ -66,7 +69,7 @@ export function readUsage(value: unknown): Usage | undefined {
   return {
     input_tokens: known.input,
     input_tokens_details: {
-      // xAI on Azure tells of more than there are.
+      // xAI on Azure reports more of them than there are.
       cached_tokens: Math.min(cached, known.input),
       cache_write_tokens: firstOf(value, NAMES.cacheWrites) ?? 0,
     },
@@ -76,7 +79,7 @@ export function readUsage(value: unknown): Usage | undefined {
   };
 }
 
-/** What an answer cost in dollars, where its usage says so. */
+/** The cost of an answer in dollars, if its usage reports one. */
 export function costIn(usage: Fields): number | undefined {
   for (const [place, perDollar] of COSTS) {
     const cost = valueAt(usage, place);
@@ -86,8 +89,8 @@ export function costIn(usage: Fields): number | undefined {
 }
 
 /**
- * Output holds what was reasoned. xAI and Inception count that in the total only, Gemini does not name it, and some
- * gateways of Gemini have it in neither.
+ * Output includes reasoning. xAI and Inception count reasoning in the total only, Gemini has no field for it, and some
+ * gateways of Gemini count it in neither.
  */
 function wholeOutput(
   { input, completed, total }: { readonly input: number; readonly completed: number; readonly total: number },

@@ -1,11 +1,11 @@
-/** How much a value of a model server's own weighs, before it is kept. */
+/** The size of a model server's own values, checked before they are stored. */
 
-/** Deeper than any server nests what it wants back; recursive code comes this deep without overflowing the stack. */
+/** Deeper than any server nests its state; recursive code can go this deep without overflowing the stack. */
 const DEEPEST = 32;
-/** What a value counts, whatever is in it. */
+/** The base cost of a value, regardless of its content. */
 const BARE = 8;
 
-/** About how many characters of JSON the value is; undefined for one that is nested too deeply to be kept. */
+/** The approximate number of characters of the value's JSON; undefined if it is nested too deeply to be stored. */
 export function weightOf(value: unknown, depth = 0): number | undefined {
   if (typeof value === 'string') return BARE + value.length;
   if (typeof value !== 'object' || value === null) return BARE;

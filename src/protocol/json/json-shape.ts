@@ -1,14 +1,16 @@
-/** Bounds what a JSON body is made of: how many values, how deep, and no key that JavaScript may take for a prototype. */
+/**
+ * Limits the structure of a JSON body: how many values, how deep, and no key that JavaScript may treat as a prototype.
+ */
 
 import { ApiError } from '../errors.ts';
 import { isRecord } from '../record.ts';
 
-/** How many values a body may hold. */
+/** Maximum number of values in a body. */
 interface ValueLimits {
   readonly bodyValues: number;
 }
 
-/** Deeper than any schema needs; recursive code comes this deep without overflowing the stack. */
+/** Deeper than any schema needs; recursive code can go this deep without overflowing the stack. */
 const MAX_DEPTH = 128;
 
 const COMMA = 44;
@@ -21,8 +23,8 @@ const CLOSE_OBJECT = 125;
 const SPACE = 32;
 
 /**
- * Refuses a JSON text of more values than the limit, before they exist: parsed, two bytes such as `[]` take more than
- * sixteen. Throws `request_too_large`. What is no JSON is left to the parser.
+ * Refuses a JSON text of more values than the limit before it is parsed: parsed, two bytes such as `[]` take more than
+ * sixteen. Throws `request_too_large`. Text that is not JSON is left to the parser.
  */
 export function refuseManyValues(text: Uint8Array, { bodyValues }: ValueLimits): void {
   // Each value but the first takes two bytes.
@@ -30,7 +32,10 @@ export function refuseManyValues(text: Uint8Array, { bodyValues }: ValueLimits):
   if (valuesIn(text, bodyValues) > bodyValues) throw tooManyValues(bodyValues);
 }
 
-/** How many values the text holds; counted until there are more than `most`, and one more: an object that has just begun may stay empty. */
+/**
+ * The number of values in the text. Counting stops above `most`, with one to spare: an object that has just begun may
+ * stay empty.
+ */
 function valuesIn(text: Uint8Array, most: number): number {
   let values = 1;
   let last = 0;
@@ -46,7 +51,7 @@ function valuesIn(text: Uint8Array, most: number): number {
   return values;
 }
 
-/** Where the string ends that begins here. */
+/** The end of the string that begins here. */
 function endOfString(text: Uint8Array, start: number): number {
   let at = start + 1;
   for (let byte = text[at]; byte !== undefined && byte !== QUOTE; byte = text[at]) at += byte === BACKSLASH ? 2 : 1;
@@ -54,19 +59,19 @@ function endOfString(text: Uint8Array, start: number): number {
 }
 
 /**
- * The body as fields that are safe to copy and to walk, whoever has parsed it. Throws `ApiError`: `invalid_json` where it
- * is no object, `request_too_large` for more values than the limit, `invalid_value` where it is nested too deeply or has
- * a key `__proto__`, which `Object.assign` would make a prototype of, past every check.
+ * The body as fields that are safe to copy and to traverse, whoever parsed it. Throws `ApiError`: `invalid_json` if it
+ * is not an object, `request_too_large` for more values than the limit, `invalid_value` if it is nested too deeply or
+ * has a key `__proto__`, which `Object.assign` would turn into a prototype after every check.
  */
 export function bodyFields(body: unknown, { bodyValues }: ValueLimits): Readonly<Record<string, unknown>> {
-  // A host may hand on bytes that nobody has parsed.
+  // A host may pass bytes that have not been parsed.
   if (!isRecord(body) || ArrayBuffer.isView(body))
     throw new ApiError('invalid_json', 'The request body must be a JSON object.');
   if (valuesBelow(body, bodyValues, 0) < 0) throw tooManyValues(bodyValues);
   return body;
 }
 
-/** What of the limit is left behind the value's members; negative where it was passed. */
+/** What remains of the limit after the value's members; negative if it was exceeded. */
 function valuesBelow(value: object, limit: number, depth: number): number {
   if (depth > MAX_DEPTH) throw new ApiError('invalid_value', `The request is nested deeper than ${MAX_DEPTH} levels.`);
   return Array.isArray(value) ? membersBelow(value, limit, depth) : fieldsBelow(value, limit, depth);
@@ -83,7 +88,7 @@ function membersBelow(list: readonly unknown[], limit: number, depth: number): n
 
 function fieldsBelow(fields: object, limit: number, depth: number): number {
   let left = limit;
-  // `for in` makes no list of what it walks, unlike `Object.entries`: this runs for every request.
+  // Unlike `Object.entries`, `for in` creates no list: this runs for every request.
   for (const key in fields) {
     if (key === '__proto__')
       throw new ApiError('invalid_value', "Invalid key '__proto__': no field may have this name.");

@@ -1,8 +1,8 @@
-/** How large a value would be as JSON, without writing it. */
+/** The size of a value's JSON, without serializing it. */
 
 /**
- * A lower bound of the bytes of the value's JSON, which is exact for plain ASCII but for what has to be escaped. Stops
- * counting past `enough`. Walks without recursion, since what is measured may be nested deeply.
+ * A lower bound of the bytes of the value's JSON, which is exact for plain ASCII without escapes. Stops counting past
+ * `enough`. Does not recurse, since the value may be nested deeply.
  */
 export function leastBytes(value: unknown, enough = Number.POSITIVE_INFINITY): number {
   const waiting: unknown[] = [value];
@@ -16,7 +16,7 @@ export function leastBytes(value: unknown, enough = Number.POSITIVE_INFINITY): n
   return bytes;
 }
 
-/** Adds the members to those that wait; answers what the value takes besides them. */
+/** Queues the members; returns the size of the value without them. */
 function takeMembers(value: object, waiting: unknown[]): number {
   if (Array.isArray(value)) {
     for (const member of value) waiting.push(member);

@@ -1,4 +1,4 @@
-/** Reads text of others that may or may not be JSON. */
+/** Parses external text that may or may not be JSON. */
 
 /** The value, or undefined where the text is not JSON. */
 export function jsonIn(text: string): unknown {

@@ -1,13 +1,13 @@
-/** Finds where a JSON object ends that is still being written, reading each character once. */
+/** Finds the end of a JSON object that is still being written, reading each character once. */
 
-/** Looks at the text piece by piece. */
+/** Reads the text piece by piece. */
 export interface ObjectEnd {
   take(text: string): void;
-  /** Whether the text so far is one object from its first brace to its last, blanks around it aside. */
+  /** Whether the text so far is one object from its first brace to its last, ignoring surrounding blanks. */
   isReached(): boolean;
 }
 
-/** Before the first character. Braces are counted, not what stands between them: that is for the tool to judge. */
+/** Before the first character. Only braces are counted; the content is for the tool to validate. */
 export function objectEnd(): ObjectEnd {
   return new BraceCounter();
 }

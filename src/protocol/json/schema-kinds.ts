@@ -1,17 +1,20 @@
-/** Schemas for what may be huge: they stop at the first fault, since zod makes an issue for each, and copy nothing. */
+/**
+ * Schemas for values that may be huge: they stop at the first fault, since zod creates an issue for each, and copy
+ * nothing.
+ */
 import { z } from 'zod';
 import { isRecord } from '../record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Issue = z.core.$ZodRawIssue;
 
-/** A schema of one function, which says what is wrong or nothing; the value passes as it is. */
+/** A schema of one function, which returns the fault or undefined; the value passes unchanged. */
 function kind<Value>(faultOf: (value: unknown) => Issue | undefined): z.ZodType<Value> {
   const schema = z.unknown().check(({ value, issues }) => {
     const fault = faultOf(value);
     if (fault) issues.push(fault);
   });
-  // The cast: what is no such value has an issue.
+  // The cast: any other value has an issue.
   return schema as unknown as z.ZodType<Value>;
 }
 
@@ -25,7 +28,7 @@ export const fields = kind<Fields>((value) => (isRecord(value) ? undefined : wro
 /** A list with any members. */
 export const list = z.custom<readonly unknown[]>(Array.isArray, 'it must be an array');
 
-/** A list of such members, at most so many. */
+/** A list of such members, with a maximum length. */
 export function listOf<Member extends z.ZodType>(
   member: Member,
   maximum = Number.POSITIVE_INFINITY,
@@ -40,13 +43,13 @@ export function listOf<Member extends z.ZodType>(
 function firstFault(members: readonly unknown[], schema: z.ZodType): Issue | undefined {
   for (const [index, member] of members.entries()) {
     const issue = schema.safeParse(member).error?.issues[0];
-    // The cast: an issue of one schema is an issue of another once it has its input.
+    // The cast: an issue of one schema fits another once it has its input.
     if (issue) return { ...issue, path: [index, ...issue.path], input: member } as Issue;
   }
   return undefined;
 }
 
-/** How many pairs there may be, and how many characters each key and value may have. */
+/** The maximum number of pairs, and the maximum characters of each key and value. */
 interface PairLimits {
   readonly pairs: number;
   readonly keyLength: number;

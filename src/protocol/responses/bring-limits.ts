@@ -14,7 +14,7 @@ export const NO_LIMITS: BringLimits = {
   tools: Number.POSITIVE_INFINITY,
 };
 
-/** The tools of a list, those in its namespaces included. */
+/** The tools of a list, including those in its namespaces. */
 export function toolCount(tools: readonly unknown[]): number {
   let count = tools.length;
   for (const tool of tools) {

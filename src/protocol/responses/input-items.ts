@@ -16,7 +16,7 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
   reasoning: 'rs',
 };
 
-/** The request's own items, each with an id, a type and, where it is a message, a list of parts. */
+/** The request's own items, each with an id, a type and, if it is a message, a list of parts. */
 export function inputItems(input: unknown, seed: string): readonly Item[] {
   if (input === undefined || input === null) return [];
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input as readonly Fields[]);
@@ -30,7 +30,7 @@ function wholeItem(fields: Fields, seed: string, index: number): Item {
   const status = fields.status ?? 'completed';
   // One copy for each item: there may be 100,000.
   if (type === 'message') return withFields(fields, { type, id, status, content: partsOf(fields) });
-  // The cast: what is left of an item has its type and its id.
+  // The cast: the rest of an item, with its type and its id, is an item.
   if (holdsTools(fields, type))
     return withoutSecrets({ ...fields, type, id, tools: fields.tools.filter(isRecord) }) as Item;
   return withFields(fields, type.endsWith('_output') ? { type, id, status } : { type, id });
@@ -48,7 +48,7 @@ function partsOf({ role, content }: Fields): unknown {
     : [{ type: 'input_text', text: content }];
 }
 
-/** The tools that agents send as items of the input; a list that was not checked may hold anything. */
+/** The tools that agents send as items of the input; an unvalidated list may hold anything. */
 export function additionalTools(items: readonly unknown[]): readonly Fields[] {
   const found: Fields[] = [];
   // Loops, here and for every request: most of thousands of items hold none.

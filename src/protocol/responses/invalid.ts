@@ -1,10 +1,10 @@
-/** Says in OpenAI's words what is wrong with a field. */
+/** Describes an invalid field in OpenAI's words. */
 import type { z } from 'zod';
 import { ApiError, type ErrorCode } from '../errors.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** What a message quotes of what a client has sent, at most. */
+/** Maximum characters of a client's value that a message quotes. */
 const PRINTED_CHARACTERS = 100;
 
 /** The error for the first issue; `at` is the path of the checked value in the request, `root` the value itself. */
@@ -44,7 +44,7 @@ function unionIssue(
   return ['invalid_value', `Invalid value: '${printed(value)}'. '${param}' names no type that is known here.`];
 }
 
-/** What was expected and what came instead. */
+/** The expected and the received type. */
 export function expectedInstead(param: string, expected: string, value: unknown): string {
   return `Invalid type for '${param}': expected ${expected}, but got ${kindOf(value)} instead.`;
 }
@@ -88,7 +88,7 @@ function tooLong(param: string, length: number, most: number): readonly [ErrorCo
   return ['array_above_max_length', `Invalid '${param}': ${message}`];
 }
 
-/** Throws for a list of more members than it may have. */
+/** Throws for a list of more members than allowed. */
 export function refuseLong(param: string, length: number, most: number): void {
   if (length <= most) return;
   const [code, message] = tooLong(param, length, most);
@@ -118,7 +118,7 @@ function printed(value: unknown): string {
   return text.slice(0, PRINTED_CHARACTERS);
 }
 
-/** A path such as `input[2].content[0].text`. A client chooses the keys of some objects, and how long they are. */
+/** A path such as `input[2].content[0].text`. A client chooses the keys of some objects, and their length. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key).slice(0, PRINTED_CHARACTERS)}`))

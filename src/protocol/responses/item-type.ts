@@ -1,4 +1,4 @@
-/** What type an item of a request is of. */
+/** The type of an item in a request. */
 
 /** SDKs send messages without a type. */
 export function itemType(item: Readonly<Record<string, unknown>>): string {

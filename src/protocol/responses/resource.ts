@@ -1,4 +1,4 @@
-/** The response resource: all of its keys, always, with the values that the request gave or that OpenAI fills in. */
+/** The response resource: always all of its keys, with the request's values or OpenAI's defaults. */
 
 import { isRecord } from '../../protocol/record.ts';
 import { responseError } from '../../protocol/responses/response-error.ts';
@@ -10,17 +10,17 @@ import { withoutSecrets } from './tool-secrets.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What of the resource is settled before the turn begins. */
+/** The fields of the resource that are fixed before the turn begins. */
 interface ResourceStart {
   readonly id: string;
   /** Unix seconds. */
   readonly createdAt: number;
   readonly body: CreateBody;
-  /** The client's tools and its choice, as they are echoed. */
+  /** The client's tools and its tool choice, as they are echoed. */
   readonly tools: { readonly tools: readonly Fields[]; readonly choice: unknown };
 }
 
-/** The resource as it stands in `response.created`: everything but how the turn will end. */
+/** The resource in `response.created`: everything except how the turn will end. */
 export function startedResource({ id, createdAt, body, tools }: ResourceStart): Fields {
   return {
     id,
@@ -59,7 +59,7 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
   };
 }
 
-/** The resource as it stands in the store and, with what the client is shown, in the last event and in a JSON answer. */
+/** The resource in the store and, with the client's presentation, in the last event and in a JSON answer. */
 export function endedResource(started: Fields, end: TurnEnd, presentItem: PresentItem = (item) => item): Fields {
   const { model, serviceTier } = end.upstream ?? {};
   return {
@@ -75,7 +75,10 @@ export function endedResource(started: Fields, end: TurnEnd, presentItem: Presen
   };
 }
 
-/** The same as it is kept: who answered may be called otherwise than who was asked, and whoever goes on asks again. */
+/**
+ * The resource as it is stored: the model that answered may have another name than the requested one, and a
+ * continuation requests the latter again.
+ */
 export function keptResource(started: Fields, end: TurnEnd): Fields {
   const ended = endedResource(started, end);
   const { model, service_tier } = started;
@@ -100,7 +103,7 @@ function choiceEcho(choice: unknown): unknown {
   return choice.type === 'allowed_tools' ? { mode: 'auto', ...echo } : echo;
 }
 
-/** Function tools have all their keys. Others are echoed as sent, but for what may hold a secret. */
+/** Function tools have all their keys. Others are echoed as sent, without possible secrets. */
 function toolEcho(tool: Fields): Fields {
   if (tool.type !== 'function') return withoutSecrets(tool);
   const { type, name, description, parameters, strict } = tool;

@@ -1,7 +1,7 @@
 /** The `error` of a response: its code is always one that OpenAI's clients know. */
 import type { ErrorBody } from '../errors.ts';
 
-/** Every code that OpenAI's types have for it. */
+/** Every code that OpenAI's types define for it. */
 const CODES: ReadonlySet<string> = new Set([
   'server_error',
   'rate_limit_exceeded',
@@ -26,7 +26,7 @@ const CODES: ReadonlySet<string> = new Set([
   'image_file_not_found',
 ]);
 
-/** Codes that are in no types of OpenAI's, but on its wire, and that its own client decides by. */
+/** Codes that OpenAI's types lack but its servers send, and that its own client handles. */
 const UNLISTED_CODES: ReadonlySet<string> = new Set([
   'context_length_exceeded',
   'insufficient_quota',
@@ -35,13 +35,13 @@ const UNLISTED_CODES: ReadonlySet<string> = new Set([
   'slow_down',
 ]);
 
-/** An error with the HTTP status that it would have had, where one is known. */
+/** An error with the HTTP status that it would have had, if one is known. */
 type Failure = Pick<ErrorBody, 'code' | 'message'> &
   Partial<Pick<ErrorBody, 'type' | 'param'>> & {
     readonly status?: number;
   };
 
-/** The error as it stands in a response; a finer code than the wire has a word for is its `reason`. */
+/** The error in a response; a more specific code without a counterpart in OpenAI's types is its `reason`. */
 export function responseError(failure: Failure): Readonly<Record<string, unknown>> {
   const { message, type = 'server_error', param = null } = failure;
   const code = codeOf(failure);

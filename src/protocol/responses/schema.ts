@@ -1,8 +1,11 @@
-/** The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest tolerated. */
+/**
+ * The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest
+ * tolerated.
+ */
 import { z } from 'zod';
 import { fields, list, listOf, textPairs } from '../json/schema-kinds.ts';
 
-/** At OpenAI. */
+/** OpenAI's limit. */
 const METADATA = { pairs: 16, keyLength: 64, valueLength: 512 };
 const MAX_MANAGEMENT = 16;
 
@@ -12,7 +15,7 @@ const text = z.string();
 const optionalText = text.nullish();
 const flag = z.boolean().nullish();
 
-/** A union whose error says what was expected. */
+/** A union whose error names what was expected. */
 function either<const T extends readonly [z.ZodType, ...z.ZodType[]]>(expected: string, ...options: T) {
   return z.union(options as never, { error: expected }) as unknown as z.ZodUnion<T>;
 }
@@ -38,7 +41,7 @@ export const partSchemas: Readonly<Record<string, z.ZodType>> = {
 
 const callId = z.string().min(1);
 
-/** The item types that are looked into, but for their parts; all others are kept as they are. */
+/** The item types that are validated besides their parts; all others are kept unchanged. */
 export const itemSchemas: Readonly<Record<string, z.ZodType>> = {
   message: z.object({ role: z.enum(['user', 'assistant', 'system', 'developer']) }),
   function_call: z.object({ call_id: callId, name: z.string().min(1), arguments: text }),
@@ -60,14 +63,14 @@ export const itemSchemas: Readonly<Record<string, z.ZodType>> = {
   code_interpreter_call: z.object({ id: z.string().min(1), code: optionalText }),
 };
 
-/** Where an item has its parts, and whether it must have them. */
+/** The fields that hold an item's parts, and whether they are required. */
 export const partFields: Readonly<Record<string, { readonly field: string; readonly required: boolean }>> = {
   message: { field: 'content', required: false },
   function_call_output: { field: 'output', required: true },
   custom_tool_call_output: { field: 'output', required: true },
 };
 
-/** The tools that are looked into; others are kept as they are. */
+/** The tools that are validated; others are kept unchanged. */
 export const toolSchemas: Readonly<Record<string, z.ZodType>> = {
   function: z.object({
     type: z.literal('function'),
@@ -100,7 +103,7 @@ const textFormat = z.discriminatedUnion('type', [
 /** Up to 16 pairs of short texts. */
 export const metadataSchema = textPairs(METADATA);
 
-/** The body but for its input and tools, which are checked one by one; what it does not name is ignored. */
+/** The body without its input and tools, which are checked one by one; unnamed fields are ignored. */
 export const createSchema = z.object({
   model: z.string().min(1),
   instructions: optionalText,

@@ -1,12 +1,12 @@
-/** Keeps what a client says to its own servers out of everything that is kept or echoed. */
+/** Keeps a client's credentials for its own servers out of everything that is stored or echoed. */
 import { isRecord } from '../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What a client says to a server, or to a process that runs one: here or in other APIs. */
+/** Fields with a client's credentials for a server, or for a process that runs one: in this or in other APIs. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['headers', 'authorization', 'authorization_token', 'env']);
 
-/** Descriptions of arguments and answers, where such a name is that of an argument. */
+/** Schemas of arguments and results, where such a name is that of an argument. */
 const SCHEMA_FIELDS: ReadonlySet<string> = new Set([
   'parameters',
   'input_schema',
@@ -16,7 +16,10 @@ const SCHEMA_FIELDS: ReadonlySet<string> = new Set([
   'format',
 ]);
 
-/** The tool, or what else holds tools, without what may be a secret, however deep it stands: in a namespace, in a choice. */
+/**
+ * The tool, or another object that holds tools, without possible secrets at any depth: in a namespace, in a tool
+ * choice.
+ */
 export function withoutSecrets(tool: Fields): Fields {
   const kept = Object.entries(tool).filter(([name]) => !SECRET_FIELDS.has(name));
   return Object.fromEntries(kept.map(([name, value]) => [name, SCHEMA_FIELDS.has(name) ? value : clean(value)]));

@@ -1,4 +1,4 @@
-/** Checks the body of `POST /responses`: what passes is safe to read by the rest. */
+/** Checks the body of `POST /responses`, so that later steps can read it without checks. */
 
 import { ApiError } from '../errors.ts';
 import { bodyFields } from '../json/json-shape.ts';
@@ -34,7 +34,7 @@ function unsupported(param: string, message: string): ApiError {
   return new ApiError('unsupported_parameter', message, { param });
 }
 
-/** OpenAI's words for it. */
+/** OpenAI's message for it. */
 function twoPasts(): ApiError {
   const message =
     "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only providing one of them.";
@@ -57,9 +57,9 @@ function refuseEarlyTrigger(input: readonly unknown[]): void {
   throw new ApiError('invalid_value', `Invalid '${param}': a 'compaction_trigger' must be the last item.`, { param });
 }
 
-/** Checks each item of the list in this field. Throws `ApiError` naming what is at fault. */
+/** Checks each item of the list in this field. Throws `ApiError` naming the field at fault. */
 export function checkItems(items: readonly unknown[], field: string): void {
-  // A loop over places: `entries` takes as long as the checks of a small item.
+  // A loop over indices: `entries` takes as long as the checks of a small item.
   for (let index = 0; index < items.length; index += 1) checkItem(items[index], [field, index]);
 }
 
@@ -73,7 +73,7 @@ function checkItem(item: unknown, path: Path): void {
   checkWith(own(itemSchemas, kind), item, path);
   const parts = own(partFields, kind);
   if (parts) checkParts(item[parts.field], [...path, parts.field], parts.required);
-  // Agents send these with items of other servers too, so what is no list is kept as it is.
+  // Agents send these with items of other servers too, so a value that is not a list is kept unchanged.
   if (kind === 'additional_tools' && Array.isArray(item.tools)) checkEach(item.tools, [...path, 'tools']);
 }
 
@@ -98,7 +98,7 @@ function checkPart(part: unknown, at: Path, index: number): void {
   if (needsFile(part)) throw unsupported(pathText([...path, 'file_id']), NO_FILES);
 }
 
-/** What each of these parts may hold its data in. */
+/** The fields in which each of these parts may hold its data. */
 const SOURCES: Readonly<Record<string, readonly string[]>> = {
   input_image: ['image_url', 'file_id'],
   input_file: ['file_data', 'file_url', 'file_id'],
@@ -111,7 +111,7 @@ function refuseEmpty(part: Fields, path: Path): void {
 
 const NO_FILES = 'Uploaded files are not supported here; send a URL or a data URL.';
 
-/** A `file_id` alone refers to an upload, and there is no place to upload to. */
+/** A `file_id` alone refers to an upload, and uploads are not supported. */
 function needsFile(part: Fields): boolean {
   return typeof part.file_id === 'string' && !part.image_url && !part.file_url && !part.file_data;
 }
@@ -139,7 +139,7 @@ function checkTool(tool: unknown, path: Path): void {
   if (typeof tool.type !== 'string') throw wrongType([...path, 'type'], 'a string', tool.type);
   checkWith(own(toolSchemas, tool.type), tool, path);
   if (tool.type !== 'namespace') return;
-  // The cast: the schema has seen it.
+  // The cast: the schema has validated it.
   checkEach(tool.tools as readonly unknown[], [...path, 'tools']);
 }
 

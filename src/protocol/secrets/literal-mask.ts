@@ -1,11 +1,11 @@
-/** Masks many literals in one pass over a text, whatever the literals and the text are. */
+/** Masks many literals in one pass over a text, in linear time for any literals and text. */
 
 const MASK = '***';
 
 /**
- * Answers a function that masks every occurrence of every literal; those that overlap share a mask. Its time is linear in
- * the text, whoever chose the literals: one pattern of them all would try each of them at each character. The tables,
- * some 14 bytes for each character of the literals, are built when they are first needed.
+ * Returns a function that masks every occurrence of every literal; overlapping occurrences share a mask. Its time is
+ * linear in the text for any literals: one pattern of them all would try each literal at each character. The tables,
+ * some 14 bytes per character of the literals, are built when they are first needed.
  */
 export function literalMask(literals: ReadonlySet<string>): (text: string) => string {
   if (literals.size === 0) return (text) => text;
@@ -16,7 +16,7 @@ export function literalMask(literals: ReadonlySet<string>): (text: string) => st
   };
 }
 
-/** Where in a text something stands, its end excluded. */
+/** A range of a text, its end excluded. */
 interface Span {
   start: number;
   readonly end: number;
@@ -36,17 +36,17 @@ function masked(text: string, spans: readonly Span[]): string {
 const ROOT = 0;
 
 /**
- * The automaton of Aho and Corasick, as tables. A node is a prefix of some literal; nodes are numbered level by level, so
- * that the children of one stand side by side, in the order of their characters, and those of the next node follow.
+ * The automaton of Aho and Corasick, as tables. A node is a prefix of some literal; nodes are numbered level by level,
+ * so that the children of one node are adjacent, in the order of their characters, and those of the next node follow.
  */
 class LiteralFinder {
   /** The character that leads to a node. */
   private readonly units: Uint16Array;
-  /** Where the children of a node begin; one more entry ends those of the last node. */
+  /** The index of a node's first child; one more entry ends the children of the last node. */
   private readonly firstChild: Int32Array;
-  /** The node of the longest proper suffix that is a prefix of a literal, too. */
+  /** The node of the longest proper suffix that is also a prefix of a literal. */
   private readonly suffix: Int32Array;
-  /** The length of the longest literal that a node's prefix ends with; 0 where it ends with none. */
+  /** The length of the longest literal that a node's prefix ends with; 0 if there is none. */
   private readonly matched: Int32Array;
 
   constructor(literals: readonly string[]) {
@@ -58,7 +58,7 @@ class LiteralFinder {
     this.grow(literals.toSorted(byUnits));
   }
 
-  /** The occurrences in order; what overlaps is one. */
+  /** The occurrences in order; overlapping ones are merged. */
   spans(text: string): readonly Span[] {
     const spans: Span[] = [];
     let node = ROOT;
@@ -107,7 +107,7 @@ class LiteralFinder {
     }
   }
 
-  /** By halves; `ROOT`, which is nobody's child, where there is none. */
+  /** Binary search; returns `ROOT`, which is never a child, if there is none. */
   private child(node: number, unit: number): number {
     const end = this.firstChild[node + 1] as number;
     let low = this.firstChild[node] as number;
@@ -125,7 +125,7 @@ function byUnits(one: string, other: string): number {
   return one < other ? -1 : 1;
 }
 
-/** The literals of a range that are longer than this, by their character there. */
+/** The literals of a range that are longer than this, by their character at this position. */
 function rangesAt(sorted: readonly string[], from: number, to: number, depth: number) {
   const ranges: { from: number; to: number }[] = [];
   let last = -1;
@@ -141,7 +141,7 @@ function rangesAt(sorted: readonly string[], from: number, to: number, depth: nu
   return ranges;
 }
 
-/** Spans come in the order of their ends. */
+/** Spans are found in the order of their ends. */
 function addSpan(spans: Span[], span: Span): void {
   for (let last = spans.at(-1); last && last.end > span.start; last = spans.at(-1)) {
     span.start = Math.min(span.start, last.start);

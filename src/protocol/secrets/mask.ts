@@ -1,4 +1,4 @@
-/** Takes secrets out of text, in every spelling in which a peer may repeat them. */
+/** Removes secrets from text, in every encoding in which a peer may repeat them. */
 
 import { literalMask } from './literal-mask.ts';
 
@@ -10,7 +10,7 @@ export function masker(secrets: readonly string[], shortest: number): (text: str
   return literalMask(new Set(secrets.flatMap(spellings).filter((form) => form.length >= shortest)));
 }
 
-/** How a peer may repeat a secret: as it is, line by line, inside JSON, inside a URL, in base64. */
+/** The encodings in which a peer may repeat a secret: unchanged, line by line, inside JSON, inside a URL, in base64. */
 function spellings(secret: string): readonly string[] {
   const trimmed = secret.trim();
   const inURL = encodeURIComponent(wellFormed(trimmed));
@@ -27,7 +27,7 @@ function spellings(secret: string): readonly string[] {
   ];
 }
 
-/** Half a surrogate pair, which no URL can hold. */
+/** Half a surrogate pair, which a URL cannot hold. */
 function wellFormed(text: string): string {
   return Buffer.from(text).toString();
 }
@@ -40,7 +40,7 @@ export function secretsOfHeader(value: string): readonly string[] {
   return [value, rest, pair, pair.slice(pair.indexOf(':') + 1)];
 }
 
-/** The user, the password and the values of the query, as they are written and as they are meant. */
+/** The user, the password and the values of the query, both encoded and decoded. */
 export function secretsOfURL(text: string): readonly string[] {
   if (!URL.canParse(text)) return [];
   const { username, password, search, searchParams } = new URL(text);

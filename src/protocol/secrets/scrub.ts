@@ -1,27 +1,27 @@
-/** Keeps everything secret that an upstream sends, and its address, out of what clients and the host's log are told. */
+/** Keeps an upstream's secrets and address out of the errors and notes that clients and the host's log receive. */
 import { ApiError } from '../errors.ts';
 import type { Note } from '../note.ts';
 import { isError } from '../record.ts';
 import { masker, SECRET_NAME, secretsOfHeader, secretsOfURL } from './mask.ts';
 
-/** Punctuation inside a key is part of it, that behind it is not. */
+/** Punctuation inside a key is part of it, trailing punctuation is not. */
 const KEYS = /\b(?:(?:sk|pk|xai)-|gsk_|hf_|AIza)(?=[\w*.-]{4})(?:[.-]*[\w*])+|\bBearer\s+\S+/g;
-/** A configured key that is shorter is a placeholder, such as `EMPTY`, and may be any word of a message. */
+/** A shorter configured key is a placeholder, such as `EMPTY`, and may be any word of a message. */
 const SHORTEST_KEY = 8;
-/** What a header with a telling name, or a query, holds is a secret however short, down to here. */
+/** The minimum length of a secret in a query or in a header whose name marks it as secret. */
 const SHORTEST_SECRET = 4;
-/** What is shown of a server's message. */
+/** Maximum characters of a server's message that are shown. */
 const SHOWN_CHARACTERS = 4096;
-/** What is looked at: a server may answer megabytes. */
+/** Maximum characters that are searched: a server may answer megabytes. */
 const READ_CHARACTERS = 65_536;
-/** How many times longer a secret may be where it is spelled for a URL. */
+/** How many times longer a secret may be when it is encoded for a URL. */
 const LONGEST_SPELLING = 3;
-/** Of errors within errors. */
+/** Maximum depth of errors within errors. */
 const DEEPEST_CAUSE = 8;
-/** What this package itself sends, which is no secret. */
+/** Headers that this package itself sends, which are not secret. */
 const OWN_HEADERS: ReadonlySet<string> = new Set(['content-type', 'accept', 'anthropic-version']);
 
-/** What goes with every request to one server. */
+/** The credentials and the address for every request to one server. */
 interface ScrubSettings {
   readonly baseURL: URL;
   readonly apiKey: string | undefined;
@@ -29,7 +29,7 @@ interface ScrubSettings {
   readonly forwardHeaders: readonly string[];
 }
 
-/** Answers an `ApiError` as one that names neither secret nor server; other errors pass. */
+/** Returns an `ApiError` without secrets and without the server's address; other errors pass unchanged. */
 export type Scrub = (error: unknown) => unknown;
 
 /** Header names in lower case. */
@@ -37,13 +37,13 @@ type Sent = Readonly<Record<string, string>>;
 
 /** The scrubs of one server. */
 interface Scrubber {
-  /** For a request with these headers, which may be another tenant's than those of the next. */
+  /** For a request with these headers, which may belong to another tenant than those of the next. */
   of(sent: Sent): Scrub;
   /** The same as text. */
   textOf(sent: Sent): (text: string) => string;
 }
 
-/** Builds nothing before there is an error to be shown. */
+/** Builds nothing until there is an error to show. */
 export function scrubber(settings: ScrubSettings): Scrubber {
   return {
     of: (sent) => (error) => (error instanceof ApiError ? shown(error, cleaner(settings, sent), settings) : error),
@@ -57,14 +57,14 @@ export function scrubber(settings: ScrubSettings): Scrubber {
   };
 }
 
-/** The same for an error that names no server and goes with no secrets of ours: it is made no longer than is shown. */
+/** The same for an error without a server or configured secrets: it is only cut to the length that is shown. */
 export function shortened(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.message.length <= SHOWN_CHARACTERS) return error;
   const { message, code, status, type, param, headers, cause } = error;
   return new ApiError(code, message.slice(0, SHOWN_CHARACTERS), { status, type, param, headers, cause });
 }
 
-/** Tells notes without secrets: they may repeat what the server wrote. */
+/** Reports notes without secrets: they may repeat the server's text. */
 export function cleanNote(notify: (note: Note) => void, clean: (text: string) => string): (note: Note) => void {
   return (note) => notify({ ...note, message: clean(note.message) });
 }
@@ -84,7 +84,10 @@ function shown(error: ApiError, { forClient, forHost }: Cleaner, { baseURL }: Sc
 
 /** Text without secrets. */
 interface Cleaner {
-  /** Without the server's address, and no longer than is shown. It is cut last: half a secret is none that could be found. */
+  /**
+   * Without the server's address, and cut to the length that is shown. It is cut last: half a secret would not be
+   * found.
+   */
   forClient(text: string): string;
   forHost(text: string): string;
 }
@@ -111,7 +114,7 @@ function cleaner(settings: ScrubSettings, sent: Sent): Cleaner {
   };
 }
 
-/** What headers with telling names hold, and what else the host adds: an organisation, a user. */
+/** The values of headers whose names mark them as secret, and of the host's other headers: an organisation, a user. */
 function secretsIn({ apiKey, forwardHeaders }: ScrubSettings, sent: Sent) {
   const forwarded = new Set(forwardHeaders.map((name) => name.toLowerCase()));
   const certain: string[] = [];
@@ -125,7 +128,7 @@ function secretsIn({ apiKey, forwardHeaders }: ScrubSettings, sent: Sent) {
   return { certain, likely };
 }
 
-/** The very error where it holds no secret: hosts look at its class and its code. */
+/** The same error if it holds no secret: hosts check its class and its code. */
 function cleanCause(cause: unknown, clean: (text: string) => string, depth: number): unknown {
   if (typeof cause === 'string') return clean(cause);
   if (Array.isArray(cause)) return cleanList(cause, clean, depth);
@@ -140,7 +143,7 @@ function cleanCause(cause: unknown, clean: (text: string) => string, depth: numb
     const enumerable = Object.prototype.propertyIsEnumerable.call(cause, name);
     fields[name] = { value, enumerable, writable: true, configurable: true };
   }
-  // The cast: a copy has the class and the fields of the error that it is one of.
+  // The cast: a copy has the class and the fields of its original.
   return isChanged ? (Object.create(Object.getPrototypeOf(cause), fields) as Error) : cause;
 }
 

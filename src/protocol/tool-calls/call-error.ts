@@ -1,4 +1,4 @@
-/** Why a call of a server-run tool failed: as clients see it in an `mcp_call`, and in words for a model. */
+/** The reason why a call of a server-run tool failed: for clients in an `mcp_call`, and as text for a model. */
 import type { McpToolCallError } from '../items.ts';
 import { isRecord } from '../record.ts';
 
@@ -7,7 +7,7 @@ export const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
 export const REQUEST_TIMEOUT = -32001;
 
-/** A call that did not get as far as a result of the tool. */
+/** A call that produced no result of the tool. */
 export function protocolError(code: number, message: string): McpToolCallError {
   return { type: 'mcp_protocol_error', code, message };
 }
@@ -17,7 +17,9 @@ export function executionError(text: string): McpToolCallError {
   return { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] };
 }
 
-/** What a provider threw: an error with a `type` and a `code` says itself what it is, any other is a failure of the tool. */
+/**
+ * An error that a provider threw: with a `type` and a `code` it is used as it is, any other is a failure of the tool.
+ */
 export function callErrorOf(thrown: unknown): McpToolCallError {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   const { type, code } = isRecord(thrown) ? thrown : {};
@@ -25,7 +27,7 @@ export function callErrorOf(thrown: unknown): McpToolCallError {
   return isTyped && typeof code === 'number' ? { type, code, message } : executionError(message);
 }
 
-/** The error of a call in words. Conversations of earlier versions, and other servers' clients, have it as text. */
+/** The error of a call as text. Conversations of earlier versions, and other servers' clients, have it as text. */
 export function callErrorText(error: unknown): string {
   if (error === undefined || error === null) return '(no output was recorded)';
   if (typeof error === 'string') return error;

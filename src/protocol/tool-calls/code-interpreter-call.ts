@@ -1,4 +1,4 @@
-/** A run of code in a container: the model writes it as the one argument `code` of a function. */
+/** A code run in a container: the model writes the code as the one argument `code` of a function. */
 import type { CodeInterpreterCallItem } from '../items.ts';
 import { isRecord, plainTextOf } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
@@ -13,7 +13,7 @@ export const codeInterpreterCall: WrittenToolCallKind = {
   runBy: 'server',
   field: 'code',
   argumentsEvent: 'code_interpreter_call_code',
-  // One that failed has no event of its own: its item says so.
+  // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'interpreting', completed: 'completed' },
   includable: 'outputs',
   item: (call, status) => itemOf(call, status, null),
@@ -39,7 +39,7 @@ function itemOf(
   return { id, type: 'code_interpreter_call', status, container_id: owner.container ?? '', code: input, outputs };
 }
 
-/** What runs of code gave, in words, each on lines of its own; the same whenever the model is told of them. */
+/** The outputs of code runs as text, each on lines of its own; the same whenever the model receives them. */
 export function outputText(outputs: unknown): string {
   if (!Array.isArray(outputs)) return '(no output was recorded)';
   if (outputs.length === 0) return '(no output)';

@@ -1,4 +1,4 @@
-/** A call of a tool that the client runs, or that it is shown as if it did. */
+/** A call of a tool that the client runs, or that is shown to it as if it did. */
 import type { Item } from '../items.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
 
@@ -27,7 +27,7 @@ export const functionCall: WrittenToolCallKind = {
   }),
 };
 
-/** What items of calls that the client runs have in common, behind their id and type. */
+/** The common fields of items of calls that the client runs, after their id and type. */
 export function clientsHead<Status>({ callId, clientTool }: ShownCall, status: Status) {
   return { status, call_id: callId, ...clientTool };
 }

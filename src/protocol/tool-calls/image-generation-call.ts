@@ -1,4 +1,4 @@
-/** A picture that the model or its own server made: shown, not run. */
+/** An image that the model or its own server made: shown, not run. */
 import type { ToolCallKind } from './kind.ts';
 
 /** `image_generation_call` */

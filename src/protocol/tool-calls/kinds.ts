@@ -1,4 +1,4 @@
-/** Every kind of tool call there is: a new one is a file beside this one, and a line here. */
+/** All types of tool calls: a new one is a file in this folder, and a line here. */
 import type { Item, ToolCallType } from '../items.ts';
 import { codeInterpreterCall } from './code-interpreter-call.ts';
 import { customToolCall } from './custom-tool-call.ts';
@@ -22,37 +22,36 @@ const BY_TYPE: ReadonlyMap<string, ToolCallKind> = new Map<string, ToolCallKind>
   [imageGenerationCall.type, imageGenerationCall],
 ]);
 
-/** The kind of this name. */
+/** The call type of this name. */
 export function kindOf(type: ToolCallType): WrittenToolCallKind {
   return WRITTEN[type];
 }
 
-/** The kind of an item; undefined for one that is no tool call. */
+/** The call type of an item; undefined for an item that is not a tool call. */
 export function toolCallKind({ type }: Pick<Item, 'type'>): ToolCallKind | undefined {
   return BY_TYPE.get(type);
 }
 
-/** The same for a call whose arguments a model wrote to us. */
+/** The same for a call whose arguments a model sent to this server. */
 export function writtenKind({ type }: Pick<Item, 'type'>): WrittenToolCallKind | undefined {
   return WRITTEN_BY_TYPE.get(type);
 }
 
-/** The kind with which calls are shown of a tool that requests ask for by this type; undefined for other tools. */
+/** The call type that shows calls of a tool of this requested type; undefined for other tools. */
 export function kindServing(tool: string | undefined): WrittenToolCallKind | undefined {
   return tool === undefined ? undefined : [...WRITTEN_BY_TYPE.values()].find((kind) => kind.tool === tool);
 }
 
-/** A call whose answer is known: the client's in its own item, a hosted tool's in the same one. */
+/** A call with its answer: the client's is a separate item, a hosted tool's is in the same one. */
 export function answeredToolCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredToolCall | undefined {
   return writtenKind(item)?.answered(item, outputs.get(item)?.output);
 }
 
-/** What a client is shown of an item. */
+/** Which fields of an item a client is shown. */
 export type PresentItem = (item: Item) => Item;
 
 /**
- * By what the client's `include` asks for: outputs of code are kept for the model, and a picture among them may have
- * megabytes.
+ * From the client's `include`: outputs of code are stored for the model, and an image among them may have megabytes.
  */
 export function itemPresenter(include: unknown): PresentItem {
   const included = new Set([include].flat());
@@ -62,7 +61,7 @@ export function itemPresenter(include: unknown): PresentItem {
   };
 }
 
-/** The same by a request's query; SDKs write `include[]`, and not every framework takes the brackets off. */
+/** The same from a request's query; SDKs write `include[]`, and not every framework removes the brackets. */
 export function queryPresenter(query: Readonly<Record<string, unknown>>): PresentItem {
   return itemPresenter(query.include ?? query['include[]']);
 }

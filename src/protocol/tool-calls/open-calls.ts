@@ -1,4 +1,4 @@
-/** Which calls of a response the client has to answer. */
+/** The calls of a response that the client has to answer. */
 import { isRecord } from '../record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,15 +1,15 @@
-/** How large the result of a tool may be. */
+/** Limits the size of a tool's result. */
 
 import { INTERNAL_ERROR } from './call-error.ts';
 
 class OutputTooLarge extends Error {
   override readonly name = 'OutputTooLarge';
-  // What was too large says nothing of the tool's own success.
+  // The size does not show whether the tool itself succeeded.
   readonly type = 'mcp_protocol_error';
   readonly code = INTERNAL_ERROR;
 }
 
-/** Throws where the result holds more bytes than allowed; the message is for the model. */
+/** Throws if the result exceeds the allowed bytes; the message is for the model. */
 export function assertOutputSize(
   content: string | readonly Readonly<Record<string, unknown>>[],
   maxBytes: number,

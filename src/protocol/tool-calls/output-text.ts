@@ -1,14 +1,14 @@
-/** The result of a tool in words, for those who can be shown nothing else. */
+/** The result of a tool as text, for readers that accept only text. */
 import type { ToolOutput } from '../items.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Its texts; any other part is described in its place. */
+/** Its texts; any other part is replaced by a description. */
 export function toolOutputText(output: ToolOutput): string {
   return typeof output === 'string' ? output : output.map(partText).join('\n');
 }
 
-/** Such as `[image/png, 60 kB]` for a picture, so that nobody takes its bytes for text. */
+/** Such as `[image/png, 60 kB]` for an image, so that its bytes are not taken for text. */
 function partText(part: Fields): string {
   if (typeof part.text === 'string') return part.text;
   const data = part.image_url ?? part.file_data;
@@ -17,7 +17,7 @@ function partText(part: Fields): string {
 
 const LONGEST_TYPE = 100;
 
-/** Of a data URL in base64; undefined for any other. */
+/** For a data URL in base64; undefined for any other. */
 function describedData(url: string): string | undefined {
   const end = url.slice(0, LONGEST_TYPE).indexOf(';base64,');
   if (!url.startsWith('data:') || end < 0) return undefined;

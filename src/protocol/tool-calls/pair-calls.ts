@@ -1,4 +1,4 @@
-/** Which output answers which tool call: the one place that knows a conversation's calls and outputs fit together. */
+/** Matches outputs with tool calls: the one place that checks that a conversation's calls and outputs fit together. */
 import { ApiError } from '../errors.ts';
 import { printedId } from '../ids.ts';
 import type { Item } from '../items.ts';
@@ -14,7 +14,7 @@ export function isCall(item: Item): boolean {
   return OUTPUT_TYPE.has(item.type);
 }
 
-/** A call whose arguments were cut off, which a client need not answer. */
+/** A call with truncated arguments, which a client need not answer. */
 function isCutOff({ status }: Item): boolean {
   return status === 'incomplete';
 }
@@ -25,9 +25,9 @@ export function isCallOutput(item: Item): boolean {
 }
 
 /**
- * Each call's output, wherever it stands behind its call; a second output of one call is left out. An output that names
- * its tool but follows no call brings its call along: the returned items hold it. A call that was cut off and has no
- * output is left out. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
+ * Each call's output, wherever it follows its call; a second output of one call is left out. An output that names its
+ * tool but has no call brings its call along: the returned items hold it. A truncated call without an output is left
+ * out. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
  */
 export function pairCalls(items: readonly Item[]): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
   if (!items.some((item) => isCall(item) || isCallOutput(item))) return { items, outputs: new Map() };
@@ -52,7 +52,9 @@ function addTo(open: Map<unknown, Item[]>, call: Item): void {
   else open.set(call.call_id, [call]);
 }
 
-/** The newest unanswered call of this id, since ids come back in later turns; none for a second answer to the same call. */
+/**
+ * The newest unanswered call with this id, since ids recur in later turns; none for a second answer to the same call.
+ */
 function takeCall(open: Map<unknown, Item[]>, answered: Set<unknown>, output: Item, paired: Item[]): Item | undefined {
   const waiting = open.get(output.call_id);
   const call = waiting?.pop();

@@ -1,6 +1,6 @@
-/** How clients know their own tools. */
+/** The client's definition of its own tools. */
 
-/** How the client knows a tool of its own; models know only functions without namespaces. */
+/** The client's name and form of its tool; models use only functions without namespaces. */
 export interface ToolForm {
   /** A custom tool takes free text. */
   readonly kind: 'function' | 'custom';

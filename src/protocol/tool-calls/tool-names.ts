@@ -1,13 +1,13 @@
-/** The names under which models know tools: of the letters and the length that model servers take. */
+/** The model's names for tools: with the characters and the length that model servers accept. */
 import { createHash } from 'node:crypto';
 
 const MAX_NAME = 64;
 const HASH = 10;
 
-/** What models call the tool that runs their code, and the type with which requests ask for it. */
+/** The model's name for the tool that runs its code, and the type by which requests enable it. */
 export const CODE_INTERPRETER = 'code_interpreter';
 
-/** The name as servers take it; one that had to change stays distinct by a digest. */
+/** The name as servers accept it; a changed name stays distinct by a digest. */
 export function modelSafe(name: string): string {
   const plain = name.replace(/[^\w-]/g, '_');
   return plain.length > MAX_NAME ? shortened(plain, name) : plain;
@@ -19,7 +19,7 @@ export function shortened(name: string, whole: string): string {
   return `${name.slice(0, MAX_NAME - HASH - 1)}_${digest}`;
 }
 
-/** A tool of a client's namespace, which models do not know. */
+/** A tool of a client's namespace; models have no namespaces. */
 export function namespacedName(namespace: string, name: string): string {
   return modelSafe(`${namespace}__${name}`);
 }

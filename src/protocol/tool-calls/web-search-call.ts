@@ -1,4 +1,4 @@
-/** A look into the web by the model's own server: shown, not run. */
+/** A web search by the model's own server: shown, not run. */
 import type { ToolCallKind } from './kind.ts';
 
 /** `web_search_call` */

@@ -1,18 +1,21 @@
-/** How model servers say that a conversation is longer than the model's context: each in words of its own, and none with OpenAI's code. */
+/**
+ * Recognizes that a conversation exceeds the model's context: each model server has its own message, and none uses
+ * OpenAI's code.
+ */
 
-/** One wording, and who says it. */
+/** One message, and the servers that send it. */
 interface OverflowWording {
   readonly servers: string;
-  /** Words in a row that stand in the message, in lower case; numbers stand between them. */
+  /** Words in a row that occur in the message, in lower case; numbers stand between them. */
   readonly words: readonly string[];
 }
 
-/** The code by which clients know it: Codex compacts the conversation on this one and on no other. */
+/** The code that clients handle: Codex compacts the conversation on this one and on no other. */
 export const CONTEXT_OVERFLOW = 'context_length_exceeded';
 
 /**
- * Words, not patterns, so that the longest message is read in one go. None of them is said of a rate, which is another
- * thing: a smaller conversation does not help there, and waiting does.
+ * Words, not patterns, so that the longest message is read in one pass. None of them matches a rate limit, which
+ * differs: a smaller conversation does not help there, and waiting does.
  */
 export const OVERFLOW_WORDINGS: readonly OverflowWording[] = [
   { servers: 'OpenAI', words: ['exceeds the context window'] },
@@ -49,21 +52,21 @@ export const OVERFLOW_WORDINGS: readonly OverflowWording[] = [
   { servers: 'Alibaba', words: ['range of input length should be'] },
 ];
 
-/** Types and codes that say it by themselves: OpenAI's own, and those of llama.cpp and Z.AI. */
+/** Types and codes that are sufficient by themselves: OpenAI's own, and those of llama.cpp and Z.AI. */
 const OVERFLOW_CODES: ReadonlySet<unknown> = new Set([
   CONTEXT_OVERFLOW,
   'exceed_context_size_error',
   'model_context_window_exceeded',
 ]);
 
-/** Whether an error of this type, code and message says so. */
+/** Whether an error of this type, code and message reports it. */
 export function isContextOverflow(type: unknown, code: unknown, message: string): boolean {
   if (OVERFLOW_CODES.has(code) || OVERFLOW_CODES.has(type)) return true;
   const text = message.toLowerCase().replaceAll('’', "'");
   return OVERFLOW_WORDINGS.some(({ words }) => stand(words, text));
 }
 
-/** Whether all of the words stand in the text, one behind the other. */
+/** Whether all of the words occur in the text, in this order. */
 function stand(words: readonly string[], text: string): boolean {
   let from = 0;
   for (const each of words) {

@@ -1,4 +1,4 @@
-/** A model server's errors, whatever their shape, as errors that the client may see. */
+/** Converts a model server's errors, of any shape, into errors that the client may see. */
 
 import { ApiError } from '../errors.ts';
 import { isRecord } from '../record.ts';
@@ -6,10 +6,13 @@ import { CONTEXT_OVERFLOW, isContextOverflow } from './context-overflow.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Of a message that may be about the conversation's length, which some servers quote in it. */
+/**
+ * Maximum characters of a message that are searched for the conversation's length; some servers quote the conversation
+ * in it.
+ */
 const LONGEST_READ = 64 * 1024;
 
-/** The error that an answer with a good status, or a chunk of a stream, carries in its body. */
+/** The error in the body of an answer with a good status, or in a chunk of a stream. */
 export function errorInBody(body: Fields): ApiError | undefined {
   if (body.error) return upstreamError(statusInBody(body), body);
   if (body.object === 'error' || body.type === 'error') return upstreamError(statusInBody(body), body);
@@ -17,9 +20,9 @@ export function errorInBody(body: Fields): ApiError | undefined {
 }
 
 /**
- * The answer of a model server that refused: its status, its message and its code in OpenAI's envelope.
- * The message is as long as the server made it, until the upstream has taken its secrets out.
- * `body` is the parsed answer, or undefined where it was not JSON, since an HTML page tells the client nothing.
+ * The error of a model server that refused: its status, its message and its code in OpenAI's envelope. The message
+ * keeps its length until the upstream has removed its secrets. `body` is the parsed answer, or undefined if it was not
+ * JSON, since an HTML page has no use for the client.
  */
 export function upstreamError(
   status: number,
@@ -39,32 +42,35 @@ export function upstreamError(
   });
 }
 
-/** A client that is told so in OpenAI's words can make the conversation shorter. */
+/** A client that receives OpenAI's code can make the conversation shorter. */
 function overflow(details: Fields, status: number, headers: Readonly<Record<string, string>>): ApiError {
   const param = typeof details.param === 'string' ? details.param : null;
   const refused = { status: 400, type: 'invalid_request_error', param, headers };
   return new ApiError(CONTEXT_OVERFLOW, messageOf(details, status), refused);
 }
 
-/** These are of keys, accounts, addresses and rates, whatever they say. */
+/** These concern keys, accounts, addresses and rates, whatever their message. */
 const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429]);
 
 function isOverflow(details: Fields, status: number): boolean {
   if (OTHER_STATUSES.has(status)) return false;
   const { type, code, metadata } = details;
-  // OpenRouter tells what the server behind it said.
+  // OpenRouter nests the message of the server behind it.
   const behind = isRecord(metadata) && typeof metadata.raw === 'string' ? metadata.raw : '';
   const text = [...messagesOf(details), behind].filter(isText).join('\n');
   return isContextOverflow(type, code, text.slice(0, LONGEST_READ));
 }
 
-/** 529 is one server's own number for being overloaded; clients know 503. */
+/** 529 is one server's own status for being overloaded; clients know 503. */
 function knownStatus(status: number): number {
   if (status === 529) return 503;
   return isErrorStatus(status) ? status : 502;
 }
 
-/** Servers nest the details under `error`, write a bare string there, or write them at the top; Gemini puts all into a list. */
+/**
+ * Servers nest the details under `error`, write a bare string there, or write them at the top; Gemini puts them into a
+ * list.
+ */
 function detailsOf(answer: unknown): Fields {
   const body = Array.isArray(answer) ? answer[0] : answer;
   if (!isRecord(body)) return {};
@@ -87,7 +93,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '';
 }
 
-/** The messages of a list of errors, as FastAPI and others have it. */
+/** The messages of a list of errors, the format of FastAPI and others. */
 function listed(errors: unknown): readonly unknown[] {
   return Array.isArray(errors) ? errors.filter(isRecord).map(({ msg, message }) => msg ?? message) : [];
 }
@@ -106,7 +112,7 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
 };
 
 function codeOf({ code }: Fields, status: number): string {
-  // A code that only repeats the status says nothing.
+  // A code that only repeats the status adds no information.
   if (typeof code === 'string' && code !== '' && !/^\d+$/.test(code)) return code;
   return CODE_OF_STATUS[status] ?? 'upstream_error';
 }
@@ -117,7 +123,7 @@ function typeOf({ type }: Fields, status: number): string {
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 
-/** Of an error in an answer whose own status is good. */
+/** For an error in an answer whose own status is good. */
 const STATUS_OF_TYPE: ReadonlyMap<string, number> = new Map([
   ['invalid_request_error', 400],
   ['authentication_error', 401],

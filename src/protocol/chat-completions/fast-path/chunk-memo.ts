@@ -1,4 +1,4 @@
-/** Reads what chunks say that differ in little else, without parsing them: most of a stream is such chunks. */
+/** Reads chunks that differ only in their delta, without parsing them: most of a stream consists of such chunks. */
 
 import { jsonIn } from '../../json/json-text.ts';
 import { logProbsText } from '../../log-probs.ts';
@@ -9,34 +9,36 @@ import { isOthers } from '../roles.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the last chunks had in common. */
+/** The common part of the last chunks. */
 export interface ChunkMemo {
-  /** What a chunk says that is as the learnt ones but for that; undefined for any other. */
+  /** The delta of a chunk that equals the learnt ones otherwise; undefined for any other chunk. */
   read(data: string): PlainDelta | undefined;
   /** Learns from a chunk that was parsed. */
   learn(data: string, chunk: unknown): void;
 }
 
-/** The bytes on both sides of what a chunk says, and those between its text and the log probabilities, if it has any. */
+/** The bytes on both sides of the delta, and those between its text and the log probabilities, if it has any. */
 interface Sides {
   readonly before: string;
   readonly between: string;
   readonly after: string;
 }
 
-/** The bytes of a chunk but for what it says, and but for the padding between `middle` and `after`, if there is a middle. */
+/**
+ * The bytes of a chunk without its delta, and without the padding between `middle` and `after`, if there is a middle.
+ */
 interface Frame extends Sides {
   readonly middle: string;
   readonly call: number | undefined;
 }
 
-/** Guesses that may turn out wrong before no more are made. */
+/** Maximum failed guesses before guessing stops. */
 const MOST_WRONG = 8;
 
 /**
- * Saves 1 to 2 µs of 3 for each event of a burst: the model server writes the same 200 bytes around every word, but for
- * the padding with which OpenAI hides how long the word is. What it reads is exactly what parsing gives: a frame is
- * proven by parsing it once, and text with anything but plain characters in it goes through `JSON.parse`.
+ * Saves 1 to 2 µs of 3 for each event of a burst: the model server writes the same 200 bytes around every delta, except
+ * for the padding with which OpenAI hides the delta's length. The result equals that of parsing: a frame is verified by
+ * parsing it once, and text with anything but plain characters goes through `JSON.parse`.
  */
 export function chunkMemo(): ChunkMemo {
   return new Memo();
@@ -59,7 +61,7 @@ class Memo implements ChunkMemo {
     const delta = this.wrong < MOST_WRONG ? deltaOf(chunk) : undefined;
     const sides = delta && sidesOf(data, delta);
     if (!sides) return;
-    // Proof costs as much as parsing, so it is asked for what has come twice.
+    // Verification costs as much as parsing, so it is done only for a frame that has occurred twice.
     const guess = this.last && guessOf(this.last, sides);
     this.last = sides;
     this.frame = guess && proven(guess);
@@ -67,7 +69,7 @@ class Memo implements ChunkMemo {
   }
 }
 
-/** The JSON text of what the chunk says, up to its log probabilities; undefined where the rest is not the frame. */
+/** The JSON text of the delta, up to its log probabilities; undefined if the rest is not the frame. */
 function writtenIn({ before, middle, after }: Frame, data: string): string | undefined {
   const tail = data.length - after.length;
   const padding = middle === '' ? tail : data.lastIndexOf('"', tail - 1) + 1;
@@ -86,7 +88,7 @@ function deltaIn({ call }: Frame, literal: string, logprobs = ''): PlainDelta | 
   return text === undefined ? undefined : { text, call, logprobs };
 }
 
-/** Undefined where the log probabilities are not written as they would be here. */
+/** Undefined if the log probabilities are not written as this package would write them. */
 function deltaWithLogProbs(frame: Frame, written: string): PlainDelta | undefined {
   const end = endOfText(written, 0);
   const start = end + frame.between.length;
@@ -95,14 +97,14 @@ function deltaWithLogProbs(frame: Frame, written: string): PlainDelta | undefine
   return deltaIn(frame, written.slice(0, end), logprobs);
 }
 
-/** Undefined where it is not one whole JSON text. */
+/** Undefined if it is not one whole JSON text. */
 function textOf(literal: string): string | undefined {
   if (!UNPLAIN.test(literal)) return literal;
   const text = jsonIn(`"${literal}"`);
   return typeof text === 'string' ? text : undefined;
 }
 
-/** Where the text first stands by its key, be it the right place or not: the proof will tell. */
+/** The first position of the text after its key, right or wrong: verification decides. */
 function sidesOf(data: string, { call, logprobs }: PlainDelta): Sides | undefined {
   const key = (call === undefined ? /"content": ?"/ : /"arguments": ?"/).exec(data);
   if (!key) return undefined;
@@ -110,14 +112,17 @@ function sidesOf(data: string, { call, logprobs }: PlainDelta): Sides | undefine
   const before = copyOf(data.slice(0, start));
   const rest = copyOf(data.slice(endOfText(data, start)));
   if (logprobs === '') return { before, between: '', after: rest };
-  // They are what they would be written as, or the chunk is one to be parsed.
+  // They must equal their serialized form, or the chunk has to be parsed.
   const at = rest.indexOf(logprobs);
   return at < 0 ? undefined : { before, between: rest.slice(0, at), after: rest.slice(at + logprobs.length) };
 }
 
-/** V8 keeps a slice as a reference to all that was read with it, up to 64 KB, which would live as long as the stream. */
+/**
+ * V8 keeps a slice as a reference to the whole chunk that was read, up to 64 KB, which would live as long as the
+ * stream.
+ */
 function copyOf(slice: string): string {
-  // A text put together is a new one, which is what the slice is of then.
+  // Concatenated text is a new string, and the slice refers to that.
   return ` ${slice}`.slice(1);
 }
 
@@ -135,7 +140,9 @@ function isEscaped(data: string, at: number): boolean {
 
 type Guess = Omit<Frame, 'call'>;
 
-/** What two chunks that are the same up to their end have in common: all, or all but what is inside one string. */
+/**
+ * The common part of two chunks that are equal up to their end: everything, or everything but the inside of one string.
+ */
 function guessOf({ before, between, after: one }: Sides, { after: other, ...sides }: Sides): Guess | undefined {
   if (before !== sides.before || between !== sides.between) return undefined;
   if (one === other) return { before, between, middle: '', after: one };
@@ -152,10 +159,10 @@ function fromQuote(text: string, start: number): string {
   return quote < 0 ? '' : text.slice(quote);
 }
 
-/** The frame, where its bytes mean nothing but what the chunk says, and padding that nobody reads. */
+/** The frame, if the variable bytes hold only the delta, and padding that is not read. */
 function proven(guess: Guess): Frame | undefined {
   const { before, between, middle, after } = guess;
-  // Marks that are longer than the rest of the chunk can be found nowhere but where they were put.
+  // Marks longer than the rest of the chunk can occur only where they were inserted.
   const length = before.length + between.length + middle.length + after.length;
   const [text, padding] = ['t'.repeat(length), middle === '' ? '' : 'p'.repeat(length)];
   const logprobs = between === '' ? '' : logProbsText([{ token: 'l'.repeat(length), ...NO_PROBABILITY }]);
@@ -168,7 +175,7 @@ function proven(guess: Guess): Frame | undefined {
 
 const NO_PROBABILITY = { logprob: 0, bytes: [], top_logprobs: [] };
 
-/** The fields of a chunk that somebody here reads. */
+/** The fields of a chunk that are read. */
 const READ = new Set([
   'id',
   'object',
@@ -186,7 +193,7 @@ function isUnread(chunk: unknown, value: string): boolean {
   return isRecord(chunk) && Object.keys(chunk).some((name) => chunk[name] === value && !READ.has(name));
 }
 
-/** What the chunk says, where it says one thing and nothing else that anybody here reads. */
+/** The chunk's delta, if it is the only thing in the chunk that is read. */
 function deltaOf(chunk: unknown): PlainDelta | undefined {
   const choice = choiceIn(chunk);
   if (!choice || !isRecord(choice.delta)) return undefined;
@@ -204,7 +211,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
-/** The choice of a chunk of which nothing but the delta and log probabilities is read. */
+/** The choice of a chunk in which only the delta and log probabilities are read. */
 function choiceIn(chunk: unknown): Fields | undefined {
   if (!isRecord(chunk) || chunk.usage || chunk.error || chunk.x_groq || chunk.type === 'error') return undefined;
   if (chunk.object === 'error' || !Array.isArray(chunk.choices) || chunk.choices.length !== 1) return undefined;
@@ -214,7 +221,7 @@ function choiceIn(chunk: unknown): Fields | undefined {
   return choice;
 }
 
-/** More of the arguments of one call that has a number, and whose id and name have come before. */
+/** More arguments of one call that has a number, and whose id and name have already arrived. */
 function argumentsIn(calls: unknown): PlainDelta | undefined {
   const [entry, ...others] = Array.isArray(calls) ? calls : [];
   if (!isRecord(entry) || others.length > 0 || entry.id || entry.custom || !isRecord(entry.function)) return undefined;
