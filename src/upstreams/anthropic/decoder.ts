@@ -13,31 +13,31 @@ import { usageReader } from './usage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Takes one parsed event after another. */
+/** Receives parsed events one by one. */
 export interface MessagesDecoder {
-  /** Whether the message is whole: its `finish` has been told, unless it is a pause. */
+  /** Whether the message is complete: its `finish` has been emitted, or it is a pause. */
   readonly done: boolean;
-  /** What is needed to go on, where the message ended in a pause of the turn. */
+  /** The data needed to continue if the message ended in a pause of the turn. */
   readonly pause: Pause | undefined;
-  /** Adds what the event says to `events`; throws `ApiError` where it is an error. */
+  /** Adds the model events of one event to `events`; throws `ApiError` if it is an error. */
   take(event: unknown, events: ModelEvent[]): void;
-  /** Adds the `finish` where the message told why it stopped, unless it is a pause, and answers whether it did. */
+  /** Adds the `finish` and returns true if the message has a stop reason other than a pause. */
   end(events: ModelEvent[]): boolean;
-  /** Goes on with another message of the same turn, after a pause. */
+  /** Continues with another message of the same turn after a pause. */
   resume(): void;
 }
 
-/** A pause of a turn in which the server's own tools ran for long. */
+/** A pause of a turn in which the API's own tools ran for a long time. */
 export interface Pause {
-  /** What was said so far, of all messages; undefined where it cannot be given back. */
+  /** The output of all messages so far; undefined if it cannot be sent back. */
   readonly content: readonly Block[] | undefined;
-  /** Where the server's own tools keep their files. */
+  /** The container in which the API's own tools keep their files. */
   readonly container: string | undefined;
-  /** Tokens so far, of all messages. */
+  /** Tokens of all messages so far. */
   readonly outputTokens: number;
 }
 
-/** The state of one model call. `note` is told of blocks that are left out; so many characters are kept for going on after a pause. */
+/** The state of one model call. `note` receives the omitted blocks; at most so many characters are kept to continue after a pause. */
 export function messagesDecoder(note: (note: Note) => void, kept = 0): MessagesDecoder {
   const keptContent = new KeptContent(kept);
   const blocks = keptBlocks(blockReader(note), keptContent);
@@ -113,7 +113,7 @@ export function messagesDecoder(note: (note: Note) => void, kept = 0): MessagesD
 
 const PAUSE = 'pause_turn';
 
-/** The reader, of whose blocks a copy is kept. */
+/** Creates the reader and keeps a copy of its blocks. */
 function keptBlocks(blocks: BlockReader, keptContent: KeptContent): BlockReader {
   return {
     ...blocks,
@@ -128,12 +128,12 @@ function keptBlocks(blocks: BlockReader, keptContent: KeptContent): BlockReader 
   };
 }
 
-/** Nothing else is kept as the key of a block. */
+/** Only a number is kept as the key of a block. */
 function indexIn({ index }: Fields): number | undefined {
   return typeof index === 'number' ? index : undefined;
 }
 
-/** Content that comes at once: all of an answer that is not streamed, and what a resumed message begins with. */
+/** Content that arrives at once: all of an answer that is not streamed, or the start of a resumed message. */
 function takeWhole(content: unknown, blocks: BlockReader, events: ModelEvent[]): void {
   if (!Array.isArray(content)) return;
   for (const block of content) {
@@ -142,7 +142,7 @@ function takeWhole(content: unknown, blocks: BlockReader, events: ModelEvent[]):
   }
 }
 
-/** Pings and events of the future say nothing. */
+/** Pings and unknown future events are ignored. */
 function throwError(event: Fields): void {
   const error = errorInBody(event);
   if (error) throw error;
