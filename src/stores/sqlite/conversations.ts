@@ -14,7 +14,7 @@ import { columnsOf } from './responses.ts';
 interface ConversationRow {
   readonly number: number;
   readonly body: string;
-  /** Of the JSON of its items. */
+  /** Bytes of the JSON of its items. */
   readonly bytes: number;
 }
 
@@ -22,7 +22,7 @@ interface ItemRow {
   readonly body: string;
 }
 
-/** The questions and changes that the store is made of; the caller brings times and transactions. */
+/** The queries and changes of the store; the caller provides times and transactions. */
 export interface SqliteConversations {
   get(key: ResponseKey, now: number): StoredConversation | undefined;
   put(conversation: StoredConversation, now: number, expiresAt: number): void;
@@ -33,11 +33,11 @@ export interface SqliteConversations {
   page(key: ResponseKey, query: ItemPageQuery, now: number): ItemPage;
   find(key: ResponseKey, itemIds: readonly string[], now: number): readonly Item[];
   removeItem(key: ResponseKey, itemId: string, now: number): boolean;
-  /** Removes one of those that expired, with its items. */
+  /** Removes one expired conversation with its items. */
   sweep(now: number): void;
 }
 
-/** When an append happens, and what comes of it. */
+/** The time of an append, and its result. */
 interface AppendTerms {
   readonly now: number;
   readonly expiresAt: number;
@@ -70,7 +70,7 @@ export function sqliteConversations(database: SqliteDatabase): SqliteConversatio
     return true;
   }
 
-  /** The place of the first item of this id; undefined where there is none. */
+  /** The position of the first item of this id; undefined if there is none. */
   function placeOf({ number }: ConversationRow, itemId: string): number | undefined {
     return rowsOf<{ readonly place: number }>(statements.place, number, idColumn(itemId))[0]?.place;
   }
@@ -83,7 +83,7 @@ export function sqliteConversations(database: SqliteDatabase): SqliteConversatio
     const to = before === undefined ? last : placeOf(row, before);
     if (from === undefined) return { items: [], hasMore: false, unknown: 'after' };
     if (to === undefined) return { items: [], hasMore: false, unknown: 'before' };
-    // One more than is wanted tells whether others follow.
+    // One more row than requested shows whether others follow.
     const rows =
       order === 'asc'
         ? rowsOf<ItemRow>(statements.pageUp, row.number, from, to, limit + 1)
@@ -115,7 +115,7 @@ export function sqliteConversations(database: SqliteDatabase): SqliteConversatio
       return row && (JSON.parse(row.body) as StoredConversation);
     },
     put(conversation, now, expiresAt) {
-      // One that expired is another: its items must not come back.
+      // The new conversation is another one than the expired: the old items must not come back.
       if (!find(conversation, now)) remove(find(conversation, Number.MIN_SAFE_INTEGER));
       upsert(conversation, expiresAt);
     },

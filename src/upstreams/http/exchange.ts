@@ -18,7 +18,7 @@ interface ExchangeRequest {
   readonly isLast: (data: string) => boolean;
   /** Removes the server's secrets from an error, so that it can be shown. */
   readonly scrubError?: (error: unknown) => unknown;
-  /** Reports to the host an answer without events; receives the answer instead. */
+  /** Makes the error that reports an answer without events to the host, from its text. */
   readonly unexpected?: (text: string) => Error;
 }
 
