@@ -74,7 +74,7 @@ export function redisResponses({ run, keys, ttlMs, now }: RedisPlace): ResponseM
     },
     async chain(key: ResponseKey, limit: number, maxBytes = Number.MAX_SAFE_INTEGER) {
       const bound = String(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
-      // The cast: the script returns an array of strings, or an error for too many bytes.
+      // The cast: the script returns an array of strings, or one string if they are too many bytes.
       const texts = (await run(CHAIN, keys.response(key), String(limit), bound)) as readonly string[] | string;
       if (typeof texts === 'string') throw new TooManyBytes(maxBytes);
       return texts.map(responseFrom);
