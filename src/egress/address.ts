@@ -1,19 +1,19 @@
-/** What an IP address is good for: the public internet, an organisation's own network, or nothing at all. */
+/** Classifies an IP address: the public internet, an organisation's own network, or unusable. */
 import { isIP, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** A parsed address. */
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** An address and how many of its leading bits count. */
+/** An address and the number of leading bits that count. */
 export type AddressRange = readonly [Address, number];
 
-/** `own` is what a name of the host's own network may have; `special` is never a server to talk to. */
+/** `own` is an address that a name of the host's own network may have; `special` is never a server to talk to. */
 type AddressKind = 'public' | 'own' | 'special';
 
 const OWN = new Set(['private', 'uniqueLocal', 'loopback', 'carrierGradeNat']);
 
-/** Clouds hand out credentials here. Link-local ones, such as 169.254.169.254, are special without this list. */
+/** The metadata services of clouds, which return credentials. Link-local ones, such as 169.254.169.254, are special anyway. */
 const METADATA: readonly AddressRange[] = [
   range('fd00:ec2::/32'), // AWS, over IPv6
   range('fd20:ce::254/128'), // Google Cloud, over IPv6
@@ -21,14 +21,14 @@ const METADATA: readonly AddressRange[] = [
   range('168.63.129.16/32'), // Azure, in the public range
 ];
 
-/** All of IPv6 that is given out; what is outside holds old and new ways to write an IPv4 address, among others. */
+/** The allocated part of IPv6; outside it are, among others, old and new notations of IPv4 addresses. */
 const GLOBAL_IPV6 = range('2000::/3');
 
-/** Reads an address in its usual form; an IPv4-mapped one is the IPv4 address that it stands for. */
+/** Reads an address in its usual form; an IPv4-mapped one becomes its IPv4 address. */
 export function parseAddress(text: string): Address | undefined {
   // Stricter than the library, which also reads `0x7f.1` and `127.1`; a zone names an interface of this machine.
   if (isIP(text) === 0 || text.includes('%')) return undefined;
-  // The library takes `::127.0.0.1` for the mapped `::ffff:127.0.0.1`, which sockets do not; URLs have neither form.
+  // The library treats `::127.0.0.1` as the mapped `::ffff:127.0.0.1`, which sockets do not; URLs have neither form.
   return ipaddr.process(isIPv6(text) ? new URL(`http://[${text}]/`).hostname.slice(1, -1) : text);
 }
 
@@ -38,16 +38,16 @@ export function parseRange(text: string): AddressRange | undefined {
   if (rest.length > 0 || isIP(address) === 0 || !/^\d{1,3}$/.test(bits)) return undefined;
   if (!ipaddr.isValidCIDR(text)) return undefined;
   const found = ipaddr.parseCIDR(text);
-  // Mapped addresses are compared as the IPv4 addresses they stand for, so such a range would never match.
+  // Mapped addresses are compared as their IPv4 addresses, so such a range would never match.
   return found[0].range() === 'ipv4Mapped' ? undefined : found;
 }
 
-/** Whether one of the ranges holds the address. */
+/** Whether one of the ranges contains the address. */
 export function isWithin(address: Address, ranges: readonly AddressRange[]): boolean {
   return ranges.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
 }
 
-/** Sorts an address; what no rule knows is `special`. */
+/** Classifies an address; one without a rule is `special`. */
 export function addressKind(address: Address): AddressKind {
   if (isWithin(address, METADATA)) return 'special';
   const name = address.range();
@@ -56,7 +56,7 @@ export function addressKind(address: Address): AddressKind {
   return address.kind() === 'ipv4' || isWithin(address, [GLOBAL_IPV6]) ? 'public' : 'special';
 }
 
-/** In words, for logs. */
+/** As text, for logs. */
 export function describeAddress(address: Address): string {
   return `${address} (${isWithin(address, METADATA) ? 'metadata service' : address.range()})`;
 }

@@ -1,4 +1,4 @@
-/** Names resolved to addresses that were checked, for connections that go to those very addresses. */
+/** Resolves names to checked addresses, for connections to exactly those addresses. */
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { addressKind, describeAddress, isWithin, parseAddress } from './address.ts';
@@ -6,16 +6,16 @@ import { EgressError } from './egress-error.ts';
 import type { EgressSettings } from './policy.ts';
 import { literalOf, namesHost } from './rules.ts';
 
-/** Answers every address of a name. */
+/** Returns every address of a name. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>;
 
-/** As this machine resolves names, its hosts file included. */
+/** As this machine resolves names, including its hosts file. */
 export const systemResolve: ResolveHost = async (hostname) => {
   const found = await lookup(hostname, { all: true });
   return found.map(({ address }) => address);
 };
 
-/** Why this host must not be reached at this address; undefined where it may. */
+/** Why this host must not be reached at this address; undefined if it may. */
 export function addressFault(text: string, hostname: string, { allow, deny }: EgressSettings): string | undefined {
   const address = parseAddress(text);
   if (!address) return 'its address is malformed';
@@ -25,13 +25,13 @@ export function addressFault(text: string, hostname: string, { allow, deny }: Eg
   if (literalOf(hostname)) return isHost ? undefined : 'it is an IP address that is not on the allow list';
   if (allow && !namesHost(allow, hostname)) return 'its address is not on the allow list';
   const kind = addressKind(address);
-  // A rule for a name trusts its owner with addresses of our network, yet not with metadata services and the like.
+  // A rule for a name trusts its owner with addresses of our network, but not with metadata services.
   return kind === 'public' || (kind === 'own' && isHost) ? undefined : 'its address is not public';
 }
 
 /**
- * A resolver for sockets: a name is resolved, its answers are checked and handed to the very connection that asked, so
- * no second answer can come in between. Sockets do not ask for hosts that are addresses; `checkUrl` judges those.
+ * A resolver for sockets: resolves a name, checks the addresses and passes them to the same connection, so
+ * no second DNS answer can replace them. Sockets do not resolve hosts that are addresses; `checkUrl` checks those.
  */
 export function checkedLookup(settings: EgressSettings, resolve: ResolveHost): LookupFunction {
   return function lookupChecked(hostname, { all }, callback) {
@@ -51,8 +51,8 @@ interface CheckedAddress {
 }
 
 /**
- * All addresses or none: a name with a public and a private address is either somebody's attempt to reach the private
- * one or a mistake, and picking the good one would hide both.
+ * All addresses or none: a name with a public and a private address is either an attack on the private one or a
+ * mistake, and choosing the public one would hide both.
  */
 async function checkedAddresses(
   hostname: string,
@@ -72,7 +72,7 @@ function assertAllowed(answer: string, hostname: string, settings: EgressSetting
   const fault = addressFault(answer, hostname, settings);
   if (fault === undefined) return;
   const address = parseAddress(answer);
-  // Which address it was tells a stranger how our network looks: it goes to the logs alone.
+  // The address would reveal our network to an untrusted caller, so it only goes to the logs.
   const cause = new Error(`${hostname} resolved to ${address ? describeAddress(address) : 'no IP address'}`);
   throw new EgressError('address_refused', hostname, fault, { cause });
 }

@@ -1,17 +1,17 @@
-/** What can be said of a URL before its name is resolved. */
+/** The checks of a URL before its name is resolved. */
 import { addressFault } from './check-address.ts';
 import { EgressError, targetOf } from './egress-error.ts';
 import type { EgressSettings } from './policy.ts';
 import { literalOf, namesHost } from './rules.ts';
 
-/** DNS knows no longer names. */
+/** DNS has no longer names. */
 const LONGEST_NAME = 253;
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'https:': '443', 'http:': '80' };
 
-/** Reads and checks a URL, and asks no resolver. Throws `url_refused` and `host_refused`. What it returns is what must be requested. */
+/** Parses and checks a URL without resolving it. Throws `url_refused` and `host_refused`. Request the URL that it returns. */
 export function checkUrl(given: string | URL, settings: EgressSettings): URL {
   const text = String(given);
-  // The text is quoted nowhere, and the parser's own error, which holds it, is no cause.
+  // The text is never quoted, and the parser's own error, which contains it, is not the cause.
   if (!URL.canParse(text)) throw new EgressError('url_refused', 'a URL', 'it is not an absolute URL');
   const url = new URL(text);
   const ofURL = urlFault(url, settings) ?? nameFault(url.hostname);
@@ -29,7 +29,7 @@ function urlFault({ protocol, username, password, port }: URL, settings: EgressS
   return isOpen ? undefined : 'its port is not allowed';
 }
 
-/** What is wrong with a name, whatever the policy. */
+/** The fault of a name, whatever the policy. */
 function nameFault(hostname: string): string | undefined {
   if (hostname.length > LONGEST_NAME) return 'its name is too long';
   // `a.example.` and `a.example` are one host, but not to a list of names.

@@ -1,20 +1,20 @@
-/** The clock of one request: it can be stopped and started again, and it runs out only once. */
+/** The timer of one request: it can be stopped and restarted, and it expires only once. */
 import { EgressError } from './egress-error.ts';
 
-/** Aborts a request when its time is over, when its caller says so, or when its answer is cut. */
+/** Aborts a request on timeout, when its caller aborts, or when its answer is cut. */
 export interface Deadline {
   readonly signal: AbortSignal;
-  /** Gives the full time again, from now. */
+  /** Restarts the timer with the full time. */
   restart(): void;
-  /** Stops the clock, for a silence that may last. */
+  /** Stops the timer, for a pause of any length. */
   pause(): void;
-  /** Aborts, and answers the error for the caller to throw. */
+  /** Aborts, and returns the error for the caller to throw. */
   cut<Cause>(error: Cause): Cause;
-  /** Lets go of the clock and of the caller's signal. */
+  /** Releases the timer and the caller's signal. */
   end(): void;
 }
 
-/** Starts the clock; `onEnd` is told when it has let go. */
+/** Starts the timer; calls `onEnd` when both are released. */
 export function deadline(
   timeoutMs: number,
   target: string,
@@ -45,7 +45,7 @@ export function deadline(
     return error;
   };
 
-  // Not AbortSignal.any: callers' signals live for whole sessions, and Node 20 keeps what was joined to them.
+  // Not AbortSignal.any: callers' signals live for whole sessions, and Node 20 keeps the joined signals alive.
   caller?.addEventListener('abort', forward, { once: true });
   if (caller?.aborted) forward();
   else restart();

@@ -1,6 +1,6 @@
-/** The error of everything that the egress guard refuses or cuts. */
+/** The error for everything that the egress guard refuses or cuts. */
 
-/** What went wrong: refused before anything was sent, or cut while the answer came. */
+/** The fault: refused before anything was sent, or cut during the answer. */
 export type EgressErrorCode =
   | 'url_refused'
   | 'host_refused'
@@ -12,9 +12,9 @@ export type EgressErrorCode =
   | 'answer_too_slow';
 
 /**
- * A request that did not leave, or an answer that was cut. `message` names the host and no secret; `cause`, for logs, may
- * hold an address. A stranger who is told `host_refused`, `address_refused` and `unresolved` apart learns which names
- * there are in the network of this machine: show the same of all three.
+ * A request that was not sent, or an answer that was cut. `message` names the host and no secret; `cause`, for logs, may
+ * contain an address. An untrusted caller who can tell `host_refused`, `address_refused` and `unresolved` apart learns
+ * which names exist in this machine's network: show the same error for all three.
  */
 export class EgressError extends Error {
   override readonly name = 'EgressError';

@@ -1,4 +1,4 @@
-/** A fetch for URLs that strangers choose: it goes only where the policy lets it, and takes only so much back. */
+/** A fetch for URLs from untrusted callers: limits the destinations and the answer size by a policy. */
 import { Agent, type Dispatcher, type RequestInit as PoolInit, fetch as poolFetch } from 'undici';
 import { checkOptions } from '../ports/host/options-check.ts';
 import { checkedLookup, type ResolveHost, systemResolve } from './check-address.ts';
@@ -9,28 +9,28 @@ import { firstHop, type Hop, nextHop, redirectOf } from './hop.ts';
 import { limitedResponse } from './limited-response.ts';
 import { type EgressPolicy, type EgressSettings, egressSettings } from './policy.ts';
 
-/** What the policy, being plain data, cannot hold. `undefined` means omitted. */
+/** The options that the policy, being plain data, cannot hold. `undefined` means omitted. */
 export interface EgressResources {
-  /** How names become addresses. Default: as this machine resolves them. */
+  /** Resolves names to addresses. Default: as this machine does. */
   readonly resolve?: ResolveHost | undefined;
   /** Certificates of the authorities to trust instead of Node's own, as PEM. */
   readonly ca?: string | readonly string[] | undefined;
 }
 
-/** The only door to hosts that a request names. */
+/** The only way to hosts that a request names. */
 export interface EgressGuard {
-  /** Checks a URL without asking a resolver, to refuse a request early. Throws an `EgressError`. */
+  /** Checks a URL without resolving it, to refuse a request early. Throws an `EgressError`. */
   check(url: string | URL): void;
-  /** As the global `fetch`, for URLs; what is refused or cut is an `EgressError`, of the call or of the body. */
+  /** As the global `fetch`, for URLs; a refusal or cut is an `EgressError`, of the call or of the body. */
   fetch(url: string | URL, init?: RequestInit): Promise<Response>;
-  /** Cuts what is still open. */
+  /** Aborts open requests. */
   close(): Promise<void>;
 }
 
 /** Each request in flight holds a socket; further ones to the same origin wait for one. */
 const SOCKETS = 128;
 
-/** Opens the door. A bad policy is a `TypeError` that names the option. */
+/** Creates the guard. Throws a `TypeError` that names the option for a bad policy. */
 export function egressGuard(policy: EgressPolicy = {}, resources: EgressResources = {}): EgressGuard {
   const settings = egressSettings(policy);
   const { timeoutMs } = settings;
@@ -52,7 +52,7 @@ export function egressGuard(policy: EgressPolicy = {}, resources: EgressResource
       }
     },
     close() {
-      // An answer that nobody reads is not told of its socket's end, and its clock would run on.
+      // An unread answer gets no event when its socket ends, so its timer would keep running.
       for (const clock of clocks) clock.cut(new Error('The egress guard was closed.'));
       return dispatcher.destroy();
     },
@@ -67,13 +67,13 @@ function dispatcherOf(settings: EgressSettings, resources: EgressResources): Dis
   const { resolve = systemResolve, ca } = resources;
   return new Agent({
     connections: SOCKETS,
-    // The clock of each request says how long it may take.
+    // The deadline of each request limits its time.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: {
       lookup: checkedLookup(settings, resolve),
       timeout: settings.timeoutMs,
-      // Said outright, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
+      // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
       rejectUnauthorized: true,
       ...(ca === undefined ? {} : { ca: [ca].flat() }),
     },

@@ -1,9 +1,9 @@
-/** One request as it goes out, and the one that a redirect makes of it. */
+/** One outgoing request, and the next one after a redirect. */
 import { checkUrl } from './check-url.ts';
 import { EgressError, targetOf } from './egress-error.ts';
 import type { EgressSettings } from './policy.ts';
 
-/** A request to a URL that was checked. */
+/** A request to a checked URL. */
 export interface Hop {
   readonly url: URL;
   readonly method: string;
@@ -11,7 +11,7 @@ export interface Hop {
   readonly body: RequestInit['body'];
 }
 
-/** Headers that belong to the connection. With a `host` of their own, callers would reach a site that was not checked. */
+/** Headers that belong to the connection. With their own `host`, callers would reach a site that was not checked. */
 const OF_CONNECTION = [
   'host',
   'connection',
@@ -22,12 +22,12 @@ const OF_CONNECTION = [
   'te',
 ].concat(['proxy-connection', 'trailer', 'transfer-encoding', 'upgrade']);
 
-/** What another origin may see of the caller's headers: any other may hold a key. */
+/** The caller's headers that are also sent to another origin: any other may hold a key. */
 const HARMLESS = new Set(['accept', 'accept-language', 'user-agent']);
 const OF_BODY = ['content-type', 'content-encoding', 'content-language', 'content-location'];
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/** The request that the caller asks for. Throws `url_refused`, `host_refused` and `request_refused`. */
+/** The request of the caller. Throws `url_refused`, `host_refused` and `request_refused`. */
 export function firstHop(url: string | URL, init: RequestInit, settings: EgressSettings): Hop {
   const checked = checkUrl(url, settings);
   const headers = headersOf(init, checked);
@@ -37,7 +37,7 @@ export function firstHop(url: string | URL, init: RequestInit, settings: EgressS
   return { url: checked, method: (init.method ?? 'GET').toUpperCase(), headers, body: init.body };
 }
 
-/** Where an answer sends the request next; undefined where it is an answer. */
+/** The redirect target of an answer; undefined if it is no redirect. */
 export function redirectOf({ status, headers }: Response): string | undefined {
   return REDIRECTS.has(status) ? (headers.get('location') ?? undefined) : undefined;
 }
@@ -51,7 +51,7 @@ export function nextHop(hop: Hop, status: number, location: string, settings: Eg
     for (const name of OF_BODY) headers.delete(name);
     return { url, method: hop.method === 'HEAD' ? 'HEAD' : 'GET', headers, body: null };
   }
-  // A text can be sent twice, a stream cannot; and what is in it was meant for the first origin.
+  // Text can be sent twice, a stream cannot; and its content was meant for the first origin.
   if (hop.body && (!isSameOrigin || typeof hop.body !== 'string'))
     throw new EgressError('redirect_refused', targetOf(hop.url), 'its redirect would take the body along');
   return { ...hop, url, headers };

@@ -1,4 +1,4 @@
-/** Requests to hosts that strangers name. */
+/** Requests to hosts that untrusted callers name. */
 export type { ResolveHost } from './check-address.ts';
 export { EgressError, type EgressErrorCode } from './egress-error.ts';
 export { type EgressGuard, type EgressResources, egressGuard } from './egress-guard.ts';

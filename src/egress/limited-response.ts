@@ -1,15 +1,15 @@
-/** An answer whose messages are bounded in size and time. */
+/** A response whose messages are limited in size and time. */
 import type { Deadline } from './deadline.ts';
 import { EgressError } from './egress-error.ts';
 import { bodyMeter, eventMeter, type MessageMeter } from './message-meter.ts';
 
-/** The limits of one message, and whose they are. */
+/** The limits of one message, and its host. */
 interface ResponseLimits {
   readonly maxBytes: number;
   readonly target: string;
 }
 
-/** The same response; its body breaks off with `answer_too_large` or `answer_too_slow`. Its bytes are counted unpacked. */
+/** The same response; its body breaks off with `answer_too_large` or `answer_too_slow`. Counts its bytes decompressed. */
 export function limitedResponse(response: Response, limits: ResponseLimits, clock: Deadline): Response {
   const { body, status, statusText, headers } = response;
   if (!body) {

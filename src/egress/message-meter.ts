@@ -1,10 +1,10 @@
 /** Measures messages in bytes as they pass: a whole body is one message, an event stream has one per event. */
 
-/** What a piece of a body held. */
+/** The messages in a piece of a body. */
 interface Measured {
-  /** How much the largest of the messages in it has by now, in bytes. */
+  /** The size of the largest message in it so far, in bytes. */
   readonly largest: number;
-  /** Whether its last message is not complete yet. */
+  /** Whether its last message is incomplete. */
   readonly isOpen: boolean;
   /** Whether its last message began in this piece. */
   readonly hasBegun: boolean;
@@ -36,7 +36,7 @@ export function eventMeter(): MessageMeter {
   let isLoneComment = false;
   let afterCR = false;
 
-  /** Answers whether the byte ended a message. */
+  /** Returns whether the byte ended a message. */
   function ends(byte: number): boolean {
     if (byte === CR || byte === LF) {
       const isEnd = line === 0 || isLoneComment;

@@ -1,26 +1,26 @@
-/** What the host lets out: the options of `egressGuard`, checked once. */
+/** The policy of outgoing requests: the options of `egressGuard`, checked once. */
 import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../ports/host/options-check.ts';
 import { type AddressRange, parseAddress } from './address.ts';
 import { type EgressRule, literalOf, type Rules, rulesFrom } from './rules.ts';
 
-/** Where requests may go and how much may come back; plain data, fit for a configuration file. `undefined` means omitted. */
+/** The permitted destinations and answer sizes; plain data, fit for a configuration file. `undefined` means omitted. */
 export interface EgressPolicy {
   /**
-   * The only destinations, where given. A `host` rule also opens its name's private addresses, a `cidr` rule opens all
-   * that it holds; nothing else opens what is not public. An empty list allows nothing.
+   * The only destinations, if given. A `host` rule also opens its name's private addresses, a `cidr` rule opens its whole
+   * range; nothing else opens non-public addresses. An empty list allows nothing.
    */
   readonly allow?: readonly EgressRule[] | undefined;
-  /** Refused even where allowed. */
+  /** Refused even if allowed. */
   readonly deny?: readonly EgressRule[] | undefined;
-  /** `https` alone by default. */
+  /** Only `https` by default. */
   readonly schemes?: readonly ('https' | 'http')[] | undefined;
   /** The default ports of the schemes by default. */
   readonly ports?: readonly number[] | undefined;
-  /** How much one message may hold, in bytes after decompression: a whole body, or one event. Default: 10 MiB. */
+  /** Maximum size of one message, in bytes after decompression: a whole body, or one event. Default: 10 MiB. */
   readonly maxBytes?: number | undefined;
-  /** How long one message may take: a body from the request on, an event from its first byte. Default: 60,000. */
+  /** Maximum time of one message, in milliseconds: a body from the request on, an event from its first byte. Default: 60,000. */
   readonly timeoutMs?: number | undefined;
-  /** How many redirects are followed, each of them checked. Default: 0, they are refused. */
+  /** Maximum number of redirects, each of them checked. Default: 0, redirects are refused. */
   readonly maxRedirects?: number | undefined;
 }
 
@@ -28,9 +28,9 @@ export interface EgressPolicy {
 export interface EgressSettings {
   readonly allow: Rules | undefined;
   readonly deny: Rules;
-  /** As `URL.protocol` has them. */
+  /** In the form of `URL.protocol`. */
   readonly protocols: readonly string[];
-  /** As `URL.port` has them, where the scheme's own port is the empty string. */
+  /** In the form of `URL.port`, in which the scheme's own port is the empty string. */
   readonly ports: readonly string[] | undefined;
   readonly maxBytes: number;
   readonly timeoutMs: number;
@@ -38,7 +38,7 @@ export interface EgressSettings {
 }
 
 const CHECKS: Readonly<Record<keyof EgressPolicy, OptionCheck>> = {
-  // Their rules are checked where they are read.
+  // Their rules are checked when they are read.
   allow: (value) => Array.isArray(value) || 'a list of rules',
   deny: (value) => Array.isArray(value) || 'a list of rules',
   schemes: listOf((value) => value === 'https' || value === 'http', "'https', 'http' or both"),
@@ -64,7 +64,7 @@ export function egressSettings(policy: EgressPolicy): EgressSettings {
   };
 }
 
-/** A denied address is also denied to the names that have it; an allowed one is not thereby open to all names. */
+/** A denied address is also denied to names that resolve to it; an allowed one is not thereby open to all names. */
 function withLiterals({ hosts, suffixes, ranges }: Rules): Rules {
   const addresses = [...hosts].flatMap((host) => parseAddress(literalOf(host) ?? '') ?? []);
   const single = addresses.map((address): AddressRange => [address, address.kind() === 'ipv4' ? 32 : 128]);

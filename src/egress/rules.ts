@@ -1,4 +1,4 @@
-/** Allow and deny rules, read once: names, ends of names, and ranges of addresses. */
+/** Allow and deny rules, parsed once: names, suffixes of names, and ranges of addresses. */
 import { isIP } from 'node:net';
 import { inspect } from 'node:util';
 import { isRecord } from '../protocol/record.ts';
@@ -7,9 +7,9 @@ import { type AddressRange, parseRange } from './address.ts';
 /** One host by its name or address; every name below a suffix, which starts with a dot; or a range of addresses. */
 export type EgressRule = { readonly host: string } | { readonly suffix: string } | { readonly cidr: string };
 
-/** Rules in the form that names and addresses are compared with. */
+/** Rules in the form in which names and addresses are compared. */
 export interface Rules {
-  /** As `URL.hostname` has them: lower case, punycode, IPv6 in brackets. */
+  /** In the form of `URL.hostname`: lower case, punycode, IPv6 in brackets. */
   readonly hosts: ReadonlySet<string>;
   readonly suffixes: readonly string[];
   readonly ranges: readonly AddressRange[];
@@ -31,7 +31,7 @@ export function namesHost({ hosts, suffixes }: Rules, hostname: string): boolean
   return hosts.has(hostname) || suffixes.some((suffix) => hostname.endsWith(suffix));
 }
 
-/** The address that a `URL.hostname` is; undefined for a name. */
+/** The address in a `URL.hostname`; undefined for a name. */
 export function literalOf(hostname: string): string | undefined {
   const text = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(text) === 0 ? undefined : text;
@@ -55,7 +55,7 @@ function ruleFrom(option: string, rule: unknown): Rule {
 
 function hostFrom(text: string): string | undefined {
   const isIPv6 = isIP(text) === 6;
-  // The URL parser would read more than a host from these.
+  // The URL parser would accept more than a host in these.
   if (!isIPv6 && /[\s/?#@\\%*:]|\.$/.test(text)) return undefined;
   const address = `https://${isIPv6 ? `[${text}]` : text}/`;
   return URL.canParse(address) ? new URL(address).hostname : undefined;

@@ -5,9 +5,9 @@ import { chatSettingsOf } from '../server/api.ts';
 import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts';
 
 /**
- * `POST /chat/completions` and `GET /models`, to be mounted at any path. The model server's chunks go to the client byte
- * for byte, but for the rounds in which it calls a tool of the server's. Throws a `TypeError` for an unknown option, a
- * bad value, or an upstream that does not speak Chat Completions.
+ * `POST /chat/completions` and `GET /models`, to be mounted at any path. Passes the model server's chunks to the client
+ * byte for byte, except in rounds that call a tool of the server. Throws a `TypeError` for an unknown option, a
+ * bad value, or an upstream without Chat Completions.
  */
 export function chatCompletionsRouter(options: RouterOptions = {}): DrainableRouter {
   const { settings, serve } = routerKit('chatCompletionsRouter', options);

@@ -6,7 +6,7 @@ import type { Endpoint } from '../ports/endpoints/endpoint.ts';
 import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
 import { endpointRequestOf, type Scope } from './endpoint-request.ts';
 
-/** A handler for the endpoint. What the endpoint may not answer goes to the host's error handler. */
+/** Creates a handler for the endpoint. Errors that the endpoint may not answer go to the host's error handler. */
 export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {
   return function endpointHandler(req, res, next) {
     run(endpoint, req, res, next, scope);
@@ -20,7 +20,7 @@ export function run(endpoint: Endpoint, req: Request, res: Response, next: NextF
   endpoint(request)
     .then(
       (reply) => respond(res, reply),
-      // Nobody is left to tell where the client has gone.
+      // The client has gone, so there is nobody to answer.
       (error) => (hasLeft(request.signal) || res.destroyed ? undefined : next(error)),
     )
     // Express 4 does not see rejections.

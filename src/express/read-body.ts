@@ -1,11 +1,11 @@
-/** Reads a JSON body, or takes the one that the host has already parsed. */
+/** Reads a JSON body, or uses the one that the host has already parsed. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type RequestHandler } from 'express';
 import { ApiError } from '../protocol/errors.ts';
 import { refuseManyValues } from '../protocol/json/json-shape.ts';
 import { type BodyLimits, bodyErrors, isJsonType, isUtf8Type, parseBody } from '../server/json-body.ts';
 
-/** As `express.json` for bodies within the limits; a missing content type counts as JSON. */
+/** Works as `express.json` for bodies within the limits; a missing content type counts as JSON. */
 export function readBody(limits: BodyLimits): RequestHandler {
   const limit = limits.bodyBytes;
   const verify = (_req: IncomingMessage, _res: ServerResponse, bytes: Buffer) => refuse(bytes, limits);
@@ -25,7 +25,7 @@ function isJson({ headers }: IncomingMessage): boolean {
   return isJsonType(headers['content-type'], headers.origin);
 }
 
-/** Whether the bytes are the JSON, no more than they may be, and untouched. `express.json` would read these too, at more cost. */
+/** Whether the bytes are plain JSON within the limit, and unread. `express.json` would read these too, at more cost. */
 function isPlain(req: Request, limit: number): boolean {
   const { headers, body, readable, readableFlowing } = req;
   if (body !== undefined || !readable || readableFlowing !== null || 'content-encoding' in headers) return false;
@@ -37,7 +37,7 @@ function bytesOf(req: Request): Promise<Buffer> {
     const pieces: Buffer[] = [];
     const cut = (cause?: unknown) => reject(bodyErrors.aborted(cause));
     const end = () => {
-      // They would stay until the answer has ended.
+      // They would stay in memory until the answer has ended.
       req.off('error', cut).off('close', cut);
       resolve(Buffer.concat(pieces));
     };
@@ -49,7 +49,7 @@ function bytesOf(req: Request): Promise<Buffer> {
   });
 }
 
-/** In an error of another kind: body-parser writes to what it is given. */
+/** Makes another kind of error of it, because body-parser writes to the error it is given. */
 function refuse(bytes: Buffer, limits: BodyLimits): void {
   try {
     refuseManyValues(bytes, limits);

@@ -1,4 +1,4 @@
-/** What both routers are made of: options, error handling and shutting down. */
+/** The parts that both routers share: options, error handling and shutting down. */
 import { type ErrorRequestHandler, Router } from 'express';
 import type { DrainOptions } from '../ports/endpoints/activity.ts';
 import { refusal } from '../ports/endpoints/endpoint.ts';
@@ -10,9 +10,12 @@ import type { Scope } from './endpoint-request.ts';
 import { handle, run } from './handle.ts';
 import { readBody } from './read-body.ts';
 
-/** The shared options, and what only an Express app knows. */
+/** The shared options, and those that need an Express app. */
 export interface RouterOptions extends CoreOptions {
-  /** Whose responses a request may see, such as the user's id. Default: a digest of its API key; without one, of a request with a cookie nothing is kept. */
+  /**
+   * The tenant whose responses a request may see, such as the user's id. Default: a digest of the API key; a request
+   * with a cookie and no key is not stored.
+   */
   readonly scope?: Scope | undefined;
 }
 
@@ -22,13 +25,13 @@ export interface DrainableRouter extends Router {
   drain(options?: DrainOptions): Promise<void>;
 }
 
-/** The settings of a router, and how to serve routes by them. */
+/** The settings of a router, and how to serve routes with them. */
 interface RouterKit {
   readonly settings: CoreSettings;
   serve(api: ApiRoutes): DrainableRouter;
 }
 
-/** Checks the options of the factory `owner`; throws a `TypeError` that names the option at fault. */
+/** Checks the options of the factory `owner`; throws a `TypeError` that names the invalid option. */
 export function routerKit(owner: string, options: RouterOptions): RouterKit {
   checkOptions(owner, options, { ...coreChecks, scope: isFunction });
   const { scope, ...core } = options;
@@ -48,7 +51,7 @@ export function routerKit(owner: string, options: RouterOptions): RouterKit {
   return { settings, serve };
 }
 
-/** Answers what is wrong with a request before an endpoint sees it; the host's own errors go to the host's handler. */
+/** Answers request errors found before an endpoint runs; the host's own errors go to the host's handler. */
 function answerErrors(settings: CoreSettings): ErrorRequestHandler {
   return function answerErrors(error, req, res, next) {
     const shown = error instanceof URIError ? new ApiError('invalid_value', 'The path is not valid.') : error;

@@ -1,4 +1,4 @@
-/** Shows a preparation as a middleware that works in any framework on Node's requests. */
+/** Turns a preparation step into a middleware that works in any framework on Node's requests. */
 import type { ServerResponse } from 'node:http';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
@@ -12,7 +12,7 @@ import { bodyFields } from '../protocol/json/json-shape.ts';
 import { type Dialect, dialectOf } from './dialect.ts';
 import type { MiddlewareSettings } from './options.ts';
 
-/** A middleware for Express 4 and 5, Connect, and bare Node; Koa hands it `ctx.req` and `ctx.res`. */
+/** A middleware for Express 4 and 5, Connect, and bare Node; Koa passes it `ctx.req` and `ctx.res`. */
 export type NodeMiddleware<Req extends NodeRequest = NodeRequest> = (
   req: Req,
   res: ServerResponse,
@@ -20,8 +20,8 @@ export type NodeMiddleware<Req extends NodeRequest = NodeRequest> = (
 ) => void;
 
 /**
- * A middleware that rewrites the body by the step of its dialect, and leaves the context in `res.locals.turn`. Errors
- * that a client may see are answered in the envelope, the host's own go to `next`; other requests pass untouched.
+ * Creates a middleware that rewrites the body by the step of its API, and stores the context in `res.locals.turn`.
+ * Errors for the client are answered in the API's envelope, the host's own go to `next`; other requests pass unchanged.
  */
 export function asMiddleware<Req extends NodeRequest>(
   steps: Readonly<Record<Dialect, Prepare>>,
@@ -52,7 +52,7 @@ async function prepared<Req extends NodeRequest>(
   keepContext(res, { ...context, requestId: request.requestId, ...(settings.scope ? { scope: request.scope } : {}) });
 }
 
-/** The dialect of this request, as the host says or as it looks. */
+/** The API of this request, from the host's option or detected. */
 export function dialectFor(
   req: NodeRequest & { originalUrl?: string },
   body: unknown,
@@ -62,7 +62,7 @@ export function dialectFor(
   return seen && (dialect ?? seen);
 }
 
-/** Answers an error of the client's in the envelope; the rest is the host's. */
+/** Answers a client error in the API's envelope; passes any other to the host. */
 export function refuse<Req extends NodeRequest>(
   error: unknown,
   req: Req,
@@ -71,7 +71,7 @@ export function refuse<Req extends NodeRequest>(
   settings: MiddlewareSettings<Req>,
 ): void {
   if (!(error instanceof ApiError)) return next(ownError(error));
-  // The scope may be what failed, and no error needs it.
+  // The scope may be what failed, and errors do not need it.
   const request = endpointRequestOfNode(req, res, () => '');
   respond(res, errorReplyTo(error, request, settings)).catch(next);
 }

@@ -1,4 +1,4 @@
-/** Tells in which of the two APIs' words a request is written. */
+/** Detects which of the two APIs a request uses. */
 import { isRecord } from '../protocol/record.ts';
 
 /** The two APIs. */
@@ -7,13 +7,13 @@ export type Dialect = 'responses' | 'chat-completions';
 const BY_PATH: readonly (readonly [RegExp, Dialect | undefined])[] = [
   [/\/responses\/?$/, 'responses'],
   [/\/chat\/completions\/?$/, 'chat-completions'],
-  // They have an `input` or `messages` too.
+  // Their bodies have an `input` or `messages` too.
   [/\/(embeddings|moderations|audio\/\w+|messages|messages\/count_tokens)\/?$/, undefined],
 ];
 
-/** By the path where it is OpenAI's, else by the body; undefined for what is neither. */
+/** Decided by the path if it is OpenAI's, otherwise by the body; undefined for neither. */
 export function dialectOf(url: string | undefined, body: unknown): Dialect | undefined {
-  // Bytes that the host has read and not parsed are left as they are.
+  // Bytes that the host has read and not parsed are left unchanged.
   if (!isRecord(body) || ArrayBuffer.isView(body)) return undefined;
   const path = (url ?? '').split('?', 1)[0] ?? '';
   const known = BY_PATH.find(([pattern]) => pattern.test(path));

@@ -1,4 +1,4 @@
-/** A handler of the host's as the model server of one request: each model call is one call of the handler. */
+/** Uses a handler of the host as the model server of one request: each model call is one call of the handler. */
 
 import type { ServerResponse } from 'node:http';
 import { answerOf, type HandlerAnswer, HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
@@ -17,18 +17,18 @@ import type { HttpClient } from '../upstreams/http/http.ts';
 /** One request's conversation with the handler. */
 export interface HandlerChat {
   chat(body: Readonly<Record<string, unknown>>, call: UpstreamCall): AsyncIterable<ChatBatch>;
-  /** The headers of its first answer, but for those that speak of its bytes. */
+  /** The headers of its first answer, except those that describe its bytes. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What it threw, or passed to `next`. */
+  /** The error it threw, or passed to `next`. */
   readonly failure: HandlerFailed | undefined;
-  /** Its own words, where the first thing that it answered was a refusal. */
+  /** Its own error body, if its first answer was a refusal. */
   readonly refusal: Reply | undefined;
 }
 
-/** What another body or connection makes untrue; and cookies, of which each is a header of its own. */
+/** Headers that another body or connection makes wrong; and cookies, each of which is a header of its own. */
 const NOT_PASSED = /^(content-(length|encoding|type)|transfer-encoding|connection|keep-alive|etag|date|set-cookie)$/;
 
-/** The handler is called with the client's own request, whose body is that of the model call. */
+/** Calls the handler with the client's own request and the body of the model call. */
 export function handlerChat(handler: NodeHandler, req: NodeRequest, res: ServerResponse): HandlerChat {
   let headers: Readonly<Record<string, string>> | undefined;
   let refusal: Reply | undefined;

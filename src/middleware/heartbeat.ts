@@ -1,4 +1,4 @@
-/** Fills the silences of somebody else's event stream, so that proxies and clients do not take it for dead. */
+/** Writes heartbeats into another handler's event stream, so that proxies and clients do not time out. */
 import type { ServerResponse } from 'node:http';
 import { isEventStream, type Layer, onHead } from '../node/event-stream.ts';
 import { type EventTail, eventTail } from '../node/event-tail.ts';
@@ -11,9 +11,9 @@ import type { NodeMiddleware } from './as-middleware.ts';
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n';
 
 /**
- * Writes `: heartbeat` after each silence of `intervalMs` (15,000), between whole events of a plain event stream and
- * nowhere else. Only our own routers can number an event, so in a foreign stream `comment` and `keepalive` are both
- * comments, and `ping` is a `ping` event without a number. A router of ours behind it takes the options for its own.
+ * Writes `: heartbeat` after `intervalMs` (15,000) without data, only between whole events of a plain event stream.
+ * Only our own routers can number an event, so in another handler's stream `comment` and `keepalive` are both
+ * comments, and `ping` is a `ping` event without a number. One of our routers behind it uses these options instead.
  * Throws a `TypeError` for a bad option.
  */
 export function heartbeat(options: HeartbeatOptions = {}): NodeMiddleware {
@@ -27,7 +27,7 @@ export function heartbeat(options: HeartbeatOptions = {}): NodeMiddleware {
   };
 }
 
-/** Beats until the answer ends; every write puts the next beat off. */
+/** Writes heartbeats until the answer ends; every write restarts the interval. */
 function startHeartbeat(res: ServerResponse, layer: Layer, { intervalMs, style }: WantedHeartbeat): void {
   const tail = eventTail();
   const { write, end } = layer;
@@ -51,7 +51,7 @@ function startHeartbeat(res: ServerResponse, layer: Layer, { intervalMs, style }
   res.once('close', () => clearInterval(timer));
 }
 
-/** A client that does not read gets no more to read. */
+/** No heartbeats for a client that does not read. */
 function maySend(res: ServerResponse, { between }: EventTail): boolean {
   return between && !res.writableEnded && !res.destroyed && !res.writableNeedDrain;
 }

@@ -1,4 +1,4 @@
-/** Puts stored turns into requests for somebody else's handler. */
+/** Adds stored turns to requests for another handler. */
 import { prepareChatHistory } from '../apis/chat-completions/prepare-history.ts';
 import { loadRequestHistory } from '../apis/responses/steps/load-history.ts';
 import type { NodeRequest } from '../node/node-request.ts';
@@ -6,9 +6,9 @@ import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';
 
 /**
- * Replaces `previous_response_id`, in either dialect, by what was said until then, and references to stored items by
- * the items. Clients are answered 400 `previous_response_not_found` where the response is missing or another scope's.
- * `recordTurn` or one of our routers keeps turns to load. Throws a `TypeError` for a bad option.
+ * Replaces `previous_response_id`, in either API, by the conversation up to it, and references to stored items by
+ * the items. Answers 400 `previous_response_not_found` if the response is missing or belongs to another scope.
+ * `recordTurn` or one of our routers stores the turns. Throws a `TypeError` for a bad option.
  */
 export function loadHistory<Req extends NodeRequest = NodeRequest>(
   options: MiddlewareOptions<Req> = {},

@@ -1,15 +1,18 @@
-/** The options of the middlewares: those of the routers are taken too, so that one object can be shared by all. */
+/** The options of the middlewares; routers' options are accepted too, so that one object can be shared by all. */
 
 import type { NodeRequest, ScopeOf } from '../node/node-request.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../ports/host/options-check.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, preparationSettings } from '../server/options.ts';
 import type { Dialect } from './dialect.ts';
 
-/** What every middleware understands; the routers' options that it has no use for are ignored. */
+/** The options of every middleware; routers' options without a use here are ignored. */
 export interface MiddlewareOptions<Req extends NodeRequest = NodeRequest> extends Omit<CoreOptions, 'dialect'> {
-  /** The API whose words the requests are in. Default, also for a router's dialect: told by the path, else by the body. */
+  /** The API of the requests. Default, also for a router's dialect: decided by the path, otherwise by the body. */
   readonly dialect?: Dialect | CoreOptions['dialect'];
-  /** Whose responses a request may see, such as the user's id. Default: a digest of its API key; without one, of a request with a cookie nothing is kept. */
+  /**
+   * The tenant whose responses a request may see, such as the user's id. Default: a digest of the API key; a request
+   * with a cookie and no key is not stored.
+   */
   readonly scope?: ScopeOf<Req> | undefined;
 }
 
@@ -23,7 +26,7 @@ function isDialect(value: unknown): value is Dialect {
   return value === 'responses' || value === 'chat-completions';
 }
 
-/** Throws a `TypeError` that names the option at fault; `more` checks the options that only this middleware has. */
+/** Throws a `TypeError` that names the invalid option; `more` checks the options that only this middleware has. */
 export function middlewareSettings<Req extends NodeRequest>(
   owner: string,
   options: MiddlewareOptions<Req>,

@@ -1,4 +1,4 @@
-/** Keeps what somebody else's handler answers, so that `loadHistory` has something to load. */
+/** Stores the answers of another handler, so that `loadHistory` can load them. */
 import type { ServerResponse } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
@@ -20,9 +20,9 @@ import type { Dialect } from './dialect.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
 /**
- * Keeps each completed or incomplete turn of the handler behind it, streamed or not, under the id of its own answer,
- * before the answer's end goes out, for the tenant that the request came in with. `store: false` in the body, failures and answers that the handler compressed are not kept. A store
- * that fails is told to `hooks.onError` and harms no answer. Throws a `TypeError` for a bad option.
+ * Stores each completed or incomplete turn of the handler behind it, streamed or not, under the id of its own answer and
+ * the request's tenant, before the answer's end is sent. Skips `store: false`, failures and compressed answers. An error
+ * of the store goes to `hooks.onError` and does not affect the answer. Throws a `TypeError` for a bad option.
  */
 export function recordTurn<Req extends NodeRequest = NodeRequest>(
   options: MiddlewareOptions<Req> = {},
@@ -39,16 +39,16 @@ export function recordTurn<Req extends NodeRequest = NodeRequest>(
   };
 }
 
-/** A request that is to be recorded. */
+/** A request whose turn is recorded. */
 interface RecordedRequest {
   readonly dialect: Dialect;
   /** As the client sent it: proxies replace its credentials, its id and its path on their way to the model server. */
   readonly apiRequest: EndpointRequest;
-  /** What later middlewares have made of the body. */
+  /** The body after later middlewares have changed it. */
   readonly bodyNow: () => unknown;
 }
 
-/** Undefined where nothing is to be kept. The host's function, which may throw, is asked now and not in mid-answer. */
+/** Undefined if nothing is stored. The host's function may throw, so it is called now and not mid-answer. */
 async function requestOf<Req extends NodeRequest>(
   req: Req,
   res: ServerResponse,
@@ -65,7 +65,7 @@ function isUnstored(body: unknown): boolean {
   return isRecord(body) && body.store === false;
 }
 
-/** By now the body is as the handler has seen it. */
+/** By now the body is the one that the handler received. */
 function watch<Req extends NodeRequest>(
   head: AnswerHead,
   layer: Layer,
@@ -92,13 +92,13 @@ function readerFor<Req extends NodeRequest>(
   const body = bodyNow();
   if (!isRecord(body) || isUnstored(body)) return undefined;
   const context = contextOf(res);
-  // Our Responses router keeps its turns itself.
+  // Our Responses router stores its turns itself.
   if (dialect === 'responses' && context.handled) return undefined;
   const call = { ...request, body, context };
   return dialect === 'responses' ? responseReader(call) : completionReader(call, settings);
 }
 
-/** An answer with an event past the limit goes out as it is. */
+/** An answer with an event above the limit is sent unchanged. */
 function eventWatch(reader: AnswerReader, eventBytes: number, settle: AnswerWatch['settle']): AnswerWatch {
   const decoder = new StringDecoder('utf8');
   const spelt = eventLines();
@@ -123,7 +123,7 @@ function eventWatch(reader: AnswerReader, eventBytes: number, settle: AnswerWatc
   };
 }
 
-/** An answer past the limit goes out as it is. */
+/** An answer above the limit is sent unchanged. */
 function wholeWatch(reader: AnswerReader, limit: number, settle: AnswerWatch['settle']): AnswerWatch {
   const pieces: Uint8Array[] = [];
   let size = 0;

@@ -1,4 +1,4 @@
-/** Runs the server's own tools behind somebody else's Chat Completions handler. */
+/** Runs the server's own tools behind another Chat Completions handler. */
 import type { ServerResponse } from 'node:http';
 import { createChatCompletion } from '../apis/chat-completions/create.ts';
 import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
@@ -18,15 +18,15 @@ import { dialectFor, type NodeMiddleware, refuse } from './as-middleware.ts';
 import { type HandlerChat, handlerChat } from './handler-chat.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
-/** What answers as the model: a handler of the host's, or an upstream. */
+/** The source of model answers: a handler of the host, or an upstream. */
 export interface RunToolsOptions<Req extends NodeRequest = NodeRequest> extends MiddlewareOptions<Req> {
   /** The host's own Chat Completions handler: called once for each model call, with the client's request. */
   readonly handler?: NodeHandler | undefined;
 }
 
 /**
- * Answers chat completions: calls of the `tools` are run here and the model is asked again, everything else is the
- * handler's own answer. A request without such tools goes to the handler as if nothing stood before it, as do other
+ * Answers chat completions: calls of the `tools` run here and the model is called again, everything else is the
+ * handler's own answer. A request without such tools goes straight to the handler, as do other
  * requests. Throws a `TypeError` for a bad option, or without `handler` and `upstream`.
  */
 export function runTools<Req extends NodeRequest = NodeRequest>(options: RunToolsOptions<Req>): NodeMiddleware<Req> {
@@ -38,7 +38,7 @@ export function runTools<Req extends NodeRequest = NodeRequest>(options: RunTool
   const turns = activity(settings.limits.concurrentTurns);
 
   return function runToolsMiddleware(req, res, next) {
-    // The cast: the handler takes what the framework gives it.
+    // The cast: the handler accepts the framework's own objects.
     const pass = () => (handler ? handler(req as never, res as never, next) : next());
     const fail = (error: unknown) => refuse(error, req, res, next, settings);
     run(req, res, { handler, upstream, settings, turns, pass, fail }).catch((error: unknown) => {
@@ -71,7 +71,7 @@ async function run<Req extends NodeRequest>(req: Req, res: ServerResponse, given
   await respond(res, withRequestId({ ...reply, headers: { ...chat?.headers, ...reply.headers } }, request)).catch(fail);
 }
 
-/** What the handler refuses is answered in its own words. */
+/** A refusal of the handler is answered with its own body. */
 async function answer<Req extends NodeRequest>(
   request: EndpointRequest,
   { settings, turns, upstream }: Run<Req>,

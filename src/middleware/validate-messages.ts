@@ -1,4 +1,4 @@
-/** Checks conversations before a model server refuses them, and repairs what can be repaired. */
+/** Checks conversations before a model server refuses them, and repairs them if possible. */
 
 import { repairMessages } from '../apis/chat-completions/repair.ts';
 import { repairInput } from '../apis/responses/repair.ts';
@@ -13,18 +13,18 @@ import { oneOf } from '../server/options.ts';
 import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';
 
-/** Repair or reject, and who is told. */
+/** Repair or reject, and the callback for repairs. */
 export interface ValidateMessagesOptions<Req extends NodeRequest = NodeRequest> extends MiddlewareOptions<Req> {
-  /** `reject` answers 400 naming the message at fault; `repair` passes the repaired conversation on. Default: `repair`. */
+  /** `reject` answers 400 naming the invalid message; `repair` passes the repaired conversation on. Default: `repair`. */
   readonly mode?: 'repair' | 'reject' | undefined;
-  /** Is told what was repaired in a request, where anything was. What it throws is a process warning. */
+  /** Receives the repairs of a request, if there were any. An error it throws becomes a process warning. */
   readonly onRepair?: ((repairs: readonly Repair[], info: { readonly requestId: string }) => void) | undefined;
 }
 
 /**
- * Puts tool results in their place: duplicates and those without a call go, missing ones are filled in, each follows
- * its call; arguments that are no JSON become `{}`, nameless calls and empty messages go, neighbouring assistant
- * messages become one. Throws a `TypeError` for a bad option.
+ * Puts tool results in their place: removes duplicates and those without a call, fills in missing ones, moves each after
+ * its call; replaces arguments that are not JSON by `{}`, removes nameless calls and empty messages, and merges
+ * adjacent assistant messages. Throws a `TypeError` for a bad option.
  */
 export function validateMessages<Req extends NodeRequest = NodeRequest>(
   options: ValidateMessagesOptions<Req> = {},
@@ -53,7 +53,7 @@ export function validateMessages<Req extends NodeRequest = NodeRequest>(
   );
 }
 
-/** What was loaded and repaired is still not the client's own, or it would be kept again with each turn. */
+/** Loaded and repaired messages still do not count as the client's own, or each turn would store them again. */
 function stillLoaded(
   context: TurnContext = {},
   given: readonly unknown[],

@@ -1,26 +1,26 @@
-/** Knows an answer that is an event stream in plain text from all others, the moment its head is written. */
+/** Recognises a plain-text event stream when the head of the answer is written. */
 import type { ServerResponse } from 'node:http';
 import { bytesOf } from './bytes-of.ts';
 import { headerIn } from './node-body.ts';
 
-/** What the head of an answer says of its body. */
+/** What the head of an answer declares about its body. */
 export interface AnswerHead {
   readonly status: number;
   readonly type: string;
-  /** Whether the bytes of the body are what they mean, as the handler writes them. */
+  /** Whether the body's bytes are unencoded, as the handler writes them. */
   readonly plain: boolean;
-  /** Whether somebody in front compresses them, and holds them back for it. */
+  /** Whether a middleware in front compresses them, and therefore buffers them. */
   readonly compressed: boolean;
 }
 
-/** What the bytes of the answer pass at the place of one middleware: those in front may compress them behind it. */
+/** What happens to the answer's bytes at one middleware: one in front of it may compress them later. */
 export type Layer = Pick<ServerResponse, 'write' | 'end'>;
 
-/** Calls `told` once, when the answer's head is written, by whatever call of the handler's, and before its first byte. */
+/** Calls `told` once, when any call of the handler writes the answer's head, and before the first byte. */
 export function onHead(res: ServerResponse, listener: (head: AnswerHead, layer: Layer) => void): void {
   const { writeHead } = res;
   const layer: Layer = { write: res.write.bind(res), end: res.end.bind(res) };
-  // The casts: the overloads of all three are passed on as they come.
+  // The casts: the overloads of all three are passed on unchanged.
   res.writeHead = function watchedWriteHead(this: ServerResponse, ...given: unknown[]) {
     res.writeHead = writeHead;
     const plain = isPlain(this, given);
@@ -43,7 +43,7 @@ function isPlain(res: ServerResponse, given: readonly unknown[]): boolean {
   return (headerIn(res, given, 'content-encoding') ?? 'identity') === 'identity';
 }
 
-/** Writes the head of an answer in one piece, as Node would in the middle of `end`, where it is too late to watch. */
+/** Writes the head of an answer in one call, as Node would in the middle of `end`, which is too late to watch. */
 function openWhole(res: ServerResponse, given: readonly unknown[]): void {
   const { byteLength } = bytesOf(given);
   if (res.headersSent || res.statusCode !== 200 || byteLength === 0) return;
@@ -52,7 +52,7 @@ function openWhole(res: ServerResponse, given: readonly unknown[]): void {
   res.writeHead(200);
 }
 
-/** Whether it is one that may be read. */
+/** Whether it is an event stream in plain text. */
 export function isEventStream({ type, plain }: Pick<AnswerHead, 'type' | 'plain'>): boolean {
   return plain && /^text\/event-stream\b/i.test(type);
 }

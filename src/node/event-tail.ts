@@ -1,15 +1,15 @@
-/** Follows the bytes of an event stream as far as is needed to know whether they end between two events. */
+/** Follows the bytes of an event stream to detect whether they end between two events. */
 
 const CR = 13;
 const LF = 10;
 
-/** Whether what was written so far ends with a whole event. */
+/** Whether the bytes so far end with a whole event. */
 export interface EventTail {
   take(chunk: string | Uint8Array): void;
   readonly between: boolean;
 }
 
-/** Before the first byte is between two events too. */
+/** The position before the first byte is between two events too. */
 export function eventTail(): EventTail {
   let tail = '\n\n';
   return {

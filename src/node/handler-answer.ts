@@ -1,4 +1,4 @@
-/** Calls a handler of the host's with a response of ours in the place of the client's, and answers what it says there. */
+/** Calls a handler of the host with our own response object instead of the client's, and returns what it writes. */
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { PassThrough, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
@@ -7,12 +7,12 @@ import type { Stop } from '../upstreams/http/watchdog.ts';
 /** A handler of Express, Connect or bare Node. */
 export type NodeHandler = (req: never, res: never, next: (error?: unknown) => void) => unknown;
 
-/** What the handler answered. */
+/** The answer of the handler. */
 export interface HandlerAnswer {
   readonly status: number;
   /** Names are lower case. */
   readonly headers: OutgoingHttpHeaders;
-  /** Plain bytes, whatever the handler wrote. */
+  /** Unencoded bytes, whatever the handler wrote. */
   readonly body: Readable;
 }
 
@@ -22,8 +22,8 @@ export class HandlerFailed extends Error {
 }
 
 /**
- * Resolves when the head of the handler's answer is written. Rejects with `HandlerFailed`, whose cause is what the
- * handler threw or passed to `next`, and with the reason of `stop`, which closes the response, as a client would.
+ * Resolves when the head of the handler's answer is written. Rejects with `HandlerFailed`, whose cause is the error the
+ * handler threw or passed to `next`, and with the reason of `stop`, which closes the response as a client would.
  */
 export function answerOf(
   handler: NodeHandler,
@@ -32,20 +32,20 @@ export function answerOf(
   stop: Stop,
 ): Promise<HandlerAnswer> {
   if (stop.aborted) return Promise.reject(stop.reason);
-  // A later tick for each piece: a handler that only writes must be told to wait before it has written all.
+  // Each piece waits for a later tick: a handler that only writes needs backpressure before it has written everything.
   const body = new PassThrough({ transform: (bytes, _, done) => process.nextTick(done, null, bytes) });
   const { response, head } = capturing(req, res, body);
   const failed = new Promise<never>((_, reject) => {
     const fail = (error: unknown) => {
       const failure = new HandlerFailed('The handler failed.', { cause: error });
       reject(failure);
-      // Nothing more will come of an answer that has begun.
+      // The handler will not complete an answer that it has begun.
       if (!response.writableEnded) body.destroy(failure);
     };
     const passed = (error?: unknown) => {
       if (error || !response.headersSent) fail(error ?? new Error('The handler did not answer.'));
     };
-    // The casts: the handler takes what its framework gives it, and this is what the framework gave.
+    // The casts: the handler takes its framework's objects, and these come from that framework.
     new Promise((resolve) => resolve(handler(req as never, response as never, passed))).catch(fail);
     const stopped = (reason: unknown) => {
       reject(reason);
@@ -59,16 +59,16 @@ export function answerOf(
   return Promise.race([head, failed]);
 }
 
-/** A response like the client's own, with whatever the framework put on it, that writes into `body`. */
+/** A response like the client's own, with the framework's additions, that writes into `body`. */
 function capturing(req: IncomingMessage, res: ServerResponse, body: PassThrough) {
   const response: ServerResponse = Object.setPrototypeOf(new ServerResponse(req), Object.getPrototypeOf(res));
   Object.assign(response, { req, locals: (res as { locals?: unknown }).locals, socket: req.socket });
   Object.defineProperty(response, 'writableFinished', { get: () => body.writableFinished });
   const { writeHead } = response;
-  // As with a socket, in a later turn: in this one it would never let anyone read.
+  // As with a socket, in a later turn: in the same turn the writer would never let a reader run.
   body.on('drain', () => setImmediate(() => response.emit('drain')));
   body.once('finish', () => response.emit('finish'));
-  // Who reads the body is told of it there; perhaps nobody does.
+  // The reader of the body receives the error there; possibly nobody reads it.
   body.on('error', () => {});
   body.once('close', () => {
     response.destroyed = true;
@@ -76,7 +76,7 @@ function capturing(req: IncomingMessage, res: ServerResponse, body: PassThrough)
   });
 
   const head = new Promise<HandlerAnswer>((resolve) => {
-    // The casts here and below: the overloads are passed on as they come.
+    // The casts here and below: the overloads are passed on unchanged.
     response.writeHead = ((...given: unknown[]) => {
       writeHead.apply(response, given as Parameters<typeof writeHead>);
       const headers = { ...response.getHeaders(), ...lowerCased(given.at(-1)) };
@@ -108,7 +108,7 @@ function lowerCased(headers: unknown): OutgoingHttpHeaders {
   return Object.fromEntries(pairs.map(([name, value]) => [String(name).toLowerCase(), value]));
 }
 
-/** `writeHead` also takes names and values in turn. */
+/** `writeHead` also takes alternating names and values. */
 function inPairs(list: readonly unknown[]): readonly [unknown, unknown][] {
   const flat = list.flat();
   return flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]] as [unknown, unknown]] : []));

@@ -1,19 +1,19 @@
-/** Lets an answer pass, but for its end, which waits until what is in it is kept: a fast client may continue it at once. */
+/** Lets an answer pass, but holds its end until the turn is stored: a fast client may continue it at once. */
 import type { ServerResponse } from 'node:http';
 import { bytesOf } from './bytes-of.ts';
 import type { Layer } from './event-stream.ts';
 
 /** Watches one answer. */
 export interface AnswerWatch {
-  /** Whether the client can do nothing with the answer before its end, so that all of it is held back. */
+  /** Whether the client cannot use the answer before its end, so that all of it is held back. */
   readonly whole: boolean;
-  /** Takes bytes in the order of the answer; whether the rest has to wait for `settle`. */
+  /** Takes bytes in the order of the answer; returns whether the rest must wait for `settle`. */
   take(bytes: Uint8Array): boolean;
-  /** Keeps what was read. Never rejects. */
+  /** Stores the turn. Never rejects. */
   settle(): Promise<void>;
 }
 
-/** Watches what is written into the layer of the response from now on. */
+/** Watches what is written into this layer of the response from now on. */
 export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = res): void {
   const { write, end } = layer;
   const waiting: (() => void)[] = [];
@@ -22,25 +22,25 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = 
   const release = () => {
     layer.write = write;
     layer.end = end;
-    // Nobody reads any more, and a destroyed response takes a write for an error.
+    // Nobody reads any more, and a destroyed response treats a write as an error.
     if (res.destroyed) return;
     for (const each of waiting.splice(0)) each();
   };
   const hold = () => {
     held = true;
-    // What the handler wrote may be what no response takes; that harms this connection alone, as it would unheld.
+    // The handler may have written something invalid; as without holding, that only breaks this connection.
     new Promise<void>((resolve) => resolve(watch.settle())).then(release).catch((error: Error) => res.destroy(error));
   };
 
-  // The casts: the overloads of both are passed on as they come.
+  // The casts: the overloads of both are passed on unchanged.
   layer.write = function heldWrite(...given: unknown[]) {
     const pass = () => write.apply(res, given as Parameters<typeof write>);
-    // A handler may wait until its bytes are taken before it goes on to the end.
+    // A handler may wait for the callback of its write before it writes the end.
     if (!held && watch.whole) callBack(given);
     if (!held && watch.take(bytesOf(given))) hold();
     else if (!held && !watch.whole) return pass();
     waiting.push(pass);
-    // It is little, and a handler that was told to wait would not hear the `drain` of a compression in front.
+    // Held bytes are few, and a handler waiting for `drain` would miss the one of a compression in front.
     return true;
   } as typeof write;
   layer.end = function heldEnd(...given: unknown[]) {
@@ -53,7 +53,7 @@ export function holdEnd(res: ServerResponse, watch: AnswerWatch, layer: Layer = 
   } as typeof end;
 }
 
-/** Calls the callback of a write at once, and takes it out of what is passed on. */
+/** Calls the callback of a write at once, and removes it from the arguments that are passed on. */
 function callBack(given: unknown[]): void {
   const callback = given.at(-1);
   if (typeof callback !== 'function') return;

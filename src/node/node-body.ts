@@ -5,8 +5,8 @@ import { type BodyLimits, isJsonType, readJson } from '../server/json-body.ts';
 import type { NodeRequest } from './node-request.ts';
 
 /**
- * The parsed body; read here, within the limits, where nobody has. Undefined for a request without a JSON body, which is
- * left as it is. Throws `ApiError`.
+ * The parsed body; read here, within the limits, if no parser has. Undefined for a request without a JSON body, which
+ * stays unchanged. Throws `ApiError`.
  */
 export async function bodyOf(req: NodeRequest, limits: BodyLimits): Promise<unknown> {
   if (req.body !== undefined || req.method !== 'POST' || !isJsonType(req.headers['content-type'], req.headers.origin))
@@ -14,21 +14,21 @@ export async function bodyOf(req: NodeRequest, limits: BodyLimits): Promise<unkn
   if (req.readableEnded) return undefined;
   const body = await readJson(req, headersFrom(req.headers), limits);
   replaceBody(req, body);
-  // It is decoded now. Proxies that write the body anew ask for its type.
+  // The body is decoded now. Proxies that write the body again need its type.
   delete req.headers['content-encoding'];
   req.headers['content-type'] ??= 'application/json';
   return body;
 }
 
-/** Puts another body in the place of the request's: the length in its headers is no longer true. */
+/** Replaces the request's body; the length in its headers is then wrong. */
 export function replaceBody(req: NodeRequest & { _body?: boolean }, body: unknown): void {
   req.body = body;
   delete req.headers['content-length'];
-  // What body-parser 1 asks for before it reads the stream.
+  // body-parser 1 checks this before it reads the stream.
   req._body = true;
 }
 
-/** The value of a header, wherever it was given: `writeHead` hides its own from `getHeader` (nodejs/node#10354). */
+/** The value of a header, wherever it was set: `writeHead` hides its own from `getHeader` (nodejs/node#10354). */
 export function headerIn(res: ServerResponse, given: readonly unknown[], name: string): string | undefined {
   const headers = given.at(-1);
   const found = Array.isArray(headers) ? inList(headers, name) : inObject(headers, name);
@@ -36,7 +36,7 @@ export function headerIn(res: ServerResponse, given: readonly unknown[], name: s
   return value === undefined || value === null ? undefined : String(value);
 }
 
-/** As pairs, or names and values in turn. */
+/** Headers as pairs, or as alternating names and values. */
 function inList(list: readonly unknown[], name: string): unknown {
   const flat = list.flat();
   const index = flat.findIndex((each, at) => at % 2 === 0 && String(each).toLowerCase() === name);

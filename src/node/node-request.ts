@@ -1,17 +1,17 @@
-/** Makes a core call of a Node request, whatever framework it came through. */
+/** Makes an API request of a Node request, whatever framework it came through. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type EndpointRequest, headersFrom } from '../ports/endpoints/endpoint-request.ts';
 import { checkedScope, defaultScope } from '../ports/scope.ts';
 import type { TurnContext } from '../ports/turn-context.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 
-/** A request whose body a parser of the host's may have read. */
+/** A request whose body a parser of the host may have read. */
 export type NodeRequest = IncomingMessage & { body?: unknown };
 
-/** The tenant of a request, as the host knows it. */
+/** Returns the tenant of a request, as the host knows it. */
 export type ScopeOf<Req> = (req: Req) => string;
 
-/** The call, with a signal that is aborted when the client leaves before the answer is finished. */
+/** The request, with a signal that is aborted when the client leaves before the answer is finished. */
 export function endpointRequestOfNode<Req extends NodeRequest>(
   req: Req,
   res: ServerResponse,
@@ -20,7 +20,7 @@ export function endpointRequestOfNode<Req extends NodeRequest>(
   const context = contextOf(res);
   const requestId = context.requestId ?? requestIdFrom(req.headers['x-request-id']);
   const headers = headersFrom(req.headers);
-  // Here, so that nobody has to copy them for it.
+  // Set here, so that the headers need no second copy to add it.
   headers.set('x-request-id', requestId);
   const left = leavingOf(res);
   return {
@@ -40,7 +40,7 @@ export function endpointRequestOfNode<Req extends NodeRequest>(
 
 const leaving = new WeakMap<ServerResponse, AbortController>();
 
-/** Aborted when the client leaves before the answer is finished; one listener for all who ask. */
+/** Aborted when the client leaves before the answer is finished; all users share one listener. */
 function leavingOf(res: ServerResponse): AbortController {
   const known = leaving.get(res);
   if (known) return known;
@@ -49,7 +49,7 @@ function leavingOf(res: ServerResponse): AbortController {
   const close = () => {
     if (!res.writableFinished) left.abort(new Error('The client left.'));
   };
-  // It may have left while its body was decompressed, or while the host had something to look up.
+  // The client may have left while its body was decompressed, or during the host's look-ups.
   if (res.destroyed) close();
   else res.once('close', close);
   return left;
@@ -57,13 +57,13 @@ function leavingOf(res: ServerResponse): AbortController {
 
 type WithLocals = ServerResponse & { locals?: Record<string, unknown> };
 
-/** What earlier middlewares have left in `res.locals.turn`. */
+/** The context that earlier middlewares stored in `res.locals.turn`. */
 export function contextOf(res: WithLocals): TurnContext {
   // The cast: only `keepContext` writes it.
   return (res.locals?.turn ?? {}) as TurnContext;
 }
 
-/** Leaves it for what comes after. Connect, Koa and bare Node have no `locals`. */
+/** Stores it for later middlewares. Connect, Koa and bare Node have no `locals`. */
 export function keepContext(res: WithLocals, context: TurnContext): void {
   res.locals ??= {};
   res.locals.turn = context;

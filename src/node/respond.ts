@@ -1,23 +1,23 @@
-/** Writes a reply to a Node response: the one place that touches a client's socket. */
+/** Writes a reply to a Node response: the only file that writes to a client's socket. */
 import { AsyncResource } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
 import type { Reply } from '../protocol/reply.ts';
 import { type Consumer, type PullStream, pullStreamOf } from '../streams/pull-stream.ts';
 
-/** Characters above which frames go to the socket as bytes, which no garbage collection copies while they wait to be sent. */
+/** Length above which frames are written as bytes, which garbage collection does not copy while they wait. */
 const LONG = 4096;
-/** Where long frames become bytes, which are copied from here: `Buffer.from` counts them first, at half of its whole price. */
+/** The buffer in which long frames become bytes before they are copied: `Buffer.from` counts first, half of its cost. */
 const SCRATCH = Buffer.allocUnsafeSlow(256 * 1024);
-/** Bytes that a UTF-16 unit takes at most. */
+/** Maximum number of bytes of a UTF-16 unit. */
 const MOST_BYTES = 3;
 
 /**
- * Sends the reply. A stream goes on only as fast as the client reads. Resolves when all is handed to the socket or the
- * client has left. A stream that fails is cut off, so that the client does not wait for the rest; then it rejects.
+ * Sends the reply. A stream is pulled only as fast as the client reads. Resolves when everything has been passed to the
+ * socket or the client has left. A stream that fails is cut off, so that the client does not wait; then it rejects.
  */
 export async function respond(res: ServerResponse, { status, headers, body }: Reply): Promise<void> {
   if (res.headersSent || res.destroyed) {
-    // Whoever began an answer has handed its end over to this reply, which cannot be told any more.
+    // The host has already begun an answer and left its end to this reply, which can no longer be sent.
     if (!res.writableEnded) res.destroy();
     return closeUnread(body);
   }
@@ -41,13 +41,13 @@ function written(res: ServerResponse, body: PullStream<string>): Promise<void> {
   return new Promise((resolve, reject) => new Writing(res, body, resolve, reject).pull());
 }
 
-/** An `AsyncResource`: when the socket takes more, the stream goes on in the host's async context, which the socket's is not. */
+/** An `AsyncResource`: on drain the stream continues in the host's async context, which is not the socket's. */
 class Writing extends AsyncResource implements Consumer<string> {
   private readonly res: ServerResponse;
   private readonly body: PullStream<string>;
   readonly onEnd: () => void;
   readonly onError: (error: unknown) => void;
-  /** Not `res.destroyed` for each piece: on Node 20 every response of Express has a hidden class of its own, and is looked up. */
+  /** Avoids `res.destroyed` for each piece: on Node 20 every Express response has its own hidden class, so look-ups are slow. */
   private isGone: boolean;
 
   constructor(res: ServerResponse, body: PullStream<string>, resolve: () => void, reject: (error: unknown) => void) {
@@ -72,14 +72,14 @@ class Writing extends AsyncResource implements Consumer<string> {
   }
 
   onChunk(frames: string): void {
-    // Headers go out with the first frames, in one packet, or alone where there are none yet.
+    // Headers are sent with the first frames, in one packet, or alone if there are none yet.
     if (this.isGone) return this.pull();
     if (frames === '') this.res.flushHeaders();
     else if (!this.res.write(frames.length > LONG ? encoded(frames) : frames)) return this.waitForRoom();
     this.pull();
   }
 
-  /** Goes on when the socket takes more, or never will. */
+  /** Continues when the socket drains, or never will. */
   private waitForRoom(): void {
     const { res } = this;
     const goOn = () => {

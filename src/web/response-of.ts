@@ -1,15 +1,15 @@
 /** Makes a Web `Response` of a reply. */
 import type { Reply } from '../protocol/reply.ts';
 
-/** The client at the other end of a response. */
+/** The client that receives a response. */
 export interface Client {
-  /** Aborted when the client has left, whoever noticed it. */
+  /** Aborted when the client has left, whichever side noticed it. */
   readonly left: AbortController;
-  /** Aborted when it is to be cut off, because it does not read. */
+  /** Aborted to cut the client off because it does not read. */
   readonly cutOff: AbortSignal;
 }
 
-/** The response. A body that the host cancels means that the client has left. */
+/** Creates the response. If the host cancels the body, the client has left. */
 export function responseOf({ status, headers, body }: Reply, client: Client): Response {
   return new Response(typeof body === 'string' ? body : streamOf(body, client), { status, headers });
 }
@@ -21,7 +21,7 @@ function streamOf(frames: AsyncIterable<string>, { left, cutOff }: Client): Read
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // Nobody may ever pull again.
+        // There may be no further pull.
         whenAborted(left.signal, () => void source.return?.().catch(() => {}));
         whenAborted(cutOff, () => controller.error(cutOff.reason));
       },
@@ -32,7 +32,7 @@ function streamOf(frames: AsyncIterable<string>, { left, cutOff }: Client): Read
       },
       cancel: () => left.abort(new Error('The client left.')),
     },
-    // Nothing is taken before it is asked for.
+    // Nothing is read before it is pulled.
     { highWaterMark: 0 },
   );
 }
@@ -42,7 +42,7 @@ function whenAborted(signal: AbortSignal, act: () => void): void {
   signal.addEventListener('abort', act, { once: true });
 }
 
-/** The next text that is not empty: an empty one only opens the stream. Undefined at the end, which leaving is too. */
+/** The next text that is not empty: an empty one only opens the stream. Undefined at the end and when the client leaves. */
 async function nextText(source: AsyncIterator<string>, left: AbortSignal): Promise<string | undefined> {
   try {
     for (;;) {

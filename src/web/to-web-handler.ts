@@ -1,4 +1,4 @@
-/** Both APIs as one Web handler, for Hono, Next, Bun, Deno and whatever else speaks `Request` and `Response`. */
+/** Both APIs as one Web handler, for Hono, Next, Bun, Deno and any other host with `Request` and `Response`. */
 import type { DrainOptions } from '../ports/endpoints/activity.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../ports/host/options-check.ts';
 import { checkedScope } from '../ports/scope.ts';
@@ -7,15 +7,18 @@ import { type ApiRequest, bothApis } from '../server/api.ts';
 import { type CoreOptions, coreChecks, coreSettings } from '../server/options.ts';
 import { responseOf } from './response-of.ts';
 
-/** The shared options, and what only a host knows. */
+/** The shared options, and those that need the host. */
 export interface WebHandlerOptions extends CoreOptions {
-  /** What stands in front of the API's paths, such as `/v1`. Default: nothing. */
+  /** The prefix of the API's paths, such as `/v1`. Default: nothing. */
   readonly basePath?: string | undefined;
-  /** Whose responses a request may see, such as the user's id. Default: a digest of its API key; without one, of a request with a cookie nothing is kept. */
+  /**
+   * The tenant whose responses a request may see, such as the user's id. Default: a digest of the API key; a request
+   * with a cookie and no key is not stored.
+   */
   readonly scope?: ((request: Request) => string) | undefined;
 }
 
-/** Answers every request; a path that neither API has gets a 404 in the envelope. Rejects only where a function of the host's throws. */
+/** Answers every request; a path of neither API gets a 404 in the envelope. Rejects only if a function of the host throws. */
 export interface WebHandler {
   (request: Request): Promise<Response>;
   /** Refuses new requests with 503 and resolves when every running answer has ended; see `DrainOptions`. */
@@ -23,7 +26,7 @@ export interface WebHandler {
 }
 
 /**
- * The Responses API, and Chat Completions where the upstream speaks it. Throws a `TypeError` for an unknown option or a
+ * The Responses API, and Chat Completions if the upstream supports it. Throws a `TypeError` for an unknown option or a
  * bad value.
  */
 export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
@@ -48,7 +51,7 @@ export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
     const reply = api.handle(apiRequest) ?? api.refuse(unknownPath(method, pathname), apiRequest);
     return reply.then(
       (answer) => responseOf(answer, { left, cutOff: cutOff.signal }),
-      // Nobody is there to read it, and a host would take a rejection for a fault.
+      // Nobody reads it, and a host would treat a rejection as a fault.
       (error) => (signal.aborted ? new Response(null, { status: 499 }) : Promise.reject(error)),
     );
   }
@@ -56,7 +59,7 @@ export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
   return Object.assign(webHandler, { drain: api.drain });
 }
 
-/** A name that comes several times has a list, as in Express: SDKs write lists so. */
+/** A repeated name has a list, as in Express: SDKs write lists this way. */
 function queryOf(params: URLSearchParams): ApiRequest['query'] {
   const names = [...new Set(params.keys())];
   return Object.fromEntries(
@@ -70,7 +73,7 @@ function queryOf(params: URLSearchParams): ApiRequest['query'] {
 const isBasePath: OptionCheck = (value) =>
   (typeof value === 'string' && /^(\/[^/]+)*$/.test(value)) || "a path such as '/v1', without a slash at its end";
 
-/** Aborted when the client leaves. Not the request's own signal: some hosts tell it only to the body that they read. */
+/** Aborted when the client leaves. Not the request's own signal, which some hosts only apply to the body they read. */
 function leavingOf({ signal }: Request): AbortController {
   const left = new AbortController();
   const hangUp = () => left.abort(new Error('The client left.'));
@@ -79,7 +82,7 @@ function leavingOf({ signal }: Request): AbortController {
   return left;
 }
 
-/** OpenAI's words for it. */
+/** OpenAI's wording. */
 function unknownPath(method: string, path: string): ApiError {
   return new ApiError('not_found', `Invalid URL (${method} ${path})`);
 }

@@ -1,4 +1,4 @@
-/** Answers one message of a client with the core's own reply. */
+/** Answers one message of a client with the core's reply. */
 
 import type { IncomingMessage } from 'node:http';
 import { type LiveResponse, openResponse } from '../apis/responses/create.ts';
@@ -16,7 +16,7 @@ import type { BadMessage, CreateMessage } from './message.ts';
 import type { Outlet } from './outlet.ts';
 import { noModel } from './warm-up.ts';
 
-/** Who is answered, and with what. */
+/** The client that is answered, and the settings. */
 export interface Client {
   readonly request: IncomingMessage;
   readonly scope: string;
@@ -29,7 +29,7 @@ export interface Client {
   readonly disconnect: () => void;
 }
 
-/** Runs one turn; rejects only where the client has left. */
+/** Runs one turn; rejects only if the client has left. */
 export async function answerCreate(client: Client, { body, generate, lane }: CreateMessage): Promise<void> {
   const { core, memory, turns } = client;
   const upstream = generate ? core.upstream : noModel;
@@ -39,11 +39,11 @@ export async function answerCreate(client: Client, { body, generate, lane }: Cre
   const settings = settingsFor({ ...core, upstream, store: turn.store, keepsUnstored: true }, request);
   const live = await openResponse(request, settings, turns).catch((error) => refuse(error, request, client, lane));
   if (live) await write(client, live, lane);
-  // Open Responses wants it: the client must not go on from what may not be what it believes.
+  // Open Responses requires it: the client must not continue from a response that may differ from what it expects.
   if (!turn.kept) memory.forget(body.previous_response_id);
 }
 
-/** There is no handler of the host's behind a WebSocket: what its functions throw is a fault of the server's here. */
+/** A WebSocket has no error handler of the host, so errors of the host's functions are server errors here. */
 async function refuse(
   error: unknown,
   request: EndpointRequest,
@@ -57,12 +57,12 @@ async function refuse(
   await client.outlet.send(inLane(JSON.stringify(message), lane));
 }
 
-/** Refuses a message; rejects only where the client has left. */
+/** Refuses a message; rejects only if the client has left. */
 export async function answerError(client: Client, { error, lane }: BadMessage): Promise<void> {
   await refuse(error, endpointRequestOf(client), client, lane);
 }
 
-/** The reply to an upgrade request that is refused. */
+/** The reply to a refused upgrade request. */
 export function upgradeRefusal(error: ApiError, request: IncomingMessage, core: CoreSettings): Promise<Reply> {
   const { signal } = new AbortController();
   return refusal(error, core)(endpointRequestOf({ request, scope: '', left: signal, disconnect: () => {} }));
@@ -70,7 +70,7 @@ export function upgradeRefusal(error: ApiError, request: IncomingMessage, core: 
 
 type Caller = Pick<Client, 'request' | 'scope' | 'left' | 'disconnect'>;
 
-/** Each message is a request of its own, with an id of its own; the headers are those of the upgrade. */
+/** Each message is a request with an id of its own; the headers are those of the upgrade. */
 function endpointRequestOf({ request, scope, left, disconnect }: Caller, body?: unknown): EndpointRequest {
   const headers = headersFrom(request.headers);
   const requestId = requestIdFrom(undefined);
@@ -91,7 +91,7 @@ async function write(
   }
 }
 
-/** The message of an object with the name of its lane, which is written as it is: its characters have been checked. */
+/** Serialises an object with the name of its lane, which is written unescaped because its characters have been checked. */
 function inLane(json: string, lane: string | undefined): string {
   return lane === undefined ? json : `${json.slice(0, -1)},"stream_id":"${lane}"}`;
 }

@@ -1,4 +1,4 @@
-/** Puts the WebSocket on a server, and takes it off again with care. */
+/** Attaches the WebSocket to a server, and detaches it when it shuts down. */
 
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -20,7 +20,7 @@ import {
 import { admit, pathOf, writeReply } from './upgrade.ts';
 import { WebSocketServer } from './ws.ts';
 
-/** How long clients have to answer that the connection is closed, in milliseconds. */
+/** How long clients have to confirm the close, in milliseconds. */
 const GRACE_MS = 1000;
 
 /** A WebSocket that can be shut down. */
@@ -31,11 +31,11 @@ export interface AttachedWebSocket {
   close(): Promise<void>;
 }
 
-/** The path of each listener, so that several on one server know each other. */
+/** The path of each listener, so that several on one server recognise each other. */
 const ours = new WeakMap<object, string>();
 
 /**
- * Serves `response.create` messages on the server's upgrade requests to `path`; leaves all other paths to others. Throws
+ * Serves `response.create` messages on the server's upgrade requests to `path`; ignores all other paths. Throws
  * a `TypeError` for an unknown option or a bad value.
  */
 export function attachResponsesWebSocket(server: UpgradeServer, options: WebSocketOptions = {}): AttachedWebSocket {
@@ -44,7 +44,7 @@ export function attachResponsesWebSocket(server: UpgradeServer, options: WebSock
   const { core, path, pingMs } = settings;
   const turns = activity(core.limits.concurrentTurns);
   const connections = new Set<Connection>();
-  /** Of clients about whom the host has not decided yet. */
+  /** Sockets of clients that the host has not yet accepted or refused. */
   const waiting = new Set<Duplex>();
   const acceptor = acceptorFor(settings);
   let draining = false;
@@ -54,7 +54,7 @@ export function attachResponsesWebSocket(server: UpgradeServer, options: WebSock
     const requestPath = pathOf(request);
     if (requestPath !== path)
       return isUnclaimed(requestPath, server, onUpgrade) ? refuse(unknownPath(requestPath)) : undefined;
-    // Until ws takes over, nobody else listens, and a client that leaves would end the process.
+    // Until ws takes over there is no other listener, and a client that leaves would end the process.
     socket.on('error', ignore);
     waiting.add(socket);
     const admitted = draining ? shuttingDown() : await admit(request, settings);
@@ -69,7 +69,7 @@ export function attachResponsesWebSocket(server: UpgradeServer, options: WebSock
     });
   };
 
-  /** Nobody awaits a listener: what fails here, such as a function of the host's, ends this socket alone. */
+  /** Nobody awaits a listener, so an error here, such as one of the host's functions, destroys only this socket. */
   const onUpgrade: UpgradeListener = (request, socket, head) =>
     upgrade(request, socket, head).catch((error: unknown) => {
       processWarning(inspect(error));
@@ -101,12 +101,12 @@ function acceptorFor({ core }: WebSocketSettings): Acceptor {
     clientTracking: false,
     perMessageDeflate: false,
     autoPong: false,
-    // Where ws would take a larger number for none.
+    // ws would treat a larger number as none.
     maxPayload: Math.min(core.limits.bodyBytes, 2 ** 31 - 1),
   });
 }
 
-/** Whether nobody else can answer: Node then leaves the socket open for ever. The first of ours speaks for all. */
+/** Whether no other listener can answer: Node then leaves the socket open for ever. Our first listener answers for all. */
 function isUnclaimed(path: string, server: UpgradeServer, listener: UpgradeListener): boolean {
   // The cast: listeners are functions.
   const listeners = server.listeners('upgrade') as readonly object[];
@@ -125,10 +125,10 @@ function unknownPath(path: string): ApiError {
   return new ApiError('not_found', `Invalid URL (GET ${path})`);
 }
 
-/** As the core says it. */
+/** The same error as the core's. */
 function shuttingDown(): ApiError {
   return new ApiError('server_draining', 'This server is shutting down; try again.');
 }
 
-/** The socket is gone: there is nobody to tell. */
+/** The socket is gone, so there is nobody to answer. */
 function ignore(): void {}

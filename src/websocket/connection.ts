@@ -1,4 +1,4 @@
-/** One connection: takes its messages in order, remembers its turns, and ends in time. */
+/** One connection: takes its messages in order, remembers its turns, and closes at its time limit. */
 import type { IncomingMessage } from 'node:http';
 import { inspect } from 'node:util';
 import type { WebSocket } from 'ws';
@@ -14,17 +14,17 @@ import { outletOf } from './outlet.ts';
 
 const MIB = 1024 * 1024;
 
-/** What a connection remembers: enough for the longest conversation that a model takes. */
+/** The limits of a connection's memory: enough for the longest conversation that a model accepts. */
 const MEMORY = { turns: 64, bytes: 64 * MIB };
 
 const GOING_AWAY = 1001;
 const UNEXPECTED = 1011;
 
-/** A connection, as the one who shuts down sees it. */
+/** A connection, as seen by the shutdown. */
 export interface Connection {
-  /** Resolves when it is closed, by whomever. */
+  /** Resolves when it is closed, by either side. */
   readonly closed: Promise<void>;
-  /** Asks the client for a sign of life; cuts off one that gave none since it was asked last. */
+  /** Pings the client; cuts it off if it has shown no activity since the last ping. */
   sendPing(): void;
   /** Closes it when nothing runs any more. */
   retire(): void;
@@ -32,7 +32,7 @@ export interface Connection {
   terminate(): void;
 }
 
-/** Whose connection it is. */
+/** The tenant of the connection. */
 interface Caller {
   readonly request: IncomingMessage;
   readonly scope: string;
@@ -92,11 +92,11 @@ class ServedConnection implements Connection {
 
   private listen(): Promise<void> {
     this.socket.on('message', (data, isBinary) => {
-      // The cast: this is how ws gives messages where it is not asked for another form.
+      // The cast: ws delivers messages in this form by default.
       const bytes = data as Buffer;
       this.take(readMessage(isBinary ? undefined : bytes, this.client.core.limits), bytes.length);
     });
-    // What a client does wrong on the wire: ws closes the connection by itself, with the code for it.
+    // A protocol error of the client: ws closes the connection itself, with the matching code.
     this.socket.on('error', () => {});
     return new Promise((resolve) => {
       this.socket.once('close', () => {
@@ -111,11 +111,11 @@ class ServedConnection implements Connection {
   private take(message: CreateMessage | BadMessage, bytes: number): void {
     const { lane } = message;
     const { outlet } = this.client;
-    // What cannot be answered need not wait for what can: a client that steers waits for nothing else.
+    // An error for a message without a response need not wait for others: a client that steers waits for nothing else.
     if ('error' in message && message.atOnce && !outlet.full) return void this.refuse(message);
     const job: Job = { lane, bytes, run: () => this.answer(message).catch((error) => this.fail(error)) };
     if (this.lanes.add(job)) return;
-    // One who sends and sends, and reads nothing, is not worth an answer.
+    // A client that keeps sending and does not read gets no answer.
     if (outlet.full) return this.terminate();
     this.refuse({ lane, error: tooMany() });
   }
@@ -141,13 +141,13 @@ class ServedConnection implements Connection {
   }
 
   private async leave(): Promise<void> {
-    // Only now: in the middle of a response, clients would take it for that response's end.
+    // Sent only now: in the middle of a response, clients would take it for that response's end.
     if (this.expired) await this.refuse({ lane: undefined, error: tooOld() });
     this.socket.close(GOING_AWAY, this.expired ? 'connection limit reached' : 'shutting down');
   }
 }
 
-/** OpenAI's words for it. */
+/** OpenAI's wording. */
 function tooOld(): ApiError {
   const message =
     'Responses websocket connection limit reached. Create a new websocket connection to continue this conversation.';

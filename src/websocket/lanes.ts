@@ -1,10 +1,10 @@
-/** The order of a connection's requests: one after the other within a lane, lanes at the same time. */
+/** The order of a connection's requests: one after the other within a lane, lanes in parallel. */
 
 /** One request; `run` never rejects. */
 export interface Job {
   /** Undefined for the lane of requests that name none. */
   readonly lane: string | undefined;
-  /** What the request takes while it waits. */
+  /** The bytes that the request occupies while it waits. */
   readonly bytes: number;
   run(): Promise<void>;
 }
@@ -19,13 +19,13 @@ interface LaneLimits {
 /** The lanes of one connection. */
 interface Lanes {
   readonly idle: boolean;
-  /** Runs the job as soon as its lane is free; false where there is no room for it to wait. */
+  /** Runs the job as soon as its lane is free; returns false if there is no room for it to wait. */
   add(job: Job): boolean;
-  /** Drops what waits. */
+  /** Drops the waiting jobs. */
   clear(): void;
 }
 
-/** Makes lanes; `onIdle` is called each time the last running job has ended. */
+/** Creates lanes; `onIdle` is called each time the last running job has ended. */
 export function jobLanes(limits: LaneLimits, onIdle: () => void): Lanes {
   const running = new Set<Job['lane']>();
   let waiting: readonly Job[] = [];

@@ -1,4 +1,4 @@
-/** What one connection remembers by itself: its newest turns, those too that the client does not want stored. */
+/** The memory of one connection: its newest turns, including those that the client does not want stored. */
 
 import { loadChain } from '../history/load-chain.ts';
 import {
@@ -10,42 +10,42 @@ import {
 } from '../ports/store.ts';
 import { isResponseId } from '../protocol/ids.ts';
 
-/** How much one connection may hold; the bytes are those of JSON. */
+/** The limits of one connection's memory; the bytes are those of JSON. */
 export interface MemorySettings {
-  /** As the client is told: with `continue` it learns nothing of a store that failed, and goes on here. */
+  /** The host's option: with `continue` the client receives no error of a failed store, and continues from this memory. */
   readonly onStoreError: 'fail' | 'continue';
-  /** Responses that can be continued. */
+  /** Number of responses that can be continued. */
   readonly turns: number;
-  /** All of them with everything said before. */
+  /** The bytes of all of them, with everything before them. */
   readonly bytes: number;
 }
 
-/** The memory of one connection, in front of the host's store. It is of one scope. */
+/** The memory of one connection, in front of the host's store. It belongs to one scope. */
 export interface ConnectionMemory {
   /** Begins a turn. */
   turn(): TurnMemory;
-  /** The response can no longer be continued from here. What continued it already still knows it. */
+  /** Makes the response impossible to continue from here. Turns that already continue it keep its content. */
   forget(id: unknown): void;
 }
 
 /** The memory as one turn sees it. */
 interface TurnMemory {
-  /** Looks here first, and hands on to the host's store what the client wants stored. */
+  /** Looks here first, and passes on to the host's store what the client wants stored. */
   readonly store: ResponseStore;
   /** Whether the turn has ended so that it can be continued. */
   readonly kept: boolean;
 }
 
-/** A turn with what it continues, so that dropping the older one's id never cuts the newer one's past. */
+/** A turn with the one it continues, so that dropping the older one's id never cuts the newer one's history. */
 interface Remembered {
   readonly stored: StoredResponse;
   readonly before: Remembered | undefined;
   readonly bytes: number;
 }
 
-/** Makes an empty memory. */
+/** Creates an empty memory. */
 export function connectionMemory(host: ResponseStore, settings: MemorySettings): ConnectionMemory {
-  // A Map keeps the order of insertion, so its front is the oldest.
+  // A Map keeps insertion order, so its first entry is the oldest.
   const newest = new Map<string, Remembered>();
 
   function remember(stored: StoredResponse, before: Remembered | undefined): void {
@@ -57,7 +57,7 @@ export function connectionMemory(host: ResponseStore, settings: MemorySettings):
   }
 
   function turn(): TurnMemory {
-    // Noted when the turn begins: it may be forgotten while the turn runs.
+    // Recorded when the turn begins, because it may be forgotten while the turn runs.
     let before: Remembered | undefined;
     let kept = false;
 
@@ -89,7 +89,7 @@ export function connectionMemory(host: ResponseStore, settings: MemorySettings):
   return { turn, forget: (id) => void newest.delete(String(id)) };
 }
 
-/** Why it failed; undefined where it did not. */
+/** Why it failed; undefined if it did not. */
 async function attempt(act: () => MaybePromise<void>): Promise<{ readonly reason: unknown } | undefined> {
   try {
     await act();
@@ -99,7 +99,7 @@ async function attempt(act: () => MaybePromise<void>): Promise<{ readonly reason
   }
 }
 
-/** The turns remembered, newest first, and before them what the host has. Throws `TooManyBytes`. */
+/** The remembered turns, newest first, then those in the host's store. Throws `TooManyBytes`. */
 async function chainFrom(
   newest: Remembered | undefined,
   host: ResponseStore,
@@ -119,7 +119,7 @@ async function chainFrom(
   return [...chain, ...(await loadChain(host, { scope: key.scope, id }, limit - chain.length, left))];
 }
 
-/** What they hold together: a turn that several continue counts once. */
+/** The bytes of all turns; a turn that several turns continue counts once. */
 function bytesOf(turns: Iterable<Remembered>): number {
   const counted = new Set<Remembered>();
   let bytes = 0;

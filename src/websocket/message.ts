@@ -1,4 +1,4 @@
-/** Reads what a client sends: a request like the body of `POST /responses`, and what only a WebSocket knows. */
+/** Reads a client's message: a request like the body of `POST /responses`, and the fields that only a WebSocket has. */
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import { type BodyLimits, bodyErrors, parseBody } from '../server/json-body.ts';
@@ -10,15 +10,15 @@ export interface CreateMessage {
   /** The `stream_id`. */
   readonly lane: string | undefined;
   readonly body: Fields;
-  /** False for a warm-up: the response is prepared and kept, and the model is not asked. */
+  /** False for a warm-up: the response is prepared and stored, and the model is not called. */
   readonly generate: boolean;
 }
 
-/** What cannot be answered otherwise than with an error. */
+/** A message that can only be answered with an error. */
 export interface BadMessage {
   readonly lane: string | undefined;
   readonly error: ApiError;
-  /** Whether it waits for nothing: it is of a kind that is never answered, and no request whose turn would come. */
+  /** Whether its error skips the queue: no message of its type gets a response. */
   readonly atOnce?: boolean;
 }
 
@@ -49,7 +49,7 @@ function parsed(bytes: Uint8Array, limits: BodyLimits): Fields | ApiError {
   }
 }
 
-/** Safe to be written into JSON as it is. */
+/** Safe to write into JSON unescaped. */
 const LANE = /^[A-Za-z0-9_.-]{1,256}$/;
 
 function isLane(lane: unknown): lane is string | null | undefined {
@@ -61,7 +61,7 @@ function wrongLane(lane: unknown): ApiError {
   return new ApiError(typeof lane === 'string' ? 'invalid_value' : 'invalid_type', message, { param: 'stream_id' });
 }
 
-/** Of a type that nobody knows, so much is shown. */
+/** Number of characters shown of an unknown type. */
 const SHOWN_TYPE = 64;
 
 function wrongType(type: unknown): ApiError | undefined {

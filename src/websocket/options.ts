@@ -1,4 +1,4 @@
-/** What the WebSocket is configured with, checked once. */
+/** The options of the WebSocket, checked once. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
@@ -6,23 +6,23 @@ import { checkOptions, isFunction, type OptionCheck, positiveInteger } from '../
 import type { MaybePromise } from '../ports/store.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings, milliseconds } from '../server/options.ts';
 
-/** Why a client is not let in; `status` is an HTTP status from 400. */
+/** Why a client is refused; `status` is an HTTP status from 400. */
 export interface Refusal {
   readonly status: number;
   readonly message: string;
 }
 
-/** The shared options, and what only a WebSocket has. */
+/** The shared options, and those of the WebSocket. */
 export interface WebSocketOptions extends CoreOptions {
-  /** The path of the upgrade request, exactly. Default: `/v1/responses`. */
+  /** The exact path of the upgrade request. Default: `/v1/responses`. */
   readonly path?: string | undefined;
-  /** Lets a client in, or says why not. Default: all but web pages of other origins. */
+  /** Admits a client, or returns the reason for refusing it. Default: admits all but web pages of other origins. */
   readonly authorize?: ((request: IncomingMessage) => MaybePromise<Refusal | undefined>) | undefined;
-  /** Whose responses the connection may see. Default: a digest of its API key; without one, of a request with a cookie nothing is kept. */
+  /** The tenant whose responses the connection may see. Default: a digest of the API key; a request with a cookie and no key is not stored. */
   readonly scope?: ((request: IncomingMessage) => string) | undefined;
   /** How long a connection may last, in milliseconds. Default: 60 minutes. */
   readonly connectionMs?: number | undefined;
-  /** Milliseconds between two pings; a client that shows no life between them is cut off. Default: 30,000. */
+  /** Milliseconds between two pings; a client without activity between them is cut off. Default: 30,000. */
   readonly pingMs?: number | undefined;
   /** How many lanes of a connection, each with a `stream_id`, may run at the same time. Default: 8. */
   readonly maxLanes?: number | undefined;
@@ -37,7 +37,7 @@ export interface UpgradeServer {
   listeners(event: 'upgrade'): unknown[];
 }
 
-/** What Node calls for each upgrade request. */
+/** The listener that Node calls for each upgrade request. */
 export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 /** The options with every default filled in. */
@@ -70,14 +70,14 @@ export function webSocketSettings(options: WebSocketOptions): WebSocketSettings 
   };
 }
 
-/** Throws a `TypeError` for what is no server, such as an Express app. */
+/** Throws a `TypeError` for anything but a server, such as an Express app. */
 export function checkServer(server: unknown): void {
   const methods = typeof server === 'object' && server !== null ? (server as Record<string, unknown>) : {};
   if (['on', 'off', 'listeners'].every((name) => typeof methods[name] === 'function')) return;
   throw new TypeError(`${OWNER}: server must be an http.Server, got ${inspect(server, { depth: -1 })}`);
 }
 
-/** What a timer can count. */
+/** The range of a timer. */
 const checks: Readonly<Record<string, OptionCheck>> = {
   path: (value) => (typeof value === 'string' && /^\/[^?#]*$/.test(value)) || "a path such as '/v1/responses'",
   authorize: isFunction,
@@ -88,7 +88,7 @@ const checks: Readonly<Record<string, OptionCheck>> = {
   maxQueued: positiveInteger,
 };
 
-/** Any page may open a WebSocket to any server, and browsers do not ask first as they do for JSON. */
+/** Any page may open a WebSocket to any server, and browsers send no preflight request as they do for JSON. */
 function sameOriginOnly({ headers: { origin, host } }: IncomingMessage): Refusal | undefined {
   if (origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)) return undefined;
   return { status: 403, message: 'Web pages of other origins may not connect.' };

@@ -1,22 +1,22 @@
-/** Writes to one client, no faster than it reads, and knows whether it is alive. */
+/** Writes to one client, no faster than it reads, and detects whether it is alive. */
 import type { WebSocket } from 'ws';
 
-/** How much may lie unsent before the writer waits, in bytes. */
+/** How many unsent bytes may be buffered before the writer waits. */
 const READ_AHEAD = 64 * 1024;
 
-/** The way to one client. */
+/** The writing side of one client's socket. */
 export interface Outlet {
-  /** Whether more is unsent than the writer may have ahead of the client. */
+  /** Whether more is unsent than may be buffered. */
   readonly full: boolean;
   /** Resolves when more may be written, or never can. */
   send(message: string): Promise<void>;
-  /** Asks for a sign of life; does nothing where the client reads nothing anyway. */
+  /** Sends a ping; does nothing if the client does not read. */
   ping(): void;
-  /** Whether the client has shown life since this was asked last. */
+  /** Whether the client has shown activity since the last call. */
   livedSince(): boolean;
 }
 
-/** Makes the outlet of a socket. */
+/** Creates the outlet of a socket. */
 export function outletOf(socket: WebSocket): Outlet {
   let lived = true;
   const live = () => {
@@ -27,7 +27,7 @@ export function outletOf(socket: WebSocket): Outlet {
   socket.on('pong', live).on('message', live);
   socket.on('ping', (data) => {
     live();
-    // Not by ws itself: the answers to a client that only sends pings would pile up here.
+    // Not by ws itself: the pongs for a client that only sends pings would pile up here.
     if (!full()) socket.pong(data, undefined, ignore);
   });
 
@@ -55,5 +55,5 @@ export function outletOf(socket: WebSocket): Outlet {
   };
 }
 
-/** The socket is closed: its `close` tells. */
+/** The socket is closed, which its `close` event reports. */
 function ignore(): void {}

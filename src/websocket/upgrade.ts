@@ -1,4 +1,4 @@
-/** What becomes of an upgrade request: whose it is, whether it is let in, and how it is refused. */
+/** Handles an upgrade request: finds its tenant, and admits or refuses it. */
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { inspect } from 'node:util';
@@ -14,7 +14,7 @@ export function pathOf({ url = '' }: IncomingMessage): string {
   return url.split('?', 1)[0] ?? '';
 }
 
-/** The scope of a client that is let in, or the error that it is answered with. Never rejects. */
+/** Returns the scope of an admitted client, or the error to answer. Never rejects. */
 export async function admit(
   request: IncomingMessage,
   { authorize, scope }: WebSocketSettings,
@@ -39,7 +39,7 @@ function refusedWith(refused: Refusal): ApiError {
 
 /** Answers in HTTP on the bare socket, and closes it. */
 export function writeReply(socket: Duplex, { status, headers, body }: Reply): void {
-  // The cast: a refusal is a text.
+  // The cast: a refusal's body is text.
   const text = body as string;
   const all = { ...headers, connection: 'close', 'content-length': Buffer.byteLength(text) };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);

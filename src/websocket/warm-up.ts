@@ -1,7 +1,7 @@
-/** The model server of a warm-up: it says nothing at once. */
+/** The upstream of a warm-up: it ends at once without output. */
 import type { Upstream } from '../ports/upstream.ts';
 
-/** Ends every turn without output, so that all that precedes a model call is done and kept. */
+/** Ends every turn without output, so that everything before a model call is done and stored. */
 export const noModel: Upstream = {
   name: 'none',
   async *stream() {

@@ -2,5 +2,5 @@
 import type * as Ws from 'ws';
 import { peer } from '../ports/host/peer.ts';
 
-/** Throws where the package is missing, when this file is loaded. */
+/** Throws on import if the package is missing. */
 export const { WebSocketServer } = peer<typeof Ws>('express-open-responses/websocket', 'ws');

@@ -1,4 +1,4 @@
-/** Tools of MCP servers that the host has chosen, run by this server. */
+/** Tools of MCP servers that the host has configured, run by this server. */
 import type { ToolProvider } from '../../ports/tool-provider.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { unavailable } from '../shared/call-error.ts';
@@ -7,17 +7,17 @@ import { type McpToolsOptions, mcpSettings } from './options.ts';
 import { serverList } from './server-list.ts';
 
 /**
- * The tools of all servers; one that is down takes only its own tools away. Of each server at most 512 tools are on
- * offer; descriptions are cut after 4,096 characters, and tools with a schema of over 128 Ki characters are left out.
+ * Serves the tools of all servers; a server that is down only removes its own. Each server offers at most 512 tools;
+ * descriptions are cut after 4,096 characters, and tools with a schema of over 128 Ki characters are omitted.
  */
 export interface McpTools extends ToolProvider {
-  /** How each server is doing, in the order of the config. */
+  /** The status of each server, in the order of the config. */
   status(): readonly McpServerStatus[];
   /** Ends every process, socket and session; afterwards there are no tools, and calls reject. May be called twice. */
   close(): Promise<void>;
 }
 
-/** Which servers there are is the host's choice alone: nothing in a request names, adds or reaches another. */
+/** Only the host chooses the servers: nothing in a request names, adds or reaches another. */
 export function mcpTools(options: McpToolsOptions = {}): McpTools {
   const settings = mcpSettings(options);
   const servers = serverList(options, settings.warn).map((server) => serverTools(server, settings));

@@ -6,28 +6,28 @@ import { httpPool } from '../shared/http-pool.ts';
 import type { McpServerConfig } from '../shared/server-config.ts';
 import type { McpSettings } from '../shared/settings.ts';
 
-/** Which servers there are and how their connections are kept. `undefined` means omitted. */
+/** The servers and how their connections are kept. `undefined` means omitted. */
 export interface McpToolsOptions {
   /** By label, as in an `mcpServers` file. */
   readonly servers?: Readonly<Record<string, McpServerConfig>> | undefined;
-  /** A JSON file with `mcpServers`, read once, at creation. A file that is not there is a warning. */
+  /** A JSON file with `mcpServers`, read once, at creation. A missing file is a warning. */
   readonly configFile?: string | undefined;
-  /** `eager` connects at creation. Default: `lazy`, when tools are first asked for. */
+  /** `eager` connects at creation. Default: `lazy`, when tools are first needed. */
   readonly connect?: 'lazy' | 'eager' | undefined;
-  /** The age from which a list of tools is refreshed, in the background, when it is used. Default: 60,000. */
+  /** The age at which a list of tools is refreshed, in the background, on use. Default: 60,000 ms. */
   readonly refreshMs?: number | undefined;
-  /** How long a connection that nobody uses is kept. Default: 300,000. */
+  /** How long an unused connection is kept, in milliseconds. Default: 300,000. */
   readonly idleMs?: number | undefined;
-  /** For connecting and for listing tools. Default: 10,000. */
+  /** The timeout for connecting and for listing tools, in milliseconds. Default: 10,000. */
   readonly connectTimeoutMs?: number | undefined;
-  /** Told of what the host should know, free of secrets. Default: a process warning. */
+  /** Receives warnings for the host, without secrets. Default: a process warning. */
   readonly onWarning?: ((message: string) => void) | undefined;
 }
 
 /** Fills in the defaults; throws a `TypeError` that names the option. */
 export function mcpSettings(options: McpToolsOptions): McpSettings {
   checkOptions('mcpTools', options, {
-    // Checked where they are read: a bad value here may hold secrets, and this check would quote it.
+    // Checked when they are read: a bad value here may hold secrets, which this check would quote.
     servers: () => true,
     configFile: (value) => (typeof value === 'string' && value !== '') || 'a path',
     connect: (value) => value === 'lazy' || value === 'eager' || "'lazy' or 'eager'",

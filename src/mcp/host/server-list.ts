@@ -1,10 +1,10 @@
-/** All servers of one `mcpTools`: from its options and from its config file. */
+/** The servers of one `mcpTools`: from its options and from its config file. */
 import { readFileSync } from 'node:fs';
 import { isRecord } from '../../protocol/record.ts';
 import { isDisabled, type ServerSettings, serverSettings } from '../shared/server-config.ts';
 import type { McpToolsOptions } from './options.ts';
 
-/** Reads and checks every server; what can be lived without is a warning, the rest a `TypeError`. */
+/** Reads and checks every server; tolerable faults are warnings, the rest a `TypeError`. */
 export function serverList(
   { servers, configFile }: Pick<McpToolsOptions, 'servers' | 'configFile'>,
   warn: (message: string) => void,
@@ -24,7 +24,7 @@ export function serverList(
 }
 
 function recordOf(name: string, value: unknown): Readonly<Record<string, unknown>> {
-  // The value is not quoted, as bad values of other options are: it may hold secrets.
+  // The value is not quoted as for other options, because it may hold secrets.
   if (!isRecord(value)) throw new TypeError(`mcpTools: ${name} must be an object of servers by label`);
   return value;
 }

@@ -1,4 +1,4 @@
-/** The connection to one server that a request named, over the transport that the server speaks. */
+/** The connection to one server that a request named, over the transport that the server supports. */
 import type { RemoteServer } from '../../ports/remote-servers.ts';
 import { type Redactor, redactor } from '../shared/redact.ts';
 import type { HttpServer, ServerSettings } from '../shared/server-config.ts';
@@ -8,17 +8,17 @@ import { type RemoteHttp, remoteHttp } from './remote-http.ts';
 import type { RemoteSettings } from './remote-options.ts';
 import { seenText } from './remote-text.ts';
 
-/** A connection that is being opened, open, or of no more use. */
+/** A connection that is opening, open, or unusable. */
 export interface RemoteConnection {
-  /** The tools, once they were listed. Rejects with an `EgressError`, or with an error whose message is free of secrets. */
+  /** The tools, once listed. Rejects with an `EgressError`, or with an error whose message has no secrets. */
   readonly opened: Promise<ServerTools>;
-  /** Whether it could not be opened, or could not be opened again after it had broken. */
+  /** Whether it could not be opened, or could not be reopened after it broke. */
   readonly failed: boolean;
   /** Ends opening, calls and sockets. May be called twice. */
   close(): Promise<void>;
 }
 
-/** Shorter parts of a path are words such as `mcp`. */
+/** Shorter path segments are words such as `mcp`. */
 const SHORTEST_SECRET_IN_PATH = 16;
 
 /** Starts to open the connection; `server.url` was checked. */
@@ -36,7 +36,7 @@ export function remoteConnection(server: RemoteServer, settings: RemoteSettings)
   }
 
   const opened = open();
-  // Whoever waits is told.
+  // The waiting callers receive the error.
   opened.catch(() => {});
 
   return {
@@ -51,14 +51,14 @@ export function remoteConnection(server: RemoteServer, settings: RemoteSettings)
   };
 }
 
-/** By facts: what our guard refused, what the server answered, and whether it answered at all. */
+/** Classified by facts: the guard's refusal, the server's status, and whether it answered at all. */
 function openingFault({ fault }: ServerTools, { refusal, answered }: RemoteHttp, error: string): Error {
   if (refusal) return refusal;
   if (!answered) return new SilentServer(error);
   return fault?.type === 'http_error' ? fault : new Error(error);
 }
 
-/** Both transports of HTTP; the path says which of them is likelier. */
+/** Both HTTP transports; the path decides which one is tried first. */
 function transportsOf({ pathname }: URL): Pick<HttpServer, 'transport' | 'fallback'> {
   const isSSE = pathname.endsWith('/sse') || pathname.endsWith('/sse/');
   return isSSE ? { transport: 'sse', fallback: 'streamable-http' } : { transport: 'streamable-http', fallback: 'sse' };
@@ -70,7 +70,7 @@ function serverSettings({ headers, url: text }: RemoteServer): ServerSettings {
     ...transportsOf(url),
     url,
     headers,
-    // Requests that name the server differently share the connection.
+    // Requests that use another label for the server share the connection.
     label: url.host,
     // Others cannot be called by the name that is shown.
     allows: (tool) => tool === seenText(tool),
@@ -79,7 +79,7 @@ function serverSettings({ headers, url: text }: RemoteServer): ServerSettings {
   };
 }
 
-/** In this order, or unseen characters inside a secret would keep it from being masked. */
+/** In this order, or invisible characters inside a secret would keep it from being masked. */
 function remoteRedactor(headers: RemoteServer['headers'], url: URL): Redactor {
   const inPath = url.pathname.split('/').filter((part) => part.length >= SHORTEST_SECRET_IN_PATH);
   const { error, content } = redactor({ headers, env: {}, url: url.href, inserted: inPath });

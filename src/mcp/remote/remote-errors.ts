@@ -1,4 +1,4 @@
-/** What clients are told of servers that they named and that cannot be used. */
+/** The errors that clients receive for unusable servers that they named. */
 
 import { EgressError, type EgressErrorCode } from '../../egress/egress-error.ts';
 import type { RemoteServer } from '../../ports/remote-servers.ts';
@@ -8,18 +8,18 @@ import { ErrorCode } from '../shared/sdk.ts';
 
 const MESSAGE_CHARACTERS = 4_096;
 
-/** The part of the tool that is at fault, whatever host it names. */
+/** The invalid field of the tool, whatever host it names. */
 const AT_FAULT: Readonly<Partial<Record<EgressErrorCode, string>>> = {
   url_refused: 'server_url',
   request_refused: 'headers',
 };
 
-/** What depends on the host: to tell these apart would tell strangers which names and addresses there are. */
+/** Errors that depend on the host: telling them apart would show untrusted callers which names and addresses exist. */
 const OF_HOST: ReadonlySet<EgressErrorCode> = new Set(['host_refused', 'address_refused', 'unresolved']);
 
 const UNREACHABLE = 'its host is not known, does not answer, or is not one that this server may go to.';
 
-/** Nobody answered: the name has no address, the address is not open, the connection was refused. */
+/** There was no answer: the name has no address, the address is not open, or the connection was refused. */
 export class SilentServer extends Error {
   override readonly name = 'SilentServer';
 }
@@ -27,12 +27,12 @@ export class SilentServer extends Error {
 /** A server that cannot be reached, for whatever reason. */
 class UnreachableError extends ApiError {}
 
-/** Whether the error tells no more than that the server cannot be reached. */
+/** Whether the error reveals no more than that the server cannot be reached. */
 export function isUnreachable(error: unknown): boolean {
   return error instanceof UnreachableError;
 }
 
-/** Why a server cannot be opened. Its cause, for logs, is the error itself, which may hold an address, and no secrets. */
+/** Why a server cannot be opened. Its cause, for logs, is the original error, which may contain an address, and no secrets. */
 export function openError({ label, param }: Pick<RemoteServer, 'label' | 'param'>, error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof McpCallError)
@@ -55,7 +55,7 @@ function unreachable({ label, param }: Pick<RemoteServer, 'label' | 'param'>, ca
   return new UnreachableError('mcp_server_unavailable', message, { param: `${param}.server_url`, cause });
 }
 
-/** The same for a call, whose server was there before. */
+/** The same for a call, whose server was reachable before. */
 export function callError(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   const { cause, message } = error;

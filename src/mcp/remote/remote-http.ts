@@ -1,15 +1,15 @@
-/** The sockets of a connection to a remote server: through the egress guard, and what they told is kept. */
+/** The sockets of a connection to a remote server: they go through the egress guard, and their errors are kept. */
 import { EgressError } from '../../egress/egress-error.ts';
 import type { EgressGuard } from '../../egress/egress-guard.ts';
 import { reasonOf } from '../shared/connection.ts';
 import type { HttpPool } from '../shared/http-pool.ts';
 
-/** Pools whose errors can be asked for: transports hide them behind errors of their own. */
+/** Pools that expose their errors, because transports wrap them in errors of their own. */
 export interface RemoteHttp {
   readonly openPool: () => HttpPool;
-  /** What the guard refused to send. */
+  /** The error of the last request that the guard refused. */
   readonly refusal: EgressError | undefined;
-  /** Whether anybody answered a request. */
+  /** Whether any request was answered. */
   readonly answered: boolean;
 }
 
@@ -21,7 +21,7 @@ export function remoteHttp(openGuard: () => EgressGuard): RemoteHttp {
   function failure(error: unknown, signal: AbortSignal | null | undefined): unknown {
     if (signal?.aborted) return error;
     if (error instanceof EgressError) refusal ??= error;
-    // Only in words, without the cause: event sources tell it in full, and it holds addresses.
+    // Only the message, without the cause: event sources report it in full, and it contains addresses.
     return new Error(reasonOf(error));
   }
 

@@ -13,15 +13,15 @@ import { type RemoteMcpOptions, remoteSettings } from './remote-options.ts';
 import { type PoolKey, remotePool } from './remote-pool.ts';
 
 /**
- * For the option `remoteMcp`: lets requests bring MCP servers of their own, over streamable HTTP and SSE. Every connection
- * goes through an `egressGuard`. Bad options are a `TypeError`.
+ * For the option `remoteMcp`: lets requests name MCP servers of their own, over streamable HTTP and SSE. Every connection
+ * goes through an `egressGuard`. Throws a `TypeError` for a bad option.
  */
 export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
   const settings = remoteSettings(options);
   const door = settings.openGuard();
   const pool = remotePool(settings);
 
-  /** Does the work with the server's tools, connected if they are not. Throws an `ApiError` where they cannot be. */
+  /** Runs the work with the server's tools, and connects first if needed. Throws an `ApiError` if it cannot connect. */
   function using<Result>(
     server: RemoteServer,
     scope: string,
@@ -47,7 +47,7 @@ export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
       throw openError(server, error);
     }
     const isSendable = Object.entries(server.headers).every(([name, value]) => isHeader(name, value));
-    // Said here and without the value, which the runtime's own error would quote.
+    // Checked here, without the value, which the runtime's own error would quote.
     if (isSendable) return;
     const param = `${server.param}.headers`;
     throw new ApiError('invalid_value', 'One of the headers is not one that HTTP can carry.', { param });
@@ -66,10 +66,10 @@ export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
   };
 }
 
-/** Refusals, answers of resolvers and refused connections are mostly faster than this, in milliseconds. */
+/** Refusals, DNS answers and refused connections mostly take less time than this, in milliseconds. */
 const STEP_MS = 250;
 
-/** Tells that a server cannot be reached in whole steps of time, so that the time says little of the reason. */
+/** Reports an unreachable server in whole steps of time, so that the time reveals little of the reason. */
 async function unhurried<Result>(signal: AbortSignal, open: () => Promise<Result>): Promise<Result> {
   const began = performance.now();
   try {
@@ -85,7 +85,7 @@ async function unhurried<Result>(signal: AbortSignal, open: () => Promise<Result
 
 type Using = <Result>(signal: AbortSignal, work: (tools: ServerTools) => Promise<Result>) => Promise<Result>;
 
-/** Holds no connection: in the hours that a turn may take, an idle one is closed, and opened again by the next call. */
+/** Holds no connection: during the hours that a turn may take, an idle one is closed, and the next call reopens it. */
 function providerOf({ label }: RemoteServer, using: Using): ToolProvider {
   return {
     name: 'remote-mcp',

@@ -12,30 +12,30 @@ import {
 import { warner } from '../../ports/host/warner.ts';
 import type { McpSettings } from '../shared/settings.ts';
 
-/** How many connections there may be, and how long they are kept without use, in milliseconds. */
+/** Limits the connections, and how long they are kept unused, in milliseconds. */
 export interface PoolLimits {
   readonly maxServers: number;
   readonly maxServersPerScope: number;
   readonly idleMs: number;
 }
 
-/** Where requests may lead, and how many connections they may hold. `undefined` means omitted. */
+/** The permitted destinations of requests, and how many connections they may hold. `undefined` means omitted. */
 export interface RemoteMcpOptions {
-  /** Where connections may go, and how much may come back: the policy of `egressGuard`. Default: any public host. */
+  /** The permitted destinations and answer sizes: the policy of `egressGuard`. Default: any public host. */
   readonly egress?: EgressPolicy | undefined;
-  /** What the policy, being plain data, cannot hold: the second argument of `egressGuard`. */
+  /** The options that the policy, being plain data, cannot hold: the second argument of `egressGuard`. */
   readonly egressResources?: EgressResources | undefined;
-  /** For connecting and for listing tools, over each transport that is tried. Default: 10,000. */
+  /** The timeout for connecting and for listing tools, per transport tried, in milliseconds. Default: 10,000. */
   readonly connectTimeoutMs?: number | undefined;
-  /** The age from which a list of tools is refreshed, in the background, when it is used. Default: 60,000. */
+  /** The age at which a list of tools is refreshed, in the background, on use. Default: 60,000 ms. */
   readonly refreshMs?: number | undefined;
-  /** How long a connection that nobody uses is kept. Default: 60,000. */
+  /** How long an unused connection is kept, in milliseconds. Default: 60,000. */
   readonly idleMs?: number | undefined;
-  /** How many connections one scope may have. Default: 8. */
+  /** Maximum number of connections of one scope. Default: 8. */
   readonly maxServersPerScope?: number | undefined;
-  /** How many connections there may be. Default: 256. */
+  /** Maximum number of connections. Default: 256. */
   readonly maxServers?: number | undefined;
-  /** Told of connections that broke and of tools left out, free of secrets. Default: nobody, as strangers cause them. */
+  /** Receives broken connections and omitted tools, without secrets. Default: no warnings, because untrusted callers cause them. */
   readonly onWarning?: ((message: string) => void) | undefined;
 }
 
@@ -43,15 +43,15 @@ export interface RemoteMcpOptions {
 export interface RemoteSettings extends PoolLimits {
   /** Without its sockets, which come from `openGuard`. */
   readonly mcp: Omit<McpSettings, 'openPool'>;
-  /** A door with sockets of its own, so that ending one connection ends no other. */
+  /** A guard with its own sockets, so that ending one connection ends no other. */
   readonly openGuard: () => EgressGuard;
 }
 
-/** What lists of strangers may take in memory, in characters of JSON: some 256 MiB for as many connections. */
+/** Memory for tool lists of untrusted servers, in characters of JSON: some 256 MiB for the maximum of connections. */
 const LIST_CHARACTERS = 1024 * 1024;
 
 const CHECKS: Readonly<Record<keyof RemoteMcpOptions, OptionCheck>> = {
-  // Both are checked by the guard.
+  // The guard checks both.
   egress: () => true,
   egressResources: () => true,
   connectTimeoutMs: milliseconds,
@@ -76,7 +76,7 @@ export function remoteSettings(options: RemoteMcpOptions): RemoteSettings {
       refreshMs: options.refreshMs ?? 60_000,
       connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
       warn: warner(onWarning),
-      // The next request tries again; nobody else waits for a stranger's server.
+      // The next request tries again; nobody else waits for an untrusted server.
       retries: false,
       listCharacters: LIST_CHARACTERS,
     },

@@ -1,21 +1,21 @@
-/** The connections to remote servers: shared by key, bounded, and closed when nobody has used them for a while. */
+/** The connections to remote servers: shared by key, limited in number, and closed when unused for a while. */
 
 import { shareOf } from '../../ports/scope.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { RemoteConnection } from './remote-connection.ts';
 import type { PoolLimits } from './remote-options.ts';
 
-/** Whose connection it is. */
+/** The scope that owns the connection. */
 export interface PoolKey {
-  /** The same for the same server and scope. */
+  /** Equal for the same server and scope. */
   readonly id: string;
   readonly scope: string;
 }
 
-/** Hands out connections; one that failed is replaced at its next use. */
+/** Provides connections; one that failed is replaced at its next use. */
 export interface RemotePool {
   /**
-   * Runs with a connection, which stays open at least until the work is done. Throws `too_many_mcp_servers` where all are
+   * Runs the work with a connection, which stays open at least until the work ends. Throws `too_many_mcp_servers` if all are
    * in use, and `server_draining` after `close`.
    */
   use<Result>(
@@ -33,14 +33,14 @@ interface Entry extends PoolKey {
   idleTimer?: NodeJS.Timeout;
 }
 
-/** An empty pool. */
+/** Creates an empty pool. */
 export function remotePool(limits: PoolLimits): RemotePool {
   return new ConnectionPool(limits);
 }
 
 class ConnectionPool implements RemotePool {
   private readonly limits: PoolLimits;
-  /** The one that was not used for longest comes first. */
+  /** The least recently used connection comes first. */
   private readonly entries = new Map<string, Entry>();
   private readonly endings = new Set<Promise<void>>();
   private closed = false;

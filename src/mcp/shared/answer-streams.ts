@@ -1,27 +1,27 @@
-/** Sees to it that every request over streamable HTTP comes to an end, also where its event stream does not. */
+/** Ensures that every request over streamable HTTP ends, even if its event stream does not. */
 import { randomUUID } from 'node:crypto';
 import { isRecord } from '../../protocol/record.ts';
 import { eventReader, type Fetch, isEventStream, tapped } from './http-pool.ts';
 
-/** For notices, which the SDK would await for ever. */
+/** For notifications, which the SDK would await for ever. */
 const NOTICE_MS = 10_000;
-/** For ending a session: a server that is gone must not keep its host from closing. */
+/** For ending a session: an unreachable server must not keep its host from closing. */
 const END_MS = 2_000;
 
 type RequestId = string | number;
 
-/** A request that was posted, over as many streams as its answer takes. */
+/** A posted request, over all the streams of its answer. */
 interface Exchange {
   readonly id: RequestId;
   readonly controller: AbortController;
-  /** Answered or given up: nothing more is expected of its streams. */
+  /** Answered or abandoned: its streams are no longer needed. */
   over: boolean;
 }
 
 /**
  * Wraps the fetch of the SDK's transport, which by itself (1) leaves a request waiting for ever when its stream breaks,
  * (2) keeps the stream of a cancelled request open, and (3) reopens a stream whose request has failed.
- * `onBroken` is told when a stream broke that an answer was awaited from.
+ * Calls `onBroken` when a stream breaks before its awaited answer.
  */
 export function answerStreams(fetch: Fetch, onBroken: () => void): Fetch {
   const streams = new AnswerStreams(fetch, onBroken);
@@ -32,7 +32,7 @@ class AnswerStreams {
   private readonly send: Fetch;
   private readonly onBroken: () => void;
   private readonly open = new Map<RequestId, Exchange>();
-  /** By the event that the SDK will resume after. */
+  /** Keyed by the event that the SDK will resume after. */
   private readonly resumable = new Map<string, Exchange>();
 
   constructor(send: Fetch, onBroken: () => void) {
@@ -58,7 +58,7 @@ class AnswerStreams {
       return this.answered(exchange, response);
     } catch (error) {
       this.finish(exchange);
-      // Whoever cancelled it has gone; to the SDK it is a notice that was taken.
+      // The caller that cancelled it has gone; to the SDK it is an accepted notification.
       if (signal.aborted) return new Response(null, { status: 202 });
       throw error;
     }
@@ -102,7 +102,7 @@ class AnswerStreams {
     return tapped(response, { chunk, end });
   }
 
-  /** An answer in the server's stead, after whatever it left half written; its event id leads to a stream that is over. */
+  /** An answer in place of the server's, after any half-written event; resuming after its event id reaches an ended stream. */
   private broken(exchange: Exchange): string {
     if (!exchange.over) this.onBroken();
     this.finish(exchange);
@@ -147,7 +147,7 @@ function messageOf(body: unknown): { readonly request?: RequestId; readonly canc
   return { cancelled: message.params.requestId as RequestId };
 }
 
-/** What an event's data is to this request. */
+/** The kind of an event's data for this request. */
 function answerTo(id: RequestId, data: string): 'result' | 'error' | undefined {
   try {
     const message: unknown = JSON.parse(data);

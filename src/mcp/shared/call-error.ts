@@ -4,8 +4,8 @@ import { ErrorCode, McpError, SseError, StreamableHTTPError } from './sdk.ts';
 import type { ServerSettings } from './server-config.ts';
 
 /**
- * Why a call has no result, in the words of OpenAI's `mcp_call.error`. Its message is free of secrets and is fit for the
- * model and the client; it carries no cause, because causes get logged, and those of the SDK hold headers and URLs.
+ * Why a call has no result, in the form of OpenAI's `mcp_call.error`. Its message has no secrets and may be shown to the
+ * model and the client; it has no cause, because causes get logged, and those of the SDK contain headers and URLs.
  */
 export class McpCallError extends Error {
   override readonly name = 'McpCallError';
@@ -20,7 +20,7 @@ export class McpCallError extends Error {
   }
 }
 
-/** Characters of a server's own error message that are passed on. */
+/** Number of characters of a server's own error message that are passed on. */
 const MESSAGE_CHARACTERS = 4_096;
 const PREFIX = /^(?:MCP error -?\d+: )+/;
 
@@ -33,7 +33,7 @@ export function unavailable(label: string): McpCallError {
   );
 }
 
-/** The server has no such tool, or it is not allowed. */
+/** The server has no such tool, or the tool is not allowed. */
 export function unknownTool(label: string, tool: string): McpCallError {
   return new McpCallError(
     'mcp_protocol_error',
@@ -42,7 +42,7 @@ export function unknownTool(label: string, tool: string): McpCallError {
   );
 }
 
-/** Tells an error of the SDK without its secrets. */
+/** Converts an error of the SDK, without its secrets. */
 export function toCallError({ label, redact }: ServerSettings, error: unknown): McpCallError {
   if (error instanceof McpCallError) return error;
   if (error instanceof McpError) {
@@ -53,7 +53,7 @@ export function toCallError({ label, redact }: ServerSettings, error: unknown): 
   return notOpened(label, error);
 }
 
-/** Why a connection has come to nothing: the status that the server answered with, where it answered. */
+/** Why a connection could not be opened: the server's status, if it answered. */
 export function notOpened(label: string, error: unknown): McpCallError {
   const status = httpStatusOf(error);
   return status === undefined ? unavailable(label) : refused(label, status);
@@ -66,7 +66,7 @@ export function refused(label: string, status: number): McpCallError {
   return new McpCallError('http_error', status, `The MCP server '${label}' answered with HTTP ${shown}.`);
 }
 
-/** A request that was answered with a status that is no success. */
+/** A request that was answered with an error status. */
 export class HttpStatusError extends Error {
   override readonly name = 'HttpStatusError';
   readonly code: number;
@@ -77,7 +77,7 @@ export class HttpStatusError extends Error {
   }
 }
 
-/** The HTTP error that an error stands for. The SDK has -1 and undefined for answers that were wrong in another way. */
+/** The HTTP error behind an error. The SDK uses -1 and undefined for answers that were invalid in another way. */
 export function httpStatusOf(error: unknown): number | undefined {
   const isStatus =
     error instanceof StreamableHTTPError || error instanceof SseError || error instanceof HttpStatusError;

@@ -5,10 +5,10 @@ import type { McpTransport, ServerSettings } from './server-config.ts';
 import { createSession, type Session } from './session.ts';
 import type { McpSettings } from './settings.ts';
 
-/** Where a connection stands. `idle`: not connected, and connected when next needed. `failed`: tried again later. */
+/** The state of a connection. `idle`: not connected, connects when next needed. `failed`: retried later. */
 export type McpServerState = 'idle' | 'connecting' | 'ready' | 'failed' | 'closed';
 
-/** Where a connection stands, since when (milliseconds since the epoch), and what went wrong last, free of secrets. */
+/** The state of a connection, its start (milliseconds since the epoch), and the last error, without secrets. */
 export interface ConnectionStatus {
   readonly state: McpServerState;
   readonly since: number;
@@ -19,32 +19,32 @@ export interface ConnectionStatus {
 export interface Connection {
   /** The current session, opened if there is none; rejects at once while the server is in backoff. */
   session(): Promise<Session>;
-  /** Sends no new requests to this session; the next one that is needed is opened. */
+  /** Sends no new requests to this session; the next request opens another. */
   retire(session: Session, error: unknown): void;
   readonly status: ConnectionStatus;
-  /** How the server is reached: as configured, or over the other transport where it has turned out to speak that. */
+  /** How the server is reached: as configured, or over the other transport once the server has turned out to use it. */
   readonly transport: McpTransport;
-  /** Why it could not be opened last; undefined where it could. */
+  /** Why the last attempt to open it failed; undefined if it succeeded. */
   readonly fault: McpCallError | undefined;
-  /** Whether the server is believed to be there: it was not tried yet, or did not fail last. */
+  /** Whether the server is assumed to be reachable: not tried yet, or its last attempt did not fail. */
   readonly available: boolean;
   /** Ends every session, process and socket. May be called twice. */
   close(): Promise<void>;
 }
 
-/** What the owner of a connection does. */
+/** The callbacks of a connection's owner. */
 interface ConnectionEvents {
-  /** Is part of connecting: a server that fails this has failed. */
+  /** Part of connecting: a server that fails this has failed. */
   onOpen(session: Session, signal: AbortSignal): Promise<void>;
   onListChanged(): void;
 }
 
-/** Servers of the other transport answer so; see "Backwards Compatibility" in MCP's chapter on transports. */
+/** The statuses of servers of the other transport; see "Backwards Compatibility" in MCP's chapter on transports. */
 const OTHER_TRANSPORT: ReadonlySet<unknown> = new Set([400, 404, 405]);
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 60_000;
 
-/** A connection that is not open yet. */
+/** Creates a connection that is not open yet. */
 export function createConnection(server: ServerSettings, settings: McpSettings, events: ConnectionEvents): Connection {
   return new ServerConnection(server, settings, events);
 }
@@ -62,7 +62,7 @@ class ServerConnection implements Connection {
   private readonly settings: McpSettings;
   private readonly events: ConnectionEvents;
   private readonly sessions = new Set<Session>();
-  /** The server, over the transport that it has turned out to speak. */
+  /** The server, over the transport that it has turned out to use. */
   private way: ServerSettings;
   private current: Session | undefined = undefined;
   private opening: Opening | undefined = undefined;
@@ -129,7 +129,7 @@ class ServerConnection implements Connection {
       clearTimeout(timer);
       this.opening = undefined;
     });
-    // Those who wait get the error; where nobody does, `fail` has reported it to the host.
+    // Waiting callers get the error; if there are none, `fail` has reported it to the host.
     session.catch(() => {});
     return { session, controller };
   }
@@ -151,7 +151,7 @@ class ServerConnection implements Connection {
     return session;
   }
 
-  /** Over the transport that the server speaks. */
+  /** Uses the transport that the server supports. */
   private async reach(signal: AbortSignal): Promise<Session> {
     const session = this.newSession();
     try {
@@ -176,7 +176,7 @@ class ServerConnection implements Connection {
     return session;
   }
 
-  /** Which transport it is will be found out again. */
+  /** Clears the detected transport. */
   private givenUp(session: Session, error: unknown, signal: AbortSignal): McpCallError {
     void session.close();
     this.way = this.server;
@@ -213,7 +213,7 @@ class ServerConnection implements Connection {
     return this.server.redact.error(reasonOf(error)).slice(0, 500);
   }
 
-  /** The connection is being used. */
+  /** Called when the connection is used. */
   private postponeIdleEnd(): void {
     clearTimeout(this.idleTimer);
     this.idleTimer = setTimeout(() => this.endIfIdle(), this.settings.idleMs).unref();
@@ -225,7 +225,7 @@ class ServerConnection implements Connection {
   }
 }
 
-/** The server over its other transport, where the error says that it does not speak this one. */
+/** The server over its other transport, if the error shows that it does not support this one. */
 function otherWay(way: ServerSettings, error: unknown): ServerSettings | undefined {
   if (way.transport === 'stdio' || way.fallback === undefined || !OTHER_TRANSPORT.has(httpStatusOf(error)))
     return undefined;
@@ -233,7 +233,7 @@ function otherWay(way: ServerSettings, error: unknown): ServerSettings | undefin
   return { ...rest, transport: fallback };
 }
 
-/** An error in words; fetch hides the reason in its cause. */
+/** The text of an error; fetch hides the reason in its cause. */
 export function reasonOf(error: unknown): string {
   if (!isRecord(error)) return String(error);
   const { message, cause } = error;

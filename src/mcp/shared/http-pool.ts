@@ -1,4 +1,4 @@
-/** The sockets to one MCP server: a bounded pool that is closed to the last socket. */
+/** The sockets to one MCP server: a limited pool that closes every socket. */
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { Agent, type RequestInit as PoolInit, fetch as poolFetch, type RequestInfo } from 'undici';
@@ -8,10 +8,10 @@ import { eventLines } from '../../streams/event-lines.ts';
 /** Fetch as the MCP SDK calls it. */
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** A pool of one server's own. */
+/** A pool for one server. */
 export interface HttpPool {
   readonly fetch: Fetch;
-  /** Cuts what is still open. */
+  /** Aborts open requests. */
   close(): Promise<void>;
 }
 
@@ -20,9 +20,9 @@ const SOCKETS = 128;
 /** The largest message of a server, in bytes; the SDK's own limit for stdio. */
 export const MESSAGE_BYTES = 10 * 1024 * 1024;
 
-/** Opens the pool; sockets are opened when they are needed. */
+/** Creates the pool; sockets are opened on demand. */
 export function httpPool(connectTimeoutMs: number): HttpPool {
-  // No timeouts for answers: calls have deadlines of their own, and a server's event stream may be silent for hours.
+  // No response timeouts: calls have deadlines of their own, and a server's event stream may be idle for hours.
   const connect = { timeout: connectTimeoutMs };
   const dispatcher = new Agent({ connections: SOCKETS, headersTimeout: 0, bodyTimeout: 0, connect });
   let closed = false;
@@ -48,17 +48,17 @@ export function isEventStream(response: Response): boolean {
   return /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '');
 }
 
-/** Looks on while a body passes. */
+/** Observes a body as it passes. */
 interface BodyTap {
   /** Throws to cut the body off. */
   chunk(bytes: Uint8Array): void;
-  /** Answers what is passed on in the place of a chunk; by default the chunk itself. */
+  /** Returns the replacement of a chunk; by default the chunk itself. */
   rewrite?(bytes: Uint8Array): Uint8Array;
-  /** Answers text to append; by default a body that broke off stays broken. */
+  /** Returns text to append; by default a body that broke off stays broken. */
   end?(): string | undefined;
 }
 
-/** The same response, its body passing by the tap. */
+/** The same response, with its body observed by the tap. */
 export function tapped(response: Response, tap: BodyTap): Response {
   if (!response.body) return response;
   const reader = response.body.getReader();
@@ -90,7 +90,7 @@ async function nextChunk(reader: Reader, tap: BodyTap): Promise<Uint8Array | und
   }
 }
 
-/** Bounds what one message may take, in a stream of events or as a whole body. */
+/** Limits the size of one message, in a stream of events or as a whole body. */
 function limited(response: Response): Response {
   const measure = isEventStream(response) ? eventMeter() : bodyMeter();
   return tapped(response, {
@@ -101,7 +101,7 @@ function limited(response: Response): Response {
   });
 }
 
-/** The same fetch; event streams come in one spelling, whatever the server writes. */
+/** The same fetch; the content type of event streams is normalised. */
 export function withEventLines(fetch: Fetch): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init);
@@ -115,7 +115,7 @@ function respelt(): (bytes: Uint8Array) => Uint8Array {
   return (bytes) => Buffer.from(spelt(decoder.decode(bytes, { stream: true })));
 }
 
-/** Reads events out of bytes as they pass. */
+/** Parses events from bytes as they pass. */
 export function eventReader(onEvent: (event: EventSourceMessage) => void): (chunk: Uint8Array) => void {
   const decoder = new TextDecoder();
   const parser = createParser({ onEvent });

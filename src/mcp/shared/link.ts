@@ -1,4 +1,4 @@
-/** One transport to an MCP server, and how to end it so that nothing is left behind. */
+/** One transport to an MCP server, and how to end it completely. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { answerStreams } from './answer-streams.ts';
@@ -16,35 +16,35 @@ import type { HttpServer, ServerSettings, StdioServer } from './server-config.ts
 /** A transport that was not started yet. */
 interface Link {
   readonly transport: Transport;
-  /** What the server's process wrote to its log last. */
+  /** The last log output of the server's process. */
   log(): string;
   /** Ends session, sockets and process; resolves when they are gone. */
   close(): Promise<void>;
 }
 
-/** What a link needs to know. */
+/** The settings of a link. */
 interface LinkOptions {
   readonly openPool: () => HttpPool;
-  /** The connection broke under a call; it cannot be relied on any more. */
+  /** The connection broke during a call and is unreliable from now on. */
   readonly onBroken: () => void;
 }
 
-/** How long a process may take to be gone, in milliseconds; the SDK asks it to end, and kills it after four seconds. */
+/** How long a process may take to end, in milliseconds; the SDK asks it to end, and kills it after four seconds. */
 const EXIT_MS = 6_000;
 /** How much of a process's log is kept, to explain a failed start. */
 const LOG_CHARACTERS = 2_048;
 
-/** Answers to requests of the server's that are on their way at the same time. */
+/** Maximum number of answers being sent to requests of the server. */
 const MOST_ANSWERS = 32;
 
-/** Makes the transport that the server's config asks for. */
+/** Creates the transport that the server's config selects. */
 export function openLink(server: ServerSettings, options: LinkOptions): Link {
   const link = linkTo(server, options);
   boundAnswers(link.transport);
   return link;
 }
 
-/** Drops answers where a server asks faster than it takes them: each is a request to it, and would wait here with all others. */
+/** Drops answers if a server sends requests faster than it takes the answers, which would pile up here. */
 function boundAnswers(transport: Transport): void {
   const send = transport.send.bind(transport);
   let answers = 0;
@@ -89,13 +89,13 @@ function stdioLink({ command, args, env, cwd }: StdioServer): Link {
     log: log.read,
     async close() {
       await transport.close();
-      // The SDK does not wait for the end of what it killed; a grandchild may keep its pipes open for ever.
+      // The SDK does not wait for the end of a process it killed; a grandchild may keep its pipes open for ever.
       await Promise.race([exit, sleep(EXIT_MS, undefined, { ref: false })]);
     },
   };
 }
 
-/** One message after another: the SDK would have every message that a full pipe holds up wait by a listener of its own. */
+/** Sends one message after another: if the pipe is full, the SDK would add a listener for every waiting message. */
 function sendInTurn(transport: InstanceType<typeof StdioClientTransport>): void {
   const send = transport.send.bind(transport);
   let last: Promise<unknown> = Promise.resolve();
@@ -106,7 +106,7 @@ function sendInTurn(transport: InstanceType<typeof StdioClientTransport>): void 
   };
 }
 
-/** The end of a log from a whole line on: half a line might hold half a secret, which no redactor knows. */
+/** The end of a log, from the start of a line: half a line might hold half a secret, which no redactor recognises. */
 function lastLines(): { add(chunk: Buffer): void; read(): string } {
   let log = '';
   let cut = false;
@@ -156,7 +156,7 @@ function sseLink({ url, headers }: HttpServer, { openPool }: LinkOptions): Link 
   };
 }
 
-/** Fails a request with its status; the SDK would have the status in the words of its error alone. */
+/** Fails a request with its status, which the SDK would only put into the text of its error. */
 function statusFetch(fetch: Fetch): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init);

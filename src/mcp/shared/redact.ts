@@ -1,25 +1,25 @@
-/** Keeps what a server's config holds in confidence out of everything that leaves this package. */
+/** Keeps the secrets of a server's config out of everything that leaves this package. */
 import { masker, SECRET_NAME, secretsOfHeader, secretsOfURL } from '../../protocol/secrets/mask.ts';
 
 /** Masks secrets in text. */
 export interface Redactor {
   /** For errors, warnings and status: every header, environment and query value of the config. */
   error(text: string): string;
-  /** For tool results and descriptions, which must stay usable: only what is a secret by its place or its name. */
+  /** For tool results and descriptions, which must stay usable: only values whose place or name marks them as secret. */
   content(text: string): string;
 }
 
-/** Where a config may hold secrets. */
+/** The parts of a config that may hold secrets. */
 interface Confidential {
   readonly headers: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
-  /** As it was configured, with its user, password and query. */
+  /** As configured, with its user, password and query. */
   readonly url: string | undefined;
   /** Values that came from the host's environment. */
   readonly inserted: readonly string[];
 }
 
-/** Shorter values are words such as `1` or `on`: no secret, and masking them would garble every message. */
+/** Shorter values are words such as `1` or `on`: not secret, and masking them would garble every message. */
 const SHORTEST_IN_ERRORS = 4;
 const SHORTEST_IN_CONTENT = 8;
 

@@ -8,7 +8,7 @@ import { peer } from '../../ports/host/peer.ts';
 
 const NAME = '@modelcontextprotocol/sdk';
 
-/** Throws where the package is missing, when this file is loaded. */
+/** Throws on import if the package is missing. */
 function sdk<Module>(path: string): Module {
   return peer<Module>('express-open-responses/mcp', NAME, `${NAME}/${path}`);
 }

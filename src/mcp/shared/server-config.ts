@@ -6,13 +6,13 @@ import { type Redactor, redactor } from './redact.ts';
 import { expandVariables } from './variables.ts';
 
 /**
- * One MCP server. Every string may hold `${VAR}` or `${VAR:-default}`. `command` starts a process, `url` names a server
- * that runs already. Further keys, which other clients know, are ignored with a warning.
+ * One MCP server. Every string may contain `${VAR}` or `${VAR:-default}`. `command` starts a process, `url` names a
+ * running server. Other keys, which other clients may know, are ignored with a warning.
  */
 export interface McpServerConfig {
   /**
    * `stdio` by default with `command`; `streamable-http` (`http`, `streamableHttp`) or `sse` with `url`: by default the
-   * first, and the second where the server answers it with 400, 404 or 405.
+   * first, and the second if the server answers it with 400, 404 or 405.
    */
   readonly type?: string | undefined;
   /** Another name for `type`. */
@@ -27,11 +27,11 @@ export interface McpServerConfig {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** A bearer token: short for an `authorization` header. */
   readonly auth?: string | undefined;
-  /** What clients see as `server_label`, instead of the key in `mcpServers`. */
+  /** The `server_label` that clients see, instead of the key in `mcpServers`. */
   readonly label?: string | undefined;
   /** The only tools that are offered and may be called. Default: all. */
   readonly allowedTools?: readonly string[] | undefined;
-  /** Leaves this server out. */
+  /** Disables this server. */
   readonly disabled?: boolean | undefined;
 }
 
@@ -47,10 +47,10 @@ export interface StdioServer {
   readonly cwd: string | undefined;
 }
 
-/** A server that runs elsewhere. */
+/** A server that is already running. */
 export interface HttpServer {
   readonly transport: 'streamable-http' | 'sse';
-  /** What is tried where the server refuses that transport as one that does not speak it. */
+  /** The transport to try if the server's answer shows that it does not support the first one. */
   readonly fallback?: 'streamable-http' | 'sse';
   /** Without user and password, which fetch refuses. */
   readonly url: URL;
@@ -64,7 +64,7 @@ export type ServerSettings = (StdioServer | HttpServer) & {
   /** Whether a tool of this name is offered and may be called. */
   readonly allows: (tool: string) => boolean;
   readonly redact: Redactor;
-  /** Keys that mean nothing here. */
+  /** Keys without a meaning here. */
   readonly ignored: readonly string[];
 };
 
@@ -94,7 +94,7 @@ const configSchema = z.object({
 });
 type Config = z.infer<typeof configSchema>;
 
-/** Checks one entry; throws a `TypeError` that names the server and quotes none of its values that may be secret. */
+/** Checks one entry; throws a `TypeError` that names the server and quotes no value that may be secret. */
 export function serverSettings(key: string, json: unknown): ServerSettings {
   const owner = `mcpTools: server '${key}'`;
   const { config: expanded, inserted } = expandVariables(owner, json ?? null);
@@ -113,7 +113,7 @@ export function serverSettings(key: string, json: unknown): ServerSettings {
   };
 }
 
-/** Whether the entry is switched off, and so need not be complete. */
+/** Whether the entry is disabled, and so need not be complete. */
 export function isDisabled(json: unknown): boolean {
   return typeof json === 'object' && json !== null && 'disabled' in json && json.disabled === true;
 }
@@ -158,7 +158,7 @@ function stdioServer(owner: string, { command, args = [], env = {}, cwd, headers
   return { transport: 'stdio', command, args, env, cwd };
 }
 
-/** No shell reads the command: `npx -y foo` would be looked for as one program of that name. Its arguments may be secret. */
+/** No shell reads the command: `npx -y foo` would be taken for the name of one program. Its arguments may be secret. */
 function refuseCommandLine(owner: string, command: string, cwd = '.'): void {
   const [program = ''] = command.trim().split(/\s/, 1);
   if (program === command || existsSync(resolve(cwd, command)) || isOnPath(command)) return;
@@ -197,7 +197,7 @@ function basicOf(owner: string, { username, password }: URL): Readonly<Record<st
 
 function lowerCased(owner: string, headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   for (const [name, value] of Object.entries(headers)) {
-    // Said here, because the runtime's own error would quote the value.
+    // Checked here, because the runtime's own error would quote the value.
     if (!isHeader(name, value)) throw new TypeError(`${owner}: header '${name}' is not one that HTTP can carry`);
   }
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));

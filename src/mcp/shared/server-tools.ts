@@ -11,27 +11,27 @@ import type { McpSettings } from './settings.ts';
 import { type ListPage, readToolList } from './tool-list.ts';
 import { toToolResult } from './tool-result.ts';
 
-/** How one server is doing, for a health route; free of secrets. */
+/** The status of one server, for a health route; without secrets. */
 export interface McpServerStatus extends ConnectionStatus {
   readonly label: string;
   readonly transport: McpTransport;
-  /** How many tools are on offer. */
+  /** How many tools are offered. */
   readonly tools: number;
 }
 
 /** The tools of one server. */
 export interface ServerTools {
   readonly label: string;
-  /** Waits for the first connection, never longer than that may take; later from the cache. Never rejects. */
+  /** Waits for the first connection, never longer than its timeout; later uses the cache. Never rejects. */
   list(): Promise<readonly ProvidedTool[]>;
   call(call: Pick<ToolCall, 'name' | 'arguments' | 'outputBytes'>, signal: AbortSignal): Promise<ToolResult>;
   status(): McpServerStatus;
-  /** Why the server could not be reached last, in an error free of secrets; undefined where it could. */
+  /** Why the last attempt to reach the server failed, without secrets; undefined if it succeeded. */
   readonly fault: McpCallError | undefined;
   close(): Promise<void>;
 }
 
-/** Between a list and the refresh that a change asks for: some servers announce a change whenever they are asked. */
+/** Delays the refresh that a change notification causes: some servers announce a change on every listing. */
 const SETTLE_MS = 250;
 
 /** Nothing is connected before `list` or `call`. */
@@ -69,7 +69,7 @@ class CachedTools implements ServerTools {
   async list(): Promise<readonly ProvidedTool[]> {
     const { connection, listedAt } = this;
     if (!connection.available) return [];
-    // Connecting lists the tools; whether it failed is told by `available`.
+    // Connecting lists the tools; `available` reports whether it failed.
     if (listedAt === undefined) await connection.session().catch(() => {});
     else if (Date.now() - listedAt > this.settings.refreshMs) void this.refresh();
     return connection.available ? this.tools : [];
@@ -112,7 +112,7 @@ class CachedTools implements ServerTools {
 
   private refreshAgain(): void {
     this.changeTimer = undefined;
-    // A refresh that runs already may have been answered before the change.
+    // A running refresh may have been answered before the change.
     void (this.refreshing ?? Promise.resolve()).then(() => this.refresh());
   }
 
@@ -123,7 +123,7 @@ class CachedTools implements ServerTools {
     return this.refreshing;
   }
 
-  /** Never rejects; a connection that does not work is replaced. */
+  /** Never rejects; replaces a connection that does not work. */
   private async reload(): Promise<void> {
     const before = this.listedAt;
     const session = await this.connection.session().catch(() => undefined);
@@ -136,7 +136,7 @@ class CachedTools implements ServerTools {
     }
   }
 
-  /** The server may answer with an error, or be too busy with calls to answer: then the old list serves on. */
+  /** The server may answer with an error, or be too busy with calls to answer: then the old list stays in use. */
   private async doubt(session: Session, error: unknown): Promise<void> {
     this.listedAt = Date.now();
     if (error instanceof McpError || session.busy) return;

@@ -1,4 +1,4 @@
-/** One session with an MCP server: requests, each with its own end, and what the server says unasked. */
+/** One session with an MCP server: requests, each with its own end, and the server's notifications. */
 
 import { LONGEST_MS } from '../../ports/host/options-check.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
@@ -9,9 +9,9 @@ import type { ServerSettings } from './server-config.ts';
 
 /** A session that is opened once and closed once. */
 export interface Session {
-  /** Connects and initialises; rejects with the signal's reason once it is aborted. To be closed even if it fails. */
+  /** Connects and initialises; rejects with the signal's reason once it is aborted. Must be closed even if it fails. */
   open(signal: AbortSignal): Promise<void>;
-  /** Rejects with the signal's reason once it is aborted; the server is told, and other requests go on. */
+  /** Rejects with the signal's reason once it is aborted; the server is notified, and other requests continue. */
   request(
     method: 'tools/list' | 'tools/call',
     params: Readonly<Record<string, unknown>>,
@@ -19,7 +19,7 @@ export interface Session {
   ): Promise<Readonly<Record<string, unknown>>>;
   /** Whether requests are in flight. */
   readonly busy: boolean;
-  /** What the server's process wrote to its log last. */
+  /** The last log output of the server's process. */
   log(): string;
   /** Closes as soon as nothing is in flight. */
   retire(): void;
@@ -27,22 +27,22 @@ export interface Session {
   close(): Promise<void>;
 }
 
-/** What the owner of a session is told. */
+/** The callbacks of a session's owner. */
 interface SessionEvents {
   onListChanged(): void;
-  /** It ended by itself, or broke under a request. */
+  /** The session ended by itself, or broke during a request. */
   onLost(): void;
-  /** Nothing of it is left. */
+  /** Everything of the session has ended. */
   onClosed(): void;
 }
 
-/** What servers are told about this package; the version is that of package.json. */
+/** How this package identifies itself to servers; the version is that of package.json. */
 export const CLIENT_INFO = { name: 'express-open-responses', version: '0.1.0' };
 
-/** Sent to the server as the reason, in place of the host's own, which is none of its business. */
+/** Sent to the server as the reason instead of the host's own, which stays private. */
 const GIVEN_UP = 'The client gave the request up.';
 
-/** A session that is not open yet. */
+/** Creates a session that is not open yet. */
 export function createSession(server: ServerSettings, openPool: () => HttpPool, events: SessionEvents): Session {
   const link = openLink(server, { openPool, onBroken: () => events.onLost() });
   const client = new Client(CLIENT_INFO, { capabilities: {} });
@@ -75,7 +75,7 @@ export function createSession(server: ServerSettings, openPool: () => HttpPool, 
     },
     async request(method, params, signal) {
       signal.throwIfAborted();
-      // The SDK never stops listening to a signal it is given, and would cancel what has long been answered.
+      // The SDK never stops listening to a signal it receives, and would cancel requests long after their answer.
       const controller = new AbortController();
       const giveUp = () => controller.abort(GIVEN_UP);
       inFlight.add(giveUp);
@@ -100,7 +100,7 @@ export function createSession(server: ServerSettings, openPool: () => HttpPool, 
   };
 }
 
-/** The caller has a deadline of its own; asking for progress keeps slow calls from looking dead on the way. */
+/** The caller has a deadline of its own; requesting progress keeps proxies from timing out slow calls. */
 function requestOptions(signal: AbortSignal) {
   return { signal, timeout: LONGEST_MS, resetTimeoutOnProgress: true, onprogress: () => {} };
 }

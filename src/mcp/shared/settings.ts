@@ -1,4 +1,4 @@
-/** How connections to MCP servers are kept. */
+/** The settings of connections to MCP servers. */
 import type { HttpPool } from './http-pool.ts';
 
 /** How connections are kept, with every default filled in. */
@@ -7,12 +7,12 @@ export interface McpSettings {
   readonly idleMs: number;
   readonly connectTimeoutMs: number;
   readonly warn: (message: string) => void;
-  /** Whose connections they are, in warnings. */
+  /** The name of the connections' owner, in warnings. */
   readonly owner: 'mcpTools' | 'remoteMcp';
-  /** Whether a server that failed is tried again in the background. */
+  /** Whether a failed server is retried in the background. */
   readonly retries: boolean;
   /** How much of a server's list is kept, in characters of JSON. */
   readonly listCharacters: number;
-  /** The sockets of one session over HTTP. */
+  /** Opens the sockets of one session over HTTP. */
   readonly openPool: () => HttpPool;
 }

@@ -1,11 +1,11 @@
-/** The structured content of a result, which servers repeat as text for clients that know no better. */
+/** The structured content of a result, which servers repeat as text for older clients. */
 import { isDeepStrictEqual } from 'node:util';
 import { isRecord } from '../../protocol/record.ts';
 import { sizeText } from '../../protocol/tool-calls/output-text.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** As JSON, for the model; undefined where there is none, or where the blocks say the same. */
+/** As JSON, for the model; undefined if there is none, or if the blocks have the same content. */
 export function contentNotInText(structured: unknown, blocks: readonly Fields[]): string | undefined {
   if (structured === undefined) return undefined;
   const contents = blocks.map(contentOf);
@@ -18,7 +18,7 @@ export function contentNotInText(structured: unknown, blocks: readonly Fields[])
   }
 }
 
-/** What a block says: a value that its text is the JSON of, or the text itself, or its bytes. */
+/** The content of a block: the value that its text is the JSON of, or the text itself, or its bytes. */
 interface BlockContent {
   readonly text?: string;
   readonly value?: unknown;
@@ -38,14 +38,14 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** Python's servers put what is no object under this name, and the bare value into the text. */
+/** Python's servers put values that are not objects under this name, and the bare value into the text. */
 function soleResult(structured: unknown): unknown {
   if (!isRecord(structured)) return undefined;
   const [[name, value] = [], ...others] = Object.entries(structured);
   return name === 'result' && others.length === 0 ? value : undefined;
 }
 
-/** Whether a block says the value, or the blocks say its members one by one. */
+/** Whether a block contains the value, or the blocks contain its members one by one. */
 function isContained(value: unknown, contents: readonly BlockContent[]): boolean {
   if (value === undefined) return false;
   if (contents.some((each) => contains(each, value))) return true;
@@ -59,7 +59,7 @@ function contains({ text, value: known, data }: BlockContent, value: unknown): b
   return text === value || (known !== undefined && isDeepStrictEqual(known, value));
 }
 
-/** The bytes of a picture that stands beside it are no text for a model. */
+/** The bytes of an image next to it are not text for a model. */
 function withoutBytes(blocks: readonly Fields[]): (key: string, value: unknown) => unknown {
   const bytes = new Set(blocks.flatMap(({ data }) => (typeof data === 'string' ? [data] : [])));
   return (_key, value) =>

@@ -1,4 +1,4 @@
-/** A server's tools, as far as they can be trusted: bounded in number and in size. */
+/** Lists a server's tools, limited in number and in size. */
 
 import type { ProvidedTool } from '../../ports/tool-provider.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -6,10 +6,10 @@ import type { Redactor } from './redact.ts';
 import { ErrorCode, McpError } from './sdk.ts';
 import type { ServerSettings } from './server-config.ts';
 
-/** Asks for one page of `tools/list`. */
+/** Requests one page of `tools/list`. */
 export type ListPage = (params: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>;
 
-/** What a server offers, and how many of its tools are left out: over a bound, unusable or not allowed. */
+/** The tools of a server, and how many of them are omitted: over a limit, unusable or not allowed. */
 interface ToolList {
   readonly tools: readonly ProvidedTool[];
   readonly unusable: number;
@@ -23,8 +23,8 @@ const DESCRIPTION_CHARACTERS = 4_096;
 const SCHEMA_CHARACTERS = 128 * 1024;
 
 /**
- * Reads all pages, and keeps tools up to this many characters of JSON in all. A server without tools has none; what else
- * goes wrong is thrown.
+ * Reads all pages, and keeps tools up to this many characters of JSON in total. A server without tools has none; other
+ * errors are thrown.
  */
 export async function readToolList(
   server: ServerSettings,
@@ -44,7 +44,7 @@ export async function readToolList(
   return { tools: [...byName.values()], unusable };
 }
 
-/** One after the other, so that a page is let go of before the next one comes: a page may hold megabytes. */
+/** One after the other, so that a page, which may hold megabytes, is freed before the next one arrives. */
 async function* rawTools(listPage: ListPage): AsyncGenerator<unknown> {
   let found = 0;
   let cursor: unknown;
@@ -79,7 +79,7 @@ function providedTool({ label, redact }: ServerSettings, json: unknown): Provide
   };
 }
 
-/** Schema and hints, their secrets masked; undefined where they are too large, or nested deeper than the stack. */
+/** Schema and hints, their secrets masked; undefined if they are too large, or nested deeper than the stack. */
 function shapeOf(
   { inputSchema, annotations }: Readonly<Record<string, unknown>>,
   redact: Redactor,

@@ -1,4 +1,4 @@
-/** What a tool answered, in the parts of a `function_call_output`: kept where a model can take it, else described. */
+/** Converts a tool's result to the parts of a `function_call_output`: those that a model can read, and placeholders. */
 
 import type { ToolResult } from '../../ports/tool-provider.ts';
 import { isRecord } from '../../protocol/record.ts';
@@ -10,14 +10,14 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Text that stands for a part, or an image. */
 type Part = string | { readonly type: 'input_image'; readonly image_url: string };
 
-/** What is done to the texts of a result, and how many bytes it may have. */
+/** The conversion of a result's texts, and its maximum size in bytes. */
 interface ResultRules {
   readonly redact: (text: string) => string;
   /** Default: any number. */
   readonly maxBytes?: number | undefined;
 }
 
-/** Translates the result of `tools/call`. Throws where it is too large, before anything else is done to it. */
+/** Converts the result of `tools/call`. Throws if it is too large, before it is processed. */
 export function toToolResult(result: Fields, { redact, maxBytes = Number.POSITIVE_INFINITY }: ResultRules): ToolResult {
   const parts = partsOf(result);
   assertOutputSize(contentOf(parts), maxBytes);
@@ -40,7 +40,7 @@ function partsOf({ content, structuredContent }: Fields): readonly Part[] {
   return [...blocks.map(partOf), ...(structured === undefined ? [] : [structured])];
 }
 
-/** The block, or the resource in it: where text and bytes stand. */
+/** The block, or the resource in it: the object that holds text or bytes. */
 function innerOf(block: Fields): Fields {
   const { resource } = block;
   return block.type === 'resource' && isRecord(resource) ? { ...resource, data: resource.blob } : block;
@@ -75,7 +75,7 @@ function binary(kind: string, mimeType: unknown, data: unknown, uri?: unknown): 
   return described(kind, uri, mimeType, `${Buffer.byteLength(base64, 'base64')} bytes`);
 }
 
-/** Of a form that models can look at; an SVG is a text to them, and they refuse the whole request over it. */
+/** An image format that models can read; they treat an SVG as text, and refuse the whole request because of it. */
 function isImage(mimeType: unknown): mimeType is string {
   return typeof mimeType === 'string' && /^image\/(?!svg)[\w.+-]+$/.test(mimeType);
 }

@@ -1,16 +1,16 @@
-/** `${VAR}` in the strings of an MCP server's config, as MCP clients read it. */
+/** Replaces `${VAR}` in the strings of an MCP server's config, as MCP clients do. */
 
-/** How a variable begins: up to its end, or up to its default. */
+/** The start of a variable: up to its end, or up to its default. */
 const OPENING = /\$\{(?:env:)?([A-Za-z_]\w*)(\}|:-)/g;
 
-/** A config with its variables replaced, and the values that were put in, which are likely to be secret. */
+/** A config with its variables replaced, and the inserted values, which are likely to be secret. */
 interface Expanded {
   readonly config: unknown;
   readonly inserted: readonly string[];
 }
 
 /**
- * Replaces `${VAR}`, `${env:VAR}` and `${VAR:-default}` in every string of a JSON value; the default also stands in for
+ * Replaces `${VAR}`, `${env:VAR}` and `${VAR:-default}` in every string of a JSON value; the default also replaces
  * an empty variable, as in a shell. Throws a `TypeError` that names a variable which is not set and has no default.
  */
 export function expandVariables(owner: string, json: unknown, env: NodeJS.ProcessEnv = process.env): Expanded {
@@ -29,12 +29,12 @@ export function expandVariables(owner: string, json: unknown, env: NodeJS.Proces
   return { config, inserted };
 }
 
-/** In one pass: a pattern that looks for the end of each default would read a text without any again and again. */
+/** In one pass: a pattern that searches for the end of each default would reread a text without any repeatedly. */
 function expanded(text: string, replacement: (name: string, fallback: string | undefined) => string): string {
   const pieces: string[] = [];
   let from = 0;
   for (const { index, 0: opening, 1: name = '', 2: mark } of text.matchAll(OPENING)) {
-    // What stands in a default is part of it.
+    // Nested variables in a default are part of it.
     if (index < from) continue;
     const start = index + opening.length;
     const end = mark === '}' ? start - 1 : text.indexOf('}', start);

@@ -1,4 +1,4 @@
-/** Encrypts what any store keeps, so that who reads its disk, its backups or its traffic reads no conversation. */
+/** Encrypts the content of any store, so that its disk, backups and traffic reveal no conversation. */
 import { inspect } from 'node:util';
 import { checkOptions } from '../../ports/host/options-check.ts';
 import type {
@@ -15,18 +15,18 @@ import { type Place, type Seal, sealWith } from './seal.ts';
 
 export type { EncryptionKey } from './keys.ts';
 
-/** What an encrypted store is made with. */
+/** The options of an encrypted store. */
 export interface EncryptedStoreOptions {
-  /** The first key writes, all of them read: a new key is put in front of the old ones. */
+  /** The first key encrypts, all of them decrypt: put a new key in front of the old ones. */
   readonly keys: readonly EncryptionKey[];
 }
 
-/** What of a response holds words. */
+/** The fields of a response that contain text. */
 type Words = Pick<StoredResponse, 'input' | 'output' | 'resource'>;
 
 /**
- * The store, with AES-256-GCM over everything that holds words: input, output and resource of responses, items and
- * metadata of conversations. Scopes, ids, `previousId` and times stay readable, as stores search by them.
+ * Creates the store, with AES-256-GCM over all text: input, output and resource of responses, items and
+ * metadata of conversations. Scopes, ids, `previousId` and times stay readable, because stores search by them.
  */
 export function encryptedStore(store: ResponseStore, options: EncryptedStoreOptions): ResponseStore {
   checkStore(store);
@@ -61,7 +61,7 @@ function checkStore(store: unknown): void {
 }
 
 function keysOf(options: EncryptedStoreOptions): unknown {
-  // Never quoted: a host that gives the keys in the place of the options must not find them in its log.
+  // Never quoted: a host that passes the keys instead of the options must not find them in its log.
   if (!isRecord(options)) throw new TypeError('encryptedStore: the options must be an object such as { keys: [...] }');
   checkOptions('encryptedStore', options, { keys: () => true });
   return options.keys;
@@ -73,15 +73,15 @@ function sealed(seal: Seal, { input, output, resource, ...readable }: StoredResp
   return { ...readable, input: [], output: [{ type: 'encrypted', encrypted }], resource: {} };
 }
 
-/** By the key that was asked for, not by the one in the row: a row that was moved tells a wrong one. */
+/** Bound to the requested key, not to the one in the row: a moved row contains the wrong key. */
 function opened(seal: Seal, { scope, id }: ResponseKey, stored: StoredResponse): StoredResponse {
   const { input: _, output, resource: __, ...readable } = stored;
   const place = placeOfResponse({ scope, id }, readable.previousId);
-  // The cast: only `sealed` writes these texts, which is what the seal proves.
+  // The cast: only `sealed` writes these texts, which the seal proves.
   return { ...readable, scope, id, ...(seal.open(output[0]?.encrypted, place) as Words) };
 }
 
-/** Each by the id that the one before it names. */
+/** Opens each response by the id that the one before it names. */
 function openedChain(
   seal: Seal,
   { scope, id }: ResponseKey,
@@ -100,7 +100,7 @@ function encryptedConversations(store: ConversationStore, seal: Seal): Conversat
     const stored = await store.get({ scope, id });
     if (!stored) return undefined;
     const metadata = seal.open(stored.metadata.encrypted, placeOf({ scope, id }));
-    // The cast: only `put` writes these texts, which is what the seal proves.
+    // The cast: only `put` writes these texts, which the seal proves.
     return { ...stored, scope, id, metadata: metadata as Metadata };
   }
 
@@ -137,7 +137,7 @@ function encryptedConversations(store: ConversationStore, seal: Seal): Conversat
   };
 }
 
-/** What so many bytes of JSON take in the store at most: base64 needs four for three, and each item its id and a frame. */
+/** The maximum size in the store of so many bytes of JSON: base64 needs four for three, and each item has an id and a frame. */
 function sealedBytes(maxBytes: number | undefined): number | undefined {
   return maxBytes === undefined ? undefined : Math.ceil((maxBytes * 4) / 3);
 }
@@ -151,7 +151,7 @@ function sealedItem(seal: Seal, key: ResponseKey, item: Item): Item {
 }
 
 function openedItem(seal: Seal, key: ResponseKey, item: Item): Item {
-  // The cast: only `sealedItem` writes these texts, which is what the seal proves.
+  // The cast: only `sealedItem` writes these texts, which the seal proves.
   return seal.open(item.encrypted, placeOfItem(key, item)) as Item;
 }
 

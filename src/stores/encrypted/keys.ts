@@ -1,24 +1,24 @@
-/** The keys of an encrypted store, checked; no error here or elsewhere shows one. */
+/** Checks the keys of an encrypted store; no error here or elsewhere shows one. */
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { inspect, types } from 'node:util';
 import { isRecord } from '../../protocol/record.ts';
 
-/** A key and the name that is written beside what it encrypted. */
+/** A key and its id, which is written beside the ciphertext. */
 export interface EncryptionKey {
   readonly id: string;
   /** 32 bytes, or those as base64. */
   readonly key: Uint8Array | string;
 }
 
-/** Keys by id; the first is the one that writes. */
+/** Keys by id; the first one encrypts. */
 export type Keyring = ReadonlyMap<string, KeyObject>;
 
 const KEY_BYTES = 32;
 const BASE64_OF_KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-/** Throws a `TypeError` that names what is wrong. */
+/** Throws a `TypeError` that names the fault. */
 export function keyringFrom(keys: unknown): Keyring {
-  // Not quoted: what was given in the place of keys may be one.
+  // Not quoted: the value passed instead of keys may be one.
   if (!Array.isArray(keys) || keys.length === 0)
     throw new TypeError(`encryptedStore: keys must be a list of at least one key, got ${kindOf(keys)}`);
   const keyring = new Map<string, KeyObject>();
@@ -43,7 +43,7 @@ function bytesFrom(key: unknown, name: string): Uint8Array {
   throw new TypeError(`encryptedStore: ${name} must be 32 bytes, or those as base64, got ${kindOf(key)}`);
 }
 
-/** What a value is, without the value. */
+/** The type of a value, without the value. */
 function kindOf(value: unknown): string {
   if (types.isUint8Array(value)) return `${value.length} bytes`;
   if (typeof value === 'string') return `a string of ${value.length} characters`;

@@ -3,13 +3,13 @@ import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'n
 import { inspect } from 'node:util';
 import type { Keyring } from './keys.ts';
 
-/** Where a value lies: its kind, its scope and its ids. It is part of what is authenticated. */
+/** The place of a value: its kind, its scope and its ids. It is authenticated with the value. */
 export type Place = readonly (string | null)[];
 
 /** Encrypts and decrypts. */
 export interface Seal {
   close(value: unknown, place: Place): string;
-  /** Throws where the key is unknown, and where the text was changed or comes from another place. */
+  /** Throws if the key is unknown, or if the text was changed or comes from another place. */
   open(text: unknown, place: Place): unknown;
 }
 
@@ -17,10 +17,10 @@ const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const VERSION = '1';
-/** What base64url has not. */
+/** A separator that base64url does not contain. */
 const FOREIGN = /[^\w-]/;
 
-/** Writes with the first key and reads with all. */
+/** Encrypts with the first key and decrypts with all. */
 export function sealWith(keyring: Keyring): Seal {
   function open(text: unknown, place: Place): unknown {
     const [keyName, sealed] = partsOf(text) ?? [];
@@ -51,7 +51,7 @@ export function sealWith(keyring: Keyring): Seal {
   return { close, open };
 }
 
-/** The id of the key; nonce, ciphertext and tag. Not one pattern for all: over megabytes V8 may run out of stack. */
+/** Splits key id, and nonce, ciphertext and tag. Not one pattern for all: over megabytes V8 may run out of stack. */
 function partsOf(text: unknown): readonly string[] | undefined {
   if (typeof text !== 'string') return undefined;
   const [version, ...parts] = text.split('.', 4);
@@ -77,7 +77,7 @@ function bytesOf(place: Place): Buffer {
   return Buffer.from(JSON.stringify(place));
 }
 
-/** Without the scope, which may tell who it is. */
+/** Without the scope, which may identify a person. */
 function named([kind, , id]: Place): string {
   return `${kind} ${inspect(id)}`;
 }

@@ -1,4 +1,4 @@
-/** Conversations in a process's memory. */
+/** Conversations in the process's memory. */
 
 import {
   type ConversationStore,
@@ -12,14 +12,14 @@ import {
 import type { Item } from '../../protocol/items.ts';
 import type { Shelf } from './room.ts';
 
-/** A conversation and its items as JSON texts, which nobody can change later and whose sizes are known exactly. */
+/** A conversation and its items as JSON texts, which are immutable and whose sizes are known exactly. */
 interface KeptConversation {
   readonly text: string;
   readonly items: KeptItems;
   readonly expiresAt: number;
 }
 
-/** Conversations that answer at once. */
+/** Conversations with synchronous methods. */
 export interface MemoryConversations extends ConversationStore {
   get(key: ResponseKey): StoredConversation | undefined;
   put(conversation: StoredConversation): void;
@@ -35,11 +35,11 @@ export interface MemoryConversations extends ConversationStore {
 /** How conversations share the room of their store. */
 interface MemoryConversationsOptions {
   readonly shelf: Shelf<KeptConversation>;
-  /** When a conversation that is put or appended to now expires. */
+  /** The expiry of a conversation that is put or appended to now. */
   readonly expiry: () => number;
 }
 
-/** Keeps conversations on the shelf; each change makes one the newest there. */
+/** Keeps conversations on the shelf; each change makes a conversation the newest there. */
 export function memoryConversations({ shelf, expiry }: MemoryConversationsOptions): MemoryConversations {
   const find = (key: ResponseKey) => shelf.find(placeOf(key));
 
@@ -65,7 +65,7 @@ export function memoryConversations({ shelf, expiry }: MemoryConversationsOption
     const added = items.map(keptItem);
     const addedBytes = added.reduce((sum, { bytes }) => sum + bytes, 0);
     if (found.items.bytes + addedBytes > maxBytes) return 'full';
-    // First what may be refused.
+    // Checks that may throw come first.
     keep(key, { ...found, expiresAt: expiry() }, addedBytes);
     found.items.add(added);
     return true;
@@ -105,7 +105,7 @@ interface KeptItem {
   readonly bytes: number;
 }
 
-/** Where the first item of an id stands, and the bytes of all that have it. */
+/** The position of the first item with an id, and the bytes of all that have it. */
 interface Place {
   readonly at: number;
   readonly bytes: number;
@@ -114,9 +114,9 @@ interface Place {
 /** The items of one conversation, oldest first. */
 class KeptItems {
   private list: KeptItem[] = [];
-  /** Undefined after what was removed is gone from the list, which moves those behind it, until somebody asks. */
+  /** Undefined after removed items have left the list, which moves those behind them, until it is needed. */
   private places: Map<unknown, Place> | undefined = new Map();
-  /** Ids of items that were removed and still stand in the list: thousands may be removed one by one. */
+  /** Ids of removed items that are still in the list, because thousands may be removed one by one. */
   private readonly removed = new Set<unknown>();
   private sum = 0;
 
@@ -134,7 +134,7 @@ class KeptItems {
     }
   }
 
-  /** Whether there were any with this id. */
+  /** Returns whether there were any with this id. */
   remove(itemId: string): boolean {
     const found = this.placeOf(itemId);
     if (!found) return false;
@@ -159,7 +159,7 @@ class KeptItems {
     const named = { after: this.edge(after), before: this.edge(before) };
     if (after !== undefined && named.after === undefined) return unknown('after');
     if (before !== undefined && named.before === undefined) return unknown('before');
-    // Of the list, whatever the order: what is wanted stands behind `start` and in front of `end`.
+    // A range of the list in either order: the wanted items are after `start` and before `end`.
     const start = (order === 'asc' ? named.after : named.before) ?? -1;
     const end = (order === 'asc' ? named.before : named.after) ?? this.list.length;
     const [from, to] =

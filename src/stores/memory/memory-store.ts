@@ -1,4 +1,4 @@
-/** Keeps responses in this process's memory: for one node, for tests and as the default. */
+/** Keeps responses in the process's memory: for one node, for tests and as the default. */
 import { inspect } from 'node:util';
 import {
   placeOf,
@@ -12,11 +12,11 @@ import { isRecord } from '../../protocol/record.ts';
 import { type MemoryConversations, memoryConversations } from './conversations.ts';
 import { memoryRoom } from './room.ts';
 
-/** The bounds of a memory store; `undefined` means the default. */
+/** The limits of a memory store; `undefined` means the default. */
 export interface MemoryStoreOptions {
-  /** How many responses at most, and as many conversations; 10,000 by default. */
+  /** Maximum number of responses, and of conversations; 10,000 by default. */
   readonly maxResponses?: number | undefined;
-  /** How many bytes of JSON (UTF-8) at most, over all responses and conversations; 256 MiB by default. */
+  /** Maximum bytes of JSON (UTF-8) of all responses and conversations; 256 MiB by default. */
   readonly maxBytes?: number | undefined;
   /** How long a response is kept after its put, a conversation after its last change, in ms; 30 days by default. */
   readonly ttlMs?: number | undefined;
@@ -24,9 +24,9 @@ export interface MemoryStoreOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** A store that answers at once. */
+/** A store with synchronous methods. */
 export interface MemoryStore extends ResponseStore {
-  /** How many responses are held, those included that expired and were not met since. */
+  /** How many responses are held, including expired ones that were not accessed since. */
   readonly size: number;
   get(key: ResponseKey): StoredResponse | undefined;
   put(response: StoredResponse): void;
@@ -44,7 +44,7 @@ const DEFAULTS = {
   now: () => Date.now(),
 };
 
-/** A response as JSON text: what nobody can change later, and whose size is known exactly. */
+/** A response as JSON text, which is immutable and whose size is known exactly. */
 interface KeptResponse {
   readonly text: string;
   readonly bytes: number;
@@ -52,8 +52,8 @@ interface KeptResponse {
 }
 
 /**
- * Keeps responses and conversations until they expire or until newer ones need the room, oldest first; a conversation
- * is as old as its last change. It runs no timer.
+ * Keeps responses and conversations until they expire or newer ones need the room, oldest first; the age of a conversation
+ * counts from its last change. It runs no timer.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   const { maxResponses, maxBytes, ttlMs, now } = settingsFrom(options);

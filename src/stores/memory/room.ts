@@ -1,39 +1,39 @@
-/** The room that a memory store has: values on shelves, under one bound of bytes, the oldest going first. */
+/** The memory of a memory store: values on shelves under one limit of bytes; the oldest are dropped first. */
 
-/** What a value costs, and until when it is good. */
+/** The size of a value, and its expiry. */
 interface Terms {
-  /** What an error calls the value. */
+  /** The name of the value in errors. */
   readonly id: string;
   readonly bytes: number;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
 }
 
-/** Values of one kind by key. A key that is kept again counts as the newest. */
+/** Values of one kind by key. A key that is put again counts as the newest. */
 export interface Shelf<Value> {
-  /** How many values there are, those included that expired and were not met since. */
+  /** How many values there are, including expired ones that were not accessed since. */
   readonly size: number;
   find(key: string): Value | undefined;
-  /** Keeps the value; throws, and changes nothing, where it alone is larger than the room. */
+  /** Stores the value; throws, and changes nothing, if it alone is larger than the room. */
   keep(key: string, value: Value, terms: Terms): void;
-  /** Whether there was one. */
+  /** Returns whether there was one. */
   drop(key: string): boolean;
 }
 
 /** All shelves together. */
 interface Room {
-  /** Adds a shelf that holds at most so many values. */
+  /** Adds a shelf for at most so many values. */
   shelf<Value>(maxValues?: number): Shelf<Value>;
   clear(): void;
 }
 
 interface Kept<Value> extends Terms {
   readonly value: Value;
-  /** How many changes came before it; it tells which of two shelves has the oldest. */
+  /** The number of changes before it; shows which of two shelves has the oldest value. */
   readonly rank: number;
 }
 
-/** Makes an empty room. It runs no timer: what expired goes when it is met or when something is kept. */
+/** Creates an empty room. It runs no timer: expired values are dropped on access or on a put. */
 export function memoryRoom(limits: RoomLimits): Room {
   return new MemoryRoom(limits);
 }
@@ -57,7 +57,7 @@ class MemoryRoom implements Room {
 
   shelf<Value>(maxValues = Number.POSITIVE_INFINITY): Shelf<Value> {
     const shelf = new MemoryShelf<Value>(this, maxValues);
-    // The cast: the room never puts a value on a shelf.
+    // The cast: the room itself never puts a value on a shelf.
     this.shelves.push(shelf as MemoryShelf<unknown>);
     return shelf;
   }
@@ -72,7 +72,7 @@ class MemoryRoom implements Room {
     if (bytes > maxBytes) throw new Error(`memoryStore: ${id} takes ${bytes} bytes, more than maxBytes, ${maxBytes}`);
   }
 
-  /** Counts the value's bytes, and answers its rank. */
+  /** Counts the value's bytes, and returns its rank. */
   add(bytes: number): number {
     this.bytes += bytes;
     this.changes += 1;
@@ -92,7 +92,7 @@ class MemoryRoom implements Room {
 class MemoryShelf<Value> implements Shelf<Value> {
   private readonly room: MemoryRoom;
   private readonly maxValues: number;
-  // A Map keeps the order of insertion, so its front is the oldest.
+  // A Map keeps insertion order, so its first entry is the oldest.
   private readonly values = new Map<string, Kept<Value>>();
   private readonly oldest = frontOf(this.values);
 
@@ -127,7 +127,7 @@ class MemoryShelf<Value> implements Shelf<Value> {
     this.values.clear();
   }
 
-  /** Drops what expired or is too much, from the oldest end. */
+  /** Drops values that expired or exceed the limits, from the oldest end. */
   trim(): void {
     const time = this.room.now();
     for (let front = this.oldest(); front; front = this.oldest()) {
@@ -151,21 +151,21 @@ class MemoryShelf<Value> implements Shelf<Value> {
   }
 }
 
-/** The shelf whose oldest value has not been changed for the longest. */
+/** The shelf whose oldest value has gone unchanged for the longest. */
 function oldestOf(shelves: readonly MemoryShelf<unknown>[]): MemoryShelf<unknown> | undefined {
   return shelves.toSorted((one, other) => one.oldestRank() - other.oldestRank())[0];
 }
 
 /**
- * Answers the oldest entry of a map again and again. It remembers where it has been: a new iterator has to pass all that
- * was deleted at the front, which in a full store nearly doubles what a put takes.
+ * Returns the oldest entry of a map repeatedly. It keeps its iterator: a new one has to pass all deleted entries
+ * at the front, which in a full store nearly doubles the cost of a put.
  */
 function frontOf<Value>(values: ReadonlyMap<string, Value>): () => readonly [string, Value] | undefined {
   let order = values.entries();
   let front = order.next();
   return () => {
     while (values.size > 0 && (front.done || values.get(front.value[0]) !== front.value[1])) {
-      // An iterator that has met the end stays there.
+      // An iterator that has reached the end stays there.
       if (front.done) order = values.entries();
       front = order.next();
     }

@@ -1,4 +1,4 @@
-/** Conversations in PostgreSQL: a row each, and a row for each item. */
+/** Conversations in PostgreSQL: one row each, and one row for each item. */
 
 import {
   type ConversationStore,
@@ -12,7 +12,7 @@ import type { Item } from '../../protocol/items.ts';
 import { digestOf, type PostgresPlace } from './responses.ts';
 import { fieldOf, type PostgresTables } from './schema.ts';
 
-/** The methods of a store that are about conversations. */
+/** The store's methods for conversations. */
 export type ConversationMethods = Required<ConversationStore>;
 
 /** Keeps conversations, each for `ttlMs` from its last `put` or `append`. */
@@ -26,13 +26,13 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
     const given = [now() + ttlMs, items.map(digestOfId), texts, bytes, boundOf(maxBytes)];
     if ((await run(sql.append, key, ...given)).length > 0) return true;
-    // Without a bound it can only be missing.
+    // Without a bound the conversation must be missing.
     return maxBytes !== undefined && (await run(sql.get, key)).length > 0 ? 'full' : false;
   }
 
   async function page(key: ResponseKey, { limit, order, after, before }: ItemPageQuery): Promise<ItemPage> {
     const ids = [after, before].map((id) => (id === undefined ? null : digestOf(id)));
-    // One more than is wanted tells whether others follow.
+    // One more row than requested shows whether others follow.
     const rows = await run(order === 'asc' ? sql.pageUp : sql.pageDown, key, ...ids, limit + 1);
     const unknown = fieldOf(rows, 'unknown');
     if (unknown === 'after' || unknown === 'before') return { items: [], hasMore: false, unknown };
@@ -47,7 +47,7 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
       return typeof text === 'string' ? (JSON.parse(text) as StoredConversation) : undefined;
     },
     async put(conversation) {
-      // Or an expired one that is still there would give the new one its items.
+      // An expired conversation that still exists would pass its items to the new one.
       await run(sql.deleteExpired, conversation);
       const values = [digestOf(conversation.scope), digestOf(conversation.id), now() + ttlMs];
       await queries.query(sql.put, [...values, JSON.stringify(conversation)]);
@@ -74,7 +74,7 @@ export function postgresConversations({ queries, tables, ttlMs, now }: PostgresP
   };
 }
 
-/** A number that PostgreSQL takes for a bigint. */
+/** A number that PostgreSQL accepts as a bigint. */
 function boundOf(maxBytes = Number.MAX_SAFE_INTEGER): number {
   return Math.floor(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
 }
@@ -84,12 +84,12 @@ function digestOfId({ id }: Item): Uint8Array | null {
 }
 
 function itemsFrom(rows: readonly unknown[]): readonly Item[] {
-  // The casts: this is the column that is asked for, empty in a row without an item, and only `append` writes it.
+  // The casts: this is the selected column, empty in a row without an item, and only `append` writes it.
   const texts = rows.map((row) => (row as { readonly item: string | null }).item);
   return texts.filter((text) => text !== null).map((text) => JSON.parse(text) as Item);
 }
 
-/** $1 and $2 are scope and id, $3 is the time, but for `put`, where it is when the conversation expires. */
+/** $1 and $2 are scope and id, $3 is the time, except in `put`, where it is the conversation's expiry. */
 function statements({ conversations, items }: PostgresTables) {
   const living = 'scope = $1 AND id = $2 AND expires_at > $3';
   const owner = `SELECT 1 FROM ${conversations} WHERE ${living}`;
@@ -101,7 +101,7 @@ function statements({ conversations, items }: PostgresTables) {
       ON CONFLICT (scope, id) DO UPDATE SET expires_at = excluded.expires_at, conversation = excluded.conversation`,
     update: `UPDATE ${conversations} SET expires_at = $4, conversation = $5 WHERE ${living} RETURNING 1`,
     delete: `DELETE FROM ${conversations} WHERE ${living} RETURNING 1`,
-    // The UPDATE locks the row until the items are in, so appends take their places one after the other.
+    // The UPDATE locks the row until the items are inserted, so appends get their positions one after the other.
     append: `
       WITH owner AS (
         UPDATE ${conversations} SET expires_at = $4, item_count = item_count + cardinality($6::text[]),
@@ -125,7 +125,7 @@ function statements({ conversations, items }: PostgresTables) {
         SELECT item FROM ${items} WHERE scope = $1 AND id = $2 AND item_id = wanted.item_id ORDER BY place LIMIT 1
       ) AS first
       WHERE EXISTS (${owner})`,
-    // The conversation first, as an append and a delete do it, or the two would wait for each other.
+    // Locks the conversation first, as append and delete do, to avoid a deadlock.
     removeItem: `
       WITH owner AS (SELECT scope, id FROM ${conversations} WHERE ${living} FOR UPDATE),
       gone AS (
@@ -139,9 +139,9 @@ function statements({ conversations, items }: PostgresTables) {
   };
 }
 
-/** $4 and $5 are the digests of `after` and `before`, $6 is how many items. */
+/** $4 and $5 are the digests of `after` and `before`, $6 is the number of items. */
 function pageOf(items: string, owner: string, order: 'asc' | 'desc'): string {
-  // Bounds and not `IS NULL OR`, of which an index knows nothing.
+  // Bounds instead of `IS NULL OR`, for which no index is used.
   const [low, high] = order === 'asc' ? ['start', 'finish'] : ['finish', 'start'];
   const placeOf = (id: string) =>
     `(SELECT place FROM ${items} WHERE scope = $1 AND id = $2 AND item_id = ${id} ORDER BY place LIMIT 1)`;

@@ -8,11 +8,11 @@ import { sweeper } from './sweep.ts';
 
 export type { PostgresPool, PostgresQueries } from './schema.ts';
 
-/** What a PostgreSQL store is made with; `undefined` means the default. */
+/** The options of a PostgreSQL store; `undefined` means the default. */
 export interface PostgresStoreOptions {
   /** A pool of the package `pg`. The host listens to its `error` events and ends it. */
   readonly pool: PostgresPool;
-  /** What the name of every table starts with; `open_responses_` by default. */
+  /** The prefix of every table's name; `open_responses_` by default. */
   readonly tablePrefix?: string | undefined;
   /** How long a response is kept after it was put, in milliseconds; 30 days by default. */
   readonly ttlMs?: number | undefined;
@@ -24,15 +24,15 @@ export interface PostgresStoreOptions {
 export interface PostgresStore extends ResponseMethods {
   readonly name: string;
   readonly conversations: ConversationMethods;
-  /** Makes or upgrades the tables. Other methods do so themselves; this is for failing at the start instead. */
+  /** Creates or upgrades the tables. Other methods do so on first use; call this to fail at the start instead. */
   setup(): Promise<void>;
-  /** Does nothing: the pool is the host's to end. */
+  /** Does nothing, because the host ends the pool. */
   close(): void;
 }
 
 const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 
-/** Keeps responses in tables that it makes itself. Rows that expired are never returned, and deleted by later puts. */
+/** Keeps responses in tables that it creates. Expired rows are never returned, and later puts delete them. */
 export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   checkOptions('postgresStore', options, CHECKS);
   const { pool, tablePrefix = 'open_responses_', ttlMs = MONTH_MS, now = Date.now } = options;
@@ -42,7 +42,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
 
   function setup(): Promise<void> {
     ready ??= migrate(pool, tables).catch((error) => {
-      // So that the next one to ask tries again.
+      // So that the next caller tries again.
       ready = undefined;
       throw error;
     });
@@ -61,7 +61,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
 
   async function put(response: StoredResponse): Promise<void> {
     await responses.put(response);
-    // It is kept; what has expired can wait for another put.
+    // The response is stored; expired rows can wait for another put.
     await sweep().catch(() => {});
   }
 
@@ -71,12 +71,12 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
 const POOL = 'a pool of the package pg';
 
 const isPool: OptionCheck = (value) => {
-  // Object(): so that any value can be asked.
+  // Object(): so that any value can be tested.
   const pool = Object(value);
   return (typeof pool.query === 'function' && typeof pool.connect === 'function') || POOL;
 };
 
-// PostgreSQL cuts names at 63 characters, and folds capitals that are not quoted.
+// PostgreSQL cuts names at 63 characters, and lowercases unquoted capitals.
 const isPrefix: OptionCheck = (value) =>
   (typeof value === 'string' && /^[a-z_][a-z0-9_]{0,31}$/.test(value)) ||
   'at most 32 small letters, digits and underscores, no digit first';

@@ -3,19 +3,19 @@ import { hash } from 'node:crypto';
 import { type ResponseStore, type StoredResponse, TooManyBytes, versionOf } from '../../ports/store.ts';
 import { fieldOf, type PostgresQueries, type PostgresTables } from './schema.ts';
 
-/** What both kinds of things in PostgreSQL are kept with. */
+/** The context of both kinds of rows in PostgreSQL. */
 export interface PostgresPlace {
-  /** Where statements go; waits until the tables are there. */
+  /** Runs statements; waits until the tables exist. */
   readonly queries: PostgresQueries;
   readonly tables: PostgresTables;
   readonly ttlMs: number;
   readonly now: () => number;
 }
 
-/** The methods of a store that are about responses. */
+/** The store's methods for responses. */
 export type ResponseMethods = Required<Pick<ResponseStore, 'get' | 'put' | 'replace' | 'delete' | 'chain'>>;
 
-/** Keeps responses, each for `ttlMs` from when it was put, or until its own `expiresAt`. */
+/** Keeps responses, each for `ttlMs` from its put, or until its own `expiresAt`. */
 export function postgresResponses({ queries, tables, ttlMs, now }: PostgresPlace): ResponseMethods {
   const sql = statements(tables);
 
@@ -49,13 +49,13 @@ export function postgresResponses({ queries, tables, ttlMs, now }: PostgresPlace
   };
 }
 
-/** A digest of the text; JSON keeps half surrogate pairs apart, which UTF-8 does not. */
+/** A digest of the text; JSON preserves lone surrogates, which UTF-8 does not. */
 export function digestOf(text: string): Uint8Array {
   return hash('sha256', JSON.stringify(text), 'buffer');
 }
 
 function responsesFrom(rows: readonly unknown[]): readonly StoredResponse[] {
-  // The casts: this is the column that is asked for, and only `put` writes it.
+  // The casts: this is the selected column, and only `put` writes it.
   return rows.map((row) => JSON.parse((row as { readonly response: string }).response) as StoredResponse);
 }
 

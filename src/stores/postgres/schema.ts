@@ -1,14 +1,14 @@
-/** The tables of the PostgreSQL store, and how a database comes to have them. */
+/** The tables of the PostgreSQL store, and their migrations. */
 import { hash } from 'node:crypto';
 
-/** Who answers a statement: a pool, or one of its clients. */
+/** Runs a statement: a pool, or one of its clients. */
 export interface PostgresQueries {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 }
 
-/** A pool of the package `pg`, as far as the store uses it. */
+/** The part of a pool of the package `pg` that the store uses. */
 export interface PostgresPool extends PostgresQueries {
-  /** `release(true)` closes the connection, and with it what is open in it. */
+  /** `release(true)` closes the connection, and with it any open transaction. */
   connect(): Promise<PostgresQueries & { release(destroy?: boolean): void }>;
 }
 
@@ -31,8 +31,8 @@ export function postgresTables(prefix: string): PostgresTables {
 }
 
 /**
- * What each version adds. Never edit one that was released: add another. Keys are digests, since an index holds no
- * long text; JSON is text, since `jsonb` refuses NUL characters and half surrogate pairs, which JSON text escapes.
+ * The migration of each version. Never edit a released one: add another. Keys are digests, because an index holds no
+ * long text; JSON is text, because `jsonb` refuses NUL characters and lone surrogates, which JSON text escapes.
  */
 const MIGRATIONS: readonly ((tables: PostgresTables) => string)[] = [
   ({ responses }) => `
@@ -75,29 +75,29 @@ const MIGRATIONS: readonly ((tables: PostgresTables) => string)[] = [
 ];
 
 /**
- * Brings the tables to the version, the newest by default, all or nothing; processes that do so at the same time wait
+ * Migrates the tables to the version, the newest by default, completely or not at all; concurrent processes wait
  * for each other.
  */
 export async function migrate(pool: PostgresPool, tables: PostgresTables, target = MIGRATIONS.length): Promise<void> {
-  // First without a change, so that a role that may only read and write rows can use what is there.
+  // Tries first without a change, so that a role that may only read and write rows can use existing tables.
   if ((await versionOf(pool, tables)) === target) return;
   const client = await pool.connect();
   try {
-    // Read committed, so that what is seen after the wait for the lock is what the one before has done.
+    // Read committed, so that after the wait for the lock the other process's changes are visible.
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     await client.query('SELECT pg_advisory_xact_lock($1)', [lockOf(tables)]);
     await upgrade(client, tables, target);
     await client.query('COMMIT');
     client.release();
   } catch (error) {
-    // Closing the connection rolls back, also where it no longer answers.
+    // Closing the connection rolls back, even if it no longer responds.
     client.release(true);
     throw error;
   }
 }
 
 async function upgrade(client: PostgresQueries, tables: PostgresTables, target: number): Promise<void> {
-  // Not to_regclass again: in a transaction that waited for a lock it still answers what was so before the wait.
+  // Not to_regclass again: in a transaction that waited for a lock it still returns the state before the wait.
   await client.query(`CREATE TABLE IF NOT EXISTS ${tables.schema} (version integer NOT NULL)`);
   const version = await versionIn(client, tables);
   for (const migration of MIGRATIONS.slice(version, target)) await client.query(migration(tables));
@@ -105,13 +105,13 @@ async function upgrade(client: PostgresQueries, tables: PostgresTables, target: 
   await client.query(`INSERT INTO ${tables.schema} VALUES ($1)`, [Math.max(version, target)]);
 }
 
-/** The version of the tables; 0 where there are none. */
+/** The version of the tables; 0 if there are none. */
 async function versionOf(queries: PostgresQueries, tables: PostgresTables): Promise<number> {
   const { rows } = await queries.query('SELECT to_regclass($1) IS NOT NULL AS here', [tables.schema]);
   return fieldOf(rows, 'here') ? versionIn(queries, tables) : 0;
 }
 
-/** What the table of the version says; throws where that is newer than this package. */
+/** The version in its table; throws if it is newer than this package. */
 async function versionIn(queries: PostgresQueries, { schema }: PostgresTables): Promise<number> {
   const { rows } = await queries.query(`SELECT max(version) AS version FROM ${schema}`);
   const version = Number(fieldOf(rows, 'version'));
@@ -126,7 +126,7 @@ export function fieldOf(rows: readonly unknown[], name: string): unknown {
   return (rows[0] as Readonly<Record<string, unknown>> | undefined)?.[name];
 }
 
-/** 31 bits of the name's digest: the lock of one set of tables, which no other program is likely to use. */
+/** 31 bits of the name's digest: the lock of one set of tables, which other programs are unlikely to use. */
 function lockOf({ schema }: PostgresTables): number {
   return Number.parseInt(hash('sha256', `express-open-responses:${schema}`).slice(0, 8), 16) >>> 1;
 }

@@ -1,11 +1,11 @@
-/** Deletes rows that expired, a few at a time, so that nobody has to run a job for it. */
+/** Deletes expired rows, a few at a time, so that no separate job is needed. */
 import type { PostgresPlace } from './responses.ts';
 
-/** One in so many calls sweeps; more rows go than can have come in between. */
+/** One call in so many sweeps; it deletes more rows than can have been added in between. */
 const CALLS_PER_SWEEP = 20;
 const ROWS_PER_SWEEP = 100;
 
-/** A function to call with every put: the first call sweeps, and every twentieth after it. */
+/** Returns a function to call with every put: the first call sweeps, and every twentieth after it. */
 export function sweeper({ queries, tables, now }: PostgresPlace): () => Promise<void> {
   const statements = [tables.responses, tables.conversations].map(deleteExpired);
   let calls = 0;
@@ -17,7 +17,7 @@ export function sweeper({ queries, tables, now }: PostgresPlace): () => Promise<
   };
 }
 
-/** SKIP LOCKED: processes that sweep at the same time do not wait for each other. */
+/** SKIP LOCKED: concurrent sweeps do not wait for each other. */
 function deleteExpired(table: string): string {
   return `
     DELETE FROM ${table} WHERE (scope, id) IN (

@@ -1,44 +1,44 @@
 /** One way to run a script over both of Node's Redis clients. */
 import { hash } from 'node:crypto';
 
-/** A client or cluster of the package `redis` (node-redis), as far as the store uses it. */
+/** The part of a client or cluster of the package `redis` (node-redis) that the store uses. */
 export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
   evalSha(digest: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
-/** A client or cluster of the package `ioredis`, as far as the store uses it. */
+/** The part of a client or cluster of the package `ioredis` that the store uses. */
 export interface IoRedisClient {
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
   evalsha(digest: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
-/** Either client; the host makes it, connects it, listens to its errors and ends it. */
+/** Either client; the host creates it, connects it, listens to its errors and ends it. */
 export type RedisClient = NodeRedisClient | IoRedisClient;
 
 /** Runs a script on one key. */
 export type RunScript = (script: RedisScript, key: string, ...more: readonly string[]) => Promise<unknown>;
 
-/** A Lua script, and the digest by which a server that has seen it knows it. */
+/** A Lua script, and the digest by which a server that has run it knows it. */
 export interface RedisScript {
   readonly text: string;
   readonly digest: string;
 }
 
-/** A script that sees its key as `KEYS[1]` and the rest as `ARGV`. */
+/** A script that receives its key as `KEYS[1]` and the rest as `ARGV`. */
 export function redisScript(text: string): RedisScript {
   return { text, digest: hash('sha1', text) };
 }
 
-/** Whether this can be asked as either client. */
+/** Whether the value can be used as either client. */
 export function isRedisClient(value: unknown): boolean {
   const client = Object(value);
   return typeof client.eval === 'function' && [client.evalSha, client.evalsha].some((it) => typeof it === 'function');
 }
 
 /**
- * Runs scripts by their digest, and whole where the server does not know them (yet, or since its restart). Reads are
- * scripts too: clients that spread reads over replicas send scripts to the primary, so that what was put is seen.
+ * Runs scripts by their digest, and sends the source if the server does not know them (yet, or since its restart). Reads
+ * are scripts too: clients that spread reads over replicas send scripts to the primary, which has every put.
  */
 export function scriptsOn(client: RedisClient): RunScript {
   const runner = 'evalSha' in client ? nodeRedisRunner(client) : ioRedisRunner(client);

@@ -1,4 +1,4 @@
-/** Conversations in Redis: each a list, so that it expires and is evicted whole; first itself, then its items. */
+/** Conversations in Redis: each is a list, so that it expires and is evicted as a whole; its head first, then its items. */
 
 import { type ConversationStore, type ItemPage, type StoredConversation, TooManyBytes } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -6,10 +6,10 @@ import { type RedisScript, redisScript } from './client.ts';
 import { digestOf } from './keys.ts';
 import type { RedisPlace } from './responses.ts';
 
-/** Stands between the texts of items that go to a script as one: JSON has no such character unescaped. */
+/** Separates the texts of items that are sent to a script as one argument: JSON has no such character unescaped. */
 const SEPARATOR = '\u001e';
 
-// How many bytes the items take stands in front of the conversation's own fields; an older list does not have it.
+// The bytes of the items precede the conversation's own fields; an older list does not have them.
 const HEAD = `
 local function bytesIn(head)
   local counted = string.match(head, '^{"bytes":(%d+),')
@@ -22,8 +22,8 @@ local function withBytes(head, bytes)
   return string.format('{"bytes":%.0f,', bytes) .. string.gsub(string.sub(head, 2), '^"bytes":%d+,', '')
 end`;
 
-// The index leads from the digest of an item's id to the item's place in the list. It is made when it is first needed,
-// only ever right, as it knows the length of its list, and made again where it was lost.
+// The index maps the digest of an item's id to the item's position in the list. It is built when first needed, is valid
+// only for the list length it records, and is rebuilt if it was lost.
 const INDEX = `
 local index = KEYS[1] .. ':index'
 local function indexed()
@@ -107,7 +107,7 @@ for each = 1, #ARGV do
 end
 return found`);
 
-// Emptied in their places and then removed together, since each LREM reads the whole list.
+// Overwritten in place and then removed together, because each LREM reads the whole list.
 const REMOVE_ITEM = redisScript(`${HEAD}
 local start, removed, less = ARGV[1] .. '\\n', 0, 0
 local head = redis.call('LINDEX', KEYS[1], 0)
@@ -125,13 +125,13 @@ redis.call('LSET', KEYS[1], 0, withBytes(head, bytes - less))
 redis.call('DEL', KEYS[1] .. ':index')
 return removed`);
 
-/** What PAGE answers where an id stands for no item: the number of its argument. */
+/** The result of PAGE if an id matches no item: the number of its argument. */
 const UNKNOWN: ReadonlyMap<number, 'after' | 'before'> = new Map([
   [3, 'after'],
   [4, 'before'],
 ]);
 
-/** The methods of a store that are about conversations. */
+/** The store's methods for conversations. */
 export type ConversationMethods = Required<ConversationStore>;
 
 /** Keeps conversations, each for `ttlMs` from its last `put` or `append`. */
@@ -139,7 +139,7 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
   const life = String(ttlMs);
   const write = (conversation: StoredConversation, how: 'new' | 'there') =>
     run(PUT, keys.conversation(conversation), life, JSON.stringify(conversation), how);
-  // The cast: these scripts answer arrays of strings.
+  // The cast: these scripts return arrays of strings.
   const textsOf = async (script: RedisScript, ...given: readonly [key: string, ...more: readonly string[]]) =>
     (await run(script, ...given)) as readonly string[];
 
@@ -169,7 +169,7 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
     },
     async page(key, { limit, order, after, before }) {
       const ids = [after, before].map((id) => (id === undefined ? '' : digestOf(id)));
-      // The cast: that is what the script answers.
+      // The cast: that is the script's result.
       const [more, texts] = (await run(PAGE, keys.conversation(key), String(limit), order, ...ids)) as PageAnswer;
       const items = texts.map(itemFrom);
       const page: ItemPage = { items: order === 'asc' ? items : items.reverse(), hasMore: more === 1 };
@@ -193,7 +193,7 @@ function boundOf(maxBytes = Number.MAX_SAFE_INTEGER): string {
   return String(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
 }
 
-/** The digest of the item's id and its JSON, on two lines: a script finds the item without reading JSON. */
+/** The digest of the item's id and its JSON, on two lines: a script finds the item without parsing JSON. */
 function textOf(item: Item): string {
   return `${typeof item.id === 'string' ? digestOf(item.id) : ''}\n${JSON.stringify(item)}`;
 }

@@ -7,15 +7,15 @@ import { type ResponseMethods, redisResponses } from './responses.ts';
 
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.ts';
 
-/** What a Redis store is made with; `undefined` means the default. */
+/** The options of a Redis store; `undefined` means the default. */
 export interface RedisStoreOptions {
   /** A connected client or cluster of `redis` or `ioredis`. The host listens to its `error` events and ends it. */
   readonly client: RedisClient;
-  /** What every key starts with, in braces; `open-responses` by default. */
+  /** The prefix of every key, in braces; `open-responses` by default. */
   readonly prefix?: string | undefined;
-  /** How long a response is kept after it was put, in milliseconds; 30 days by default. */
+  /** How long a response is kept after its put, in milliseconds; 30 days by default. */
   readonly ttlMs?: number | undefined;
-  /** The clock, in milliseconds since the epoch, by which an `expiresAt` is reckoned; `Date.now` by default. */
+  /** The clock, in milliseconds since the epoch, with which `expiresAt` is computed; `Date.now` by default. */
   readonly now?: (() => number) | undefined;
 }
 
@@ -23,9 +23,9 @@ export interface RedisStoreOptions {
 export interface RedisStore extends ResponseMethods {
   readonly name: string;
   readonly conversations: ConversationMethods;
-  /** Asks the server for its version; rejects where it cannot be reached or is too old. Nothing needs to be set up. */
+  /** Reads the server's version; rejects if it cannot be reached or is too old. Nothing needs to be set up. */
   setup(): Promise<void>;
-  /** Does nothing: the client is the host's to end. */
+  /** Does nothing, because the host ends the client. */
   close(): void;
 }
 
@@ -51,7 +51,7 @@ export function redisStore(options: RedisStoreOptions): RedisStore {
 }
 
 const CLIENT = 'a client or cluster of the package redis or ioredis';
-// Braces of its own would change which part of a key decides its slot.
+// Other braces would change which part of a key decides its slot.
 const prefixCheck: OptionCheck = (value) =>
   (typeof value === 'string' && /^[^{}]+$/.test(value)) || 'a string without braces that is not empty';
 

@@ -1,4 +1,4 @@
-/** Responses in Redis: each a string, the digest of its previous id on the first line and its JSON on the second. */
+/** Responses in Redis: each is a string, the digest of its previous id on the first line and its JSON on the second. */
 import {
   type ResponseKey,
   type ResponseStore,
@@ -9,21 +9,21 @@ import {
 import { type RunScript, redisScript } from './client.ts';
 import { digestOf, type RedisKeys } from './keys.ts';
 
-/** What both kinds of things in Redis are kept with. */
+/** The context of both kinds of values in Redis. */
 export interface RedisPlace {
   readonly run: RunScript;
   readonly keys: RedisKeys;
   readonly ttlMs: number;
-  /** The clock of this process, by which `expiresAt` was reckoned. */
+  /** The clock of this process, with which `expiresAt` was computed. */
   readonly now: () => number;
 }
 
-// What has expired already may not be SET: Redis refuses a time to live that is not positive.
+// A response that has already expired must not be SET: Redis refuses a time to live that is not positive.
 const PUT = redisScript(`
 if tonumber(ARGV[1]) <= 0 then return redis.call('DEL', KEYS[1]) end
 return redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])`);
 
-// A version stands in front of all other fields; without one it is 0.
+// The version precedes all other fields; without one it is 0.
 const REPLACE = redisScript(`
 local kept = redis.call('GET', KEYS[1])
 if not kept or (string.match(kept, '^[^\\n]*\\n{"version":(%d+)') or '0') ~= ARGV[3] then return 0 end
@@ -49,10 +49,10 @@ while key and #found < tonumber(ARGV[1]) do
 end
 return found`);
 
-/** The methods of a store that are about responses. */
+/** The store's methods for responses. */
 export type ResponseMethods = Required<Pick<ResponseStore, 'get' | 'put' | 'replace' | 'delete' | 'chain'>>;
 
-/** Keeps responses, each for `ttlMs` from when it was put, or until its own `expiresAt`. */
+/** Keeps responses, each for `ttlMs` from its put, or until its own `expiresAt`. */
 export function redisResponses({ run, keys, ttlMs, now }: RedisPlace): ResponseMethods {
   const lifeOf = ({ expiresAt = Number.POSITIVE_INFINITY }: StoredResponse) =>
     String(Math.min(ttlMs, Math.ceil(expiresAt - now())));
@@ -74,7 +74,7 @@ export function redisResponses({ run, keys, ttlMs, now }: RedisPlace): ResponseM
     },
     async chain(key: ResponseKey, limit: number, maxBytes = Number.MAX_SAFE_INTEGER) {
       const bound = String(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
-      // The cast: the script answers an array of strings, or that they are too many bytes.
+      // The cast: the script returns an array of strings, or one string if they are too many bytes.
       const texts = (await run(CHAIN, keys.response(key), String(limit), bound)) as readonly string[] | string;
       if (typeof texts === 'string') throw new TooManyBytes(maxBytes);
       return texts.map(responseFrom);

@@ -1,4 +1,4 @@
-/** Responses in SQLite: one row for each, whose body is the whole response as JSON. */
+/** Responses in SQLite: one row each, whose body is the whole response as JSON. */
 import { type ResponseKey, type StoredResponse, TooManyBytes, versionOf } from '../../ports/store.ts';
 import { changes, rowsOf, type SqliteDatabase } from './database.ts';
 
@@ -6,14 +6,14 @@ interface Row {
   readonly body: string;
 }
 
-/** The questions and changes that the store is made of; the caller brings times and transactions. */
+/** The queries and changes of the store; the caller provides times and transactions. */
 export interface SqliteResponses {
   get(key: ResponseKey, now: number): StoredResponse | undefined;
   put(response: StoredResponse, expiresAt: number): void;
   replace(response: StoredResponse, version: number, now: number, expiresAt: number): boolean;
   delete(key: ResponseKey, now: number): boolean;
   chain(key: ResponseKey, limit: number, now: number, maxBytes?: number): readonly StoredResponse[];
-  /** Removes a few of those that expired. */
+  /** Removes a few expired responses. */
   sweep(now: number): void;
 }
 
@@ -38,7 +38,7 @@ export function sqliteResponses(database: SqliteDatabase): SqliteResponses {
     return rowsOf<Row>(select, ...columnsOf(key), now)[0];
   }
 
-  /** Row by row: a recursive query would read all of it before it is known to be too much. */
+  /** Row by row: a recursive query would read everything before its size is known to be too large. */
   function chain(key: ResponseKey, limit: number, now: number, maxBytes = Number.POSITIVE_INFINITY) {
     const found: StoredResponse[] = [];
     let left = maxBytes;
@@ -76,8 +76,8 @@ function valuesOf(response: StoredResponse, expiresAt: number) {
 }
 
 /**
- * Scope and id as JSON strings: escaped, as half surrogate pairs and NULs end up as other text, or end the process, in
- * some drivers.
+ * Scope and id as JSON strings: escaped, because some drivers change lone surrogates and NULs into other text, or crash
+ * the process.
  */
 export function columnsOf({ scope, id }: ResponseKey): readonly [scope: string, id: string] {
   return [JSON.stringify(scope), JSON.stringify(id)];

@@ -1,9 +1,9 @@
-/** The tables of the SQLite store, and how a database comes to have them. */
+/** The tables of the SQLite store, and their migrations. */
 import { checkAnswered, inTransaction, rowsOf, type SqliteDatabase } from './database.ts';
 
 const BUSY_TIMEOUT_MS = 5000;
 
-// Each step leads from the version before it, so none may change once it was released: add one.
+// Each step migrates from the version before it, so a released step must never change: add one.
 const MIGRATIONS = [
   `CREATE TABLE open_responses (
      scope TEXT NOT NULL, id TEXT NOT NULL, previous_id TEXT, expires_at INTEGER NOT NULL, body TEXT NOT NULL,
@@ -24,16 +24,16 @@ const MIGRATIONS = [
    CREATE INDEX open_responses_items_by_id ON open_responses_items (conversation, id, place);`,
 ] as const;
 
-/** Prepares the connection and makes or renews the tables; any number of processes may do so at once. */
+/** Prepares the connection and creates or upgrades the tables; any number of processes may do so at once. */
 export function setUpSqlite(database: SqliteDatabase): void {
   waitForOthers(database);
   writeAhead(database);
-  // FULL, so that what was acknowledged is on the disk: drivers differ in what they take by default.
+  // FULL, so that acknowledged writes are on the disk: the default differs between drivers.
   database.exec('PRAGMA synchronous = FULL');
   inTransaction(database, () => migrate(database));
 }
 
-/** Comes first: whatever else is asked of a connection may meet another's lock. */
+/** Runs first: any other statement may meet another connection's lock. */
 function waitForOthers(database: SqliteDatabase): void {
   const rows = rowsOf<{ readonly timeout: number }>(database.prepare('PRAGMA busy_timeout'));
   checkAnswered(rows);
@@ -42,8 +42,8 @@ function waitForOthers(database: SqliteDatabase): void {
 }
 
 /**
- * Lets readers read while one connection writes; a database in memory stays as it is. SQLite does not wait for others
- * that switch at the same time, whatever the busy timeout, so this does.
+ * Lets readers read while one connection writes; an in-memory database stays as it is. SQLite does not wait for others
+ * that switch at the same time, whatever the busy timeout, so this function does.
  */
 function writeAhead(database: SqliteDatabase): void {
   const deadline = Date.now() + BUSY_TIMEOUT_MS;
@@ -59,7 +59,7 @@ function isWritingAhead(database: SqliteDatabase): boolean {
     rowsOf(database.prepare('PRAGMA journal_mode = WAL'));
     return true;
   } catch {
-    // Whether it is worth another try, only the next can tell; the last one says why not.
+    // Only the next attempt shows whether it can succeed; the last one throws the reason.
     return false;
   }
 }

@@ -8,7 +8,7 @@ import { setUpSqlite } from './schema.ts';
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts';
 
-/** Where the store keeps what it keeps, and for how long; `undefined` means the default. */
+/** The database of the store and how long it keeps data; `undefined` means the default. */
 export interface SqliteStoreOptions {
   /** An open connection of node:sqlite, better-sqlite3 or libsql, for this store alone. The host closes it. */
   readonly database: SqliteDatabase;
@@ -18,16 +18,16 @@ export interface SqliteStoreOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** A store that answers at once. */
+/** A store with synchronous methods. */
 export interface SqliteStore extends ResponseStore {
-  /** Prepares the connection and makes or renews the tables. The first use does it too; here it fails at the start. */
+  /** Prepares the connection and creates or upgrades the tables. The first use does so too; call this to fail at the start. */
   setup(): void;
   replace(response: StoredResponse, version: number): boolean;
   chain(key: ResponseKey, limit: number, maxBytes?: number): readonly StoredResponse[];
   readonly conversations: ConversationStore;
 }
 
-/** What works on the tables, once there are any. */
+/** The statements on the tables, once they exist. */
 interface Tables {
   readonly responses: SqliteResponses;
   readonly conversations: SqliteConversations;
@@ -36,8 +36,8 @@ interface Tables {
 const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 
 /**
- * Keeps responses and conversations in the database. What was put is on the disk when `put` returns, and outlives the
- * death of the process and of the machine. `close` leaves the connection open.
+ * Keeps responses and conversations in the database. When `put` returns, the data is on the disk and survives a crash of
+ * the process or the machine. `close` leaves the connection open.
  */
 export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   checkOptions('sqliteStore', options, {
@@ -54,7 +54,7 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
     return made;
   }
 
-  /** One transaction, for one wait for the disk; what expired is removed in passing. */
+  /** One transaction, so that the disk is waited for once; it also removes expired rows. */
   function change<Result>(body: (tables: Tables, time: number) => Result): Result {
     const { responses, conversations } = tables();
     return inTransaction(database, () => {

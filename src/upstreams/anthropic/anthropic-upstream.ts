@@ -23,11 +23,11 @@ export { ADAPTIVE_THINKING, BUDGET_THINKING, type Thinking, type ThinkingTable }
 type Fields = Readonly<Record<string, unknown>>;
 type Headers = Readonly<Record<string, string>>;
 
-/** The list of models has pages; this many are all that there are. */
+/** The list of models is paged; one page of this size holds all of them. */
 const MODELS = 1000;
 
 /**
- * Talks to `POST {baseURL}/v1/messages`, always asking for a stream; a server that answers with one JSON object works
+ * Talks to `POST {baseURL}/v1/messages`, always requesting a stream; a server that answers with one JSON object works
  * too. Without `baseURL` and `apiKey` it reads `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY`. It has no `chat`, so it
  * serves the Responses API only. Throws a `TypeError` for a bad option.
  */
@@ -38,7 +38,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const headersFor = ({ headers }: UpstreamCall) =>
     requestHeaders('anthropicUpstream', settings, keyHeaders(settings), headers);
 
-  /** All messages of a turn, from pause to pause; `limit` is the client's own, in tokens. */
+  /** Reads all messages of a turn across its pauses; `limit` is the client's own, in tokens. */
   async function* answer(
     fields: Fields,
     limit: number | undefined,
@@ -67,7 +67,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     for await (const { data } of exchange(client, httpRequest, call)) {
       const events: ModelEvent[] = [];
       const failure = decodeBatch(data, decoder, events);
-      // What came before an error still counts, and an empty batch says that the request was taken.
+      // Events before an error still count; an empty batch means that the request was accepted.
       if (events.length > 0 || data.length === 0) yield events;
       if (failure) throw failure;
       if (decoder.done) return;
@@ -75,7 +75,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     yield ending(decoder);
   }
 
-  /** The body without thoughts; what the first one had no place for is noted already. */
+  /** The body without thinking; the first body has already noted the unsupported settings. */
   function thoughtlessBody(request: ModelRequest, { note }: UpstreamCall): Fields {
     const noted = new Set<string>();
     toMessagesBody(request, settings, ({ message }) => noted.add(message));
@@ -124,18 +124,18 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
 }
 
 function holdsThoughts({ messages }: Fields): boolean {
-  // The cast: the body is of our own making.
+  // The cast: this server wrote the body itself.
   return (messages as readonly Message[]).some(({ content }) => content.some(isThought));
 }
 
-/** The wire has no code for it, but the same words from whoever runs the model. */
+/** The API has no error code for this; other servers report it in the same words. */
 function isStateRejected(error: unknown): boolean {
   return error instanceof ApiError && error.status === 400 && REFUSED_THOUGHT.test(error.message);
 }
 
 const REFUSED_THOUGHT = /Invalid `?(signature|data)`? in `?(redacted_)?thinking`?\s{1,16}block/;
 
-/** Only a short event can be the last one, so that long ones are not parsed twice. */
+/** Only a short event can be the last one, so long ones are not parsed twice. */
 function isLast(data: string): boolean {
   return data.length < 256 && data.includes('message_stop') && isEnd(parseJson(data));
 }
@@ -155,7 +155,7 @@ function decodeBatch(batch: readonly string[], decoder: MessagesDecoder, events:
   return undefined;
 }
 
-/** A server that told why it stopped has finished, though it lacks the last event. */
+/** A server that sent its stop reason has finished, even without the last event. */
 function ending(decoder: MessagesDecoder): readonly ModelEvent[] {
   const events: ModelEvent[] = [];
   if (decoder.end(events)) return events;

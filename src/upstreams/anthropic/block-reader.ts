@@ -10,7 +10,7 @@ import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-t
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Takes what is said of blocks; each adds what it means to `events`. What it cannot read says nothing. */
+/** Receives the events of blocks and adds model events to `events`. Ignores what it cannot read. */
 export interface BlockReader {
   start(index: unknown, block: unknown, events: ModelEvent[]): void;
   add(index: unknown, delta: unknown, events: ModelEvent[]): void;
@@ -27,22 +27,22 @@ interface OpenBlock {
 
 /** What the blocks of one message share. */
 interface Seen {
-  /** Calls so far. */
+  /** Number of tool calls so far. */
   calls: number;
-  /** UTF-16 units of the text part that is being written; other blocks end it. */
+  /** Length of the text part that is being written, in UTF-16 units; any other block ends the part. */
   text: number;
-  /** Looks into the web that have no answer yet, by the id of their use. */
+  /** Web searches and fetches without a result yet, by the id of their use. */
   readonly uses: Map<unknown, WebUse>;
-  /** Is told of a type of citation that has no place here. */
+  /** Receives each type of citation that is not supported. */
   readonly leftOut: (citation: unknown) => void;
-  /** Counts what is told only when its block is whole. */
+  /** Counts content that is only emitted when its block is complete. */
   readonly hold: Hold;
 }
 
-/** Types of citations that are noted. */
+/** Types of citations already noted. */
 const MOST_NOTED = 100;
 
-/** The blocks of one message. `note` is told once of each type that is left out. */
+/** Creates the blocks of one message. `note` receives each omitted type once. */
 export function blockReader(note: (note: Note) => void): BlockReader {
   const open = new Map<unknown, OpenBlock>();
   const seen: Seen = { calls: 0, text: 0, uses: new Map(), leftOut, hold: holding() };
@@ -65,7 +65,7 @@ export function blockReader(note: (note: Note) => void): BlockReader {
 
   return {
     start(index, block, events) {
-      // A block that never stopped ends where another takes its place.
+      // A block without a stop event ends where another takes its index.
       stop(index, events);
       const opened = isRecord(block) ? openBlock(block, seen, events) : undefined;
       if (opened) {
@@ -100,7 +100,7 @@ function openBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlock |
   }
 }
 
-/** Citations come before or among the text that they are for, so they are told when it is whole. */
+/** Citations arrive before or within the text they belong to, so they are emitted when the text is complete. */
 function textBlock({ text, citations }: Fields, seen: Seen, events: ModelEvent[]): OpenBlock {
   const start = seen.text;
   const cited: unknown[] = Array.isArray(citations) ? [...citations] : [];
@@ -130,7 +130,7 @@ function textBlock({ text, citations }: Fields, seen: Seen, events: ModelEvent[]
 
 type Place = Pick<UrlCitation, 'start_index' | 'end_index'>;
 
-/** A page has its address and a file its id; documents that the request itself brought have neither. */
+/** A web page has a URL and a file has an id; documents from the request itself have neither. */
 function citationOf(citation: unknown, place: Place): Annotation | undefined {
   if (!isRecord(citation)) return undefined;
   const { file_id: id, title, document_title: filename } = citation;
@@ -145,7 +145,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Without a signature, as where it was cut off, a thought cannot be given back. */
+/** A thought without a signature, for example one that was cut off, cannot be sent back. */
 function thinkingBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlock {
   seen.text = 0;
   let thinking = '';
@@ -180,7 +180,7 @@ function redactedBlock({ data }: Fields, seen: Seen): OpenBlock {
   };
 }
 
-/** The input comes in pieces, or whole in the block itself. */
+/** The input arrives in deltas, or complete in the block itself. */
 function callBlock({ id, name, input }: Fields, seen: Seen, events: ModelEvent[]): OpenBlock {
   const call = seen.calls++;
   seen.text = 0;
@@ -200,7 +200,7 @@ function callBlock({ id, name, input }: Fields, seen: Seen, events: ModelEvent[]
   };
 }
 
-/** A tool that the model's own server runs: told when its input is whole, as nothing is told of that in pieces. */
+/** A tool that the API runs itself: emitted when its input is complete, because model events have no deltas for it. */
 function useBlock(block: Fields, seen: Seen): OpenBlock | undefined {
   if (!webUse(block)) return undefined;
   seen.hold(JSON.stringify(block).length);
@@ -221,7 +221,7 @@ function useBlock(block: Fields, seen: Seen): OpenBlock | undefined {
   };
 }
 
-/** What such a tool gave, which comes at once. */
+/** The result of such a tool, which arrives in one event. */
 function answerBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlock | undefined {
   const use = seen.uses.get(block.tool_use_id);
   if (!use || !answersUse(block, use)) return undefined;

@@ -16,7 +16,7 @@ type BodySettings = Pick<
   'maxTokens' | 'thinking' | 'thinkingDisplay' | 'promptCache' | 'serverTools'
 >;
 
-/** The body, always asking for a stream. What the wire has no place for is noted. */
+/** Writes the body and always requests a stream. Notes the settings that the API does not support. */
 export function toMessagesBody(request: ModelRequest, settings: BodySettings, note: (note: Note) => void): Fields {
   const drop = (setting: string) => note(dropped(setting));
   const conversation = toConversation(request, (item) => note(skippedItem(item, 'a Messages request')));
@@ -41,7 +41,7 @@ function dropped(setting: string): Note {
   return { code: 'setting_dropped', message: `The Messages API cannot be told of ${setting}; it is left out.` };
 }
 
-/** Settings without a counterpart, where they ask for anything but the default. */
+/** Settings without a counterpart, if they differ from the default. */
 function noteUnknown(request: ModelRequest, drop: (setting: string) => void): void {
   if (request.presencePenalty) drop('presence_penalty');
   if (request.frequencyPenalty) drop('frequency_penalty');
@@ -85,7 +85,7 @@ function thinkingField(
   return budget === undefined ? { type: 'adaptive', ...shown } : { type: 'enabled', budget_tokens: budget, ...shown };
 }
 
-/** With a budget the wire refuses the results of calls that no thought led to, such as another server's. */
+/** With a thinking budget the API refuses results of tool calls that follow no thought, such as another server's. */
 function answersThoughtless(messages: readonly Message[]): boolean {
   if (!messages.at(-1)?.content.some(isResult)) return false;
   const question = messages.findLastIndex(({ role, content }) => role === 'user' && !content.some(isResult));
@@ -104,7 +104,7 @@ function outputConfig(
   return Object.keys(config).length > 0 ? config : undefined;
 }
 
-/** 1 is the default of both; newer models take only one of them, and none beside thinking. */
+/** Both default to 1; newer models accept only one of them, and neither together with thinking. */
 function sampling(
   { temperature = 1, topP = 1 }: ModelRequest,
   thinks: boolean,
@@ -126,7 +126,7 @@ function metadata({ safetyIdentifier, user }: ModelRequest): Fields | undefined 
   return id === undefined ? undefined : { user_id: id };
 }
 
-/** The wire takes each name once, and the request's own tools are what the client knows. */
+/** The API accepts each name once; the request's own tools win, because the client knows them. */
 function serverTools(
   { tools }: ModelRequest,
   { serverTools: own }: BodySettings,
@@ -137,7 +137,7 @@ function serverTools(
   return own.filter(({ name }) => !taken.has(name));
 }
 
-/** The wire refuses calls in the history without tools, so those called are named where none is offered. */
+/** The API refuses tool calls in the history without `tools`, so those tools are declared when the request has none. */
 function toolsCalled({ messages }: Conversation): readonly Fields[] {
   const called = new Set(messages.flatMap(({ content }) => content.filter(isCall).map(({ name }) => String(name))));
   return [...called].map((name) => ({ name, input_schema: { type: 'object' } }));
@@ -151,7 +151,7 @@ function isResult({ type }: Block): boolean {
   return type === 'tool_result';
 }
 
-/** Without `strict`: what OpenAI's schemas may say under it, this wire's may not. */
+/** Without `strict`: OpenAI's strict schemas may contain keywords that this API refuses. */
 function messagesTool({ name, description, parameters }: ToolDefinition): Fields {
   return present({ name, description, input_schema: { type: 'object', ...(parameters ?? { properties: {} }) } });
 }
@@ -171,7 +171,7 @@ function toolChoice(
   return choice === 'auto' || parallelToolCalls === false ? { type: 'auto', ...single } : undefined;
 }
 
-/** The three layers of a prompt, in the order in which the wire caches them: each is marked at its end. */
+/** The prompt has three layers, in the order in which the API caches them; the end of each is marked. */
 function prompt({ system, messages }: Conversation, tools: readonly Fields[], cached: boolean): Fields {
   const marked = cached ? markLast : <Value>(list: readonly Value[]) => list;
   const last = messages.at(-1);

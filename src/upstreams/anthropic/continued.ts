@@ -1,4 +1,4 @@
-/** Writes the request that goes on after a pause: the first one, with what was said since as the assistant's words. */
+/** Writes the request that continues a paused turn: the first request plus the output so far as an assistant message. */
 
 import { isRecord } from '../../protocol/record.ts';
 import type { Pause } from './decoder.ts';
@@ -6,7 +6,7 @@ import type { Message } from './messages.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The body; undefined where there is nothing that could be given back, or no token left of the client's own `limit`. */
+/** Returns the body; undefined if nothing can be sent back or no token of the client's `limit` is left. */
 export function continuedBody(
   fields: Fields,
   { content, container, outputTokens }: Pause,
@@ -18,17 +18,17 @@ export function continuedBody(
     ...fields,
     ...(left === undefined ? {} : { max_tokens: left }),
     ...(container === undefined ? {} : { container }),
-    // The cast: the body is of our own making.
+    // The cast: this server wrote the body itself.
     messages: withContent(fields.messages as readonly Message[], content),
   };
 }
 
-/** The wire takes no limit that leaves no room beside the thoughts. */
+/** The API refuses a limit that leaves no room besides thinking. */
 function budgetOf({ thinking }: Fields): number {
   return isRecord(thinking) ? Number(thinking.budget_tokens ?? 0) : 0;
 }
 
-/** Neighbours of one role are one message. */
+/** Merges adjacent messages of one role. */
 function withContent(messages: readonly Message[], content: Message['content']): readonly Message[] {
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return [...messages, { role: 'assistant', content }];

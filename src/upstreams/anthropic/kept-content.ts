@@ -1,4 +1,4 @@
-/** Keeps what a message says as the wire needs it back, for a turn that pauses and is to go on. */
+/** Keeps the content of a message in the form the API needs back, for a turn that pauses and continues. */
 
 import { isRecord } from '../../protocol/record.ts';
 import { isThought } from './messages.ts';
@@ -6,7 +6,7 @@ import type { Block } from './parts.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A block as it came: its start, and the pieces that were added to it. */
+/** A block as received: its start, and the deltas added to it. */
 interface KeptBlock {
   readonly start: Fields;
   text: string;
@@ -15,7 +15,7 @@ interface KeptBlock {
   readonly citations: unknown[];
 }
 
-/** The blocks of all messages of a turn so far, at most so many UTF-16 units of them. */
+/** The blocks of all messages of a turn so far, up to a limit in UTF-16 units. */
 export class KeptContent {
   private kept: KeptBlock[] = [];
   private readonly open = new Map<unknown, KeptBlock>();
@@ -53,17 +53,17 @@ export class KeptContent {
     if (delta.citation !== undefined) kept.citations.push(delta.citation);
   }
 
-  /** Before another message, whose blocks are numbered anew. */
+  /** Called before another message, whose block indexes start again at 0. */
   endMessage(): void {
     this.open.clear();
   }
 
-  /** What goes back; undefined where the wire would not take it, or it was too much to keep. */
+  /** The content to send back; undefined if the API would refuse it or it exceeds the limit. */
   content(): readonly Block[] | undefined {
     const blocks = this.kept.flatMap(blocksOfKept);
     const last = blocks.at(-1);
     if (this.size > this.limit || !last || isThought(last) || blocks.some(isCall)) return undefined;
-    // The wire refuses a last text that ends in white space.
+    // The API refuses a last text that ends in white space.
     return last.type === 'text' ? [...blocks.slice(0, -1), { ...last, text: textOf(last.text).trimEnd() }] : blocks;
   }
 
@@ -76,7 +76,7 @@ export class KeptContent {
   }
 }
 
-/** Whose result only the client has. */
+/** A tool call whose result only the client has. */
 function isCall({ type }: Block): boolean {
   return type === 'tool_use';
 }
@@ -85,7 +85,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Blocks that the wire gives and does not take, empty texts and unsigned thoughts, are left out. */
+/** Omits blocks that the API emits but refuses: empty texts and unsigned thoughts. */
 function blocksOfKept({ start, text, signature, json, citations }: KeptBlock): readonly Block[] {
   const type = String(start.type);
   if (type === 'thinking') return signature ? [{ type, thinking: text, signature }] : [];

@@ -15,38 +15,38 @@ import { blocksOfSearch } from './web-tools.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A message of the wire: user and assistant take turns. */
+/** A message of the API: user and assistant alternate. */
 export interface Message {
   readonly role: 'user' | 'assistant';
   readonly content: readonly Block[];
 }
 
-/** A conversation as the wire has it. */
+/** A conversation in the API's form. */
 export interface Conversation {
   readonly system: readonly Block[];
   readonly messages: readonly Message[];
 }
 
-/** A message that more may be added to. */
+/** A message to which more content may be added. */
 interface OpenMessage {
   readonly role: Message['role'];
   readonly content: Block[];
 }
 
-/** A conversation in the making; `results` are those of the last message's calls, all of one model call. */
+/** A conversation being built; `results` holds those of the last message's tool calls, all of one model call. */
 interface Draft {
   readonly system: Block[];
   readonly messages: OpenMessage[];
   readonly results: Block[];
   modelCall: string | undefined;
-  /** The ids of calls so far, each with how many were made of it. */
+  /** The ids of tool calls so far, each with the number of its uses. */
   readonly ids: Map<string, number>;
 }
 
 /**
- * The conversation. The words of system and developer messages all go to the front, the results of calls come first in
- * the next user message. `skipped` is told of items that have no place. Throws `ApiError` where calls and outputs do
- * not fit together, and for media that the wire does not know.
+ * Writes the conversation. System and developer messages all move to the front; tool results come first in the next
+ * user message. `skipped` receives the items that are not supported. Throws `ApiError` if calls and outputs do not
+ * match, and for media that the API does not support.
  */
 export function toConversation(request: ModelRequest, skipped: (item: Item) => void): Conversation {
   const { items, outputs } = pairCalls(request.items);
@@ -65,7 +65,7 @@ export function toConversation(request: ModelRequest, skipped: (item: Item) => v
 
 function addCall(draft: Draft, item: Item, call: AnsweredToolCall): void {
   const modelCall = modelCallOfItem(String(item.id));
-  // Calls of one message are parallel; those of two rounds are not, though nothing stands between them.
+  // Calls of one message are parallel; those of two rounds are not, although nothing separates them.
   if (modelCall !== draft.modelCall) giveResults(draft);
   const id = freshId(draft.ids, String(call.id ?? item.id));
   add(draft, 'assistant', [{ type: 'tool_use', id, name: String(call.name), input: objectFrom(call.arguments) }]);
@@ -73,11 +73,11 @@ function addCall(draft: Draft, item: Item, call: AnsweredToolCall): void {
   draft.modelCall = modelCall;
 }
 
-/** Answers whether the item has a place. */
+/** Returns whether the item is supported. */
 function addMessage(draft: Draft, item: Item): boolean {
   if (item.type === 'reasoning') {
     const thought = thoughtIn(item.providerState);
-    // Another server's thoughts are unsigned here, and would be refused.
+    // Thoughts of another server are unsigned here, and the API would refuse them.
     if (thought) addAssistants(draft, item, [thought as Block]);
     return true;
   }
@@ -91,7 +91,7 @@ function addMessage(draft: Draft, item: Item): boolean {
   return true;
 }
 
-/** Another server's searches have nothing that could be given back. */
+/** Searches of another server contain nothing that can be sent back. */
 function addSearch(draft: Draft, item: Item): boolean {
   const [use, result] = blocksOfSearch(item.providerState) ?? [];
   if (!use || !result) return false;
@@ -103,7 +103,7 @@ function addSearch(draft: Draft, item: Item): boolean {
   return true;
 }
 
-/** What the model said after its calls in the same breath stays with them; anything later follows their results. */
+/** Text that follows tool calls in the same model answer stays with them; later text follows their results. */
 function addAssistants(draft: Draft, item: Item, blocks: readonly Block[]): void {
   const modelCall = modelCallOfItem(String(item.id));
   if (modelCall === undefined || modelCall !== draft.modelCall) giveResults(draft);
@@ -124,7 +124,7 @@ function add({ messages }: Draft, role: Message['role'], blocks: readonly Block[
   addTo(messages, role, blocks);
 }
 
-/** Neighbours of one role are one message. */
+/** Merges adjacent messages of one role. */
 function addTo(messages: OpenMessage[], role: Message['role'], blocks: readonly Block[]): void {
   if (blocks.length === 0) return;
   const last = messages.at(-1);
@@ -132,10 +132,10 @@ function addTo(messages: OpenMessage[], role: Message['role'], blocks: readonly 
   else messages.push({ role, content: [...blocks] });
 }
 
-/** The wire takes letters, digits, `_` and `-`, and each id once; other servers' ids have more, and come back. */
+/** The API accepts letters, digits, `_` and `-`, and each id once; ids of other servers contain more, or repeat. */
 function freshId(taken: Map<string, number>, given: string): string {
   const plain = given.replace(/[^\w-]/g, '_') || 'call';
-  // How many there are already, or a conversation of one id alone would be searched again for each.
+  // Stores the count, because searching a conversation that repeats one id would take quadratic time.
   let copy = taken.get(plain) ?? 1;
   let id = plain;
   for (; taken.has(id); id = `${plain}_${copy}`) copy += 1;
@@ -154,7 +154,7 @@ function resultBlock(id: string, { output, failed }: AnsweredToolCall): Block {
   };
 }
 
-/** The wire takes an object only; what was wrong with other arguments stands in their output. */
+/** The API accepts only an object; the error about any other arguments is in the call's output. */
 function objectFrom(text: unknown): Fields {
   try {
     const value: unknown = JSON.parse(String(text));
@@ -164,7 +164,7 @@ function objectFrom(text: unknown): Fields {
   }
 }
 
-/** A thought must lead to something, and the wire refuses a last text that ends in white space. */
+/** The API refuses a message that ends with a thought, and a last text that ends in white space. */
 function finished(messages: readonly Message[]): readonly Message[] {
   const joined: OpenMessage[] = [];
   for (const { role, content } of messages) addTo(joined, role, withoutLooseThoughts(content));
@@ -183,7 +183,7 @@ function trimmed({ role, content }: Message): Message {
   return { role, content: [...content.slice(0, -1), { ...last, text: last.text.trimEnd() }] };
 }
 
-/** Whether the block is a thought, readable or not. */
+/** Whether the block is a thought, readable or redacted. */
 export function isThought({ type }: Block): boolean {
   return type === 'thinking' || type === 'redacted_thinking';
 }

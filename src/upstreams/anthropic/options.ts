@@ -14,36 +14,36 @@ import {
 } from '../http/server-options.ts';
 import { ADAPTIVE_THINKING, isThinking, type ThinkingTable } from './thinking.ts';
 
-/** Where the model server is, and how it is asked. `undefined` means omitted. */
+/** The address of the model server and the form of requests to it. `undefined` means omitted. */
 export interface AnthropicOptions extends ServerOptions {
   /** With or without `/v1`. Default: `ANTHROPIC_BASE_URL`, or Anthropic itself. */
   readonly baseURL?: string | undefined;
   /**
-   * Sent as `x-api-key`. Default: `ANTHROPIC_API_KEY`, but only where `baseURL` is not given either: a key belongs to
-   * its server, and must not go to another one by omission.
+   * Sent as `x-api-key`. Default: `ANTHROPIC_API_KEY`, but only if `baseURL` is not given either: a key belongs to
+   * its server and must not be sent to another one by omission.
    */
   readonly apiKey?: string | undefined;
   /** The `anthropic-version` header. Default: `2023-06-01`. */
   readonly version?: string | undefined;
-  /** `max_tokens`, which the wire requires, for requests without `max_output_tokens`. Default: 8192. */
+  /** `max_tokens`, which the API requires, for requests without `max_output_tokens`. Default: 8192. */
   readonly maxTokens?: number | undefined;
   /**
-   * How `reasoning.effort` is spelled, or a function that answers it for a model. Default: `ADAPTIVE_THINKING`; models
-   * before Claude 4.6 need `BUDGET_THINKING`.
+   * How `reasoning.effort` is mapped, or a function that returns the mapping for a model. Default: `ADAPTIVE_THINKING`;
+   * models before Claude 4.6 need `BUDGET_THINKING`.
    */
   readonly thinking?: ThinkingTable | ((model: string) => ThinkingTable) | undefined;
-  /** Whether thoughts are told in a summary or not at all. Default: left to the model. */
+  /** Whether thoughts are summarised or omitted. Default: the model decides. */
   readonly thinkingDisplay?: 'summarized' | 'omitted' | undefined;
   /** Whether the prompt is cached: marks the system prompt, the tools and the last message. Default: false. */
   readonly promptCache?: boolean | undefined;
   /**
-   * Anthropic's own tools, which its servers run, offered with every request as they stand here, such as
-   * `{ type: 'web_search_20250305', name: 'web_search' }`. What is found costs tokens and fees of its own. Default: none.
+   * Anthropic's own tools, which its servers run, sent unchanged with every request, such as
+   * `{ type: 'web_search_20250305', name: 'web_search' }`. Their results cost tokens and extra fees. Default: none.
    */
   readonly serverTools?: readonly ServerTool[] | undefined;
 }
 
-/** A tool that Anthropic's servers run; further fields are the wire's. */
+/** A tool that Anthropic's servers run; further fields are the API's. */
 export interface ServerTool {
   readonly type: string;
   readonly name: string;
@@ -72,7 +72,7 @@ const thinkingOption: OptionCheck = (value) =>
 const serverToolsOption: OptionCheck = (value) =>
   (Array.isArray(value) && value.every(isServerTool)) || 'a list of tools, each with a type of its own and a name';
 
-/** A `custom` tool is the client's, by whatever name the wire calls it. */
+/** A `custom` tool belongs to the client, whatever its name. */
 function isServerTool(value: unknown): boolean {
   return isRecord(value) && isWord(value.type) && value.type !== 'custom' && isWord(value.name);
 }
@@ -106,7 +106,7 @@ export function anthropicSettings(options: AnthropicOptions): AnthropicSettings 
   };
 }
 
-/** Anthropic's own clients are given the address without `/v1`, all others with it. */
+/** Anthropic's own clients use the address without `/v1`, all others use it with `/v1`. */
 function versioned(text: string): URL {
   const url = serverURL(NAME, text);
   const path = basePath(url);
@@ -114,7 +114,7 @@ function versioned(text: string): URL {
   return url;
 }
 
-/** The key and the version of the wire. */
+/** The key and the API version. */
 export function keyHeaders({ apiKey, version }: AnthropicSettings): Readonly<Record<string, string>> {
   return { 'anthropic-version': version, ...(apiKey ? { 'x-api-key': apiKey } : {}) };
 }

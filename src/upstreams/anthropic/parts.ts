@@ -4,10 +4,10 @@ import { isRecord, plainTextOf } from '../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A content block; its fields are the wire's. */
+/** A content block; its fields are the API's. */
 export type Block = Fields & { readonly type: string };
 
-/** The blocks of a text or of a list of parts; empty texts, which the wire refuses, are left out. */
+/** The blocks of a text or of a list of parts; omits empty texts, which the API refuses. */
 export function blocksOf(content: unknown): readonly Block[] {
   if (typeof content === 'string') return textBlocks(content);
   if (Array.isArray(content)) return content.filter(isRecord).flatMap(blocksOfPart);
@@ -38,14 +38,14 @@ function imageSource(url: string): Fields {
   return data ? { type: 'base64', media_type: data.mediaType, data: data.base64 } : { type: 'url', url };
 }
 
-/** A PDF as it is, text as text; the wire has no other documents. */
+/** Sends a PDF as it is and text as text; the API supports no other documents. */
 function fileBlock({ filename, file_data: data, file_url: url }: Fields): Block {
   const title = typeof filename === 'string' && filename !== '' ? { title: filename } : {};
   return { type: 'document', source: data ? fileSource(plainTextOf(data)) : { type: 'url', url }, ...title };
 }
 
 function fileSource(text: string): Fields {
-  // Some clients send the bare base64, and then it is what nearly every file is.
+  // Some clients send bare base64, which is nearly always a PDF.
   const { mediaType, base64 } = readDataURL(text) ?? { mediaType: PDF, base64: text };
   if (mediaType === PDF) return { type: 'base64', media_type: PDF, data: base64 };
   if (!/^text\/|[/+](json|xml|yaml)$/.test(mediaType)) {

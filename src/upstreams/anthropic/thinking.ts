@@ -1,4 +1,4 @@
-/** How much the model may think, and how a thought is kept so that the model can be given it back. */
+/** Maps the reasoning effort, and keeps a thought so that it can be sent back to the model. */
 import { isRecord } from '../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -6,7 +6,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** `off`, a budget in tokens from 1024, or the name of an effort of adaptive thinking. */
 export type Thinking = 'off' | (string & {}) | number;
 
-/** What each `reasoning.effort` means; one that is not in the table is noted and left out. */
+/** The meaning of each `reasoning.effort`; an effort that is not in the table is noted and omitted. */
 export type ThinkingTable = Readonly<Record<string, Thinking>>;
 
 /** For Claude 4.6 and newer: the model decides how much it thinks. */
@@ -20,7 +20,7 @@ export const ADAPTIVE_THINKING: ThinkingTable = {
   max: 'max',
 };
 
-/** For older models: tokens to think with, which come on top of `maxTokens`. */
+/** For older models: thinking budgets in tokens, added to `maxTokens`. */
 export const BUDGET_THINKING: ThinkingTable = {
   none: 'off',
   minimal: 1024,
@@ -30,20 +30,20 @@ export const BUDGET_THINKING: ThinkingTable = {
   xhigh: 20_480,
 };
 
-/** The wire takes no smaller budget. */
+/** The API accepts no smaller budget. */
 const SMALLEST_BUDGET = 1024;
 
-/** Whether the value can stand in a table. */
+/** Whether the value may be in a table. */
 export function isThinking(value: unknown): boolean {
   if (typeof value === 'number') return Number.isInteger(value) && value >= SMALLEST_BUDGET;
   return typeof value === 'string' && value !== '';
 }
 
-/** The thinking that was asked for, and the room for it. */
+/** The requested thinking, and the tokens for it. */
 export interface ThinkingPlan {
   /** `max_tokens`. */
   readonly maxTokens: number;
-  /** The budget, where there is one; undefined for thinking without a budget, or none. */
+  /** The budget, if there is one; undefined for thinking without a budget, or no thinking. */
   readonly budget: number | undefined;
   /** An effort of adaptive thinking. */
   readonly effort: string | undefined;
@@ -51,8 +51,8 @@ export interface ThinkingPlan {
 }
 
 /**
- * Makes room for a budget. A client's own limit includes what the model thinks, as OpenAI's does, so the budget takes
- * at most half of it; where that is less than the wire allows, the model does not think.
+ * Reserves tokens for a budget. A client's own limit includes thinking, as OpenAI's does, so the budget takes at most
+ * half of it; if that is less than the API's minimum, the model does not think.
  */
 export function planThinking(
   thinking: Thinking | undefined,
@@ -68,12 +68,12 @@ export function planThinking(
   return budget < SMALLEST_BUDGET ? none : { ...none, budget };
 }
 
-/** The thinking block in the state of an item; undefined where it is none. */
+/** The thinking block in an item's provider state; undefined if there is none. */
 export function thoughtIn(state: unknown): Fields | undefined {
   return isRecord(state) ? thinkingBlock(state) : undefined;
 }
 
-/** Only what a thinking block has. */
+/** Copies only the fields of a thinking block. */
 function thinkingBlock({ type, thinking, signature, data }: Fields): Fields | undefined {
   if (type === 'redacted_thinking' && typeof data === 'string') return { type, data };
   if (type !== 'thinking' || typeof thinking !== 'string' || typeof signature !== 'string') return undefined;

@@ -1,21 +1,21 @@
-/** Token counts as the Messages API reports them, made whole. */
+/** Completes the token counts that the Messages API reports. */
 
 import type { ModelEvent } from '../../protocol/events.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Collects the counts of a message, which come at its start and again, at last whole, at its end. */
+/** Collects the counts of a message, which arrive at its start and again, complete, at its end. */
 interface UsageReader {
-  /** Adds a `usage` event where there are counts. */
+  /** Adds a `usage` event if there are counts. */
   take(usage: unknown, events: ModelEvent[]): void;
-  /** Begins another message of the same turn, whose counts come on top of those so far. */
+  /** Starts another message of the same turn, whose counts are added to those so far. */
   next(): void;
-  /** Tokens of output so far. */
+  /** Output tokens so far. */
   readonly output: number;
 }
 
-/** What was told last of each count holds; a later report may lack some. */
+/** The last reported value of each count is kept, because a later report may omit some. */
 export function usageReader(): UsageReader {
   const earlier = new Map<string, number>();
   const counts = new Map<string, number>();
@@ -51,7 +51,7 @@ function isCount(value: unknown): boolean {
   return Number.isInteger(value) && (value as number) >= 0;
 }
 
-/** `input_tokens` lacks what was read from the cache and written to it; OpenAI's count holds all. */
+/** `input_tokens` excludes tokens read from and written to the cache; OpenAI's count includes them. */
 function usageEvent(count: (name: string) => number): Extract<ModelEvent, { type: 'usage' }> {
   const cached = count('cache_read_input_tokens');
   const written = count('cache_creation_input_tokens');

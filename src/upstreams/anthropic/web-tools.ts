@@ -1,4 +1,4 @@
-/** Anthropic's own web tools: their blocks as looks into the web, and those back as the blocks that they were. */
+/** Converts the blocks of Anthropic's own web tools to web-search events, and back. */
 
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { UrlSource, WebAction } from '../../protocol/items.ts';
@@ -7,7 +7,7 @@ import type { Block } from './parts.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What one of the tools does, and the type of the block that answers it. */
+/** The action of one of the tools, and the type of its result block. */
 interface WebTool {
   readonly result: string;
   readonly action: (input: Fields) => WebAction;
@@ -26,16 +26,16 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A `server_tool_use` block of one of the tools, its input whole. */
+/** A `server_tool_use` block of one of the tools, with its complete input. */
 export interface WebUse {
   readonly id: string;
   readonly name: string;
   readonly input: Fields;
-  /** Whether the model itself asked, and not code that it wrote, without which the blocks mean nothing. */
+  /** Whether the model called the tool directly; blocks of calls made by its code are meaningless without that code. */
   readonly direct: boolean;
 }
 
-/** The block as a use of the web, if it is one; `json` is what came of its input in pieces. */
+/** The block as a web tool use, if it is one; `json` is its input collected from deltas. */
 export function webUse({ id, name, input, caller }: Fields, json = ''): WebUse | undefined {
   if (typeof id !== 'string' || typeof name !== 'string' || !WEB_TOOLS.has(name)) return undefined;
   const direct = !isRecord(caller) || caller.type === 'direct';
@@ -51,18 +51,18 @@ function objectFrom(json: string): Fields | undefined {
   }
 }
 
-/** Whether the block is what the use was answered with. */
+/** Whether the block is the result of this use. */
 export function answersUse({ type }: Fields, { name }: WebUse): boolean {
   return WEB_TOOLS.get(name)?.result === type;
 }
 
-/** The beginning of the look, none where the tool is unknown. */
+/** The start of the search or fetch; none if the tool is unknown. */
 export function searchStart({ id, name, input }: WebUse): readonly ModelEvent[] {
   const tool = WEB_TOOLS.get(name);
   return tool ? [{ type: 'search-start', search: id, action: tool.action(input) }] : [];
 }
 
-/** Its end, with what it found. */
+/** Its end, with the result. */
 export function searchEnd(use: WebUse, { content }: Fields): ModelEvent {
   const failed = isRecord(content) && String(content.type).endsWith('_error');
   const blocks = use.direct ? blocksOfUse(use, content) : undefined;
@@ -76,7 +76,7 @@ function sourcesIn(content: unknown): readonly UrlSource[] {
   return [...new Set(urls)].filter((url) => url !== '').map((url) => ({ type: 'url', url }));
 }
 
-/** Only what the two blocks of a use have. */
+/** Copies only the fields of the two blocks of a use. */
 function blocksOfUse({ id, name, input }: WebUse, content: unknown): readonly [Block, Block] | undefined {
   const tool = WEB_TOOLS.get(name);
   const isContent = isRecord(content) || (Array.isArray(content) && content.every(isRecord));
@@ -87,7 +87,7 @@ function blocksOfUse({ id, name, input }: WebUse, content: unknown): readonly [B
   ];
 }
 
-/** The two blocks in the state of a look; undefined where there is none. */
+/** The two blocks in the provider state of an item; undefined if there are none. */
 export function blocksOfSearch(pair: unknown): readonly [Block, Block] | undefined {
   if (!Array.isArray(pair)) return undefined;
   const [useBlock, answer] = pair;

@@ -6,13 +6,13 @@ import type { ModelRequest, TextFormat, ToolDefinition } from '../../protocol/mo
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How a model server likes its request. */
+/** Request settings of a model server. */
 export interface BodyOptions extends MessageOptions {
-  /** The field that bounds the answer; OpenAI's newest models refuse the older one, most other servers know only it. */
+  /** The field that limits the answer; OpenAI's newest models refuse the older one, most other servers know only it. */
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
 }
 
-/** The body, always asking for a stream and for its usage. Fields that were not asked for are undefined, so that no JSON has them. */
+/** Writes the body, always requesting a stream and its usage. Fields without a value are undefined, so the JSON omits them. */
 export function toChatBody(request: ModelRequest, options: BodyOptions, skipped: (item: Item) => void): Fields {
   return {
     model: request.model,
@@ -38,7 +38,7 @@ export function toChatBody(request: ModelRequest, options: BodyOptions, skipped:
   };
 }
 
-/** Servers refuse a `tool_choice` without tools, so both go together. */
+/** Servers refuse `tool_choice` without tools, so both are sent or neither. */
 function toolFields({ tools, toolChoice, parallelToolCalls }: ModelRequest): Fields {
   if (tools.length === 0) return {};
   const choice =

@@ -30,7 +30,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const NAME = 'chatCompletionsUpstream';
 
 /**
- * Talks to `POST {baseURL}/chat/completions`, always asking for a stream; a server that answers with one JSON object
+ * Talks to `POST {baseURL}/chat/completions`, always requesting a stream; a server that answers with one JSON object
  * works too. Without `baseURL` and `apiKey` it reads `OPENAI_BASE_URL` and `OPENAI_API_KEY`, as OpenAI's SDKs do.
  * Throws a `TypeError` for a bad option.
  */
@@ -40,10 +40,10 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   const scrub = scrubber(settings);
   const headersFor = ({ headers }: UpstreamCall) => requestHeaders(NAME, settings, bearer(settings), headers);
   const seen = new SeenFields();
-  /** Of each call: the host's headers may be another tenant's each time. */
+  /** Computed for each call, because the host's headers may belong to another tenant each time. */
   const scrubs = new WeakMap<UpstreamCall, Scrub>();
 
-  /** Of each call: a turn of several rounds is one response. */
+  /** Computed for each call, because a turn of several rounds is one response. */
   const noted = new WeakMap<UpstreamCall, Set<string>>();
 
   function open(body: Fields, call: UpstreamCall) {
@@ -96,7 +96,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   return { name: 'chat-completions', stateOwner, stream, chat, redact, models, close: () => client.close() };
 }
 
-/** What goes with the reading of one answer. */
+/** The context for reading one answer. */
 interface Answer {
   readonly scrubError: Scrub;
   readonly note: (note: Note) => void;
@@ -104,7 +104,7 @@ interface Answer {
   readonly saw: (field: ReasoningField) => void;
 }
 
-/** Characters of the first data that are kept. */
+/** Number of characters of the first data that are kept. */
 const LONGEST_FIRST = 8192;
 
 /** Decodes batch by batch, with the `finish` at the end. */
@@ -112,7 +112,7 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
   private readonly decoder: ChatDecoder;
   private readonly memo = chunkMemo();
   private readonly answer: Answer;
-  /** The first data, until it is known for an answer. */
+  /** The first data, kept until it is recognised as an answer. */
   private first = '';
   private failure: unknown = undefined;
   private done = false;
@@ -131,7 +131,7 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
     } catch (error) {
       this.failure = this.refusal(error);
     }
-    // What came before an error still counts, and an empty batch says that the request was taken.
+    // Events before an error still count; an empty batch means that the request was accepted.
     return events.length > 0 || data.length === 0 ? events : undefined;
   }
 
@@ -150,7 +150,7 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
     return events;
   }
 
-  /** The host is told how something began that is no answer. */
+  /** Reports to the host the beginning of data that is not an answer. */
   private refusal(error: unknown): unknown {
     const { scrubError, unexpected } = this.answer;
     const isForeign = error instanceof ApiError && error.code === 'upstream_error' && !this.decoder.answered;
@@ -173,7 +173,7 @@ class Decoding implements Mapping<ChatBatch, readonly ModelEvent[]> {
     if (!this.decoder.answered) this.first ||= data.slice(0, LONGEST_FIRST);
     const chunk = parseJson(data);
     this.decoder.take(chunk, events);
-    // It is a reference to all that was read with it.
+    // The slice references everything that was read with it.
     if (this.decoder.answered) this.first = '';
     this.memo.learn(data, chunk);
   }

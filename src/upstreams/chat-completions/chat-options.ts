@@ -13,27 +13,27 @@ import { isProviderName, PROVIDERS, type ProviderName, providerOf } from './prov
 
 export type { UpstreamHeaders } from '../http/server-options.ts';
 
-/** Where the model server is, and how it likes its requests. `undefined` means omitted. */
+/** The address of the model server and its request settings. `undefined` means omitted. */
 export interface ChatCompletionsOptions extends ServerOptions {
   /** Up to and including `/v1`. Default: `OPENAI_BASE_URL`, or OpenAI itself. */
   readonly baseURL?: string | undefined;
   /**
-   * Sent as a bearer token; none is sent where there is none. Default: `OPENAI_API_KEY`, but only where `baseURL` is not
-   * given either: a key belongs to its server, and must not go to another one by omission.
+   * Sent as a bearer token; omitted if empty. Default: `OPENAI_API_KEY`, but only if `baseURL` is not
+   * given either: a key belongs to its server and must not be sent to another one by omission.
    */
   readonly apiKey?: string | undefined;
   /**
-   * Whose manners the options below have where they are not given: a name of docs/providers.md, or `auto`, by the address.
+   * The provider whose defaults the options below take: a name in docs/providers.md, or `auto`, by the address.
    * Default: `auto`.
    */
   readonly provider?: ProviderName | 'auto' | undefined;
   /** `merge` writes one leading system message, for templates that allow no other. Default: the provider's, or `keep`. */
   readonly systemMessages?: 'keep' | 'merge' | undefined;
-  /** `keep` sends the developer role as it is. Default: the provider's, or `system`, which every server knows. */
+  /** `keep` sends the developer role unchanged. Default: the provider's, or `system`, which every server supports. */
   readonly developerRole?: 'keep' | 'system' | undefined;
   /**
-   * Whether reasoning goes back with the calls it led to, where it stood in the answer. `auto`: unless the provider refuses
-   * it. `false` keeps back what came sealed with it, too. Default: `auto`.
+   * Whether reasoning is sent back with the tool calls it led to, in its original place. `auto`: unless the provider refuses
+   * it. `false` also omits the sealed state that came with it. Default: `auto`.
    */
   readonly reasoningReplay?: 'auto' | boolean | undefined;
   /** Whether `<think>` at the start of the text is read as reasoning. Default: true. */

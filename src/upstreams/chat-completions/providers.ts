@@ -1,20 +1,20 @@
-/** What is known of providers of the Chat Completions API: how each likes its requests. docs/providers.md says what that rests on. */
+/** The request settings of known providers of the Chat Completions API; docs/providers.md lists the sources. */
 import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
 
-/** How one provider likes its requests. */
+/** The request settings of one provider. */
 export interface Provider {
-  /** Hosts with all that is below them; with a colon in front, the port of a server of one's own. */
+  /** Host names, including their subdomains; with a leading colon, the port of a self-hosted server. */
   readonly hosts: readonly string[];
-  /** Where reasoning goes back, until the model itself has shown where it writes it. */
+  /** The field for reasoning that is sent back, until the model has shown which field it writes. */
   readonly reasoningField: ReasoningField;
-  /** Whether reasoning goes back in words; false where the provider refuses it, or has none. What came sealed goes back. */
+  /** Whether reasoning text is sent back; false if the provider refuses it or has none. Sealed reasoning is always sent back. */
   readonly reasoningReplay: boolean;
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
   readonly developerRole: 'keep' | 'system';
   readonly systemMessages: 'keep' | 'merge';
 }
 
-/** What every server takes that nothing else is known of. */
+/** The settings for unknown servers, which every server accepts. */
 const USUAL: Provider = {
   hosts: [],
   reasoningField: 'reasoning_content',
@@ -31,7 +31,7 @@ function provider(hosts: readonly string[], more: Partial<Provider> = {}): Provi
   return Object.freeze({ ...USUAL, ...more, hosts: Object.freeze(hosts) });
 }
 
-/** The providers that are known, by the names of the option `provider`. */
+/** The known providers, by the names of the option `provider`. */
 export const PROVIDERS = Object.freeze({
   openai: provider(['api.openai.com'], { ...COMPLETION_TOKENS, ...NO_REPLAY, developerRole: 'keep' }),
   azure: provider(['openai.azure.com', 'services.ai.azure.com', 'cognitiveservices.azure.com'], {
@@ -63,7 +63,7 @@ export const PROVIDERS = Object.freeze({
   'github-copilot': provider(['githubcopilot.com'], { reasoningField: 'reasoning_text' }),
 } satisfies Readonly<Record<string, Provider>>);
 
-/** A provider that is known. */
+/** A known provider. */
 export type ProviderName = keyof typeof PROVIDERS;
 
 /** Whether there is a provider of this name. */
@@ -71,7 +71,7 @@ export function isProviderName(name: unknown): name is ProviderName {
   return typeof name === 'string' && Object.hasOwn(PROVIDERS, name);
 }
 
-/** The provider of this name, or with `auto` the one that the address is of. */
+/** Returns the provider of this name, or with `auto` the one that owns the address. */
 export function providerOf(name: ProviderName | 'auto', baseURL: URL): Provider {
   if (name !== 'auto') return PROVIDERS[name];
   return Object.values<Provider>(PROVIDERS).find(({ hosts }) => hosts.some((host) => isAt(host, baseURL))) ?? USUAL;

@@ -1,13 +1,13 @@
-/** Remembers of each model where it was last seen to write its reasoning: what a stored item says of words does not tell. */
+/** Remembers the reasoning field that each model last used, because a stored item does not record it. */
 import type { ReasoningField } from '../../protocol/chat-completions/answer-state.ts';
 
-/** Models of one server; clients name them. */
+/** Limits the models per server, because clients choose the names. */
 const MOST_MODELS = 256;
 const LONGEST_NAME = 256;
 
-/** Of one server, for as long as this process runs. */
+/** Keeps the fields of one server for the life of the process. */
 export class SeenFields {
-  // A Map keeps the order of insertion, so its front is what was seen longest ago.
+  // A Map keeps insertion order, so its first entry is the oldest.
   private readonly fields = new Map<string, ReasoningField>();
 
   get(model: string): ReasoningField | undefined {

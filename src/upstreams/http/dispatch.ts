@@ -3,7 +3,7 @@ import type { Dispatcher, Pool } from 'undici';
 import { type ByteReader, type Bytes, DISCARD, linger } from '../../streams/bytes.ts';
 import type { Stop, Stoppable } from './watchdog.ts';
 
-/** What a server answered, with whatever status. */
+/** The response of a server, whatever its status. */
 export interface Answered {
   readonly status: number;
   readonly headers: AnswerHeaders;
@@ -13,7 +13,7 @@ export interface Answered {
 /** Names are lower case. */
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Resolves when the head of the answer is there. */
+/** Resolves when the head of the response has arrived. */
 export function dispatch(pool: Pool, options: Dispatcher.DispatchOptions, stop: Stop): Promise<Answered> {
   return new Promise((resolve, reject) => {
     if (stop.aborted) return reject(stop.reason);
@@ -23,13 +23,13 @@ export function dispatch(pool: Pool, options: Dispatcher.DispatchOptions, stop: 
   });
 }
 
-/** One request at undici and the bytes of its answer: what `pool.request` makes five objects of, among them a `Readable`. */
+/** One undici request and the bytes of its response, without the five objects of `pool.request`, among them a `Readable`. */
 class AnswerHandler implements Dispatcher.DispatchHandler, Bytes, Stoppable {
   private readonly resolve: (answer: Answered) => void;
   private readonly reject: (error: unknown) => void;
   private controller: Dispatcher.DispatchController | undefined = undefined;
   private reader: ByteReader | undefined = undefined;
-  /** What arrived with the head, before there was a reader. */
+  /** Data that arrived with the head, before there was a reader. */
   private early: Buffer[] | undefined = undefined;
   private over = false;
   private failure: unknown = undefined;
@@ -43,12 +43,12 @@ class AnswerHandler implements Dispatcher.DispatchHandler, Bytes, Stoppable {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
-    // It was stopped while it waited for a connection.
+    // The request was stopped while it waited for a connection.
     if (this.isStopped) controller.abort(this.failure as Error);
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
-    // A stream would hold them, and the socket's bytes that they stand in, to its end.
+    // A stream would keep them, and the socket buffer that contains them, until its end.
     controller.rawHeaders = null;
     if (status >= 200) this.resolve({ status, headers, body: this });
   }
@@ -75,7 +75,7 @@ class AnswerHandler implements Dispatcher.DispatchHandler, Bytes, Stoppable {
     if (this.over) return;
     this.isStopped = true;
     this.failure = reason;
-    // The cast, here and above: undici hands on whatever it is given.
+    // The cast, here and above: undici passes on any value.
     this.controller?.abort(reason as Error);
     this.reject(reason);
   }

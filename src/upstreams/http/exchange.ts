@@ -8,7 +8,7 @@ import { type Inbox, openInbox } from '../../streams/sse-reader.ts';
 import type { HttpAnswer, HttpClient } from './http.ts';
 import { type Watchdog, watchdog } from './watchdog.ts';
 
-/** What is asked, and how the answer's last event is known. */
+/** The request, and how the answer's last event is recognised. */
 interface ExchangeRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -16,24 +16,24 @@ interface ExchangeRequest {
   readonly body: string;
   /** Whether the data is that of the last event. */
   readonly isLast: (data: string) => boolean;
-  /** Makes an error fit to be shown, which may hold the server's secrets. */
+  /** Removes the server's secrets from an error, so that it can be shown. */
   readonly scrubError?: (error: unknown) => unknown;
-  /** What the host is told where the answer holds no events, but this. */
+  /** Makes the error that reports an answer without events to the host, from its text. */
   readonly unexpected?: (text: string) => Error;
 }
 
-/** What arrived together of an answer: one whole JSON body, or the data of some events. */
+/** The part of an answer that arrived together: one whole JSON body, or the data of some events. */
 export interface AnswerBatch {
   readonly whole: boolean;
   readonly data: readonly string[];
 }
 
-/** How long an accepted request may be silent before the client's own stream is opened, in milliseconds. */
+/** How long an accepted request may send nothing before the client's own stream is opened, in milliseconds. */
 const QUIET_MS = 1000;
 
 /**
- * Posts the request and answers it up to its last event; an empty batch where the server took the request and is silent.
- * Throws `ApiError` where the server refuses or the connection breaks, and what the call was aborted with.
+ * Posts the request and yields the answer up to its last event; an empty batch if the server accepted the request and
+ * sends nothing yet. Throws `ApiError` if the server refuses or the connection breaks, and the abort reason of the call.
  */
 export function exchange(client: HttpClient, request: ExchangeRequest, call: UpstreamCall): PullStream<AnswerBatch> {
   return new Exchange(client, request, call);
@@ -41,7 +41,7 @@ export function exchange(client: HttpClient, request: ExchangeRequest, call: Ups
 
 class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]> {
   private readonly client: HttpClient;
-  /** Until it is sent: its body may be long. */
+  /** Released once it is sent, because its body may be long. */
   private request: ExchangeRequest | undefined;
   private readonly call: UpstreamCall;
   private readonly isLast: (data: string) => boolean;
@@ -86,7 +86,7 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
   }
 
   onError(error: unknown): void {
-    // Whoever asked has turned away, which is why it broke.
+    // The caller has gone away, which is why the connection broke.
     if (this.over) return;
     const failure = this.scrubError(this.watch ? broken(error, this.watch) : error);
     this.close();
@@ -132,7 +132,7 @@ function noEvents(contentType: string, cause: Error | undefined): ApiError {
   return new ApiError('upstream_error', message, cause ? { cause } : {});
 }
 
-/** The whole JSON answer to a `GET`; throws as `exchange` does. */
+/** Returns the whole JSON answer to a `GET`; throws as `exchange` does. */
 export async function fetchJson(
   client: HttpClient,
   request: Pick<ExchangeRequest, 'path' | 'headers'>,
@@ -150,12 +150,12 @@ export async function fetchJson(
   }
 }
 
-/** Parses what a model server sent; throws `upstream_error` where it is not JSON. */
+/** Parses data from a model server; throws `upstream_error` if it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // V8 quotes the text at fault and cuts it, and half a secret is none that could be found.
+    // V8 quotes the invalid text and cuts it, and half a secret cannot be found by the scrubber.
     const cause = new SyntaxError(String(error).replace(/".*"/s, 'the text'));
     throw new ApiError('upstream_error', 'The model server sent something that is not JSON.', { cause });
   }
@@ -165,7 +165,7 @@ function isJson({ contentType }: HttpAnswer): boolean {
   return /[/+]json\b/i.test(contentType);
 }
 
-/** What really happened: the caller left, time ran out, or the connection broke in mid-answer. */
+/** The actual cause: the caller left, a timeout, or a connection that broke mid-answer. */
 function broken(error: unknown, watch: Watchdog): unknown {
   if (watch.call.aborted) return watch.call.reason;
   if (error instanceof ApiError) return error;

@@ -13,14 +13,14 @@ import type { Stop } from './watchdog.ts';
 
 const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504, 529]);
 const BACKOFF_MS = 250;
-/** A server that asks for a longer pause than this gets none: the client is told to come back instead. */
+/** A server that asks for a longer pause is not retried: the client receives its `retry-after` instead. */
 const LONGEST_PAUSE_MS = 10_000;
 
-/** Where a model server is and how to talk to it. */
+/** The address of a model server and its connection settings. */
 interface HttpOptions {
-  /** Such as `http://localhost:8000/v1`; its query, if any, goes with every request. */
+  /** Such as `http://localhost:8000/v1`; its query, if any, is sent with every request. */
   readonly baseURL: URL;
-  /** Further attempts after a 429, 502, 503, 504, 529 or a connection that broke before it answered. */
+  /** Further attempts after a 429, 502, 503, 504, 529 or a connection that broke before the response. */
   readonly retries: number;
   readonly connectTimeoutMs: number;
 }
@@ -34,7 +34,7 @@ interface HttpRequest {
   readonly stop: Stop;
 }
 
-/** An answer with a good status. */
+/** A response with a success status. */
 export interface HttpAnswer {
   readonly contentType: string;
   readonly body: Bytes;
@@ -42,14 +42,14 @@ export interface HttpAnswer {
 
 /** The connections to one model server. */
 export interface HttpClient {
-  /** Resolves with a good answer; throws `ApiError` for any other, or what the call was stopped with. */
+  /** Resolves with a successful response; throws `ApiError` for any other, or the abort reason of the call. */
   send(request: HttpRequest): Promise<HttpAnswer>;
   close(): Promise<void>;
 }
 
-/** Opens the pool; connections are made when they are needed. */
+/** Opens the pool; connections are made on demand. */
 export function httpClient({ baseURL, retries, connectTimeoutMs }: HttpOptions): HttpClient {
-  // The deadlines of a call are its own, kept by `watchdog`: undici's would not tell first byte from silence.
+  // `watchdog` keeps the deadlines of a call: undici's cannot tell the first byte from later gaps.
   const pool = new Pool(baseURL.origin, { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: connectTimeoutMs } });
   const prefix = basePath(baseURL);
 
@@ -98,7 +98,7 @@ function rest(ms: number, stop: Stop): Promise<void> {
   });
 }
 
-/** A refusal remembers what the server said about trying again. */
+/** Keeps the server's retry headers on its refusal. */
 type Refusal = ApiError & {
   readonly answered?: number;
   readonly retryAfterMs?: number | undefined;
@@ -116,14 +116,14 @@ async function refusal({ status, headers, body }: Answered, baseURL: URL, path: 
   return Object.assign(error, { answered: status, retryAfterMs: retryAfterMs(headers), final });
 }
 
-/** For the host alone: a server that knows no such path answers no error of the API, and its API may be below `/v1`. */
+/** For the host only: an unknown path is not answered with an error of the API, and the API may be below `/v1`. */
 function missingVersion(answer: unknown, baseURL: URL, path: string): Error | undefined {
   if ((isRecord(answer) && isRecord(answer.error)) || /\/v\d/.test(baseURL.pathname)) return undefined;
   const place = `${basePath(baseURL)}${path.split('?', 1)[0]}`;
   return new Error(`The model server has no path ${place}: does baseURL lack '/v1' at its end?`);
 }
 
-/** A redirect is not followed: it would take the key and the prompt to a server that the host has not named. */
+/** Redirects are not followed: the key and the prompt would go to a server that the host has not named. */
 function redirected({ status, headers, body }: Answered, baseURL: URL): ApiError {
   body.close();
   const location = String(headers.location ?? '');
@@ -145,7 +145,7 @@ function retryAfterMs(headers: AnswerHeaders): number | undefined {
   return Number.isNaN(pause) ? undefined : Math.max(0, pause);
 }
 
-/** How long to wait before another attempt, or undefined where there must be none. */
+/** How long to wait before another attempt, or undefined if there must be none. */
 function pauseBefore(error: unknown, retry: number): number | undefined {
   const backoff = BACKOFF_MS * 2 ** retry * (0.75 + Math.random() / 2);
   if (!(error instanceof ApiError)) return backoff;

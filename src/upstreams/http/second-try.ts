@@ -1,4 +1,4 @@
-/** A second request without the model's thoughts, where a model server refuses those that it is given back. */
+/** Sends a second request without the model's thoughts if a model server refuses those it is sent back. */
 
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
@@ -7,21 +7,21 @@ import { type Consumer, NULL_CONSUMER, type PullStream, pullStreamOf, Stage } fr
 
 type Batch = readonly ModelEvent[];
 
-/** Reported where the second request is made. */
+/** Reported when the second request is made. */
 export const STATE_REJECTED: Note = {
   code: 'state_rejected',
   message:
     'The model server refused the thoughts that it was given back, such as those of another account; it is asked without them.',
 };
 
-/** The request as if the model had not thought before. */
+/** The request without the model's earlier thoughts. */
 export function withoutThoughts(request: ModelRequest): ModelRequest {
   return { ...request, items: request.items.filter(({ type }) => type !== 'reasoning') };
 }
 
 /**
- * The first answer, or the one that `again` makes where the first fails before anything is said. `again` answers
- * undefined for an error that the client is to see, is called once at most, and is let go with the first event.
+ * Yields the first answer, or the one from `again` if the first fails before any output. `again` returns
+ * undefined for an error that the client should see, runs at most once, and is released with the first event.
  */
 export function secondTry(
   first: AsyncIterable<Batch>,
@@ -48,7 +48,7 @@ class SecondTry extends Stage<Batch> implements Consumer<Batch> {
   }
 
   onChunk(batch: Batch): void {
-    // An empty batch says only that the request was taken.
+    // An empty batch means only that the request was accepted.
     if (batch.length > 0) this.again = undefined;
     this.consumer.onChunk(batch);
   }

@@ -1,14 +1,14 @@
-/** The options that upstreams of every kind share: where the server is, and what goes with each request. */
+/** The options that all upstreams share: the server's address, and the headers of each request. */
 import { type OptionCheck, positiveInteger, secretly } from '../../ports/host/options-check.ts';
 import { warnOnce } from '../../ports/host/warner.ts';
 import { isRecord } from '../../protocol/record.ts';
 
-/** Headers for every request, or worked out from the client's own, for a key per tenant. */
+/** Headers for every request, or a function of the client's own headers, for one key per tenant. */
 export type UpstreamHeaders =
   | Readonly<Record<string, string>>
   | ((clientHeaders: Headers) => Readonly<Record<string, string>>);
 
-/** What every upstream is told of its server. `undefined` means omitted. */
+/** The server settings of every upstream. `undefined` means omitted. */
 export interface ServerOptions {
   /** Further headers. */
   readonly headers?: UpstreamHeaders | undefined;
@@ -30,12 +30,12 @@ export interface ServerSettings {
 
 const FORWARDED = ['traceparent', 'tracestate', 'x-request-id'];
 
-/** The check of an option that is true or false. */
+/** The check of a boolean option. */
 export const boolean: OptionCheck = (value) => typeof value === 'boolean' || 'true or false';
-/** The check of an option that is text. */
+/** The check of a text option. */
 export const string: OptionCheck = (value) => typeof value === 'string' || 'a string';
 
-/** What HTTP can carry; a line break at the end of a key that was read from a file is what is usually wrong. */
+/** The characters that HTTP can carry; the usual fault is a line break at the end of a key read from a file. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const CARRIED = 'that an HTTP header can carry, without line breaks or characters beyond Latin-1';
@@ -56,7 +56,7 @@ export const serverChecks: Readonly<Record<keyof ServerOptions | 'baseURL' | 'ap
   connectTimeoutMs: positiveInteger,
 };
 
-/** Undefined where HTTP can carry them all; names the header at fault and never its value. */
+/** Undefined if HTTP can carry all headers; otherwise names the invalid header and never its value. */
 function headersFault(headers: unknown): string | undefined {
   if (!isRecord(headers)) return 'an object or a function';
   const wrong = Object.entries(headers).find(([name, value]) => !isHeader(name, value));
@@ -78,10 +78,10 @@ export function serverSettings(options: ServerOptions): ServerSettings {
   };
 }
 
-/** The paths that the upstreams add themselves. */
+/** The paths that the upstreams append themselves. */
 const ENDPOINT = /\/(chat\/completions|completions|responses|messages)\/*$/;
 
-/** The server's address; throws a `TypeError` for one that is no address, or that holds a secret or an endpoint. */
+/** The server's address; throws a `TypeError` if it is invalid or contains a secret or an endpoint. */
 export function serverURL(owner: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol))
@@ -96,13 +96,13 @@ export function serverURL(owner: string, text: string): URL {
   return url;
 }
 
-/** What stands before a query and behind a user. */
+/** The part before a query and after the credentials. */
 function withoutSecrets(text: string): string {
   const [place = ''] = text.split(/[?#]/, 1);
   return place.slice(place.lastIndexOf('@') + 1);
 }
 
-/** Where OpenAI's own clients would ask, and with which key: one belongs to its server, and must not go to another by omission. */
+/** The address and key of OpenAI's own clients: a key belongs to its server and must not be sent to another by omission. */
 export function openaiServer(
   owner: string,
   { baseURL, apiKey }: { readonly baseURL?: string | undefined; readonly apiKey?: string | undefined },
@@ -113,7 +113,7 @@ export function openaiServer(
   return { baseURL: serverURL(owner, configured ?? OPENAI), apiKey: key };
 }
 
-/** The key of the environment. Throws a `TypeError` that does not quote it. */
+/** The key from the environment. Throws a `TypeError` that does not quote it. */
 export function envKey(owner: string, variable: string): string | undefined {
   const key = process.env[variable];
   if (key === undefined || HEADER_VALUE.test(key)) return key;
@@ -122,7 +122,7 @@ export function envKey(owner: string, variable: string): string | undefined {
 
 const OPENAI = 'https://api.openai.com/v1';
 
-/** A key of OpenAI's says what is meant. Any other, or none, stands there since a URL was forgotten, or a variable is not set. */
+/** An OpenAI key proves the intent. Any other key, or none, usually means a forgotten URL or an unset variable. */
 function announceOpenAI(owner: string, key: string | undefined): void {
   if (key?.startsWith('sk-')) return;
   const why = 'neither baseURL nor OPENAI_BASE_URL is set';
@@ -130,12 +130,12 @@ function announceOpenAI(owner: string, key: string | undefined): void {
   warnOnce('openai', message);
 }
 
-/** The key as a bearer token; nothing where there is none. */
+/** The key as a bearer token; nothing if there is none. */
 export function bearer({ apiKey }: { readonly apiKey: string | undefined }): Readonly<Record<string, string>> {
   return apiKey ? { authorization: `Bearer ${apiKey}` } : {};
 }
 
-/** The headers of one request: the key's, what the host adds, and of the client's own only what is allowed. */
+/** The headers of one request: the key, the host's headers, and only the allowed ones of the client. */
 export function requestHeaders(
   owner: string,
   { headers, forwardHeaders }: ServerSettings,
@@ -156,16 +156,16 @@ export function requestHeaders(
   );
 }
 
-/** What the host's function answers for this client. Throws a `TypeError` that names the header at fault and not its value. */
+/** The result of the host's function for this client. Throws a `TypeError` that names the invalid header and not its value. */
 function clientHeadersFor(owner: string, headers: (client: Headers) => unknown, client: Headers) {
   const given = headers(client);
   const fault = headersFault(given);
   if (fault) throw new TypeError(`${owner}: headers must answer ${fault}`);
-  // The cast: that was just checked.
+  // The cast: checked just above.
   return lowerCased(given as Readonly<Record<string, string>>);
 }
 
-/** Those that are the same for every request, by which a secret is known where no request is. */
+/** Headers that are the same for every request; secrets are recognised by them where no request is known. */
 export function fixedHeaders(
   { headers }: ServerSettings,
   key: Readonly<Record<string, string>>,

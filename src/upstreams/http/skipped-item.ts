@@ -1,12 +1,12 @@
-/** What the host is told of an item that the model is not. */
+/** Reports to the host an item that is not sent to the model. */
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { isCallOutput } from '../../protocol/tool-calls/pair-calls.ts';
 
-/** Of an id that a client chose, so much is shown. */
+/** Number of characters shown of an id that a client chose. */
 const SHOWN_ID = 64;
 
-/** `place` is where it has none, such as `a chat request`. An output that reaches this is the second one of its call. */
+/** `place` names what does not support it, such as `a chat request`. An output that gets here is its call's second. */
 export function skippedItem(item: Item, place: string): Note {
   const message = isCallOutput(item)
     ? `A second output for the call '${String(item.call_id).slice(0, SHOWN_ID)}' is left out.`

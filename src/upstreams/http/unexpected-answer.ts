@@ -1,17 +1,17 @@
-/** What the host is told where a server answered something else than it was asked for; no client is. */
+/** Reports to the host, and to no client, that a server sent an unexpected answer. */
 
 import { basePath } from './base-path.ts';
 
-/** Characters of the answer that are shown. */
+/** Number of characters of the answer that are shown. */
 const SHOWN = 200;
-/** Characters that are looked through for secrets: half a secret is none that could be found. */
+/** Number of characters searched for secrets; half a secret cannot be found. */
 const READ = 4096;
 
-/** Its beginning without secrets, and a guess where `baseURL` may be wrong. */
+/** The start of the answer without secrets, and a guess at the error in `baseURL`. */
 export function unexpectedAnswer(text: string, clean: (text: string) => string, baseURL: URL, cause?: unknown): Error {
   const began = clean(text.slice(0, READ)).slice(0, SHOWN);
   const came = began === '' ? 'It holds nothing.' : `It begins with: ${began}`;
-  // Without a path there is no version in it either, and many servers answer a page there.
+  // Without a path the version is missing, and many servers return a web page there.
   const hint = basePath(baseURL) === '' ? " Does baseURL lack '/v1' at its end?" : '';
   return new Error(
     `The model server's answer is of another kind.${hint} ${came}`,

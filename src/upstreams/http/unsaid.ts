@@ -1,19 +1,19 @@
-/** Bounds what a model server has us hold or note while it says nothing, which no limit of a turn counts. */
+/** Limits data that a model server makes us hold or note without any output, which no turn limit counts. */
 import { ApiError } from '../../protocol/errors.ts';
 import type { Note } from '../../protocol/note.ts';
 
-/** Characters of one answer: signatures, sealed thoughts, citations and inputs of searches take far less. */
+/** Characters per answer: signatures, sealed thoughts, citations and search inputs need far fewer. */
 const MOST_HELD = 16 * 1024 * 1024;
-/** What each block, item or citation counts besides. */
+/** The extra count of each block, item or citation. */
 const HELD_PIECE = 256;
-/** Kinds that are noted, each once, and the characters that are shown of each. */
+/** The kinds that are noted once each, and the number of characters shown of each. */
 const MOST_KINDS = 100;
 const SHOWN_KIND = 64;
 
-/** Counts another piece of so many characters; throws `output_too_large` where it is one too many. */
+/** Adds so many characters; throws `output_too_large` above the limit. */
 export type Hold = (characters?: number) => void;
 
-/** What is held of one answer, over all of it. */
+/** Counts the data held for the whole of one answer. */
 export function holding(): Hold {
   let held = 0;
   return (characters = 0) => {
@@ -22,7 +22,7 @@ export function holding(): Hold {
   };
 }
 
-/** Tells of each kind that is left out once; `message` is made of its name. */
+/** Notes each omitted kind once; `message` receives its name. */
 export function skippedOnce(note: (note: Note) => void, message: (kind: string) => string): (kind: unknown) => void {
   const noted = new Set<string>();
   return (kind) => {

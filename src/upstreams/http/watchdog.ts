@@ -1,31 +1,31 @@
-/** Watches over one call of a model server. */
+/** Aborts a call of a model server on abort or timeout. */
 import { ApiError } from '../../protocol/errors.ts';
 
-/** Ends a call, for whoever runs it. Not an `AbortSignal`, which costs 5 µs more to make and to hear. */
+/** Lets the caller end a call. Not an `AbortSignal`, which costs 5 µs more to create and to listen to. */
 export interface Stop {
   readonly aborted: boolean;
   readonly reason: unknown;
-  /** Who is told, one at a time; only from now on. */
+  /** The listener, one at a time; it only receives later stops. */
   running: Stoppable | undefined;
 }
 
-/** What can be stopped. */
+/** Something that can be stopped. */
 export interface Stoppable {
   stopped(reason: unknown): void;
 }
 
-/** Watches over one call: aborts it when the caller does, or when it is silent for too long. */
+/** Watches one call: aborts it when the caller does, or when the server sends nothing for too long. */
 export interface Watchdog {
   readonly call: Stop;
-  /** Something arrived: from now on silence is measured by the idle limit. */
+  /** Data arrived: from now on the idle limit applies. */
   reset(): void;
-  /** All has been heard: the call may end by itself. */
+  /** The answer is complete: the call may end by itself. */
   finish(): void;
-  /** Ends the watch, and the call unless it has finished. */
+  /** Stops watching, and ends the call unless it has finished. */
   stop(): void;
 }
 
-/** Starts the watch; the first limit holds until the first `heard`. Both are in milliseconds. */
+/** Starts watching; the first limit holds until the first `heard`. Both are in milliseconds. */
 export function watchdog(caller: AbortSignal, firstByteMs: number, idleMs: number): Watchdog {
   return new Watch(caller, firstByteMs, idleMs);
 }
@@ -68,7 +68,7 @@ class Watch implements Watchdog, Stop {
   stop(): void {
     clearTimeout(this.timer);
     this.caller.removeEventListener('abort', this.follow);
-    // What has finished gives its connection back instead.
+    // A finished call returns its connection to the pool instead.
     if (!this.finished) this.abort(undefined);
   }
 

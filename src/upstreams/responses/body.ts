@@ -10,7 +10,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** How the body is written. */
 type BodySettings = Pick<ResponsesSettings, 'reasoningSummary' | 'reasoningReplay' | 'serverTools'>;
 
-/** The body, always asking for a stream and for nothing to be stored. What is undefined was not asked for. */
+/** Writes the body, always requesting a stream and no storage. Fields without a value are undefined. */
 export function toResponsesBody(request: ModelRequest, settings: BodySettings, skipped: (item: Item) => void): Fields {
   const tools = [...settings.serverTools, ...request.tools.map(functionTool)];
   return {
@@ -26,7 +26,7 @@ export function toResponsesBody(request: ModelRequest, settings: BodySettings, s
     max_output_tokens: request.maxOutputTokens,
     temperature: request.temperature,
     top_p: request.topP,
-    // OpenAI's own wire lacks them, and refuses even the default.
+    // OpenAI's own API lacks these fields, and refuses even the default.
     presence_penalty: request.presencePenalty || undefined,
     frequency_penalty: request.frequencyPenalty || undefined,
     top_logprobs: request.topLogprobs || undefined,
@@ -48,7 +48,7 @@ function includes({ topLogprobs }: ModelRequest, { reasoningReplay }: BodySettin
   return include.length > 0 ? include : undefined;
 }
 
-/** Undefined would be read as strict there. */
+/** The other server would read undefined as strict. */
 function functionTool({ name, description, parameters, strict }: ToolDefinition): Fields {
   const schema = parameters ?? { type: 'object', properties: {} };
   return { type: 'function', name, description, parameters: schema, strict: strict ?? false };

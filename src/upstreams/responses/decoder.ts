@@ -15,24 +15,24 @@ import { stateOf } from './input.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Takes one parsed event after another. */
+/** Receives parsed events one by one. */
 export interface ResponsesDecoder {
-  /** Whether the response is whole: its `finish` has been told. */
+  /** Whether the response is complete: its `finish` has been emitted. */
   readonly done: boolean;
-  /** Adds what the event says to `events`; throws `ApiError` where it is an error. */
+  /** Adds the model events of one event to `events`; throws `ApiError` if it is an error. */
   take(event: unknown, events: ModelEvent[]): void;
 }
 
-/** The state of one model call. `note` is told of items that are left out. */
+/** The state of one model call. `note` receives the omitted items. */
 export function responsesDecoder(note: (note: Note) => void): ResponsesDecoder {
   return new Decoder(note);
 }
 
-/** What has been told of one item of the other server's output. */
+/** The data already emitted of one item of the other server's output. */
 interface OpenItem extends StreamedItem {
-  /** The number of the call, where it is one. */
+  /** The index of the tool call, if it is one. */
   readonly call: number | undefined;
-  /** Whether its reasoning is told raw or summed up: what comes in both ways is told once. */
+  /** Whether its reasoning is emitted raw or as a summary; if both arrive, only one is emitted. */
   reasoning: string | undefined;
 }
 
@@ -123,13 +123,13 @@ class Decoder implements ResponsesDecoder {
     events.push({ type: 'reasoning-delta', text });
   }
 
-  /** A summary has paragraphs. */
+  /** A summary consists of paragraphs. */
   private nextPart(event: Fields, events: ModelEvent[]): void {
     const item = this.items.get(indexIn(event));
     if (item?.spoke && item.reasoning === SUMMARY) events.push({ type: 'reasoning-delta', text: '\n\n' });
   }
 
-  /** What came without deltas is told whole. */
+  /** Emits whole any content that had no deltas. */
   private close(index: unknown, item: unknown, events: ModelEvent[]): void {
     if (!isRecord(item)) return;
     const opened = this.open(index, item, events);
@@ -159,7 +159,7 @@ class Decoder implements ResponsesDecoder {
     this.end(response, events);
   }
 
-  /** Emits what the stream lacked; returns whether the final output differs from it. */
+  /** Emits the content that the stream lacked; returns whether the final output differs from it. */
   private settle(output: readonly Fields[], events: ModelEvent[]): boolean {
     const { pairs, rest } = pairItems(output, this.items.values());
     const last = pairs.findLastIndex(([, streamed]) => streamed && isShown(streamed));
@@ -169,14 +169,14 @@ class Decoder implements ResponsesDecoder {
       if (streamed && isShown(streamed)) differs = this.settleShown(item, streamed, events) || differs;
       else if (saysAnything(item)) {
         differs = true;
-        // Behind what it led to, a thought would be given back in the wrong place.
+        // A thought emitted after its result would be sent back in the wrong place.
         if (!isPast) this.close(Symbol(), item, events);
       }
     }
     return differs;
   }
 
-  /** A call is open until the end, so that the rest of its arguments can still come. */
+  /** A call stays open until the end, because more of its arguments may arrive. */
   private settleShown(item: Fields, streamed: OpenItem, events: ModelEvent[]): boolean {
     const text = textOf(item) ?? streamed.emitted;
     if (text === streamed.emitted) return false;
@@ -199,12 +199,12 @@ class Decoder implements ResponsesDecoder {
   }
 }
 
-/** Nothing else is kept as the key of an item. */
+/** Only a number is kept as the key of an item. */
 function indexIn({ output_index: index }: Fields): number | undefined {
   return typeof index === 'number' ? index : undefined;
 }
 
-/** Nor anything else as a type or an id. */
+/** Only a string is kept as a type or an id. */
 function wordIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
@@ -215,7 +215,7 @@ function lengthOf(value: unknown): number {
 
 const ENDS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 const SUMMARY = 'response.reasoning_summary_text.delta';
-/** OpenAI's two, and that of Open Responses. */
+/** OpenAI's two types, and that of Open Responses. */
 const REASONING: ReadonlySet<unknown> = new Set([SUMMARY, 'response.reasoning_text.delta', 'response.reasoning.delta']);
 
 function failure(response: Fields): ApiError {
@@ -230,13 +230,13 @@ function finishReason({ status, incomplete_details: details }: Fields): FinishRe
   return isRecord(details) && details.reason === 'content_filter' ? 'content_filter' : 'length';
 }
 
-/** Servers that know no phases write null. */
+/** Servers without phases write null. */
 function messageStart({ phase }: Fields): ModelEvent {
   return typeof phase === 'string' && phase !== '' ? { type: 'message-start', phase } : { type: 'message-start' };
 }
 
 function textDelta(text: string, logprobs: unknown): ModelEvent {
-  // The cast: both wires write them alike.
+  // The cast: both APIs write them alike.
   const details = Array.isArray(logprobs) && logprobs.length > 0 ? { logprobs: logprobs as readonly LogProb[] } : {};
   return { type: 'text-delta', text, ...details };
 }
@@ -247,7 +247,7 @@ function addWords(item: OpenItem, text: string, events: ModelEvent[], event: Mod
   events.push(event);
 }
 
-/** Whether clients know of it already. */
+/** Whether clients have already received it. */
 function isShown({ spoke, closed, call }: OpenItem): boolean {
   return spoke || closed || call !== undefined;
 }
@@ -276,7 +276,7 @@ function takeReasoning(item: Fields, { spoke }: OpenItem, events: ModelEvent[]):
   }
 }
 
-/** Told at its end, when it is known what was looked for. */
+/** Emitted at its end, when the query is known. */
 function takeSearch(item: Fields, events: ModelEvent[]): void {
   const action = isRecord(item.action) ? item.action : {};
   const search = String(item.id);

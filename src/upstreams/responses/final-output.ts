@@ -5,33 +5,33 @@ import { isRecord } from '../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What a stream has held of one item so far. */
+/** The streamed content of one item so far. */
 export interface StreamedItem {
-  /** Unknown until its start or its end has come. */
+  /** Unknown until its start or end event. */
   type: unknown;
-  /** What the final object knows it by, where the server keeps to its ids. */
+  /** Its id in the final object, if the server uses the same ids. */
   key: unknown;
-  /** The words or arguments so far. */
+  /** The text or arguments so far. */
   emitted: string;
-  /** Whether anything of its text, reasoning or arguments has come. */
+  /** Whether any of its text, reasoning or arguments has arrived. */
   spoke: boolean;
-  /** Whether its end has come, and with it all that it says. */
+  /** Whether its end event, and with it its full content, has arrived. */
   closed: boolean;
 }
 
-/** Streamed once where the two differ. */
+/** Streamed once if the two differ. */
 export const OUTPUT_DIFFERS: Note = {
   code: 'output_differs',
   message: "The model server's final response differs from its stream; what the stream lacked is taken from it.",
 };
 
-/** The items of the final output, each with its counterpart in the stream, and the items of the stream that have none. */
+/** The items of the final output, each with its counterpart in the stream, and the streamed items without one. */
 export interface Pairs<Streamed> {
   readonly pairs: readonly (readonly [item: Fields, streamed: Streamed | undefined])[];
   readonly rest: readonly Streamed[];
 }
 
-/** Pairs items that have the same id, and then those of one type in their order: some servers give each event new ids. */
+/** Pairs items by id, then those of one type in order, because some servers give each event new ids. */
 export function pairItems<Streamed extends StreamedItem>(
   output: readonly Fields[],
   streamed: Iterable<Streamed>,
@@ -46,7 +46,7 @@ export function pairItems<Streamed extends StreamedItem>(
     byKey.delete(name);
   }
   const paired = new Set(known.values());
-  // The last first: taking from the front of a long list moves all of it.
+  // Takes from the end, because taking from the front of a long list moves all of it.
   const rest = byType(all.filter((each) => !paired.has(each)).reverse());
   const pairs = output.map((item) => [item, known.get(item) ?? rest.get(item.type)?.pop()] as const);
   return { pairs, rest: [...rest.values()].flat() };
@@ -66,12 +66,12 @@ function nameOf(type: unknown, key: unknown): string {
   return `${type} ${key}`;
 }
 
-/** A call's own id; any other item's. */
+/** The `call_id` of a call; the `id` of any other item. */
 export function keyOf({ id, call_id: callId }: Fields): unknown {
   return callId ?? id;
 }
 
-/** Whether the item says anything that could be shown. */
+/** Whether the item contains anything that can be shown. */
 export function saysAnything(item: Fields): boolean {
   if (item.type === 'message') return textOf(item) !== '';
   if (item.type !== 'reasoning') return true;
@@ -79,7 +79,7 @@ export function saysAnything(item: Fields): boolean {
   return texts.length > 0 || (typeof item.encrypted_content === 'string' && item.encrypted_content !== '');
 }
 
-/** The words of a message or the arguments of a call; undefined for items that are not compared. */
+/** The text of a message or the arguments of a call; undefined for items that are not compared. */
 export function textOf({ type, content, arguments: json }: Fields): string | undefined {
   if (type === 'function_call') return typeof json === 'string' ? json : '';
   if (type !== 'message') return undefined;

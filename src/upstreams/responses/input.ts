@@ -10,20 +10,20 @@ import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** An item as the other server needs it back: whole, but for what only says how far it had come. */
+/** An item in the form the other server needs: complete, except for fields that only report progress. */
 export function stateOf({ status: _, ...item }: Fields): Fields {
   return item;
 }
 
-/** The calls of one answer of the model, whose outputs follow behind all of them. */
+/** The calls of one model answer, whose outputs follow after all of them. */
 interface Calls {
   modelCall: string | undefined;
   readonly open: AnsweredCall[];
 }
 
 /**
- * The items without ids, which are this server's own: calls as function calls, whoever ran them. `skipped` is told of
- * items that have no place. Throws `ApiError` where calls and outputs do not fit together.
+ * Writes the items without this server's own ids: calls become function calls, whoever ran them. `skipped` receives the
+ * unsupported items. Throws `ApiError` if calls and outputs do not match.
  */
 export function toInput({ items: all }: Pick<ModelRequest, 'items'>, skipped: (item: Item) => void): readonly Fields[] {
   const { items, outputs } = pairCalls(all);
@@ -42,7 +42,7 @@ export function toInput({ items: all }: Pick<ModelRequest, 'items'>, skipped: (i
 
 function addCall(calls: Calls, item: Item, call: AnsweredCall, input: Fields[]): void {
   const modelCall = modelCallOfItem(String(item.id));
-  // Calls of one answer are parallel; those of two rounds are not, though nothing stands between them.
+  // Calls of one answer are parallel; those of two rounds are not, although nothing separates them.
   if (calls.modelCall !== modelCall) answerCalls(calls, input);
   calls.modelCall = modelCall;
   calls.open.push(call);
@@ -64,7 +64,7 @@ function addOther(calls: Calls, item: Item, input: Fields[], skipped: (item: Ite
   const said = imageMessage(item) ?? item;
   const written = said.type === 'message' ? message(said) : ownItem(said);
   if (written) input.push(written);
-  // Another server's thoughts cannot be read here; that is no loss to be told.
+  // Another server's thoughts cannot be read here; that loss is not reported.
   else if (item.type !== 'reasoning') skipped(item);
 }
 
@@ -74,7 +74,7 @@ function message({ role, content, phase }: Item): Fields {
   return typeof phase === 'string' ? { ...said, phase } : said;
 }
 
-/** As text, since servers differ in what else they take as the assistant's words. */
+/** Written as text, because servers differ in the other parts that they accept from the assistant. */
 function textOf(content: unknown): unknown {
   if (!Array.isArray(content)) return content ?? '';
   return content
@@ -83,7 +83,7 @@ function textOf(content: unknown): unknown {
     .join('');
 }
 
-/** What the other server wrote itself, and of this type: a client may have moved it to another item. */
+/** The other server's own item, if it has this type: a client may have moved the state to another item. */
 function ownItem({ type, providerState: item }: Item): Fields | undefined {
   return isRecord(item) && item.type === type ? item : undefined;
 }

@@ -10,24 +10,24 @@ import {
   serverSettings,
 } from '../http/server-options.ts';
 
-/** Where the model server is, and how it is asked. `undefined` means omitted. */
+/** The address of the model server and the form of requests to it. `undefined` means omitted. */
 export interface ResponsesOptions extends ServerOptions {
   /** Up to and including `/v1`. Default: `OPENAI_BASE_URL`, or OpenAI itself. */
   readonly baseURL?: string | undefined;
   /**
-   * Sent as a bearer token; none is sent where there is none. Default: `OPENAI_API_KEY`, but only where `baseURL` is not
-   * given either: a key belongs to its server, and must not go to another one by omission.
+   * Sent as a bearer token; omitted if empty. Default: `OPENAI_API_KEY`, but only if `baseURL` is not
+   * given either: a key belongs to its server and must not be sent to another one by omission.
    */
   readonly apiKey?: string | undefined;
-  /** How much of its reasoning the model sums up. Default: what the server does by itself. */
+  /** How much of its reasoning the model summarises. Default: the server's own. */
   readonly reasoningSummary?: 'auto' | 'concise' | 'detailed' | undefined;
-  /** Whether the model is given its reasoning back, which it is asked to encrypt for that. Default: true. */
+  /** Whether the model is sent its reasoning back, in encrypted form. Default: true. */
   readonly reasoningReplay?: boolean | undefined;
-  /** Tools that the model server runs itself, offered with every request as they stand, such as `{ type: 'web_search' }`. */
+  /** Tools that the model server runs itself, sent unchanged with every request, such as `{ type: 'web_search' }`. */
   readonly serverTools?: readonly HostedTool[] | undefined;
 }
 
-/** A tool of the model server's own; further fields are the wire's. */
+/** A tool that the model server runs; further fields are the API's. */
 export interface HostedTool {
   readonly type: string;
   readonly [field: string]: unknown;

@@ -24,7 +24,7 @@ export type { HostedTool, ResponsesOptions } from './options.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Talks to `POST {baseURL}/responses`, always asking for a stream and for nothing to be stored; a server that answers with
+ * Talks to `POST {baseURL}/responses`, always requesting a stream and no storage; a server that answers with
  * one JSON object works too. Without `baseURL` and `apiKey` it reads `OPENAI_BASE_URL` and `OPENAI_API_KEY`, as OpenAI's
  * SDKs do. It has no `chat`, so it serves the Responses API only. Throws a `TypeError` for a bad option.
  */
@@ -92,7 +92,7 @@ function isStateRejected(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'invalid_encrypted_content';
 }
 
-/** Decodes batch by batch; the decoder tells the end, since few servers write `[DONE]`. */
+/** Decodes batch by batch; the decoder detects the end, because few servers write `[DONE]`. */
 class Decoding implements Mapping<AnswerBatch, readonly ModelEvent[]> {
   private readonly decoder: ResponsesDecoder;
   private readonly scrub: Scrub;
@@ -110,7 +110,7 @@ class Decoding implements Mapping<AnswerBatch, readonly ModelEvent[]> {
     } catch (error) {
       this.failure = this.scrub(error);
     }
-    // What came before an error still counts, and an empty batch says that the request was taken.
+    // Events before an error still count; an empty batch means that the request was accepted.
     return events.length > 0 || data.length === 0 ? events : undefined;
   }
 
