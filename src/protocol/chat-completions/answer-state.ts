@@ -3,12 +3,10 @@
  * again.
  */
 import { ApiError } from '../errors.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, type JsonObject } from '../record.ts';
 import { mergeInto, type OwnFields } from './merge.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
 import { weightOf } from './weight.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Where a message holds its reasoning: in a field of this name, in parts of the content (`thinking`, Mistral's form),
@@ -31,7 +29,7 @@ export interface CallState {
   readonly at: number;
   readonly id: string;
   readonly name: string;
-  readonly extra: Fields;
+  readonly extra: JsonObject;
 }
 
 /** What one `reasoning-end` of a chat answer carries. */
@@ -40,8 +38,8 @@ export interface ChatState {
   readonly late?: true;
   /** Where the answer's reasoning stood. */
   readonly field?: ReasoningField;
-  readonly details?: readonly Fields[];
-  readonly message?: Fields;
+  readonly details?: readonly JsonObject[];
+  readonly message?: JsonObject;
   readonly calls?: readonly CallState[];
 }
 
@@ -68,10 +66,10 @@ export class AnswerState {
     this.bound();
   }
 
-  takeMessage(delta: Fields): void {
+  takeMessage(delta: JsonObject): void {
     const found = MESSAGE_FIELDS.flatMap((name) => (isGiven(delta[name]) ? [[name, delta[name]]] : []));
     if (found.length === 0) return;
-    const more: Fields = Object.fromEntries(found);
+    const more: JsonObject = Object.fromEntries(found);
     const weight = weightOf(more);
     if (weight === undefined) return;
     this.message = mergeInto(this.message ?? {}, more, 'replace');
@@ -111,7 +109,7 @@ export class AnswerState {
   }
 }
 
-function callState([{ call, id, name }, extra]: readonly [KnownCall, Fields]): CallState {
+function callState([{ call, id, name }, extra]: readonly [KnownCall, JsonObject]): CallState {
   return { at: call, id, name, extra };
 }
 
