@@ -13,6 +13,7 @@ import { type Environment, readSettings } from './settings.ts';
 import { openStore } from './store.ts';
 
 /** How long running responses have to finish when the example is stopped, in milliseconds. */
+const IDLE_CONNECTION_MS = 75_000;
 const DRAIN_MS = 10_000;
 /** How long the last connections may stay open after that, in milliseconds. */
 const LINGER_MS = 1000;
@@ -48,6 +49,8 @@ export async function start(env: Environment, say: (line: string) => void = cons
   const responses = responsesRouter(options);
   const chatCompletions = chatCompletionsRouter(options);
   const server = createServer(createApp({ responses, chatCompletions, apiKeys: settings.apiKeys, log }));
+  // Node closes idle connections after 5 s, perhaps just when a proxy or a busy client sends the next request on one.
+  server.keepAliveTimeout = IDLE_CONNECTION_MS;
   const isAllowed = keyCheck(settings.apiKeys);
   const webSocket = attachResponsesWebSocket(server, {
     ...options,
