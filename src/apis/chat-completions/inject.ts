@@ -6,7 +6,7 @@ import type { ChatBody } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The names of the client's own tools, custom ones and legacy functions included. */
+/** The names of the client's own tools, including custom ones and legacy functions. */
 export function chatToolNames({ tools, functions }: Fields): ReadonlySet<string> {
   const named = [...list(tools).map(({ function: called, custom }) => called ?? custom), ...list(functions)];
   return new Set(named.filter(isRecord).map(({ name }) => plainTextOf(name)));
@@ -16,7 +16,7 @@ function list(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
-/** The body with the tools behind the client's own, or in their place, in the legacy field where the client uses that. */
+/** The body with the tools after the client's own, or replacing them, in the legacy field if the client uses that. */
 export function withTools(body: Fields, toolset: Toolset): Fields {
   if (toolset.size === 0) return body;
   const functions = definitions(toolset).map((tool) => ({ parameters: { type: 'object', properties: {} }, ...tool }));
@@ -25,17 +25,17 @@ export function withTools(body: Fields, toolset: Toolset): Fields {
   return { ...body, tools: [...clientToolsOnly(list(body.tools), toolset), ...tools] };
 }
 
-/** The body asking for the usage, which has to be summed over the rounds. */
+/** The body with a request for the usage, which has to be summed over the rounds. */
 export function countingUsage(body: ChatBody): ChatBody {
   return body.stream ? { ...body, stream_options: { ...Object(body.stream_options), include_usage: true } } : body;
 }
 
-/** Whether the client uses the fields that `tools` took the place of. */
+/** Whether the client uses the legacy fields that `tools` replaced. */
 export function isLegacy({ functions }: Fields): boolean {
   return Array.isArray(functions);
 }
 
-/** Whether the client asked for a usage chunk. */
+/** Whether the client requested a usage chunk. */
 export function wantsUsage({ stream_options: options }: Fields): boolean {
   return isRecord(options) && options.include_usage === true;
 }

@@ -1,4 +1,4 @@
-/** `POST /responses/{id}/submit_tool_outputs`: goes on with a response whose calls the client has run. */
+/** `POST /responses/{id}/submit_tool_outputs`: continues a response whose calls the client has run. */
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -30,7 +30,7 @@ const bodySchema = z.object({
 
 type Output = z.infer<typeof bodySchema>['tool_outputs'][number];
 
-/** Answers with the next response. Throws `ApiError` as `createResponse` does. */
+/** Returns the next response. Throws `ApiError` as `createResponse` does. */
 export async function submitToolOutputs(
   request: EndpointRequest,
   settings: ResponsesApiSettings,
@@ -39,7 +39,7 @@ export async function submitToolOutputs(
   return createResponse(await continued(request, settings), settings, turns);
 }
 
-/** The call as a request for the next response, under the settings of the one that it goes on with. */
+/** The request body for the next response, with the settings of the one that it continues. */
 async function continued(request: EndpointRequest, { store, limits }: ResponsesApiSettings): Promise<EndpointRequest> {
   const id = String(request.params.id);
   const { tool_outputs: outputs, stream } = checked(request.body, limits);
@@ -50,7 +50,7 @@ async function continued(request: EndpointRequest, { store, limits }: ResponsesA
   return { ...request, body: { ...inherited(stored.resource), ...place(stored), input, stream } };
 }
 
-/** A turn of a conversation goes on there. */
+/** A turn of a conversation continues there. */
 function place({ id, resource }: StoredResponse): Fields {
   return isRecord(resource.conversation) ? { conversation: resource.conversation.id } : { previous_response_id: id };
 }
@@ -96,19 +96,22 @@ function inherited(kept: Fields): Fields {
   };
 }
 
-/** What a response says where its request said nothing: that is no setting, and not every model server takes it. */
+/**
+ * A response's default for a field that its request omitted: that is not a setting, and not every model server accepts
+ * it.
+ */
 function defaultFields(): Fields {
   return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto' } });
 }
 
-/** The call that was asked for is made: forced again, the model would never come to answer. */
+/** The forced call has been made: if it were forced again, the model could never answer. */
 function unforced(choice: unknown): unknown {
   return isRecord(choice) && choice.type === 'allowed_tools' ? { ...choice, mode: 'auto' } : 'auto';
 }
 
-/** One output for each open call, by its call id or its item's. Throws, naming the ids that do not fit. */
+/** One output for each open call, by its call id or its item's. Throws, naming the ids that do not match. */
 function outputItems(outputs: readonly Output[], calls: readonly Fields[]): readonly Fields[] {
-  // By maps and sets: a stranger may send very many outputs.
+  // With maps and sets: an untrusted caller may send very many outputs.
   const open = new Map(calls.toReversed().flatMap((call) => [call.id, call.call_id].map((id) => [id, call] as const)));
   const items = outputs.map((each) => {
     const id = each.tool_call_id ?? each.call_id;
@@ -132,13 +135,13 @@ function outputItems(outputs: readonly Output[], calls: readonly Fields[]): read
   return items.map(({ call, output }) => ({ type: `${call?.type}_output`, call_id: call?.call_id, output }));
 }
 
-/** Parts stay parts, and what is no text is told as JSON. */
+/** Parts stay parts, and values that are not text are passed to the model as JSON. */
 function textOf(output: unknown): unknown {
   if (typeof output === 'string' || Array.isArray(output)) return output;
   return output === undefined || output === null ? '' : JSON.stringify(output);
 }
 
-/** Ids that a message names. */
+/** Maximum number of ids that a message names. */
 const MOST_NAMED = 5;
 
 function refuse(why: string, ids: readonly unknown[]): void {

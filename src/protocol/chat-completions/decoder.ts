@@ -24,27 +24,27 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Takes one parsed chunk after another. */
 export interface ChatDecoder {
-  /** Adds what the chunk says to `events`; throws `ApiError` where it carries an error. */
+  /** Adds the chunk's events to `events`; throws `ApiError` if it carries an error. */
   take(chunk: unknown, events: ModelEvent[]): void;
-  /** The same for a chunk that says this and nothing else. */
+  /** The same for a chunk that contains only this delta. */
   takePlainDelta(delta: PlainDelta, events: ModelEvent[]): void;
-  /** Adds the `finish` event; throws `upstream_truncated` where the upstream gave no sign of having finished. */
+  /** Adds the `finish` event; throws `upstream_truncated` if the upstream did not signal its end. */
   end(events: ModelEvent[], sawDone: boolean): void;
-  /** Whether anything of a Chat Completions answer, or an error, has come. */
+  /** Whether any part of a Chat Completions answer, or an error, has arrived. */
   readonly answered: boolean;
-  /** Where the reasoning stood, if there was any. */
+  /** Where the answer held its reasoning, if there was any. */
   readonly reasoningField: ReasoningField | undefined;
 }
 
-/** How an answer is read. */
+/** How to read an answer. */
 export interface ChatDecoderOptions {
   /** Whether `<think>` tags in the text are read as reasoning. */
   readonly think?: boolean;
-  /** Whether somebody else passes the answer on as it came, so that what is no answer is not refused here. */
+  /** Whether another component passes the answer on unchanged, so that an invalid answer is not refused here. */
   readonly passes?: boolean;
-  /** Is told what of the answer nobody reads. */
+  /** Receives the parts of the answer that are not read. */
   readonly note?: (note: Note) => void;
-  /** Is told of every entry of a call as it came. Default: what its server wants back of it is told as state. */
+  /** Receives every entry of a call unchanged. Default: the opaque provider state of the entry is emitted as state. */
   readonly seeEntry?: SeeEntry;
 }
 
@@ -65,19 +65,19 @@ class Decoder implements ChatDecoder {
   private calls: ToolCalls | undefined = undefined;
   private finish: unknown = undefined;
   private spoke = false;
-  /** Whether anything has been told, and whether text has since the last call or picture. */
+  /** Whether anything has been emitted, and whether text has since the last call or image. */
   private hasOutput = false;
   private hasText = false;
-  /** Whether something was left out that the answer may be nothing without. */
+  /** Whether something was left out without which the answer may be empty. */
   private hasLost = false;
-  /** Whether words came as such, and not as what is heard. */
+  /** Whether text arrived as such, and not as a transcript of speech. */
   private hasWords = false;
   private hasOthers = false;
   private model: unknown = undefined;
   private serviceTier: unknown = undefined;
-  /** Most servers want nothing back. */
+  /** Most servers need no state back. */
   private state: AnswerState | undefined = undefined;
-  /** Whether anything but reasoning was told. */
+  /** Whether anything but reasoning was emitted. */
   private hasBegun = false;
   private readonly seeEntry: SeeEntry;
 
@@ -102,7 +102,7 @@ class Decoder implements ChatDecoder {
     if (!choice) return;
     if (isRecord(delta)) this.takeDelta(delta, choice, events);
     this.spoke = true;
-    // The finish is told at the end of the stream: some upstreams repeat it, or write on after it.
+    // The finish is emitted at the end of the stream: some upstreams repeat it, or write more after it.
     if (choice.finish_reason) this.finish = choice.finish_reason;
   }
 
@@ -125,12 +125,12 @@ class Decoder implements ChatDecoder {
     if (failure && (!this.passes || this.finish === 'error')) throw failure;
     const info = modelInfo(this.model, this.serviceTier);
     if (info) events.push(info);
-    // What was cut off is no thought that could be given back, and must stay the last.
+    // Truncated reasoning cannot be sent back, and must stay the last.
     if (reason === 'stop') this.emitState(events, events.length);
     events.push({ type: 'finish', reason });
   }
 
-  /** Throws where what has ended is no answer, or none that could be told. */
+  /** Throws if what has ended is not an answer, or not one that can be shown. */
   private refuseNothing(sawDone: boolean): void {
     if (!this.passes && !this.answered)
       throw new ApiError(
@@ -142,7 +142,7 @@ class Decoder implements ChatDecoder {
       throw new ApiError('upstream_error', 'The model answered with nothing but media that a response cannot hold.');
   }
 
-  /** Said at the end: an answer that has said nothing else may still be refused with a status. */
+  /** Emitted at the end: an answer without any other event may still be refused with a status. */
   private takeInfo({ model, service_tier: serviceTier }: Fields): void {
     this.model = model || this.model;
     this.serviceTier = serviceTier || this.serviceTier;
@@ -162,13 +162,16 @@ class Decoder implements ChatDecoder {
     this.state.takeCall(call, extra);
   }
 
-  /** Says what its server wants back, in front of the event at this place. */
+  /** Emits the opaque provider state before the event at this index. */
   private emitState(events: ModelEvent[], at: number): void {
     const state = this.state?.pending(this.reasoningField, this.hasBegun);
     if (state) events.splice(at, 0, { type: 'reasoning-end', state });
   }
 
-  /** What came of the answer so far, and with its first words, is said in front of those; the rest in front of calls, or at the end. */
+  /**
+   * State that has arrived by the answer's first text is emitted before that text; later state before calls, or at the
+   * end.
+   */
   private beginAnswer(events: ModelEvent[], before: number): void {
     for (let at = before; at < events.length && !this.hasBegun; at += 1) {
       if (events[at]?.type !== 'reasoning-delta') {
@@ -218,7 +221,7 @@ class Decoder implements ChatDecoder {
     this.takeAnnotations(delta.annotations, events);
   }
 
-  /** What a server's own tools say to the model, for one. */
+  /** For example, the output of a server's own tools for the model. */
   private leaveOut(role: string): void {
     if (this.hasOthers) return;
     this.hasOthers = true;
@@ -246,7 +249,7 @@ class Decoder implements ChatDecoder {
     this.unread.add('message.audio.data');
   }
 
-  /** What cites the text before them is told first: a picture ends it. */
+  /** Citations of the text before them are emitted first: an image ends that text. */
   private takePictures(pictures: readonly unknown[], events: ModelEvent[]): void {
     this.tags?.end(events);
     for (const each of pictures) {
@@ -271,12 +274,12 @@ class Decoder implements ChatDecoder {
     if (this.hasText && this.citations.waiting) this.citations.emit(events);
   }
 
-  /** A call that waits for its arguments began before what was just said, so it is told on first. */
+  /** A call that waits for its arguments began before this output, so it is emitted first. */
   private settleBefore(events: ModelEvent[], before: number): void {
     if (!this.calls?.hasWaiting()) return;
     const delta = events.splice(before);
     this.settleCalls(events);
-    // A loop: a model server may say more at once than a function takes arguments.
+    // A loop: a model server may send more at once than a function takes arguments.
     for (const event of delta) events.push(event);
   }
 
@@ -303,7 +306,7 @@ class Decoder implements ChatDecoder {
     } else if (hasThinking(delta.content)) this.reasoningField ??= 'thinking';
   }
 
-  /** Those with a place are told as they come, all others when the text has ended. */
+  /** Citations with a position are emitted at once, all others when the text has ended. */
   private takeAnnotations(annotations: unknown, events: ModelEvent[]): void {
     if (!Array.isArray(annotations)) {
       if (!isBlank(annotations)) this.unread.add('message.annotations');
@@ -328,13 +331,15 @@ class Decoder implements ChatDecoder {
   }
 }
 
-/** Only the first choice is ever asked for. */
+/** Requests never ask for more than the first choice. */
 function firstChoice(choices: unknown): Fields | undefined {
   if (!Array.isArray(choices)) return undefined;
   return choices.find((choice) => isRecord(choice) && (choice.index ?? 0) === 0);
 }
 
-/** A whole answer is in `message`; some servers put an empty `delta` beside it, others a `message` beside each delta. */
+/**
+ * A whole answer is in `message`; some servers put an empty `delta` beside it, others a `message` beside each delta.
+ */
 function firstDelta({ delta, message }: Fields): unknown {
   const hasContent =
     isRecord(delta) &&

@@ -1,9 +1,9 @@
-/** Usage objects of the Chat wire, summed with every field they came with. */
+/** Usage objects of Chat Completions, summed with all their fields. */
 import { isRecord } from '../../../protocol/record.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Adds numbers field by field, nested details too; of other fields the later one counts. */
+/** Adds numbers field by field, including nested details; of other fields the later one counts. */
 export function addUsage(before: Fields | undefined, usage: Fields): Fields {
   if (!before) return usage;
   const names = [...new Set([...Object.keys(before), ...Object.keys(usage)])];
