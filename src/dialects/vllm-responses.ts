@@ -1,4 +1,7 @@
-/** The dialect of vllm-responses: raw reasoning under its own names, flat errors in mid-stream, and no lists of MCP tools. */
+/**
+ * The dialect of vllm-responses: raw reasoning under its own names, flat errors in mid-stream, and no lists of MCP
+ * tools.
+ */
 
 import type { Dialect, Fields } from '../ports/dialect.ts';
 import type { ErrorBody } from '../protocol/errors.ts';
@@ -6,7 +9,7 @@ import { isRecord } from '../protocol/record.ts';
 import { callErrorText } from '../protocol/tool-calls/call-error.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
 
-/** Clients of that server find in it what they know. */
+/** Clients of that server recognize its contents. */
 export const vllmResponses: Dialect = {
   name: 'vllm-responses',
   presentation: { reasoning: 'spec', listsTools: false },
@@ -19,7 +22,7 @@ function vllmRewriter(): (event: WireEvent) => readonly WireEvent[] {
   let waiting: WireEvent | undefined;
   return (event) => {
     if (event.type === 'response.mcp_call.completed') {
-      // Its output is known with the next event.
+      // Its output arrives with the next event.
       waiting = event;
       return [];
     }

@@ -1,4 +1,4 @@
-/** Keeps a finished turn, and gives it back as the client knows it. */
+/** Stores a finished turn, and returns it in the client's form. */
 
 import { type KeepSettings, keep, kept } from '../ports/endpoints/keep.ts';
 import {
@@ -18,8 +18,8 @@ import { appendItems } from './conversation.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Puts the turn with its final resource; resolves when it can be continued. A store that fails throws `store_error`, or
- * is only told of, as the host chose.
+ * Puts the turn with its final resource; resolves when it can be continued. A failing store throws `store_error`, or is
+ * only reported, as the host configured.
  */
 export async function keepTurn(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
@@ -30,14 +30,14 @@ export async function keepTurn(
   await keep(keptTurn(turn, ended), settings, requestId);
 }
 
-/** Thrown where a turn in the background has ended otherwise, or was deleted, before it could be kept. */
+/** Thrown if a background turn was ended otherwise, or deleted, before its end could be stored. */
 export class TurnOverruled extends Error {
   override readonly name = 'TurnOverruled';
 }
 
 /**
- * Puts the end of a turn in the place of its response in progress, as `keepTurn` does. Throws `TurnOverruled` where that is
- * in progress no longer: whoever ended it first, on whichever node, has told a client so.
+ * Replaces a turn's response in progress with its end, as `keepTurn` does. Throws `TurnOverruled` if the response is no
+ * longer in progress: another end, on whichever node, has already been reported to a client.
  */
 export async function keepEnd(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
@@ -56,18 +56,18 @@ export async function keepEnd(
   if (!isEnded) throw new TurnOverruled('The response has been cancelled or deleted.');
 }
 
-/** How an attempt to end a response came out. */
+/** The result of an attempt to end a response. */
 interface Ending {
-  /** Whether it was this one that ended it. */
+  /** Whether this attempt ended it. */
   readonly isEnded: boolean;
-  /** What is kept now; undefined where it was deleted. */
+  /** What is stored now; undefined if it was deleted. */
   readonly now: StoredResponse | undefined;
 }
 
-/** Each time somebody else has changed the response in between; there is little to change in one that runs. */
+/** Each attempt fails only if the response was changed in between; a running one changes rarely. */
 const ENDING_TRIES = 10;
 
-/** Ends the response where it is still in progress; of several that do so at the same time one succeeds. Throws `store_error`. */
+/** Ends the response if it is still in progress; of several concurrent attempts one succeeds. Throws `store_error`. */
 export async function endRunning(
   store: ResponseStore,
   key: ResponseKey,
@@ -85,36 +85,41 @@ export async function endRunning(
   });
 }
 
-/** The turn as it is kept, with its final resource. */
+/** The turn as it is stored, with its final resource. */
 export function keptTurn(turn: Omit<StoredResponse, 'output' | 'resource'>, ended: Fields): StoredResponse {
   const { output, ...resource } = ended;
   return untilForgotten({ output: output as readonly Item[], resource, ...turn });
 }
 
-/** How long a response in the background that is not to be stored can be retrieved after its end, in milliseconds; as OpenAI's. */
+/**
+ * How long a background response with `store: false` can be retrieved after its end, in milliseconds; OpenAI's value.
+ */
 const UNSTORED_MS = 10 * 60_000;
 
-/** The response that has ended, with the time at which it is forgotten where its client wanted nothing stored. */
+/** The ended response, with the time at which it expires if its client wanted nothing stored. */
 export function untilForgotten(response: StoredResponse): StoredResponse {
   if (isRunning(response) || !isUnstored(response)) return response;
   return { ...response, expiresAt: Date.now() + UNSTORED_MS };
 }
 
-/** The response that begins, which is forgotten at last where its node dies: it cannot take longer than this. */
+/** The response that begins, which expires if its node crashes: it cannot take longer than this. */
 export function untilEnded(response: StoredResponse, durationMs: number): StoredResponse {
   if (!isUnstored(response)) return response;
   return { ...response, expiresAt: response.createdAt + durationMs + UNSTORED_MS };
 }
 
-/** What a turn adds to its conversation. */
+/** The items that a turn adds to its conversation. */
 export interface Extension {
   readonly conversation: ResponseKey;
   readonly items: readonly Item[];
-  /** How many bytes of items the conversation may hold then. */
+  /** Maximum bytes of the conversation's items after that. */
   readonly maxBytes: number;
 }
 
-/** Adds a turn's items to its conversation. Throws `conversation_not_found` where that was deleted in the meantime, and as `appendItems`. */
+/**
+ * Adds a turn's items to its conversation. Throws `conversation_not_found` if that was deleted in the meantime, and as
+ * `appendItems`.
+ */
 export async function extend(
   { store, ...settings }: KeepSettings,
   { conversation, items, maxBytes }: Extension,
@@ -123,7 +128,7 @@ export async function extend(
   await kept(() => appendItems(store, conversation, items, maxBytes), settings, requestId);
 }
 
-/** The whole resource of a stored turn, without what is kept for its next one. */
+/** The whole resource of a stored turn, without what is stored for its next one. */
 export function wholeResource({ resource, output }: StoredResponse): Fields {
   const { asked: _, ...shown } = resource;
   return { ...shown, output };

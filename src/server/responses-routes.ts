@@ -1,4 +1,4 @@
-/** The endpoints of the Responses API as functions from a call to a reply, for any framework. */
+/** The endpoints of the Responses API as functions from a request to a reply, for any framework. */
 
 import { conversationRoutes } from '../apis/conversations/endpoints.ts';
 import { compactConversation } from '../apis/responses/compact.ts';
@@ -96,7 +96,7 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
     { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
   ];
 
-  /** Followers last: a turn that ends is theirs to read. */
+  /** Followers last: they may read the end of a turn. */
   async function drain(options: DrainOptions = {}): Promise<void> {
     const began = Date.now();
     await turns.drain(options);

@@ -1,4 +1,7 @@
-/** The tokenizer's thread: loads the encoding, and counts texts in turns, so that a short one need not wait for a long one. */
+/**
+ * The tokenizer's thread: loads the encoding, and counts texts in turns, so that a short one need not wait for a long
+ * one.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import { encodedTokens, loadEncoding } from './encoding.ts';
@@ -27,7 +30,7 @@ async function run(): Promise<void> {
       if (!done) job.tokens += value;
       else if (counting.delete(id)) post({ id, tokens: job.tokens });
     }
-    // Messages come in between: more to count, and what nobody waits for any more.
+    // Messages arrive in between: more to count, and cancellations.
     await nextTurn();
   }
   isRunning = false;
