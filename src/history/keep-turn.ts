@@ -64,7 +64,7 @@ interface Ending {
   readonly now: StoredResponse | undefined;
 }
 
-/** Each attempt fails only if the response was changed in between; a running one changes rarely. */
+/** Maximum attempts. Each fails only if the response was changed in between; a running one changes rarely. */
 const ENDING_TRIES = 10;
 
 /** Ends the response if it is still in progress; of several concurrent attempts one succeeds. Throws `store_error`. */
