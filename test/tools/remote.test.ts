@@ -535,7 +535,7 @@ describe('a shape that is refused', () => {
     });
   });
 
-  it('[B-20] gives another result each time', async () => {
+  it('[B-20] has a message of its own each time', async () => {
     const { remoteMcp } = fakeRemote();
     const shapes = [
       [entry('a', none, { connector_id: 'c' })],

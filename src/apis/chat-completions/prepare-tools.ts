@@ -14,7 +14,7 @@ import { chatToolNames, withTools } from './inject.ts';
 export async function prepareChatTools(request: EndpointRequest, settings: PrepareSettings): Promise<EndpointRequest> {
   const { body, context = {}, signal } = request;
   if (context.tools || !isRecord(body)) return request;
-  // With several choices, each cannot call server-run tools.
+  // Server-run tools cannot work with several choices in one answer.
   const providers = Number(body.n ?? 1) > 1 ? [] : settings.toolsOf(request.request);
   const client = toolList(body.tools);
   const requested = typesOf(client ?? []);
