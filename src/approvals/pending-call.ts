@@ -1,6 +1,4 @@
-/**
- * Calls that wait for the user's approval, stored until they are answered, so that an approval is bound to one call.
- */
+/** Calls that wait for the user's approval, stored until they are answered, so that an approval is bound to one call. */
 
 import { type KeepSettings, keep } from '../ports/endpoints/keep.ts';
 import { fromStore, type ResponseStore } from '../ports/store.ts';

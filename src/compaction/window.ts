@@ -1,7 +1,4 @@
-/**
- * The part of a conversation that the model receives: from the newest compaction item on, and the host's rules before
- * it.
- */
+/** The part of a conversation that the model receives: from the newest compaction item on, and the host's rules before it. */
 
 import { modelCallOfItem } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';

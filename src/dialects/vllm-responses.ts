@@ -1,7 +1,4 @@
-/**
- * The dialect of vllm-responses: raw reasoning under its own names, flat errors in mid-stream, and no lists of MCP
- * tools.
- */
+/** The dialect of vllm-responses: raw reasoning under its own names, flat errors in mid-stream, and no lists of MCP tools. */
 
 import type { Dialect, Fields } from '../ports/dialect.ts';
 import type { ErrorBody } from '../protocol/errors.ts';

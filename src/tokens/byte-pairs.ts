@@ -1,7 +1,4 @@
-/**
- * Counts tokens by byte pairs: as `js-tiktoken` does, but without creating a text for each try, which made its time
- * grow with the cube of a word's length.
- */
+/** Counts tokens by byte pairs: as `js-tiktoken` does, but without creating a text for each try, which made its time grow with the cube of a word's length. */
 
 /** The data of an encoding in `js-tiktoken`. */
 export interface Ranks {

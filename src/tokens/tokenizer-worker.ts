@@ -1,7 +1,4 @@
-/**
- * The tokenizer's thread: loads the encoding, and counts texts in turns, so that a short one need not wait for a long
- * one.
- */
+/** The tokenizer's thread: loads the encoding, and counts texts in turns, so that a short one need not wait for a long one. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import { encodedTokens, loadEncoding } from './encoding.ts';

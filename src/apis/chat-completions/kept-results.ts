@@ -1,7 +1,4 @@
-/**
- * Stores the server-run calls and results, which the client cannot send back, until it answers its own calls of the
- * same turn.
- */
+/** Stores the server-run calls and results, which the client cannot send back, until it answers its own calls of the same turn. */
 
 import { referenceRoom } from '../../history/history.ts';
 import { type KeepSettings, keep } from '../../ports/endpoints/keep.ts';

@@ -1,6 +1,4 @@
-/**
- * Resolves the references of a Chat Completions body into messages: the turns that it continues, and stored results.
- */
+/** Resolves the references of a Chat Completions body into messages: the turns that it continues, and stored results. */
 
 import { loadHistory } from '../../history/history.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';

@@ -1,7 +1,4 @@
-/**
- * Reads the turn out of another server's chat completion, with the decoder and the state machine of this package's own
- * turns.
- */
+/** Reads the turn out of another server's chat completion, with the decoder and the state machine of this package's own turns. */
 
 import { keptTurn } from '../../history/keep-turn.ts';
 import { ownInput } from '../../history/own-input.ts';

@@ -1,7 +1,4 @@
-/**
- * The request of `POST /chat/completions`: only the fields that this server reads are checked, the model server checks
- * the rest.
- */
+/** The request of `POST /chat/completions`: only the fields that this server reads are checked, the model server checks the rest. */
 import { z } from 'zod';
 import { refuseMany } from '../../ports/endpoints/brought.ts';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';

@@ -1,7 +1,4 @@
-/**
- * The opaque state of a Chat Completions answer that its server needs back besides text and calls: collected, and read
- * again.
- */
+/** The opaque state of a Chat Completions answer that its server needs back besides text and calls: collected, and read again. */
 import { ApiError } from '../errors.ts';
 import { isRecord } from '../record.ts';
 import { mergeInto, type OwnFields } from './merge.ts';

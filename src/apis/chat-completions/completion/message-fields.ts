@@ -1,6 +1,4 @@
-/**
- * The fields of an assistant message besides its text and calls: they are sent back unchanged, even if unknown here.
- */
+/** The fields of an assistant message besides its text and calls: they are sent back unchanged, even if unknown here. */
 import { mergeInto, type OwnFields } from '../../../protocol/chat-completions/merge.ts';
 import { ReasoningDetails } from '../../../protocol/chat-completions/reasoning-details.ts';
 import { weightOf } from '../../../protocol/chat-completions/weight.ts';

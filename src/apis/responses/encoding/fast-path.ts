@@ -1,7 +1,4 @@
-/**
- * Writes turn events as SSE frames from templates, at a third of the cost of serializing each event; `wireEvent` is the
- * plain version.
- */
+/** Writes turn events as SSE frames from templates, at a third of the cost of serializing each event; `wireEvent` is the plain version. */
 
 import type { TurnEnd, TurnEvent } from '../../../protocol/events.ts';
 import type { PartType } from '../../../protocol/items.ts';

@@ -1,7 +1,4 @@
-/**
- * The JSON of items and of their parts, each serialized once: the end of an answer contains all of it three or four
- * times.
- */
+/** The JSON of items and of their parts, each serialized once: the end of an answer contains all of it three or four times. */
 import { randomUUID } from 'node:crypto';
 import type { Item, Part } from '../../../protocol/items.ts';
 import { logProbsText } from '../../../protocol/log-probs.ts';

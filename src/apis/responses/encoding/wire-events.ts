@@ -1,6 +1,4 @@
-/**
- * Turn events as the events of a Responses stream: a stateless switch, with every name and every field in one place.
- */
+/** Turn events as the events of a Responses stream: a stateless switch, with every name and every field in one place. */
 
 import type { TurnEvent } from '../../../protocol/events.ts';
 import type { PartType } from '../../../protocol/items.ts';

@@ -1,7 +1,4 @@
-/**
- * Selects the part of the conversation that the model receives: the items after the last compaction, preceded by its
- * summary.
- */
+/** Selects the part of the conversation that the model receives: the items after the last compaction, preceded by its summary. */
 import type { Compacted } from '../../../compaction/seal.ts';
 import type { CompactionSettings } from '../../../compaction/settings.ts';
 import { contextWindow } from '../../../compaction/window.ts';
