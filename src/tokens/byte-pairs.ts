@@ -1,4 +1,4 @@
-/** Counts tokens by byte pairs: as `js-tiktoken` does, but without creating a text for each try, which made its time grow with the cube of a word's length. */
+/** Counts tokens by byte pairs, as `js-tiktoken` does, but without a text for each try, which made its time cubic in the length of a word. */
 
 /** The data of an encoding in `js-tiktoken`. */
 export interface Ranks {
