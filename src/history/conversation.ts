@@ -14,9 +14,8 @@ import {
 import { ApiError } from '../protocol/errors.ts';
 import { isId, quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
+import type { JsonObject } from '../protocol/record.ts';
 import { loadItems } from './load-chain.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The part of the store that holds conversations. Throws `unsupported_parameter` if the store has none. */
 export function conversationsOf({ conversations, name }: ResponseStore): ConversationStore {
@@ -129,6 +128,6 @@ export function conversationNotFound(id: string): ApiError {
 }
 
 /** The conversation's resource without its items. */
-export function conversationResource({ id, createdAt, metadata }: StoredConversation): Fields {
+export function conversationResource({ id, createdAt, metadata }: StoredConversation): JsonObject {
   return { id, object: 'conversation', created_at: Math.floor(createdAt / 1000), metadata };
 }

@@ -1,15 +1,14 @@
 /** Records which preparation a request has already had, so that no step is repeated. */
 
+import type { JsonObject } from '../protocol/record.ts';
 import type { StoredResponse } from './store.ts';
 import type { Toolset } from './toolset.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The server-run tools that are in the body. */
 export interface InjectedTools {
   readonly toolset: Toolset;
   /** The tools that the client brought, or inherits; undefined if its request has no tools field. */
-  readonly client: readonly Fields[] | undefined;
+  readonly client: readonly JsonObject[] | undefined;
 }
 
 /** The history that precedes the client's own input or messages. */

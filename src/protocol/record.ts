@@ -1,4 +1,8 @@
 /** Type checks for values of unknown type. */
+
+/** An object as JSON has it, of which nothing is known yet. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
 import { types } from 'node:util';
 
 /** Whether the value is an object whose fields may be read by name (not an array, not null). */

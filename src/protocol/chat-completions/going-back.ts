@@ -1,7 +1,6 @@
 /** Adds to an assistant message what its own server needs back: reasoning in its field, and opaque provider state. */
+import type { JsonObject } from '../record.ts';
 import type { CallState, ChatState, ReasoningField } from './answer-state.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The model's output of one message. */
 export interface Said {
@@ -30,7 +29,7 @@ interface NamedCall {
 export function backTo(
   { text = '', reasoning, calls, states }: Said,
   { reasoningReplay, reasoningField = 'reasoning_content' }: BackOptions,
-): Fields {
+): JsonObject {
   const details = reasoningReplay ? states.flatMap((state) => state.details ?? []) : [];
   const thought = reasoningReplay && calls.length > 0 ? reasoning : '';
   const field = fieldOf(states, details.length > 0, reasoningField);
@@ -49,7 +48,7 @@ function fieldOf(states: readonly ChatState[], hasDetails: boolean, usual: Reaso
   return told ?? usual;
 }
 
-const WRITE: Readonly<Record<ReasoningField, (thought: string, text: string) => Fields>> = {
+const WRITE: Readonly<Record<ReasoningField, (thought: string, text: string) => JsonObject>> = {
   reasoning_content: (thought) => ({ reasoning_content: thought }),
   reasoning: (thought) => ({ reasoning: thought }),
   reasoning_text: (thought) => ({ reasoning_text: thought }),
@@ -67,8 +66,8 @@ const WRITE: Readonly<Record<ReasoningField, (thought: string, text: string) => 
  * The extra fields by the index of their call: matched by its id, or, if the id has changed, by the index among calls
  * of its name.
  */
-export function extrasOf(states: readonly ChatState[], calls: readonly NamedCall[]): ReadonlyMap<number, Fields> {
-  const extras = new Map<number, Fields>();
+export function extrasOf(states: readonly ChatState[], calls: readonly NamedCall[]): ReadonlyMap<number, JsonObject> {
+  const extras = new Map<number, JsonObject>();
   const given = states.flatMap((state) => state.calls ?? []);
   if (given.length === 0) return extras;
   const places = new Map(calls.map(({ id }, place) => [id, place]));

@@ -1,7 +1,5 @@
 /** Merges fields that arrive in pieces, in linear time for any number of pieces: existing text is never copied again. */
-import { isRecord } from '../record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../record.ts';
 
 /** Fields that only their owner changes. */
 export type OwnFields = Record<string, unknown>;
@@ -10,7 +8,7 @@ export type OwnFields = Record<string, unknown>;
 export type Joining = 'append' | 'replace';
 
 /** Merges fields into the existing ones; of values other than text, lists and objects the later one counts. */
-export function mergeInto(target: OwnFields, more: Fields, joining: Joining): OwnFields {
+export function mergeInto(target: OwnFields, more: JsonObject, joining: Joining): OwnFields {
   for (const [name, value] of Object.entries(more)) {
     // Assigned, it would be the prototype.
     if (name !== '__proto__') target[name] = merged(target[name], value, joining);

@@ -3,10 +3,8 @@
 import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
 import { type ObjectEnd, objectEnd } from '../json/object-end.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, type JsonObject } from '../record.ts';
 import type { KnownCall } from './answer-state.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * A call that has begun. It is emitted only when its name is certainly complete: at its first arguments, or when other
@@ -50,7 +48,7 @@ export interface ToolCalls {
 }
 
 /** Receives every entry. */
-export type SeeEntry = (call: KnownCall, entry: Fields) => void;
+export type SeeEntry = (call: KnownCall, entry: JsonObject) => void;
 
 /** The calls of one model call. `seen` receives every entry unchanged, and the call it belongs to. */
 export function toolCalls(seen: SeeEntry = () => {}): ToolCalls {
@@ -183,7 +181,7 @@ export function customOf({
 }: {
   readonly function?: unknown;
   readonly custom?: unknown;
-}): Fields | undefined {
+}): JsonObject | undefined {
   if (!isRecord(custom)) return undefined;
   if (!isRecord(called)) return custom;
   const isFunction = called.name || called.arguments || !(custom.name || custom.input);

@@ -1,7 +1,7 @@
 /** Keeps a client's credentials for its own servers out of everything that is stored or echoed. */
-import { isRecord } from '../../protocol/record.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord } from '../../protocol/record.ts';
+import type { JsonObject } from '../record.ts';
 
 /** Fields with a client's credentials for a server, or for a process that runs one: in this or in other APIs. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['headers', 'authorization', 'authorization_token', 'env']);
@@ -20,7 +20,7 @@ const SCHEMA_FIELDS: ReadonlySet<string> = new Set([
  * The tool, or another object that holds tools, without possible secrets at any depth: in a namespace, in a tool
  * choice.
  */
-export function withoutSecrets(tool: Fields): Fields {
+export function withoutSecrets(tool: JsonObject): JsonObject {
   const kept = Object.entries(tool).filter(([name]) => !SECRET_FIELDS.has(name));
   return Object.fromEntries(kept.map(([name, value]) => [name, SCHEMA_FIELDS.has(name) ? value : clean(value)]));
 }

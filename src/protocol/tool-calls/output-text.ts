@@ -1,7 +1,7 @@
 /** The result of a tool as text, for readers that accept only text. */
-import type { ToolOutput } from '../items.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
+import type { ToolOutput } from '../items.ts';
+import type { JsonObject } from '../record.ts';
 
 /** Its texts; any other part is replaced by a description. */
 export function toolOutputText(output: ToolOutput): string {
@@ -9,7 +9,7 @@ export function toolOutputText(output: ToolOutput): string {
 }
 
 /** Such as `[image/png, 60 kB]` for an image, so that its bytes are not taken for text. */
-function partText(part: Fields): string {
+function partText(part: JsonObject): string {
   if (typeof part.text === 'string') return part.text;
   const data = part.image_url ?? part.file_data;
   return (typeof data === 'string' && describedData(data)) || `[${part.type}]`;

@@ -1,10 +1,8 @@
 /** Converts a model server's errors, of any shape, into errors that the client may see. */
 
 import { ApiError } from '../errors.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, type JsonObject } from '../record.ts';
 import { CONTEXT_OVERFLOW, isContextOverflow } from './context-overflow.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Maximum characters of a message that are searched for the conversation's length; some servers quote the conversation
@@ -13,7 +11,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const LONGEST_READ = 64 * 1024;
 
 /** The error in the body of an answer with a good status, or in a chunk of a stream. */
-export function errorInBody(body: Fields): ApiError | undefined {
+export function errorInBody(body: JsonObject): ApiError | undefined {
   if (body.error) return upstreamError(statusInBody(body), body);
   if (body.object === 'error' || body.type === 'error') return upstreamError(statusInBody(body), body);
   return undefined;
@@ -43,7 +41,7 @@ export function upstreamError(
 }
 
 /** A client that receives OpenAI's code can make the conversation shorter. */
-function overflow(details: Fields, status: number, headers: Readonly<Record<string, string>>): ApiError {
+function overflow(details: JsonObject, status: number, headers: Readonly<Record<string, string>>): ApiError {
   const param = typeof details.param === 'string' ? details.param : null;
   const refused = { status: 400, type: 'invalid_request_error', param, headers };
   return new ApiError(CONTEXT_OVERFLOW, messageOf(details, status), refused);
@@ -52,7 +50,7 @@ function overflow(details: Fields, status: number, headers: Readonly<Record<stri
 /** These concern keys, accounts, addresses and rates, whatever their message. */
 const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429]);
 
-function isOverflow(details: Fields, status: number): boolean {
+function isOverflow(details: JsonObject, status: number): boolean {
   if (OTHER_STATUSES.has(status)) return false;
   const { type, code, metadata } = details;
   // OpenRouter nests the message of the server behind it.
@@ -71,7 +69,7 @@ function knownStatus(status: number): number {
  * Servers nest the details under `error`, write a bare string there, or write them at the top; Gemini puts them into a
  * list.
  */
-function detailsOf(answer: unknown): Fields {
+function detailsOf(answer: unknown): JsonObject {
   const body = Array.isArray(answer) ? answer[0] : answer;
   if (!isRecord(body)) return {};
   if (isRecord(body.error)) return body.error;
@@ -79,13 +77,13 @@ function detailsOf(answer: unknown): Fields {
   return body;
 }
 
-function messageOf(details: Fields, status: number): string {
+function messageOf(details: JsonObject, status: number): string {
   const text = messagesOf(details).find(isText);
   if (text === undefined || /<html|<!doctype/i.test(text)) return `The model server answered with status ${status}.`;
   return text;
 }
 
-function messagesOf({ message, detail, errors }: Fields): readonly unknown[] {
+function messagesOf({ message, detail, errors }: JsonObject): readonly unknown[] {
   return [message, detail, ...listed(detail), ...listed(errors)];
 }
 
@@ -111,13 +109,13 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
   504: 'upstream_timeout',
 };
 
-function codeOf({ code }: Fields, status: number): string {
+function codeOf({ code }: JsonObject, status: number): string {
   // A code that only repeats the status adds no information.
   if (typeof code === 'string' && code !== '' && !/^\d+$/.test(code)) return code;
   return CODE_OF_STATUS[status] ?? 'upstream_error';
 }
 
-function typeOf({ type }: Fields, status: number): string {
+function typeOf({ type }: JsonObject, status: number): string {
   if (typeof type === 'string' && type.endsWith('_error')) return type;
   if (status === 429) return 'rate_limit_error';
   return status < 500 ? 'invalid_request_error' : 'server_error';
@@ -133,7 +131,7 @@ const STATUS_OF_TYPE: ReadonlyMap<string, number> = new Map([
   ['overloaded_error', 503],
 ]);
 
-function statusInBody(body: Fields): number {
+function statusInBody(body: JsonObject): number {
   const details = detailsOf(body);
   const status = [details.status, details.status_code, details.code, body.status].map(Number).find(isErrorStatus);
   return status ?? STATUS_OF_TYPE.get(String(details.type)) ?? 502;

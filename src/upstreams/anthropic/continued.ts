@@ -1,17 +1,15 @@
 /** Writes the request that goes on after a pause: the first one, with what was said since as the assistant's words. */
 
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { Pause } from './decoder.ts';
 import type { Message } from './messages.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** The body; undefined where there is nothing that could be given back, or no token left of the client's own `limit`. */
 export function continuedBody(
-  fields: Fields,
+  fields: JsonObject,
   { content, container, outputTokens }: Pause,
   limit: number | undefined,
-): Fields | undefined {
+): JsonObject | undefined {
   const left = limit === undefined ? undefined : limit - outputTokens;
   if (!content || (left !== undefined && left <= budgetOf(fields))) return undefined;
   return {
@@ -24,7 +22,7 @@ export function continuedBody(
 }
 
 /** The wire takes no limit that leaves no room beside the thoughts. */
-function budgetOf({ thinking }: Fields): number {
+function budgetOf({ thinking }: JsonObject): number {
   return isRecord(thinking) ? Number(thinking.budget_tokens ?? 0) : 0;
 }
 

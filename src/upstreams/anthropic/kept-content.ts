@@ -1,14 +1,12 @@
 /** Keeps what a message says as the wire needs it back, for a turn that pauses and is to go on. */
 
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { isThought } from './messages.ts';
 import type { Block } from './parts.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** A block as it came: its start, and the pieces that were added to it. */
 interface KeptBlock {
-  readonly start: Fields;
+  readonly start: JsonObject;
   text: string;
   signature: string;
   json: string;

@@ -1,7 +1,5 @@
 /** How much the model may think, and how a thought is kept so that the model can be given it back. */
-import { isRecord } from '../../protocol/record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
 /** `off`, a budget in tokens from 1024, or the name of an effort of adaptive thinking. */
 export type Thinking = 'off' | (string & {}) | number;
@@ -69,12 +67,12 @@ export function planThinking(
 }
 
 /** The thinking block in the state of an item; undefined where it is none. */
-export function thoughtIn(state: unknown): Fields | undefined {
+export function thoughtIn(state: unknown): JsonObject | undefined {
   return isRecord(state) ? thinkingBlock(state) : undefined;
 }
 
 /** Only what a thinking block has. */
-function thinkingBlock({ type, thinking, signature, data }: Fields): Fields | undefined {
+function thinkingBlock({ type, thinking, signature, data }: JsonObject): JsonObject | undefined {
   if (type === 'redacted_thinking' && typeof data === 'string') return { type, data };
   if (type !== 'thinking' || typeof thinking !== 'string' || typeof signature !== 'string') return undefined;
   return { type, thinking, signature };
