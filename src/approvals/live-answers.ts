@@ -1,4 +1,4 @@
-/** Tells the user's new answers from those that are history. */
+/** Separates the user's new answers from those that are history. */
 import { modelCallOfItem } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
@@ -11,8 +11,8 @@ export interface Answer extends Item {
 }
 
 /**
- * The answers in the request's own input that no later words of the model follow: clients that send the whole
- * conversation send the old ones too.
+ * The answers in the request's own input that no later model output follows: clients that send the whole conversation
+ * send the old ones too.
  */
 export function liveAnswers(input: readonly Item[]): readonly Answer[] {
   const live: Answer[] = [];
@@ -24,7 +24,9 @@ export function liveAnswers(input: readonly Item[]): readonly Answer[] {
   return live.toReversed();
 }
 
-/** The model may have asked for several approvals in one go, and the client may have put each answer behind its request. */
+/**
+ * The model may have requested several approvals at once, and the client may have put each answer after its request.
+ */
 function isNew({ approval_request_id: request }: Answer, later: ReadonlySet<string | undefined>): boolean {
   const modelCall = modelCallOfItem(request);
   return later.size === 0 || (later.size === 1 && modelCall !== undefined && later.has(modelCall));
@@ -34,7 +36,7 @@ function isAnswer(item: Item): item is Answer {
   return item.type === 'mcp_approval_response';
 }
 
-/** What the model's turn leaves besides messages and tool calls. */
+/** The model's other output besides messages and tool calls. */
 const MODELS: ReadonlySet<string> = new Set(['reasoning', 'mcp_list_tools', 'mcp_approval_request', 'compaction']);
 
 function isModels(item: Item): boolean {

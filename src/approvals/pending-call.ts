@@ -1,25 +1,28 @@
-/** Calls that wait for the user's approval, kept until they are answered: by them an approval is bound to one call. */
+/** Calls that wait for the user's approval, stored until they are answered, so that an approval is bound to one call. */
 
 import { type KeepSettings, keep } from '../ports/endpoints/keep.ts';
 import { fromStore, type ResponseStore } from '../ports/store.ts';
 import { pendingCallId, responseIdOfItem } from '../protocol/ids.ts';
 import type { Item, McpApprovalRequestItem } from '../protocol/items.ts';
 
-/** A call as it will run: the item that asks for it, and where its server is. */
+/** A call as it will run: the item that requests its approval, and its server's address. */
 export interface PendingCall {
   readonly request: McpApprovalRequestItem;
   /** The URL of a server that the request named; null for one of the host's own. */
   readonly url: string | null;
 }
 
-/** The same at rest. */
+/** The same as stored. */
 interface KeptCall extends Item, PendingCall {
   readonly type: typeof TYPE;
 }
 
 const TYPE = 'pending_call';
 
-/** Keeps the call, also where the client wants nothing stored. Throws `store_error`, or only tells of it, as the host chose. */
+/**
+ * Stores the call, even if the client wants nothing stored. Throws `store_error`, or only reports it, as the host
+ * configured.
+ */
 export async function keepPending(
   settings: KeepSettings,
   { scope, requestId }: { readonly scope: string; readonly requestId: string },
@@ -30,21 +33,24 @@ export async function keepPending(
   await keep({ scope, id, createdAt: Date.now(), input: [], output: [kept], resource: {} }, settings, requestId);
 }
 
-/** The call that the item asks for; undefined where it is answered, expired, unknown or another scope's. Throws `store_error`. */
+/**
+ * The call that the item refers to; undefined if it is answered, expired, unknown or in another scope. Throws
+ * `store_error`.
+ */
 export async function findPending(store: ResponseStore, scope: string, id: string): Promise<PendingCall | undefined> {
-  // Ids that are not ours would be keys of any length.
+  // Ids that were not generated here would be keys of any length.
   if (!isOwn(id)) return undefined;
   const stored = await fromStore(() => store.get({ scope, id: pendingCallId(id) }));
   const [kept] = stored?.output ?? [];
   return isKept(kept) ? kept : undefined;
 }
 
-/** Takes the call out, so that it can be answered once; whether nobody else has. Throws `store_error`. */
+/** Removes the call, so that it can be answered once; returns whether it was still there. Throws `store_error`. */
 export async function takePending(store: ResponseStore, scope: string, id: string): Promise<boolean> {
   return isOwn(id) && fromStore(() => store.delete({ scope, id: pendingCallId(id) }));
 }
 
-/** Takes out the calls that these items ask for: nobody can approve them any more. Throws `store_error`. */
+/** Removes the calls that these items refer to: they can no longer be approved. Throws `store_error`. */
 export async function dropPending(store: ResponseStore, scope: string, items: readonly Item[]): Promise<void> {
   for (const { type, id } of items) {
     if (type === 'mcp_approval_request') await takePending(store, scope, String(id));

@@ -15,7 +15,7 @@ import { type Answer, liveAnswers } from './live-answers.ts';
 import { findPending, type PendingCall } from './pending-call.ts';
 import { type Approver, type Decided, reportApproval } from './report-approval.ts';
 
-/** What the user has decided in this request. */
+/** The user's decisions in this request. */
 export interface Answers {
   readonly approved: readonly (ApprovedCall & Decided)[];
   readonly denied: readonly Decided[];
@@ -29,7 +29,7 @@ interface AnswerSources extends Approver {
   readonly conversation: readonly Item[];
 }
 
-/** What answering takes. */
+/** The dependencies of reading answers. */
 export interface ApprovalSettings {
   readonly store: ResponseStore;
   readonly hooks: Hooks;
@@ -37,8 +37,8 @@ export interface ApprovalSettings {
 }
 
 /**
- * Finds and checks the new answers; nothing is used up. Throws `approval_not_found` for an approval of a call that does
- * not wait, `approval_mismatch` where call, server or tool are not those that the user was asked about, `invalid_value`
+ * Finds and checks the new answers without using them up. Throws `approval_not_found` for an approval of a call that
+ * does not wait, `approval_mismatch` if call, server or tool differ from those that the user was shown, `invalid_value`
  * for two answers to one request, `array_above_max_length` for more of them than calls may run.
  */
 export async function readAnswers(sources: AnswerSources, settings: ApprovalSettings): Promise<Answers> {
@@ -57,7 +57,7 @@ export async function readAnswers(sources: AnswerSources, settings: ApprovalSett
   return { approved, denied };
 }
 
-/** Each is a question to the store. */
+/** Each requires a read from the store. */
 function refuseMany(answers: readonly Answer[], most: number): void {
   if (answers.length <= most) return;
   const message = `The input answers ${answers.length} approval requests; at most ${most} can be answered at once.`;
@@ -73,7 +73,7 @@ function refuseRepeated(answers: readonly Answer[]): void {
   });
 }
 
-/** Where nothing is wanted but compaction, nothing would run what is approved. */
+/** If the client requests only compaction, an approved call would not run. */
 function refuseTrigger(input: readonly Item[]): void {
   if (input.at(-1)?.type !== 'compaction_trigger') return;
   const message = "A 'compaction_trigger' cannot go with an answer to an approval request.";
@@ -105,7 +105,9 @@ function approvedCall(
   return { id, request, name, arguments: request.arguments, approvalRequestId: id };
 }
 
-/** Clients may write the arguments anew. Those of the call are read once: a conversation may show it thousands of times. */
+/**
+ * Clients may reformat the arguments. Those of the call are parsed once: a conversation may show it thousands of times.
+ */
 function sameAs({ server_label: label, name, arguments: text }: PendingCall['request']): (item: Item) => boolean {
   let meant: { readonly value: unknown } | undefined;
   const isMeant = (given: unknown): boolean => {

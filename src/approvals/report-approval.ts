@@ -1,16 +1,16 @@
-/** Tells the host each step of an approval. */
+/** Reports each step of an approval to the host. */
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { type ApprovalInfo, type Hooks, notify } from '../ports/hooks.ts';
 import { type ApprovalRules, findTool, type Toolset } from '../ports/toolset.ts';
 import type { Item } from '../protocol/items.ts';
 
-/** A request for approval by its id, with its item where that is known. */
+/** A request for approval by its id, with its item if that is known. */
 export interface Decided {
   readonly id: string;
   readonly request: Item | undefined;
 }
 
-/** Whose request it is, and which tools wait for approval in it. */
+/** The request's tenant, and the tools that need approval in it. */
 export interface Approver {
   readonly apiRequest: EndpointRequest;
   readonly toolset: Toolset;

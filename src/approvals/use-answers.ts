@@ -5,8 +5,8 @@ import type { Answers, ApprovalSettings } from './read-answers.ts';
 import { type Approver, reportApproval } from './report-approval.ts';
 
 /**
- * Takes the calls that were answered out of the store. Throws `approval_not_found` where another request was faster, so
- * that no call is run twice, and `store_error`.
+ * Removes the answered calls from the store. Throws `approval_not_found` if another request was faster, so that no call
+ * is run twice, and `store_error`.
  */
 export async function useAnswers(
   { approved, denied }: Answers,
@@ -14,7 +14,7 @@ export async function useAnswers(
   settings: ApprovalSettings,
 ): Promise<void> {
   const { scope } = approver.apiRequest;
-  // In one order for all: of two requests with the same answers, one gets them all.
+  // In the same order for all requests: of two with the same answers, one gets them all.
   for (const each of approved.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
     const isOurs = await takePending(settings.store, scope, each.id);
     reportApproval(each, isOurs ? 'approved' : 'refused', approver, settings);

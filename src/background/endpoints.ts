@@ -1,4 +1,4 @@
-/** `background: true`, and what a client can do with such a response: wait for it, watch it and cancel it. */
+/** `background: true`, and the operations on such a response: wait for it, stream it and cancel it. */
 
 import { endRunning } from '../history/keep-turn.ts';
 import type { Activity } from '../ports/endpoints/activity.ts';
@@ -14,24 +14,24 @@ import type { Followers } from './followers.ts';
 import { type BackgroundTurn, cancelled, type Run, type RunSettings, startRun } from './run.ts';
 import type { Runs } from './runs.ts';
 
-/** What a node that died leaves is over by then, in milliseconds after its time was up. */
+/** A run of a crashed node counts as over this many milliseconds after its time limit. */
 const GRACE_MS = 60_000;
 
-/** What a router knows of its responses in the background, and of those who wait for them. */
+/** A router's background responses, and the clients that follow them. */
 interface BackgroundParts {
   readonly turns: Activity;
   readonly runs: Runs;
   readonly followers: Followers;
 }
 
-/** Whether the request wants its response made in the background. */
+/** Whether the request wants its response to run in the background. */
 export function wantsBackground({ body }: EndpointRequest): boolean {
   return isRecord(body) && body.background === true;
 }
 
 /**
- * Answers at once: with the response as it is queued, or with the stream of its events. The client may leave. Throws
- * `ApiError` as `createResponse` does.
+ * Answers at once: with the queued response, or with the stream of its events. The client may leave. Throws `ApiError`
+ * as `createResponse` does.
  */
 export async function createInBackground(
   apiRequest: EndpointRequest,
@@ -47,7 +47,7 @@ export async function createInBackground(
     abort: (reason) => stopping.abort(reason),
     disconnect: undefined,
   };
-  // First of all: once it is made, nothing may be refused.
+  // Checked first: once the response exists, its stream may not be refused.
   const following = wantsStream(apiRequest) ? followers.begin(apiRequest) : undefined;
   let life: Lifetime | undefined;
   try {
@@ -68,7 +68,10 @@ function wantsStream({ body }: EndpointRequest): boolean {
   return isRecord(body) && body.stream === true;
 }
 
-/** The events behind the number that the query names. Throws `ApiError` where they are not kept here, or too many ask. */
+/**
+ * The events after the number that the query names. Throws `ApiError` if they are not kept here, or there are too many
+ * followers.
+ */
 export function replay(request: EndpointRequest, stored: StoredResponse, { runs, followers }: BackgroundParts): Reply {
   if (stored.resource.background !== true) {
     throw notStreamed('Only responses that are made in the background can be streamed again.');
@@ -107,8 +110,8 @@ function notStreamed(message: string): ApiError {
 }
 
 /**
- * The response, which is cancelled where it has not ended, on whichever node it is made; undefined where it was deleted
- * meanwhile. Throws `ApiError` for one that is not made in the background.
+ * The response, cancelled if it has not ended, on whichever node it runs; undefined if it was deleted meanwhile. Throws
+ * `ApiError` for one that does not run in the background.
  */
 export async function cancel(
   stored: StoredResponse,
@@ -123,7 +126,9 @@ export async function cancel(
   return (await endRunning(store, stored, (running) => cancelled(running, whole))).now;
 }
 
-/** The response as it is shown: one whose node is gone has failed, since it cannot take longer than this. */
+/**
+ * The response as the client is shown it: one whose node is gone has failed, since no run can take longer than this.
+ */
 export function settled(stored: StoredResponse, durationMs: number): StoredResponse {
   if (!isRunning(stored) || Date.now() < stored.createdAt + durationMs + GRACE_MS) return stored;
   const error = responseError({ code: 'server_error', message: 'The server that made this response is gone.' });

@@ -1,4 +1,4 @@
-/** The clients that follow the events of responses in the background: how many may, for how long, and how they end. */
+/** The clients that follow the events of background responses: how many are allowed, for how long, and how they end. */
 import { type Activity, activity } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import type { Limits } from '../ports/limits.ts';
@@ -19,8 +19,8 @@ export class Followers {
   }
 
   /**
-   * Begins to follow the response `id`, or one that is yet to be made. Like a turn it ends when `durationMs` is over, the
-   * server shuts down or the client leaves. Throws `too_many_streams` or `server_draining`.
+   * Starts to follow the response `id`, or one that is about to be created. Like a turn it ends when `durationMs` is
+   * over, the server shuts down or the client leaves. Throws `too_many_streams` or `server_draining`.
    */
   begin(request: EndpointRequest, id?: string): Lifetime {
     const { followersPerResponse, followersPerScope, durationMs } = this.limits;
@@ -41,7 +41,7 @@ export class Followers {
     return { signal: life.signal, leave };
   }
 
-  /** As `Activity` does: refuses new ones, and resolves when none follows any more. */
+  /** As `Activity` does: refuses new ones, and resolves when there are none left. */
   readonly drain: Activity['drain'] = (options) => this.running.drain(options);
 
   private count(place: string, more: number): void {

@@ -1,51 +1,56 @@
-/** What a response in the background has told: kept for a while, so that clients may leave and come back for the rest. */
+/** Records the events of a background response for a while, so that clients may leave and come back for the rest. */
 import { AsyncResource } from 'node:async_hooks';
 import { ApiError, type ErrorBody } from '../protocol/errors.ts';
 import { type Consumer, deliver, NULL_CONSUMER, Stage } from '../streams/pull-stream.ts';
 import type { Lifetime } from '../turn/lifetime.ts';
 
-/** Characters of frames that one response keeps; of a longer one the oldest are gone. */
+/** Maximum characters of frames that one response keeps; of a longer one the oldest are dropped. */
 const MOST_CHARACTERS = 8 * 1024 * 1024;
-/** Characters after which a reader is handed what it has: more would lie in memory for each reader that does not read. */
+/**
+ * Characters after which a reader receives what it has: more would occupy memory for each reader that does not read.
+ */
 const PIECE = 64 * 1024;
-/** How long the model waits for a reader that has stopped reading, and for all readers of a response together, in milliseconds. */
+/**
+ * How long the model waits for a reader that has stopped reading, and for all readers of a response together, in
+ * milliseconds.
+ */
 const PATIENCE_MS = 5000;
 const MOST_WAITING_MS = 60_000;
 
-/** One event; what is no event, such as a heartbeat, has the number of the event before it. */
+/** One event; a heartbeat or another frame without a number has that of the event before it. */
 export interface RecordedEvent<Event> {
   readonly sequence: number;
   readonly event: Event;
-  /** Characters that it holds. */
+  /** Its number of characters. */
   readonly size: number;
   /** Whether it repeats what the response holds anyway, so that keeping it costs little. */
   readonly isRepeated: boolean;
 }
 
-/** How one reader sees the events. */
+/** The encoding of events for one reader. */
 export interface EventReader<Event> {
-  /** Whether it must be given every event, from the first on. */
+  /** Whether it must receive every event, from the first on. */
   readonly readsAll: boolean;
-  /** What stands behind the number `after` of what the event becomes; empty where that is nothing. */
+  /** The frames of the event after the number `after`; empty if there are none. */
   read(event: Event, after: number): string;
-  /** What ends the stream, where it has not been read. */
+  /** The end of the stream, if it has not been read. */
   end(): string;
-  /** What says that the stream ends here, and why; `sequence` is the number of that. */
+  /** The frame that reports why the stream ends here; `sequence` is its number. */
   fail(sequence: number, error: ErrorBody): string;
 }
 
-/** An event as it is kept; `start` is how many characters were kept before it, since the first. */
+/** An event as it is kept; `start` is the number of characters kept before it, since the first. */
 interface KeptEvent<Event> extends RecordedEvent<Event> {
   readonly start: number;
 }
 
-/** Events in the order of their sequence numbers, read by anybody from any of them on. */
+/** Events in the order of their sequence numbers, readable by any number of readers from any of them on. */
 export class Recording<Event> {
   private readonly mostCharacters: number;
   private events: KeptEvent<Event>[] = [];
-  /** How many events are gone that stood before these. */
+  /** How many earlier events have been dropped. */
   private gone = 0;
-  /** Characters of all events that were ever kept, but for those that repeat others. */
+  /** Characters of all events that were ever kept, except those that repeat others. */
   private notified = 0;
   private repeated = 0;
   private isOver = false;
@@ -63,27 +68,27 @@ export class Recording<Event> {
     return this.notified - this.startOf(this.gone) + this.repeated;
   }
 
-  /** Adds events, and wakes those who wait for them. */
+  /** Adds events, and wakes the waiting readers. */
   add(events: readonly RecordedEvent<Event>[]): void {
     for (const each of events) {
       this.events.push({ ...each, start: this.notified });
       if (each.isRepeated) this.repeated += each.size;
       else this.notified += each.size;
     }
-    // What came last stays, however long it is: those who have read all before must be able to read it.
+    // The latest event stays, however long it is: readers that are up to date must be able to read it.
     if (this.notified - this.startOf(this.gone) > this.mostCharacters) this.forget(this.events.length - events.length);
     this.wake();
   }
 
-  /** Nothing follows. */
+  /** Ends the recording. */
   end(): void {
     this.isOver = true;
     this.wake();
   }
 
   /**
-   * What stands behind the event of this number, with what is yet to come; undefined where some of it is gone. `life` ends
-   * the reading, which ends it when it is over.
+   * The events after this number, including future ones; undefined if some of them are dropped. `life` ends the
+   * reading, which ends it when it is over.
    */
   after(sequence: number, reader: EventReader<Event>, life?: Lifetime): Stage<string> | undefined {
     const [first] = this.events;
@@ -94,22 +99,22 @@ export class Recording<Event> {
     return replay;
   }
 
-  /** The event of this index; undefined where it is gone, or not there yet. */
+  /** The event with this index; undefined if it is dropped, or not there yet. */
   at(index: number): RecordedEvent<Event> | undefined {
     return this.events[index - this.gone];
   }
 
-  /** Whether the event of this index was there, and is no longer. */
+  /** Whether the event with this index existed and is dropped. */
   isGone(index: number): boolean {
     return index < this.gone;
   }
 
-  /** Whether there is nothing behind the event of this index, and never will be. */
+  /** Whether no event follows the one with this index, now or later. */
   isWhole(index: number): boolean {
     return this.isOver && index === this.gone + this.events.length;
   }
 
-  /** Has the replay `goOn` when there is more. */
+  /** Calls the replay's `goOn` when there is more. */
   await(replay: Replay<Event>): void {
     this.pulling.add(replay);
   }
@@ -121,8 +126,8 @@ export class Recording<Event> {
   }
 
   /**
-   * Resolves when no reader is so far behind that it would soon lose what it has not read: one that reads more slowly
-   * than the model writes. Undefined where none is. One that has stopped reading is waited for no longer.
+   * Resolves when no reader is so far behind that it would soon lose unread events: one that reads more slowly than the
+   * model writes. Undefined if there is none. A reader that has stopped reading is no longer waited for.
    */
   readersBehind(signal: AbortSignal): Promise<void> | undefined {
     if (this.patience <= 0 || signal.aborted || !this.isSomeoneBehind()) return undefined;
@@ -142,7 +147,7 @@ export class Recording<Event> {
     });
   }
 
-  /** A reader has come so far. */
+  /** Records a reader's progress. */
   progressed(): void {
     this.catchUp();
   }
@@ -155,7 +160,9 @@ export class Recording<Event> {
     return false;
   }
 
-  /** How many characters were kept before the frame of this index; of one that is gone, before the first that is not. */
+  /**
+   * How many characters were kept before the frame with this index; for a dropped one, before the first that is left.
+   */
   private startOf(index: number): number {
     return this.events[Math.max(index - this.gone, 0)]?.start ?? this.notified;
   }
@@ -172,7 +179,7 @@ export class Recording<Event> {
     return low;
   }
 
-  /** Lets a quarter go at once, since each time moves all that stay; at most this many frames. */
+  /** Drops a quarter at once, since each time moves all the remaining ones; keeps at most this many frames. */
   private forget(most: number): void {
     const enough = this.notified - this.mostCharacters * 0.75;
     let count = 0;
@@ -193,17 +200,17 @@ export class Recording<Event> {
 }
 
 /**
- * One reading of a recording, as fast as it is asked. It goes on in its own client's async context, not in that of the
- * response, and ends in time though nobody asks: its lifetime then cuts the client off.
+ * One reading of a recording, as fast as it is pulled. It runs in its own client's async context, not in that of the
+ * response, and ends in time even without pulls: its lifetime then closes the client's connection.
  */
 class Replay<Event> extends Stage<string> {
-  /** Of the event that comes next. */
+  /** The index of the next event. */
   index: number;
   pulledAt = performance.now();
   private readonly recording: Recording<Event>;
   private readonly context = new AsyncResource('RECORDED_EVENTS');
   private readonly reading: Reading<Event>;
-  /** Of the last event that was handed on. */
+  /** The number of the last event that was passed on. */
   private sequence: number;
   private consumer: Consumer<string> = NULL_CONSUMER;
   private isPulled = false;
@@ -249,7 +256,7 @@ class Replay<Event> extends Stage<string> {
     else recording.await(this);
   }
 
-  /** What can be read now, and the end where that is all; empty where there is nothing yet. */
+  /** The frames that can be read now, and the end if those are all; empty if there are none yet. */
   private read(): string {
     const { recording, reading } = this;
     let text = '';
@@ -264,14 +271,14 @@ class Replay<Event> extends Stage<string> {
     return text + reading.reader.end();
   }
 
-  /** Says why it ends here; a client that has left has nobody to say it to. */
+  /** Reports why it ends here; a client that has left receives no report. */
   private cutShort(reason: unknown): void {
     this.isOver = true;
     if (!(reason instanceof ApiError)) return this.finishPulled();
     this.handOn(this.reading.reader.fail(this.sequence + 1, reason.body));
   }
 
-  /** What a client's side throws is not the response's to fail of. */
+  /** An error on a client's side must not fail the response. */
   private handOn(text: string): void {
     if (text === '') return this.finishPulled();
     this.isPulled = false;
@@ -285,7 +292,7 @@ class Replay<Event> extends Stage<string> {
   }
 }
 
-/** What one reader reads, and how long it may. */
+/** The settings of one reader, and its lifetime. */
 interface Reading<Event> {
   readonly after: number;
   readonly reader: EventReader<Event>;

@@ -1,4 +1,4 @@
-/** One response that is made while nobody waits for it. */
+/** One response that runs in the background. */
 
 import { keepEnd, keptTurn, TurnOverruled, untilEnded, untilForgotten } from '../history/keep-turn.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
@@ -13,9 +13,9 @@ import { endedResource } from '../protocol/responses/resource.ts';
 import { runTurn, type Turn } from '../turn/run-turn.ts';
 import { type EventReader, type RecordedEvent, Recording } from './recording.ts';
 
-/** What an event takes besides its text. */
+/** The fixed cost of an event besides its text. */
 const EVENT_SIZE = 200;
-/** What these hold, the response holds anyway. */
+/** The response holds the content of these anyway. */
 const REPEATING: ReadonlySet<TurnEvent['type']> = new Set([
   'turn-start',
   'turn-queued',
@@ -26,21 +26,21 @@ const REPEATING: ReadonlySet<TurnEvent['type']> = new Set([
   'item-end',
   'turn-end',
 ]);
-/** How often it is looked whether somebody, perhaps on another node, has cancelled or deleted the response. */
+/** How often the store is checked for a cancellation or deletion, perhaps by another node, in milliseconds. */
 const CHECK_MS = 5000;
 
 /** A running response, or one whose events are still kept. */
 export interface Run {
   readonly key: ResponseKey;
-  /** Undefined where the client wanted no stream. */
+  /** Undefined if the client requested no stream. */
   readonly recording: Recording<TurnEvent> | undefined;
-  /** What is whole of its output. */
+  /** The completed items of its output. */
   readonly output: readonly OutputItem[];
-  /** Makes a reader of its events for the one who asks. */
+  /** Creates a reader of its events for the requesting client. */
   readonly readerFor: BackgroundTurn['readerFor'];
-  /** Ends it without a word; resolves as `done`. */
+  /** Ends it without an error event; resolves as `done`. */
   stop(): Promise<void>;
-  /** Resolves when nothing is kept or told any more. */
+  /** Resolves when nothing is kept or emitted any more. */
   readonly done: Promise<void>;
 }
 
@@ -50,24 +50,27 @@ export interface BackgroundTurn {
   /** The resource as in `response.created`. */
   readonly started: Readonly<Record<string, unknown>>;
   readonly turn: Turn;
-  /** The turn as it is kept, but for how it ends. */
+  /** The turn as it is stored, except for its end. */
   readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
-  /** Makes a reader of its events for the one who asks; it holds nothing of the request. */
+  /** Creates a reader of its events for the requesting client; it retains nothing of the request. */
   readonly readerFor: (request: EndpointRequest) => EventReader<TurnEvent>;
 }
 
-/** What a run needs of the host's options. */
+/** The host's options that a run needs. */
 export interface RunSettings extends KeepSettings {
   readonly limits: Limits;
 }
 
-/** What a run is made of: the turn, and what aborts it. */
+/** The parts of a run: the turn, and what aborts it. */
 interface RunParts {
   readonly prepared: BackgroundTurn;
   readonly stopping: AbortController;
 }
 
-/** Keeps the response as one in progress, and starts it. Throws `store_error`, since nobody could ask for it then. */
+/**
+ * Stores the response as in progress, and starts it. Throws `store_error`, since the response could not be retrieved
+ * then.
+ */
 export async function startRun(parts: RunParts, settings: RunSettings): Promise<Run> {
   const { stored, started } = parts.prepared;
   const kept = untilEnded(keptTurn(stored, started), settings.limits.durationMs);
@@ -83,7 +86,7 @@ class BackgroundRun implements Run {
   readonly done: Promise<void>;
   private readonly parts: RunParts;
   private readonly settings: RunSettings;
-  /** Of the last event that was told. */
+  /** The number of the last emitted event. */
   private sequence = -1;
 
   constructor(parts: RunParts, settings: RunSettings) {
@@ -97,7 +100,7 @@ class BackgroundRun implements Run {
   }
 
   stop(): Promise<void> {
-    // Not with an `ApiError`, which would be told.
+    // Not with an `ApiError`, which would be emitted.
     this.parts.stopping.abort(new Error('The response was cancelled.'));
     return this.done;
   }
@@ -107,7 +110,7 @@ class BackgroundRun implements Run {
     try {
       await this.listen();
     } catch (error) {
-      // What cannot be told must not end the process.
+      // An event that cannot be emitted must not end the process.
       if (!this.parts.stopping.signal.aborted) await this.fail(error).catch(() => {});
     } finally {
       clearInterval(watch);
@@ -119,7 +122,7 @@ class BackgroundRun implements Run {
   private async listen(): Promise<void> {
     const { turn } = this.parts.prepared;
     const keep: typeof turn.keep = async (end) => {
-      // Before anything is kept, since it costs less than to take it back.
+      // Before anything is stored, since that costs less than undoing it.
       await this.stopIfUnwanted();
       this.parts.stopping.signal.throwIfAborted();
       await this.unlessOverruled(turn.keep(end));
@@ -133,7 +136,7 @@ class BackgroundRun implements Run {
   private async take(batch: readonly TurnEvent[]): Promise<void> {
     for (const event of batch) {
       if (event.type === 'item-end') this.output[event.index] = event.item;
-      // Elsewhere a response that failed is not kept: there its client was told.
+      // Otherwise a failed response is not stored: there its client received the error.
       if (event.type === 'turn-end' && event.status === 'failed')
         await this.unlessOverruled(this.keepEnd(endedResource(this.started, event)));
     }
@@ -149,7 +152,7 @@ class BackgroundRun implements Run {
     return this.parts.prepared.started;
   }
 
-  /** The stream has an end like any other, though the turn has not. */
+  /** The stream ends like any other, although the turn has not. */
   private async fail(error: unknown): Promise<void> {
     const shown = toApiError(error);
     notify(this.settings.hooks, 'onError', shown, this.parts.prepared.info);
@@ -164,7 +167,7 @@ class BackgroundRun implements Run {
     return keepEnd(stored, ended, { ...this.settings, onStoreError: 'continue' }, info.requestId);
   }
 
-  /** Somebody else has ended it in the meantime, so it ends here without a word. */
+  /** It was ended elsewhere in the meantime, so it ends here without an error event. */
   private async unlessOverruled(keeping: Promise<void>): Promise<void> {
     try {
       await keeping;
@@ -178,7 +181,7 @@ class BackgroundRun implements Run {
     if (!(await this.isWanted())) void this.stop();
   }
 
-  /** A store that fails says nothing of it, and is told of. */
+  /** If the store fails, the response counts as wanted, and the failure is reported. */
   private async isWanted(): Promise<boolean> {
     try {
       const kept = await fromStore(() => this.settings.store.get(this.key));
@@ -190,7 +193,7 @@ class BackgroundRun implements Run {
   }
 }
 
-/** The response as cancelled, with what was whole of it. */
+/** The response as cancelled, with the completed items of its output. */
 export function cancelled(stored: StoredResponse, output: StoredResponse['output']): StoredResponse {
   return untilForgotten({ ...stored, output, resource: { ...stored.resource, status: 'cancelled' } });
 }

@@ -1,20 +1,20 @@
-/** The responses of one router that are made in the background, and those whose events are still kept. */
+/** The background responses of one router that are running, and those whose events are still kept. */
 import { placeOf, type ResponseKey } from '../ports/store.ts';
 import type { Run } from './run.ts';
 
 /** How long the events of a response are kept after its end, in milliseconds. */
 const KEPT_MS = 10 * 60_000;
-/** Characters of events that are kept of all responses that have ended. */
+/** Maximum characters of events that are kept of all responses that have ended. */
 const MOST_CHARACTERS = 64 * 1024 * 1024;
 
 export interface Runs {
   find(key: ResponseKey): Run | undefined;
   add(run: Run): void;
-  /** Lets go of its events. */
+  /** Drops its events. */
   forget(run: Run): void;
 }
 
-/** None yet. */
+/** Empty at first. */
 export function newRuns(): Runs {
   const runs = new Map<string, Run>();
   const ended = new Set<Run>();
@@ -24,14 +24,14 @@ export function newRuns(): Runs {
     runs.delete(placeOf(run.key));
   }
 
-  /** Not the run itself, which holds its whole request. */
+  /** Not the run itself, which retains its whole request. */
   function keep({ key, recording, readerFor, done }: Run): void {
     const run: Run = { key, recording, readerFor, output: [], done, stop: () => done };
     runs.set(placeOf(key), run);
     ended.add(run);
     setTimeout(forget, KEPT_MS, run).unref();
     let characters = 0;
-    // Newest first: it is the oldest that have to go.
+    // Newest first: the oldest are dropped.
     for (const each of [...ended].reverse()) {
       characters += each.recording?.size ?? 0;
       if (characters > MOST_CHARACTERS) forget(each);

@@ -6,11 +6,11 @@ import { type Seal, sealWith } from './seal.ts';
 
 /** How conversations are compacted. */
 export interface CompactionOptions {
-  /** What the model is asked for, behind the conversation. Default: a summary with which the work can go on. */
+  /** The instruction that follows the conversation. Default: requests a summary with which the work can continue. */
   readonly prompt?: string | undefined;
   /**
-   * Seals compaction items; at least 16 bytes, the same in every process. Default: the option `stateKey`, and without that
-   * a random one for this process, whose items nobody can read after a restart.
+   * Seals compaction items; at least 16 bytes, the same in every process. Default: the option `stateKey`, and without
+   * that a random one for this process, whose items are unreadable after a restart.
    */
   readonly key?: string | Uint8Array | undefined;
 }
@@ -33,7 +33,7 @@ export function compactionSettings(
   options: CompactionOptions = {},
   usualKey: string | Uint8Array = processSecret(),
 ): CompactionSettings {
-  // Not quoted: what was given in the place of the options may be the key.
+  // Not quoted: the value given instead of the options may be the key.
   if (!isRecord(options)) throw new TypeError(`${owner} must be an object, got ${kindOf(options)}`);
   const { key, prompt = PROMPT, ...unknown }: CompactionOptions = options;
   checkOptions(owner, { ...unknown, prompt }, { prompt: isText, key: () => true });

@@ -1,4 +1,4 @@
-/** Asks the model for the summary of a conversation, and seals it. */
+/** Requests the summary of a conversation from the model, and seals it. */
 
 import type { Limits } from '../ports/limits.ts';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
@@ -10,26 +10,26 @@ import type { CompactionSettings } from './settings.ts';
 import { transcriptOf } from './transcript.ts';
 import { pendingFrom } from './window.ts';
 
-/** What is compacted, for whom, and how the model is asked. */
+/** The conversation to compact, its tenant, and the model call for it. */
 export interface CompactionPlan {
-  /** The settings of the model call; its items and tools are not looked at. */
+  /** The settings of the model call; its items and tools are ignored. */
   readonly request: ModelRequest;
-  /** The conversation as the model is told it. */
+  /** The conversation as the model receives it. */
   readonly items: readonly Item[];
-  /** How many items stand in front of the compaction item that are still to be told. */
+  /** How many items before the compaction item the model still receives. */
   readonly retained: number;
   readonly scope: string;
   readonly call: UpstreamCall;
 }
 
-/** A sealed summary, and what it cost. */
+/** A sealed summary, and its token usage. */
 export interface Summarised {
   readonly encrypted: string;
   readonly usage: Usage;
   readonly cost?: number | undefined;
 }
 
-/** What asking takes. */
+/** The dependencies of a summary. */
 export interface SummarySettings {
   readonly upstream: Upstream;
   readonly compaction: CompactionSettings;
@@ -38,7 +38,7 @@ export interface SummarySettings {
 
 /**
  * Yields once, when the model has begun to answer, and returns the summary. Throws as the upstream does, and
- * `upstream_error` or `output_too_large` where the model writes nothing or too much.
+ * `upstream_error` or `output_too_large` if the model writes nothing or too much.
  */
 export async function* summarise(plan: CompactionPlan, settings: SummarySettings): AsyncGenerator<void, Summarised> {
   const { items, retained, scope, call } = plan;
@@ -64,7 +64,7 @@ export async function* summarise(plan: CompactionPlan, settings: SummarySettings
   };
 }
 
-/** The summary alone, for who has nothing to say meanwhile. */
+/** The summary alone, for callers that send no heartbeats meanwhile. */
 export async function summaryOf(plan: CompactionPlan, settings: SummarySettings): Promise<Summarised> {
   const summarising = summarise(plan, settings);
   for (;;) {
@@ -73,7 +73,7 @@ export async function summaryOf(plan: CompactionPlan, settings: SummarySettings)
   }
 }
 
-/** Only what says who asks and whom: the form of the answer is the turn's, not the summary's. */
+/** Only the settings that identify the user and the model: the output format is the turn's, not the summary's. */
 function summaryRequest(original: ModelRequest, items: readonly Item[], prompt: string): ModelRequest {
   const { model, instructions, serviceTier, safetyIdentifier, promptCacheKey, user } = original;
   const kept = { instructions, serviceTier, safetyIdentifier, promptCacheKey, user };

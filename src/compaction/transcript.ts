@@ -1,4 +1,4 @@
-/** Writes a conversation without tool calls, as a model can be shown it that is offered no tools. */
+/** Rewrites a conversation without tool calls, for a model that is offered no tools. */
 
 import type { Item } from '../protocol/items.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../protocol/record.ts';
@@ -7,8 +7,8 @@ import { writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { isCallOutput } from '../protocol/tool-calls/pair-calls.ts';
 
 /**
- * The conversation with calls and outputs as words: some model servers refuse calls in a request that offers no tools,
- * and a model that is offered tools may call one instead of writing a summary. Thoughts are left out.
+ * The conversation with calls and outputs as text: some model servers refuse calls in a request that offers no tools,
+ * and a model that is offered tools may call one instead of writing a summary. Reasoning is left out.
  */
 export function transcriptOf(items: readonly Item[]): readonly Item[] {
   return items.flatMap(asWords);
@@ -33,7 +33,7 @@ function assistantItem(text: string): Item {
   return { type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] };
 }
 
-/** Tools speak to the model as users do; their images stay images. */
+/** Tool outputs become user messages; their images stay images. */
 function userItem(output: unknown): Item {
   const parts = isPartList(output) ? output : [{ type: 'input_text', text: textOf(output) }];
   return {

@@ -1,4 +1,4 @@
-/** Compacts a conversation at the end of a turn: where it has grown too long, or where the client asks for it. */
+/** Compacts a conversation at the end of a turn: if it has grown too long, or if the client requests it. */
 
 import type { TokenCounter } from '../ports/token-counter.ts';
 import type { TurnCompaction } from '../ports/turn-compaction.ts';
@@ -7,23 +7,23 @@ import type { Item } from '../protocol/items.ts';
 import type { Note } from '../protocol/note.ts';
 import { type CompactionPlan, type SummarySettings, summarise } from './summarise.ts';
 
-/** Where compaction comes from: an item that asks for it, or a threshold in tokens. */
+/** The trigger of compaction: an item that requests it, or a threshold in tokens. */
 export interface CompactionWish {
   readonly triggered: boolean;
   readonly threshold: number | undefined;
 }
 
-/** What of the turn is compacted, and whom a failure is told. */
+/** The part of the turn to compact, and the hook that receives a failure. */
 interface CompactionCase extends Omit<CompactionPlan, 'retained'> {
   readonly note: (note: Note) => void;
 }
 
-/** What compacting takes, and what tells whether there is need. */
+/** The dependencies of compaction, and the counter that decides whether it is needed. */
 interface TurnCompactionSettings extends SummarySettings {
   readonly countTokens: TokenCounter;
 }
 
-/** The compaction that the client wishes for; undefined where it wishes for none. */
+/** The compaction that the client requests; undefined if it requests none. */
 export function turnCompaction(
   { triggered, threshold }: CompactionWish,
   { note, ...plan }: CompactionCase,
@@ -47,7 +47,7 @@ export function turnCompaction(
       yield* compacted(output);
     } catch (error) {
       call.signal.throwIfAborted();
-      // The answer is written; that the next one costs more is no reason to fail it.
+      // The answer is written; a failed compaction only makes the next one more expensive, and must not fail it.
       note({ code: 'compaction_skipped', message: `The conversation could not be compacted: ${reasonOf(error)}` });
     }
   }

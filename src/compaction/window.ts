@@ -1,4 +1,4 @@
-/** What of a conversation the model is told: from the newest compaction item on, and the rules that were set before. */
+/** The part of a conversation that the model receives: from the newest compaction item on, and the host's rules before it. */
 
 import { modelCallOfItem } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
@@ -6,14 +6,14 @@ import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
 import { isCall, isCallOutput } from '../protocol/tool-calls/pair-calls.ts';
 import type { Compacted } from './seal.ts';
 
-/** A conversation as the model is told it. */
+/** A conversation as the model receives it. */
 export interface ContextWindow {
   readonly items: readonly Item[];
-  /** The message among them that stands for what was compacted. */
+  /** The message among them that replaces the compacted items. */
   readonly summary: Item | undefined;
 }
 
-/** Leaves out what the newest compaction item stands for. `open` reads it, and throws where it cannot. */
+/** Leaves out the items that the newest compaction item replaces. `open` reads it, and throws if it cannot. */
 export function contextWindow(conversation: readonly Item[], open: (item: Item) => Compacted): ContextWindow {
   if (!conversation.some(isOfCompaction)) return { items: conversation, summary: undefined };
   const items = conversation.filter(({ type }) => type !== 'compaction_trigger');
@@ -32,7 +32,7 @@ function isOfCompaction({ type }: Item): boolean {
   return type === 'compaction' || type === 'compaction_trigger';
 }
 
-/** The user's: as a system message, what the model once wrote would count more than what the user says. */
+/** The user's: as a system message, the model's old text would have more weight than the user's. */
 function summaryMessage(summary: string): Item {
   const text = `This is a summary of our conversation so far, in place of its earlier messages:\n\n${summary}`;
   return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
@@ -43,14 +43,14 @@ function isRule({ type, role }: Item): boolean {
   return type === 'message' && (role === 'system' || role === 'developer');
 }
 
-/** Whether the user said it. */
+/** Whether it is a user message. */
 export function isUsers({ type, role }: Item): boolean {
   return type === 'message' && role === 'user';
 }
 
 /**
- * Where what cannot be summarised yet begins: the first call without an output, with what the model wrote along with
- * it. The length of the list where every call has its output.
+ * The start of what cannot be summarised yet: the first call without an output, with the rest of the model's output
+ * around it. The length of the list if every call has its output.
  */
 export function pendingFrom(items: readonly Item[]): number {
   const open = new Map<unknown, number>();
@@ -65,7 +65,7 @@ export function pendingFrom(items: readonly Item[]): number {
   return start;
 }
 
-/** Whether the model wrote both in one go. */
+/** Whether both belong to one output of the model. */
 function isSameSpeech(before: Item | undefined, item: Item | undefined): boolean {
   return !!before && !!item && isModels(before) && modelCallOf(before) === modelCallOf(item);
 }

@@ -6,7 +6,7 @@ import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { callErrorText } from '../protocol/tool-calls/call-error.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
 
-/** Clients of that server find in it what they know. */
+/** Clients of that server recognize its contents. */
 export const vllmResponses: Dialect = {
   name: 'vllm-responses',
   presentation: { reasoning: 'spec', listsTools: false },
@@ -19,7 +19,7 @@ function vllmRewriter(): (event: WireEvent) => readonly WireEvent[] {
   let waiting: WireEvent | undefined;
   return (event) => {
     if (event.type === 'response.mcp_call.completed') {
-      // Its output is known with the next event.
+      // Its output arrives with the next event.
       waiting = event;
       return [];
     }

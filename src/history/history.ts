@@ -17,12 +17,12 @@ import type { Note } from '../protocol/note.ts';
 import { writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { loadChain } from './load-chain.ts';
 
-/** How much of the past one request may have. */
+/** Maximum history of one request. */
 type HistoryLimits = Pick<Limits, 'historyTurns' | 'historyBytes'>;
 
 /** A request's past. */
 export interface History {
-  /** Everything said before, oldest first. */
+  /** The whole conversation before the request, oldest first. */
   readonly items: readonly Item[];
   /** The response that is continued. */
   readonly previous: StoredResponse | undefined;
@@ -31,8 +31,8 @@ export interface History {
 const NO_HISTORY: History = { items: [], previous: undefined };
 
 /**
- * The turns up to `previousId`. Throws `previous_response_not_found` where it is missing or another scope's,
- * `history_too_long` past the limit, `store_error` where the store fails.
+ * The turns up to `previousId`. Throws `previous_response_not_found` if it is missing or in another scope,
+ * `history_too_long` past the limit, `store_error` if the store fails.
  */
 export async function loadHistory(
   store: ResponseStore,
@@ -42,7 +42,7 @@ export async function loadHistory(
 ): Promise<History> {
   if (!previousId) return NO_HISTORY;
   if (!isResponseId(previousId)) throw notFound(previousId);
-  // One more than allowed tells a chain at the limit from one past it.
+  // One more than allowed distinguishes a chain at the limit from one past it.
   const key = { scope, id: previousId };
   const load = () => loadChain(store, key, historyTurns + 1, historyBytes);
   const chain = await fromStore(() => load().catch(refuseBytes(historyBytes)));
@@ -53,7 +53,7 @@ export async function loadHistory(
   return { items: itemsAdded(chain.toReversed()), previous };
 }
 
-/** Loops: `flatMap` takes ten times as long for the thousands of items that there may be. */
+/** Loops: `flatMap` takes ten times as long for thousands of items. */
 function itemsAdded(turns: readonly StoredResponse[]): readonly Item[] {
   const items: Item[] = [];
   for (const { input, output } of turns) {
@@ -63,7 +63,10 @@ function itemsAdded(turns: readonly StoredResponse[]): readonly Item[] {
   return items;
 }
 
-/** Only those in the background are kept then. A conversation does not go on from half an answer. */
+/**
+ * A response is stored in this state only if it runs in the background. A conversation cannot continue from half an
+ * answer.
+ */
 function hasFailed({ resource: { status } }: StoredResponse): boolean {
   return status === 'failed' || status === 'cancelled';
 }
@@ -83,30 +86,30 @@ function tooLong(limit: string, param = 'previous_response_id'): ApiError {
   return new ApiError('history_too_long', message, { param });
 }
 
-/** Throws what the client is told of too many bytes, and any other error as it is. */
+/** Converts an excess of bytes into the client's error; throws any other error unchanged. */
 function refuseBytes(maxBytes: number, param?: string): (error: unknown) => never {
   return (error) => {
     throw error instanceof TooManyBytes ? tooLong(`${maxBytes} bytes`, param) : error;
   };
 }
 
-/** Where items are looked for that a request refers to. */
+/** Where the items that a request refers to are searched. */
 interface ReferenceSources {
   readonly store: ResponseStore;
   readonly scope: string;
-  /** What the request continues. */
+  /** The response that the request continues. */
   readonly history: readonly Item[];
-  /** All that is read and put into the input together, each repetition counted. */
+  /** Maximum bytes that are read and put into the input together, counting each repetition. */
   readonly maxBytes: number;
-  /** How many stored responses are looked into. */
+  /** Maximum number of stored responses that are read. */
   readonly maxResponses: number;
   readonly note: (note: Note) => void;
 }
 
 /**
- * The input with every `item_reference` replaced by its item, and every hosted call whose result the client lost by the
- * stored one, from the history or the store. References to unknown items are noted and left out. Throws
- * `history_too_long` where they lead to more bytes, or more responses, than allowed.
+ * The input with every `item_reference` replaced by its item, and every hosted call whose result the client lost
+ * replaced by the stored one, from the history or the store. References to unknown items are noted and left out. Throws
+ * `history_too_long` if they lead to more bytes, or more responses, than allowed.
  */
 export async function resolveReferences(input: readonly Item[], sources: ReferenceSources): Promise<readonly Item[]> {
   const wanted = input.filter(needsStored);
@@ -134,7 +137,7 @@ function isReference({ type }: Item): boolean {
   return type === 'item_reference';
 }
 
-/** Finds the wanted items. A reference is a few bytes, so what it leads to is counted each time that it is made. */
+/** Finds the wanted items. A reference is a few bytes, so its item is counted at each occurrence. */
 async function itemsFor(
   wanted: readonly Item[],
   sources: ReferenceSources,
@@ -145,12 +148,12 @@ async function itemsFor(
   const room = referenceRoom(sources.maxBytes, 'input');
   return (id) => {
     const known = earlier.get(id as string);
-    // A copy: the item is said again here, and whoever tells the client's own from the history goes by identity.
+    // A copy: the item is repeated here, and the client's own items are distinguished from the history by identity.
     return room(known ? { ...known } : stored.get(String(id)));
   };
 }
 
-/** Those of the items that the store has. Each response that holds some is read once, and let go. */
+/** Those of the items that the store has. Each response that holds some is read once, and then released. */
 async function storedItems(ids: ReadonlySet<string>, sources: ReferenceSources): Promise<ReadonlyMap<string, Item>> {
   const { store, scope } = sources;
   const found = new Map<string, Item>();
@@ -174,7 +177,7 @@ function tooScattered(limit: number): ApiError {
   return new ApiError('history_too_long', message, { param: 'input' });
 }
 
-/** Counts what a request refers to in `param`, and gives it back. Throws `history_too_long` past `maxBytes`. */
+/** Counts the item that a request refers to in `param`, and returns it. Throws `history_too_long` past `maxBytes`. */
 export function referenceRoom(maxBytes: number, param: string): <Value>(value: Value) => Value {
   const room = roomOf(maxBytes);
   return (value) => {

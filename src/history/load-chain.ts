@@ -1,4 +1,4 @@
-/** Loads chains and conversations so that many requests at once do not hold more memory than one server has. */
+/** Loads chains and conversations so that many concurrent requests do not hold more memory than one server has. */
 
 import {
   type ConversationStore,
@@ -13,9 +13,9 @@ import {
 } from '../ports/store.ts';
 import type { Item } from '../protocol/items.ts';
 
-/** What is no longer than this is loaded at once, however many requests do so. */
+/** Anything up to this size is loaded at once, however many requests do so. */
 const SMALL_BYTES = 1024 * 1024;
-/** Loads of longer ones that are under way at the same time; the others wait. */
+/** Maximum concurrent loads of longer ones; the others wait. */
 const LARGE_LOADS = 4;
 
 type Chain = readonly StoredResponse[];
@@ -28,22 +28,25 @@ export function loadChain(store: ResponseStore, key: ResponseKey, limit: number,
     async (bytes) => {
       const load = () => queue(store).run(() => chainOf(store, key, limit, bytes));
       const [chain, isOwn] = await shared(store, `${limit}:${bytes}:${placeOf(key)}`, load);
-      // It may have ended since somebody else's load began.
+      // It may have ended since another request's load began.
       return isOwn || !chain[0] || !isRunning(chain[0]) ? chain : load();
     },
   );
 }
 
-/** All items of a conversation, oldest first; each load by itself, since others may add to it meanwhile. Throws `TooManyBytes`. */
+/**
+ * All items of a conversation, oldest first; each request loads them itself, since others may append meanwhile. Throws
+ * `TooManyBytes`.
+ */
 export function loadItems(store: ConversationStore, key: ResponseKey, maxBytes: number): Promise<readonly Item[]> {
   async function load(bytes: number): Promise<readonly Item[]> {
-    // Measured again: a store of the host's may not know the bound.
+    // Measured again: a host's store may not implement the bound.
     return roomOf(bytes).take(await store.items(key, bytes));
   }
   return smallFirst(maxBytes, load, (bytes) => queue(store).run(() => load(bytes)));
 }
 
-/** Most are small, and need not wait for those that are large. How large one is, only reading it tells. */
+/** Most are small, and need not wait for those that are large. The size is known only after reading. */
 async function smallFirst<Loaded>(
   maxBytes: number,
   small: (maxBytes: number) => Promise<Loaded>,
@@ -60,7 +63,7 @@ async function smallFirst<Loaded>(
 
 const loadsUnderWay = new WeakMap<ResponseStore, Map<string, Promise<Chain>>>();
 
-/** The load of this name that is under way, or a new one; and whether it is new. Nobody changes what it gives. */
+/** The running load of this name, or a new one; and whether it is new. Its result must not be changed. */
 async function shared(
   store: ResponseStore,
   name: string,
@@ -74,13 +77,13 @@ async function shared(
   return [await own, true];
 }
 
-/** Lets a few run at a time, in the order in which they came. */
+/** Runs a few tasks at a time, in the order of their arrival. */
 class Queue {
   private running = 0;
   private readonly waiting: (() => void)[] = [];
 
   async run<Result>(task: () => Promise<Result>): Promise<Result> {
-    // Who is woken takes over the place of who wakes it.
+    // A woken task takes over the slot of the task that wakes it.
     if (this.running >= LARGE_LOADS) await new Promise<void>((wake) => this.waiting.push(wake));
     else this.running += 1;
     try {

@@ -1,20 +1,22 @@
-/** What is repaired in a conversation before a model server refuses it, whichever dialect it is in. */
+/** Repairs of a conversation before a model server refuses it, for both APIs. */
 
 import { ApiError, type ErrorCode } from '../protocol/errors.ts';
 import { jsonIn } from '../protocol/json/json-text.ts';
 import { isRecord } from '../protocol/record.ts';
 
-/** One thing that was wrong with a conversation. */
+/** One fault of a conversation. */
 export interface Repair {
   readonly code: RepairCode;
-  /** Where it was wrong: the place in the list as it came, from 0. */
+  /** The fault's index in the original list, from 0. */
   readonly index: number;
   /** The same as a path, such as `messages[3]`. */
   readonly param: string;
   readonly message: string;
 }
 
-/** What can be wrong, and the error it is where nothing is repaired; undefined for what servers only like better. */
+/**
+ * The possible faults, and the error for each if nothing is repaired; undefined for changes that servers only prefer.
+ */
 const CODES = {
   not_a_message: 'invalid_type',
   empty_message: 'invalid_value',
@@ -31,25 +33,27 @@ const CODES = {
 /** A kind of repair. */
 export type RepairCode = keyof typeof CODES;
 
-/** A conversation and what was repaired in it; the very list that was given where there was nothing. */
+/** A conversation and its repairs; the same list as given if there were none. */
 export interface Repaired<Entry> {
   readonly list: readonly Entry[];
-  /** Which of the given ones each entry is, or is made of; -1 for one that was filled in. */
+  /** The original index of each entry; -1 for one that was filled in. */
   readonly places: readonly number[];
   readonly repairs: readonly Repair[];
 }
 
-/** Notes a repair at a place of the list. */
+/** Records a repair at an index of the list. */
 export type Found = (code: RepairCode, index: number, message: string) => void;
 
-/** A list of repairs in the making, told in the order of the list; `field` is the body's, such as `messages`. */
+/**
+ * A list of repairs under construction, returned in the order of the list; `field` is the body's, such as `messages`.
+ */
 export function repairLog(field: string): { readonly repairs: () => readonly Repair[]; readonly found: Found } {
   const repairs: Repair[] = [];
   const found: Found = (code, index, message) => repairs.push({ code, index, param: `${field}[${index}]`, message });
   return { repairs: () => repairs.toSorted((one, other) => one.index - other.index), found };
 }
 
-/** Throws `ApiError` for the first thing that a model server would refuse. */
+/** Throws `ApiError` for the first fault that a model server would refuse. */
 export function rejectFirst(repairs: readonly Repair[]): void {
   for (const { code, param, message } of repairs) {
     const error = CODES[code];
@@ -57,10 +61,10 @@ export function rejectFirst(repairs: readonly Repair[]): void {
   }
 }
 
-/** The result that stands in for one that nobody sent. */
+/** Replaces a missing result. */
 export const NO_OUTPUT = '(no output was recorded)';
 
-/** The arguments of a call as every server takes them: the text of a JSON object. */
+/** The arguments of a call as every server accepts them: the text of a JSON object. */
 export function argumentText(value: unknown, bad: () => void): string {
   if (typeof value === 'string' && isRecord(jsonIn(value))) return value;
   bad();

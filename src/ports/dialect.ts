@@ -1,6 +1,4 @@
-/**
- * A dialect: how one kind of server spells the Responses API, as a rewriting of this package's events and resources.
- */
+/** A dialect: how one kind of server spells the Responses API, as a rewriting of this package's events and resources. */
 
 import type { ErrorBody } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/record.ts';

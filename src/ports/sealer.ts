@@ -1,6 +1,4 @@
-/**
- * Seals JSON values that leave this server and come back, so that only it can read them, and only in their own context.
- */
+/** Seals JSON values that leave this server and come back, so that only it can read them, and only in their own context. */
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import { types } from 'node:util';
 

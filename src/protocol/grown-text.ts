@@ -1,7 +1,4 @@
-/**
- * A text that grows by small deltas, stored in flat pieces: V8 keeps concatenated text as a tree, which takes six times
- * as much memory.
- */
+/** A text that grows by small deltas, stored in flat pieces: V8 keeps concatenated text as a tree, which takes six times as much memory. */
 
 /** The text without its last characters, and those characters. */
 export interface GrownText {

@@ -1,6 +1,4 @@
-/**
- * Notes: parts of a request or of a model server's answer that were left out without failing it; for the host's log.
- */
+/** Notes: parts of a request or of a model server's answer that were left out without failing it; for the host's log. */
 
 /** One thing that was left out. */
 export interface Note {

@@ -1,4 +1,4 @@
-/** Both APIs as one function from a request to a reply, for frameworks that we bring no router for. */
+/** Both APIs as one function from a request to a reply, for frameworks without a router in this package. */
 
 import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
 import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
@@ -22,25 +22,28 @@ export interface ApiRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   readonly headers: Headers | NodeHeaders;
-  /** The JSON, where the host has parsed it already. */
+  /** The JSON, if the host has parsed it already. */
   readonly body?: unknown;
-  /** The body otherwise: read only where the path has one, and within `limits.bodyBytes`. */
+  /** The body otherwise: read only if the path has one, and within `limits.bodyBytes`. */
   readonly bytes?: AsyncIterable<Uint8Array> | null | undefined;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
-  /** Whose responses the request may see. Default: a digest of the API key that the request has. */
+  /** The tenant whose responses the request may see. Default: a digest of the request's API key. */
   readonly scope?: string | undefined;
   /** The framework's own request, for the option `tools`. */
   readonly request?: unknown;
-  /** Cuts off a client that does not read its answer, when `drain` has waited long enough. */
+  /** Closes the connection of a client that does not read its answer, when `drain` has waited long enough. */
   readonly disconnect?: (() => void) | undefined;
 }
 
 /** One API, or several as one. */
 export interface Api {
-  /** The reply, or undefined where the API has no such path. Rejects where the client has left, or a function of the host's threw. */
+  /**
+   * The reply, or undefined if the API has no such path. Rejects if the client has left, or a function of the host's
+   * threw.
+   */
   handle(request: ApiRequest): Promise<Reply> | undefined;
-  /** Answers an error of the host's own as the API would: in the envelope, told to `hooks.onError`. */
+  /** Answers an error of the host's own as the API would: in the envelope, and reported to `hooks.onError`. */
   refuse(error: ApiError, request: ApiRequest): Promise<Reply>;
   /** Refuses new requests and resolves when every running answer has ended; see `DrainOptions`. */
   drain(options?: DrainOptions): Promise<void>;
@@ -51,12 +54,12 @@ export function createResponses(options: CoreOptions = {}): Api {
   return responsesApi(settingsOf('createResponses', options));
 }
 
-/** The Chat Completions API. Throws a `TypeError` also for an upstream that does not speak it. */
+/** The Chat Completions API. Throws a `TypeError` also for an upstream that does not support it. */
 export function createChatCompletions(options: CoreOptions = {}): Api {
   return chatApi(chatSettingsOf('createChatCompletions', settingsOf('createChatCompletions', options)));
 }
 
-/** The Responses API, and Chat Completions where the upstream speaks it, as one. */
+/** The Responses API, and Chat Completions if the upstream supports it, as one. */
 export function bothApis(settings: CoreSettings): Api {
   const responses = responsesApi(settings);
   if (!speaksChat(settings)) return responses;
@@ -68,7 +71,7 @@ export function bothApis(settings: CoreSettings): Api {
   };
 }
 
-/** The settings, where the upstream can serve Chat Completions. */
+/** The settings, if the upstream can serve Chat Completions. */
 export function chatSettingsOf(owner: string, settings: CoreSettings): CoreSettings & ChatSettings {
   if (speaksChat(settings)) return settings;
   throw new TypeError(`${owner}: upstream must speak Chat Completions, got '${settings.upstream.name}'`);
@@ -103,7 +106,7 @@ function apiOf(settings: CoreSettings, { routes, drain }: ApiRoutes): Api {
 
   return {
     handle(request) {
-      // As every router does: a HEAD is a GET whose body the server leaves out.
+      // As every router does: a HEAD is a GET whose body the server omits.
       const method = request.method === 'HEAD' ? 'GET' : request.method;
       for (const route of routes) {
         const params = route.method === method ? matchPath(route.path, request.path) : undefined;
@@ -126,12 +129,12 @@ function endpointRequestOf({ query = {}, scope, signal, request, disconnect, ...
   return { body: undefined, params: {}, query, headers, signal, request, context: undefined, disconnect, ...whose };
 }
 
-/** Not `instanceof`: polyfills and other realms have a `Headers` of their own. */
+/** Not `instanceof`: polyfills and other realms have their own `Headers`. */
 function isHeaders(headers: ApiRequest['headers']): headers is Headers {
   return typeof headers.get === 'function';
 }
 
-/** What the path names, and the body where there is one. Throws `ApiError`. */
+/** The path's parameters, and the body if there is one. Throws `ApiError`. */
 async function readRest(request: ApiRequest, headers: Headers, raw: RawParams, limits: BodyLimits) {
   const params = Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decoded(value)]));
   if (request.method !== 'POST') return { params, body: undefined };

@@ -6,7 +6,7 @@ import type { Limits } from '../ports/limits.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { refuseManyValues } from '../protocol/json/json-shape.ts';
 
-/** What is wrong with a body, in the words that every host uses. */
+/** The errors of a body, with the same messages for every host. */
 export const bodyErrors = {
   otherType: () => new ApiError('unsupported_media_type', 'The request body must be application/json.'),
   tooLarge: () => new ApiError('request_too_large', 'The request body is larger than this server takes.'),
@@ -16,14 +16,14 @@ export const bodyErrors = {
 };
 
 /**
- * A missing type counts as JSON, but not from a browser, which names an origin. Others are refused: a browser sends them,
- * and none at all, across origins without asking first.
+ * A missing type counts as JSON, but not from a browser, which sends an origin. Others are refused: a browser sends
+ * them, or no type, across origins without a preflight.
  */
 export function isJsonType(type: string | null | undefined, origin: string | null | undefined): boolean {
   return type ? /^[\w.-]+\/([\w.-]+\+)?json\b/i.test(type) : !origin;
 }
 
-/** What bounds a body before it is parsed. */
+/** The limits of a body before it is parsed. */
 export type BodyLimits = Pick<Limits, 'bodyBytes' | 'bodyValues'>;
 
 /** The parsed body, which is JSON by its type; an empty one is `{}`. Throws `ApiError`. */
@@ -35,7 +35,7 @@ export async function readJson(
   const limit = limits.bodyBytes;
   const inflate = inflateFor(headers.get('content-encoding') ?? 'identity');
   refuseOtherCharsets(headers.get('content-type') ?? '');
-  // Nothing has been read yet, so that the host can drop the body.
+  // Checked before reading, so that the host can discard the body.
   if (Number(headers.get('content-length')) > limit) throw bodyErrors.tooLarge();
   return parseBody(await inflated(inflate, await readBytes(bytes, limit), limit), limits);
 }
@@ -55,7 +55,7 @@ function inflateFor(encoding: string): Inflate {
   throw new ApiError('unsupported_media_type', `unsupported content encoding "${encoding}"`);
 }
 
-/** What is compressed may be small and yet too large: it is inflated no further than the limit. */
+/** A small compressed body may be too large: it is inflated only up to the limit. */
 async function inflated(inflate: Inflate, bytes: Uint8Array, limit: number): Promise<Uint8Array> {
   try {
     return await inflate(bytes, { maxOutputLength: Math.min(limit, constants.MAX_LENGTH) });
@@ -79,7 +79,7 @@ export function isUtf8Type(type: string): boolean {
   return /^utf-?8$/i.test(charsetIn(type));
 }
 
-/** Reads to the end even where it is too long: to stop would cut the connection before the client has read the answer. */
+/** Reads to the end even if it is too long: stopping would cut the connection before the client has read the answer. */
 async function readBytes(bytes: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;

@@ -25,13 +25,14 @@ import { memoryStore } from '../stores/memory/memory-store.ts';
 import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
 import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
 
-/** How silence on an event stream is filled. */
+/** How idle time on an event stream is filled. */
 export interface HeartbeatOptions {
-  /** Milliseconds of silence before a beat. Default: 15,000. */
+  /** Milliseconds without output before a heartbeat. Default: 15,000. */
   readonly intervalMs?: number | undefined;
   /**
    * `comment`: SSE comments, each fourth in a row OpenAI's `keepalive` event, since some clients' timers do not see
-   * comments. `keepalive`: only that event. `ping`: a `ping` event, which some strict clients refuse. Default: `comment`.
+   * comments. `keepalive`: only that event. `ping`: a `ping` event, which some strict clients refuse. Default:
+   * `comment`.
    */
   readonly style?: 'comment' | 'keepalive' | 'ping' | undefined;
 }
@@ -39,35 +40,39 @@ export interface HeartbeatOptions {
 /** Some of the limits; the others keep their defaults. */
 type SomeLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
 
-/** What every router and adapter understands; `undefined` means omitted. */
+/** The options that every router and adapter accepts; `undefined` means omitted. */
 export interface CoreOptions {
   /** The model server. Default: `chatCompletionsUpstream()`, configured by the environment. */
   readonly upstream?: Upstream | undefined;
-  /** Where responses are kept. Default: one bounded memory store for the process. */
+  /** Where responses are stored. Default: one bounded memory store for the process. */
   readonly store?: ResponseStore | undefined;
   /** Tools that the server runs itself, for every request or by request. Default: none. */
   readonly tools?: ToolProvider | readonly ToolProvider[] | ToolsOf | undefined;
-  /** Opens servers of tools that requests name by their URL; `remoteMcp()` makes one. Default: such tools are left out. */
+  /** Opens tool servers that requests name by their URL; `remoteMcp()` makes one. Default: such tools are left out. */
   readonly remoteMcp?: RemoteServers | undefined;
   /** The `server_label`s of the host's own tools that requests may name. Default: all of them. */
   readonly mcpLabels?: readonly string[] | undefined;
-  /** Which tools that the server runs wait for the user's approval, besides those of which the request says so. Default: none. */
+  /**
+   * Which server-run tools need the user's approval, besides those for which the request requires it. Default: none.
+   */
   readonly approval?: ApprovalPolicy | undefined;
   /** How calls of those tools are shown: `function_call` is what strict Open Responses clients know. Default: `mcp_call`. */
   readonly mcpItems?: 'mcp_call' | 'function_call' | undefined;
-  /** Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` Open Responses'. */
+  /**
+   * Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` that of Open Responses.
+   */
   readonly reasoning?: 'summary' | 'text' | 'spec' | undefined;
   readonly heartbeat?: HeartbeatOptions | false | undefined;
   readonly limits?: SomeLimits | undefined;
-  /** Whether a response that could not be kept fails, or is answered all the same. Default: `fail`. */
+  /** Whether a response that could not be stored fails, or is answered all the same. Default: `fail`. */
   readonly onStoreError?: 'fail' | 'continue' | undefined;
   /** Whether `response.queued` is sent. Default: false. */
   readonly queuedEvent?: boolean | undefined;
-  /** Whose clients are served, for all requests or by request. Default: `openai`. */
+  /** The clients' dialect, for all requests or by request. Default: `openai`. */
   readonly dialect?: DialectName | DialectOf | undefined;
   /**
-   * Seals what model servers need back of what they wrote, such as thought signatures: a text or bytes, at least 16 bytes,
-   * the same in every process. Default: a random one for this process, so that after a restart those are left out.
+   * Seals opaque provider state, such as thought signatures: a text or bytes, at least 16 bytes, the same in every
+   * process. Default: a random one for this process, so that after a restart that state is left out.
    */
   readonly stateKey?: string | Uint8Array | undefined;
   /** How conversations are compacted, and the key that seals the result. */
@@ -97,13 +102,13 @@ export interface CoreSettings extends Presentation {
   /** The dialect of a request, and how responses are shown in it. */
   readonly dialectOf: (request: unknown) => Dialect;
   readonly shownIn: (dialect: Dialect) => Presentation;
-  /** Whether the store is given what the client asked not to store: a connection remembers it for itself. */
+  /** Whether the store receives what the client wants unstored: a connection keeps it for itself. */
   readonly keepsUnstored?: boolean;
 }
 
 let shared: ResponseStore | undefined;
 
-/** The memory store that everything in this process uses when it is given none. */
+/** The memory store of this process, used if no store is given. */
 function sharedStore(): ResponseStore {
   shared ??= memoryStore();
   return shared;
@@ -142,14 +147,14 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   onStoreError: oneOf('fail', 'continue'),
   queuedEvent: (value) => typeof value === 'boolean' || 'true or false',
   dialect: (value) => typeof value === 'function' || oneOf(...Object.keys(DIALECTS))(value),
-  // Both are checked apart: the message that names a bad value would show the key.
+  // Both are checked separately: the message that names a bad value would show the key.
   stateKey: () => true,
   compaction: () => true,
   tokens: (value) => isRecord(value) || 'an object',
   hooks: (value) => isRecord(value) || 'an object of functions',
 };
 
-/** Node takes longer times for none at all. */
+/** Node treats longer times as zero. */
 export const milliseconds: OptionCheck = (value) =>
   (typeof value === 'number' && value > 0 && value < 2 ** 31) || 'a number of milliseconds, over 0 and under 2^31';
 const limit: OptionCheck = (value) => (typeof value === 'number' && value > 0) || 'a positive number';
@@ -160,7 +165,7 @@ export function coreSettings(owner: string, options: CoreOptions): CoreSettings 
   return { ...preparationSettings(owner, options), upstream: options.upstream ?? chatCompletionsUpstream() };
 }
 
-/** The same for what asks no model server itself. */
+/** The same for an endpoint that calls no model server itself. */
 export function preparationSettings(owner: string, options: CoreOptions): Omit<CoreSettings, 'upstream'> {
   const { heartbeat, limits = {}, hooks = {}, stateKey } = options;
   checkOptions(

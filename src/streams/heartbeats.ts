@@ -1,7 +1,7 @@
 /** Detects idle streams: emits a heartbeat for every interval in which nothing arrived. */
 import { type Consumer, deliver, type PullStream, pullStreamOf, Stage } from './pull-stream.ts';
 
-/** Creates the piece that fills an idle interval; `beat` counts the intervals of one idle period from 1. */
+/** The piece that fills an idle interval; `count` counts the intervals of one idle period from 1. */
 export interface Heartbeat {
   readonly count: number;
 }

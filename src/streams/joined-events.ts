@@ -1,6 +1,4 @@
-/**
- * Splits events that a server wrote without the blank line between them, which the format's own rules join into one.
- */
+/** Splits events that a server wrote without the blank line between them, which the format's own rules join into one. */
 
 import { jsonIn } from '../protocol/json/json-text.ts';
 import { isDone } from './sse-frames.ts';

@@ -1,7 +1,4 @@
-/**
- * Reads an event stream from a socket: bytes in, batches of event data out, one batch for each turn of the event loop
- * in which some arrived.
- */
+/** Reads an event stream from a socket: bytes in, batches of event data out, one batch for each turn of the event loop in which some arrived. */
 import { AsyncResource } from 'node:async_hooks';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { ApiError } from '../protocol/errors.ts';

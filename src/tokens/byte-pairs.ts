@@ -1,8 +1,8 @@
-/** Counts tokens by byte pairs: as `js-tiktoken` does, but without a text for each try, which made its time grow with the cube of a word. */
+/** Counts tokens by byte pairs, as `js-tiktoken` does, but without a text for each try, which made its time cubic in the length of a word. */
 
-/** What `js-tiktoken` tells of an encoding. */
+/** The data of an encoding in `js-tiktoken`. */
 export interface Ranks {
-  /** What a text is split by before anything is merged. */
+  /** The pattern that splits a text before merging. */
   readonly pat_str: string;
   /** Lines of a name, the rank of the first token, and tokens in base64. */
   readonly bpe_ranks: string;
@@ -11,13 +11,13 @@ export interface Ranks {
 /** Tokens of a text. */
 export type Count = (text: string) => number;
 
-/** Tokens by the bytes that they stand for, a character for each byte. */
+/** Tokens by their bytes, one character for each byte. */
 type TokenRanks = ReadonlyMap<string, number>;
 
-/** The counter of an encoding. Throws where this is none. */
+/** The counter of an encoding. Throws if the value is not one. */
 export function bytePairCounter({ pat_str: pattern, bpe_ranks: lines }: Ranks): Count {
   const ranks = ranksIn(lines);
-  // Every byte alone is a token: without them there would be texts without any.
+  // Every single byte must be a token: otherwise some texts would have none.
   if (BYTES.some((byte) => !ranks.has(byte))) throw new TypeError('Not the ranks of an encoding.');
   const words = new RegExp(pattern, 'ug');
   return (text) => {

@@ -1,7 +1,7 @@
 /** The encoding of `js-tiktoken`, and how a long text is counted with it: in slices. */
 import { bytePairCounter, type Count, type Ranks } from './byte-pairs.ts';
 
-/** The encoding, or undefined where the package is not installed. */
+/** The encoding, or undefined if the package is not installed. */
 export async function loadEncoding(load: (name: string) => Promise<unknown>): Promise<Count | undefined> {
   try {
     // The cast: this is the package's export.
@@ -16,8 +16,8 @@ export async function loadEncoding(load: (name: string) => Promise<unknown>): Pr
 const SLICE = 4096;
 
 /**
- * The tokens of so many characters of the text, slice by slice: others must not wait for a long conversation to be
- * counted. Exact but for words of more than 64 characters.
+ * The tokens of this many characters of the text, slice by slice, so that a long conversation does not block other
+ * texts. Exact except for words of more than 64 characters.
  */
 export function* encodedTokens(text: string, count: Count): Generator<number, void> {
   let tokens = 0;
@@ -33,11 +33,11 @@ export function* encodedTokens(text: string, count: Count): Generator<number, vo
   if (tokens > 0) yield tokens;
 }
 
-/** Words with what is white in front of them. */
+/** Words with their leading white space. */
 const WORD = /\s{0,64}\S{1,64}|\s{1,64}/gu;
 const LONGEST_WORD = 64;
 
-/** In slices with no very long word in them: the encoder's time grows with the square of a word's length. */
+/** Slices that contain no very long word: the encoder's time grows with the square of a word's length. */
 function* slicesOf(text: string): Generator<string> {
   let slice = '';
   for (const [word] of text.matchAll(WORD)) {

@@ -7,7 +7,10 @@ import { type TextCounter, tokensOf } from './tokenizer.ts';
 
 /** How tokens are counted before a model server has counted them. */
 export interface TokenOptions {
-  /** Tokens of a text, for a model whose tokenizer the host has. Default: `js-tiktoken` where installed, else characters / 4. */
+  /**
+   * Counts the tokens of a text, for a model whose tokenizer the host has. Default: `js-tiktoken` if installed, else
+   * characters / 4.
+   */
   readonly count?: TextCounter | undefined;
 }
 

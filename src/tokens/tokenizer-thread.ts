@@ -1,32 +1,32 @@
-/** Counts tokens in a thread of its own: loading the encoding takes a second, and texts may be long. */
+/** Counts tokens in a separate thread: loading the encoding takes a second, and texts may be long. */
 import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
 import { warner } from '../ports/host/warner.ts';
 import { ApiError } from '../protocol/errors.ts';
 
-/** A text for the thread; without one, nobody waits for it any more. */
+/** A text for the thread; without one, the count is cancelled. */
 export interface ToCount {
   readonly id: number;
   readonly text?: string;
 }
 
-/** What the thread answers. */
+/** The thread's result. */
 export interface Counted {
   readonly id: number;
   readonly tokens: number;
 }
 
-/** What the thread says first: whether there is an encoding. */
+/** The thread's first message: whether there is an encoding. */
 export interface Ready {
   readonly hasEncoding: boolean;
 }
 
-/** How long a thread without work is kept, in milliseconds. */
+/** How long an idle thread is kept, in milliseconds. */
 const IDLE_MS = 60_000;
-/** What may be counted at the same time: texts, and characters in all. */
+/** Maximum that may be counted at the same time: texts, and characters in all. */
 const MOST_TEXTS = 256;
 const MOST_CHARACTERS = 16_000_000;
-/** Of the thread: the encoding takes some 60 MB. */
+/** Memory limit of the thread: the encoding takes some 60 MB. */
 const MOST_MB = 512;
 
 interface Job {
@@ -35,12 +35,12 @@ interface Job {
 }
 
 const HERE = fileURLToPath(import.meta.url);
-// Node runs only what is built: tests that run the sources use the build as well.
+// Node runs only built files in a thread: tests that run the sources use the build as well.
 const WORKER = HERE.endsWith('.ts')
   ? HERE.replace(/src([\\/]tokens[\\/])tokenizer-thread\.ts$/, 'dist$1tokenizer-worker.js')
   : HERE.replace('tokenizer-thread', 'tokenizer-worker');
 
-/** The thread, started when it is needed; it keeps no process alive but while something is counted. */
+/** The thread, started on demand; it keeps the process alive only while it counts. */
 export class TokenizerThread {
   private readonly path: string;
   private readonly warn: (message: string) => void;
@@ -57,8 +57,8 @@ export class TokenizerThread {
   }
 
   /**
-   * The tokens of the text; undefined where no thread can be started, or no encoding is installed. Rejects with the
-   * signal's reason, and with `too_many_streams` where too much is counted already.
+   * The tokens of the text; undefined if no thread can be started, or no encoding is installed. Rejects with the
+   * signal's reason, and with `too_many_streams` if too much is being counted already.
    */
   async count(text: string, signal?: AbortSignal): Promise<number | undefined> {
     signal?.throwIfAborted();
@@ -85,7 +85,7 @@ export class TokenizerThread {
     }
   }
 
-  /** Ends the thread; what is being counted is answered as if there were none. */
+  /** Ends the thread; running counts are answered as if there were no thread. */
   async close(): Promise<void> {
     clearTimeout(this.idle);
     const worker = await this.starting;
@@ -103,10 +103,10 @@ export class TokenizerThread {
     worker.postMessage(toCount);
   }
 
-  /** Undefined for good where that fails: it would fail for each request. */
+  /** Permanently undefined after a failure: it would fail for each request. */
   private async start(): Promise<Worker | undefined> {
     try {
-      // Not before it is needed: not every runtime has threads.
+      // Imported on demand: not every runtime has threads.
       const { Worker } = await import('node:worker_threads');
       const worker = new Worker(this.path, { resourceLimits: { maxOldGenerationSizeMb: MOST_MB } });
       const { hasEncoding } = await this.readiness(worker);
@@ -146,7 +146,7 @@ export class TokenizerThread {
     this.idle = setTimeout(() => void this.close(), IDLE_MS).unref();
   }
 
-  /** A later text gets another thread. */
+  /** A later text starts another thread. */
   private lose(worker: Worker): void {
     if (worker !== this.worker) return;
     this.worker = undefined;

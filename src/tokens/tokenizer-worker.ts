@@ -27,7 +27,7 @@ async function run(): Promise<void> {
       if (!done) job.tokens += value;
       else if (counting.delete(id)) post({ id, tokens: job.tokens });
     }
-    // Messages come in between: more to count, and what nobody waits for any more.
+    // Messages arrive in between: more to count, and cancellations.
     await nextTurn();
   }
   isRunning = false;

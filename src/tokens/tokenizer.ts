@@ -1,4 +1,4 @@
-/** Counts the tokens of texts: with `js-tiktoken` where the host has installed it, else by their length. */
+/** Counts the tokens of texts: with `js-tiktoken` if the host has installed it, else by their length. */
 import { TokenizerThread } from './tokenizer-thread.ts';
 
 /** Tokens of one text. */
@@ -11,14 +11,14 @@ export function estimatedTokens(text: string): number {
   return Math.ceil(text.length / CHARACTERS_PER_TOKEN);
 }
 
-/** Bytes that are counted, more or less: what comes behind is taken to be like what came before. */
+/** Approximate number of bytes that are counted: the rest is assumed to be like the part before it. */
 const COUNTED = 1_000_000;
 
 const shared = new TokenizerThread();
 
 /**
- * By the encoding of OpenAI's newer models, whichever model is asked: others' are seldom to be had, and are not far from
- * it. Rejects with the signal's reason, and with `too_many_streams` where too much waits to be counted already.
+ * Uses the encoding of OpenAI's newer models for every model: others' are rarely available, and differ little. Rejects
+ * with the signal's reason, and with `too_many_streams` if too much is waiting to be counted already.
  */
 export async function tokensOf(text: string, signal?: AbortSignal, thread = shared): Promise<number> {
   const counted = beginningOf(text);
@@ -27,7 +27,7 @@ export async function tokensOf(text: string, signal?: AbortSignal, thread = shar
   return counted === '' ? 0 : Math.ceil(tokens * (text.length / counted.length));
 }
 
-/** Its characters may be all of one byte, or of three, and it is bytes that take time. */
+/** Its characters may all take one byte, or three, and the time depends on bytes. */
 function beginningOf(text: string): string {
   const characters = text.slice(0, COUNTED);
   const bytes = Buffer.byteLength(characters);

@@ -1,4 +1,4 @@
-/** Which tools wait for the user's approval before the server runs them. */
+/** Determines which tools need the user's approval before the server runs them. */
 
 import type { ApprovalPolicy } from '../ports/approval-policy.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
@@ -7,7 +7,7 @@ import type { ApprovalRules, Toolset } from '../ports/toolset.ts';
 
 const NO_APPROVAL_RULES: ApprovalRules = new Map();
 
-/** Asks the host's policy for each tool, which wins over the request. Throws `HostError` where the policy throws. */
+/** Calls the host's policy for each tool, which wins over the request. Throws `HostError` if the policy throws. */
 export function approvalRulesOf(
   toolset: Toolset,
   { scope, request }: Pick<EndpointRequest, 'scope' | 'request'>,

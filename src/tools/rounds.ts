@@ -1,10 +1,10 @@
-/** The rounds of tools in one turn: calls run side by side, results in the order of the calls, and the limits of it all. */
+/** The tool rounds of one turn: calls run in parallel, results keep the order of the calls, and all limits apply. */
 
 import type { RoundCall, RoundLimits, ToolRounds } from '../ports/tool-rounds.ts';
 import type { ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
 
-/** Counts from nothing. `runCall` rejects only when the turn is aborted. */
+/** Counts from zero. `runCall` rejects only when the turn is aborted. */
 export function toolRounds<Call extends RoundCall>(
   limits: RoundLimits,
   runCall: (call: Call) => Promise<ToolCallResult>,
@@ -22,7 +22,7 @@ export function toolRounds<Call extends RoundCall>(
       ran += calls.length;
       const slots = limiter(limits.parallelTools);
       const running = calls.slice(0, room).map((call) => ({ call, pending: slots(() => runCall(call)) }));
-      // Each is awaited in its turn; until then its failure is not unhandled.
+      // Each is awaited in order; until then its failure is not unhandled.
       for (const { pending } of running) pending.catch(() => {});
       for (const { call, pending } of running) yield { call, outcome: repeats.outcomeFor(call, await pending) };
       for (const call of calls.slice(room)) yield { call, outcome: NOT_RUN };
@@ -39,7 +39,7 @@ const NOT_RUN: ToolCallResult = {
   error: protocolError(INTERNAL_ERROR, LIMIT_REACHED),
 };
 
-/** At most so many at the same time. */
+/** Runs at most this many at the same time. */
 function limiter(size: number): <T>(task: () => Promise<T>) => Promise<T> {
   const queue: (() => void)[] = [];
   let free = size;
@@ -56,14 +56,14 @@ function limiter(size: number): <T>(task: () => Promise<T>) => Promise<T> {
   };
 }
 
-/** Notices the same call with the same result again and again, which no model ends by itself. */
+/** Detects the same call with the same result again and again, a loop that no model ends by itself. */
 function repeatCounter(limit: number) {
   let last = '';
   let count = 0;
   let circling = false;
   return {
     circling: () => circling,
-    /** The outcome as the model is told it. */
+    /** The outcome as the model receives it. */
     outcomeFor(call: RoundCall, outcome: ToolCallResult): ToolCallResult {
       const signature = JSON.stringify([call.name, call.arguments, outcome.output]);
       count = signature === last ? count + 1 : 1;

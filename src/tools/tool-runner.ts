@@ -1,4 +1,4 @@
-/** Runs the calls of one request and tells the host of each. */
+/** Runs the calls of one request and reports each to the host. */
 
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { type Hooks, notify } from '../ports/hooks.ts';
@@ -9,13 +9,13 @@ import type { Toolset } from '../ports/toolset.ts';
 import type { ToolCallResult } from '../protocol/items.ts';
 import { runCall } from './run-call.ts';
 
-/** What one request's calls are run with. */
+/** The context of one request's calls. */
 interface RunnerTools {
   readonly toolset: Toolset;
   readonly workspace: Workspace | undefined;
 }
 
-/** What bounds each call, and whom the host has told of it. */
+/** The limits of each call, and the hooks that report it to the host. */
 export interface RunnerSettings {
   readonly limits: Limits;
   readonly hooks: Hooks;

@@ -1,7 +1,4 @@
-/**
- * Persistent lists and maps: every version of a turn's state stays unchanged, and versions share what they have in
- * common.
- */
+/** Persistent lists and maps: every version of a turn's state stays unchanged, and versions share what they have in common. */
 
 /**
  * Members that are copied when one of them changes. Together with the list of blocks that is little for 65,536 members.

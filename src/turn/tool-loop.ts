@@ -133,7 +133,7 @@ function isClients(item: OutputItem, ours: ReadonlyMap<string, PendingToolCall>)
   return toolCallKind(item)?.runBy === 'client' && !ours.has(item.id);
 }
 
-/** What was written as the model must see it: its own call ids, and results with their images. */
+/** The output as the model must receive it: its own call ids, and results with their images. */
 function modelView(
   written: readonly OutputItem[],
   ours: ReadonlyMap<string, PendingToolCall>,

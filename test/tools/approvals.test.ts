@@ -71,7 +71,7 @@ describe('a call that needs approval', () => {
     expect([shape(response)[0], response.status, ran, asked.length]).toEqual(['mcp_list_tools', 'completed', [], 1]);
   });
 
-  it('[T-09] is asked for in the same way where calls are shown as function calls', async () => {
+  it('[T-09] is requested in the same way where calls are shown as function calls', async () => {
     const { options, ran } = guardedMail();
     await withTools({ ...options, mcpItems: 'function_call' }, async (app) => {
       const { response, request } = await askToSend(app);
@@ -131,7 +131,7 @@ describe('a call that needs approval', () => {
     });
   });
 
-  it('[T-09] is one that the policy of the host says so of, for this scope and request', async () => {
+  it('[T-09] is one for which the host’s policy requires it, for this scope and request', async () => {
     const seen: unknown[] = [];
     const { provider } = mailer();
     const annotations = { readOnlyHint: true };
@@ -181,7 +181,7 @@ describe('an approval', () => {
     });
   });
 
-  it('[T-09] is told from beginning to end, as any call of the server’s', async () => {
+  it('[T-09] is shown from beginning to end, as any call of the server’s', async () => {
     const { options } = guardedMail();
     await withTools(options, async (app) => {
       const { response, request } = await askToSend(app);
@@ -336,7 +336,7 @@ describe('an approval', () => {
     });
   });
 
-  it('[T-09] is told to the host, step by step', async () => {
+  it('[T-09] is reported to the host, step by step', async () => {
     const { options } = guardedMail();
     await withTools(options, async (app) => {
       const { response, request } = await askToSend(app);
@@ -461,7 +461,7 @@ describe('an approval that does not count', () => {
     });
   });
 
-  it('[T-09, P-14] is one of more than can run; the store is asked for none', async () => {
+  it('[T-09, P-14] is one of more than can run; the store is read for none', async () => {
     const asked: string[] = [];
     const store = memoryStore();
     const get: typeof store.get = (key) => {
@@ -507,33 +507,36 @@ describe('an approval that does not count', () => {
 });
 
 describe('a denial', () => {
-  it.each(IN_EVERY_WAY)('[T-09] %s runs nothing, and the model is told, over %s', async (_, __, way, stream) => {
-    const { options, ran } = guardedMail();
-    await withTools(options, async (app) => {
-      const first = await way.first(app);
-      const { response, request } = await askToSend(app, first);
-      const body = way.body(response, [answerTo(request, false, { reason: 'Not to Ann.' })], first);
-      const next = await answered(app, body, stream);
-      expect([shape(next.response), ran]).toEqual([['message completed'], []]);
-      const id = request.id.slice(-40);
-      expect(next.asked[0]?.messages.slice(-2)).toEqual([
-        {
-          role: 'assistant',
-          content: null,
-          tool_calls: [{ id, type: 'function', function: { name: 'send', arguments: LETTER } }],
-        },
-        {
-          role: 'tool',
-          tool_call_id: id,
-          content: 'The user did not approve this call, so it was not run. The reason: Not to Ann.',
-        },
-      ]);
-      expect(app.notes).toEqual([]);
-      expect(await refused(app, { input: [answerTo(request)] })).toEqual([400, 'approval_not_found']);
-    });
-  });
+  it.each(IN_EVERY_WAY)(
+    '[T-09] %s runs nothing, and the model receives the denial, over %s',
+    async (_, __, way, stream) => {
+      const { options, ran } = guardedMail();
+      await withTools(options, async (app) => {
+        const first = await way.first(app);
+        const { response, request } = await askToSend(app, first);
+        const body = way.body(response, [answerTo(request, false, { reason: 'Not to Ann.' })], first);
+        const next = await answered(app, body, stream);
+        expect([shape(next.response), ran]).toEqual([['message completed'], []]);
+        const id = request.id.slice(-40);
+        expect(next.asked[0]?.messages.slice(-2)).toEqual([
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [{ id, type: 'function', function: { name: 'send', arguments: LETTER } }],
+          },
+          {
+            role: 'tool',
+            tool_call_id: id,
+            content: 'The user did not approve this call, so it was not run. The reason: Not to Ann.',
+          },
+        ]);
+        expect(app.notes).toEqual([]);
+        expect(await refused(app, { input: [answerTo(request)] })).toEqual([400, 'approval_not_found']);
+      });
+    },
+  );
 
-  it('[T-09] of what nobody asked is no error', async () => {
+  it('[T-09] of an unknown request is no error', async () => {
     const { options } = guardedMail();
     await withTools(options, async (app) => {
       const { response } = await answered(app, { input: [QUESTION, answerTo({ id: 'mcpr_1' }, false)] }, false);
@@ -554,7 +557,7 @@ describe('a denial', () => {
 });
 
 describe('a call that waits', () => {
-  it('[T-09] says nothing to the model where the user goes on without an answer', async () => {
+  it('[T-09] is not sent to the model if the user continues without an answer', async () => {
     const { options, ran } = guardedMail();
     await withTools(options, async (app) => {
       const { response } = await askToSend(app);

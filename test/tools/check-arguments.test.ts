@@ -28,7 +28,7 @@ describe('checking arguments', () => {
     expect([typeof said === 'string' || said === undefined, isSoon]).toEqual([true, true]);
   });
 
-  it('[F-04] still tells short lists that repeat something, and words that are of no known format', () => {
+  it('[F-04] still reports short lists with repetitions, and texts that match no known format', () => {
     expect([
       wrong({ list: [1, 2, 1] }, listOf({})),
       wrong({ at: 'here' }, addressed('email')),

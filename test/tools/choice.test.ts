@@ -59,7 +59,7 @@ describe('allowed_tools', () => {
     });
   });
 
-  it('[D-13] still tell the model of every tool', async () => {
+  it('[D-13] still offer the model every tool', async () => {
     const choice = allowed({ type: 'function', name: 'read' });
     const { asked } = await played(OPTIONS, [says('Hi')], { tools: CLIENTS, tool_choice: choice });
     expect(asked[0]?.tools?.map((tool) => tool.function.name)).toEqual(['ask', 'read', 'write', 'send']);
@@ -117,7 +117,7 @@ describe('allowed_tools', () => {
     ]);
   });
 
-  it('[B-25, S-05] require a call in the first round where the mode says so', async () => {
+  it('[B-25, S-05] require a call in the first round if the mode does', async () => {
     const script = [calls(['a', 'read']), says('Done.')];
     const choice = { ...allowed({ type: 'mcp', server_label: 'files' }), mode: 'required' };
     expect((await chosen(choice, script)).asked).toEqual(['required', 'auto']);

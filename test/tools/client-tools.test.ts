@@ -180,7 +180,7 @@ describe('names that meet', () => {
     };
   }
 
-  it('[T-07, A-34, B-21] of two servers are told apart by the model, and have their own in the items', async () => {
+  it('[T-07, A-34, B-21] of two servers are distinct for the model, and have their own in the items', async () => {
     const tools = [providerOf('files', ['search', 'read']), providerOf('mail', ['search'])];
     const round = calls(['a', 'mcp__files__search'], ['b', 'mcp__mail__search'], ['c', 'read']);
     expect(await names(round, { tools })).toEqual({
@@ -237,7 +237,7 @@ describe('names that meet', () => {
     ]);
   });
 
-  it('[T-04] that nobody has are the client’s to answer, since it may know more tools than it told', async () => {
+  it('[T-04] that are unknown are left to the client, since it may have more tools than it sent', async () => {
     const { calls: shown, ran } = await names(calls(['a', 'unheard_of']), OPTIONS, {}, 1);
     expect([shown, ran]).toEqual([[['function_call', undefined, 'unheard_of']], []]);
   });

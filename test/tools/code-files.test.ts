@@ -7,7 +7,7 @@ const message = (...content: readonly object[]) => ({ type: 'message', role: 'us
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 describe('the files of a conversation', () => {
-  it('[T-11] are all there, each content once under each name, and told by the names that they have', () => {
+  it('[T-11] are all there, each content once under each name, and reported under their names', () => {
     const filename = fc.constantFrom('a.csv', 'a-2.csv', 'x/a.csv', 'b', 'b-2', undefined);
     const file = fc.tuple(filename, fc.constantFrom('1', '2', '3'));
     fc.assert(

@@ -31,7 +31,7 @@ describe('a model server that fails in a later round', () => {
       ['message incomplete'],
     ],
     [
-      'tells an error in the stream',
+      'reports an error in the stream',
       { body: `${chatChunk({ content: 'It sa' })}data: {"error":{"message":"overloaded"}}\n\n` },
       'upstream_error',
       ['message incomplete'],
@@ -62,7 +62,7 @@ describe('a model server that fails in a later round', () => {
     expect(response.usage).toMatchObject({ input_tokens: 9, output_tokens: 12, total_tokens: 21 });
   });
 
-  it('[P-04] fails calls of the server’s that were half said', async () => {
+  it('[P-04] fails calls of the server’s that were half written', async () => {
     const half = chatChunk({ tool_calls: [{ index: 0, id: 'call_x', function: { name: 'read', arguments: '{"p' } }] });
     const { response, toolCalls } = await withTools(OPTIONS, async (app) => ({
       ...(await playFailure(app, [READ, { body: half }])),
@@ -84,7 +84,7 @@ describe('a model server that fails in a later round', () => {
     });
   });
 
-  it('[P-09] is asked again where that makes sense, and nobody sees it', async () => {
+  it('[P-09] is called again if that makes sense, invisibly to the client', async () => {
     const busy: FakeReply = { status: 503, headers: { 'retry-after': '0' }, body: '{"error":{"message":"Loading"}}' };
     await withTools(OPTIONS, async ({ url, fake }) => {
       fake.reply(READ, busy, says('Done.'));
@@ -98,7 +98,7 @@ describe('a model server that fails in a later round', () => {
 });
 
 describe('a model server that does not stream', () => {
-  it('[P-08, T-02] is asked round by round all the same', async () => {
+  it('[P-08, T-02] is called round by round all the same', async () => {
     const call = { id: 'call_r', type: 'function', function: { name: 'read', arguments: '{"p":1}' } };
     const script = [{ body: chatCompletion({ tool_calls: [call] }) }, { body: chatCompletion('Done.') }];
     const { response } = await played(OPTIONS, script);

@@ -58,7 +58,7 @@ describe('calls that the server ran, shown as function calls', () => {
     });
   });
 
-  it('[T-03, T-05] keep the order of parallel calls, and tell a failure as an output', async () => {
+  it('[T-03, T-05] keep the order of parallel calls, and report a failure as an output', async () => {
     const script = [calls(['a', 'read'], ['b', 'fall']), calls(['c', 'read', '{"p":2}']), says('Done.')];
     const { response } = await played(OPTIONS, script);
     expect([shape(response), response.output.slice(2, 4).map(told)]).toEqual([

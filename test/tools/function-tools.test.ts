@@ -76,7 +76,7 @@ describe('the list of functions', () => {
     });
   });
 
-  it('[T-10] is the same list each time, since it is asked for on every request', () => {
+  it('[T-10] is the same list each time, since it is requested on every request', () => {
     const provider = functionTools({ now: { execute: () => 'noon' } });
     expect(provider.list(SIGNAL)).toBe(provider.list(SIGNAL));
   });
@@ -150,7 +150,7 @@ describe('a function', () => {
     });
   });
 
-  it('[T-10] is told whose request it serves, with the host’s own request and a signal', async () => {
+  it('[T-10] receives the tenant of its request, with the host’s own request and a signal', async () => {
     const contexts: ExecuteContext[] = [];
     const tools = functionTools({ now: { execute: (_, context) => void contexts.push(context) } });
     await tools.call(callOf('now'), SIGNAL);

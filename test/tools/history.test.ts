@@ -182,7 +182,7 @@ describe('the list of a server’s tools', () => {
   const lists = (response: { readonly output: readonly { readonly type: string }[] }) =>
     response.output.filter(({ type }) => type === 'mcp_list_tools').length;
 
-  it('[T-03, B-23] is told once in a chain of responses', async () => {
+  it('[T-03, B-23] is sent once in a chain of responses', async () => {
     await withTools(OPTIONS, async (app) => {
       let previous: string | null = null;
       const told: number[] = [];
@@ -195,7 +195,7 @@ describe('the list of a server’s tools', () => {
     });
   });
 
-  it('[T-03, B-23] is told once in one response, before the first call', async () => {
+  it('[T-03, B-23] is sent once in one response, before the first call', async () => {
     await withTools(OPTIONS, async (app) => {
       const script = [calls(['a', 'look_up', '{"q":1}']), calls(['b', 'look_up', '{"q":2}']), says('Done.')];
       const { response } = await play(app, script);
@@ -208,7 +208,7 @@ describe('the list of a server’s tools', () => {
     });
   });
 
-  it('[T-03, B-23] is not told again to a client that brings it back, and is to one that does not', async () => {
+  it('[T-03, B-23] is not sent again to a client that brings it back, and is to one that does not', async () => {
     await withTools(OPTIONS, async (app) => {
       const { response } = await play(app, round(1));
       const whole = await play(app, round(2), { input: [QUESTION, ...response.output, AGAIN] });
@@ -217,7 +217,7 @@ describe('the list of a server’s tools', () => {
     });
   });
 
-  it('[T-03] is silent for the model', async () => {
+  it('[T-03] is invisible to the model', async () => {
     await withTools(OPTIONS, async (app) => {
       const { response } = await play(app, round(1));
       const { asked } = await play(app, [says('Hi')], { previous_response_id: response.id, input: 'And now?' });

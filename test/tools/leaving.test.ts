@@ -132,7 +132,7 @@ describe('a tool that runs long', () => {
   const signal = new AbortController().signal;
   const beats = (text: string) => text.split(': heartbeat\n\n').length - 1;
 
-  it('[P-15, A-20] has heartbeats in its silence, each fourth an event that is numbered with the others', async () => {
+  it('[P-15, A-20] has heartbeats while it is idle, each fourth an event that is numbered with the others', async () => {
     const { tools, answer } = waiting();
     await withTools({ tools, heartbeat: { intervalMs: 10 } }, async ({ url, fake }) => {
       fake.reply(WAIT, says('Done.'));
@@ -154,7 +154,7 @@ describe('a tool that runs long', () => {
     });
   });
 
-  it('[T-03, P-01] is told to the client before it runs, with its whole arguments', async () => {
+  it('[T-03, P-01] is sent to the client before it runs, with its whole arguments', async () => {
     const { tools, began, answer } = waiting();
     await withTools({ tools }, async ({ url, fake }) => {
       fake.reply(WAIT, says('Done.'));

@@ -90,7 +90,7 @@ describe('max_tool_calls', () => {
     outputs: response.output.filter(({ type }) => type === 'mcp_call').map(told),
   });
 
-  it('[B-27, T-02] runs as many calls of one round as it allows, and tells that the others did not run', async () => {
+  it('[B-27, T-02] runs as many calls of one round as it allows, and reports that the others did not run', async () => {
     expect(outcome(await played(OPTIONS, [two], { max_tool_calls: 1 }))).toEqual({
       echoed: 1,
       status: 'incomplete',

@@ -140,7 +140,7 @@ describe('one call of a tool', () => {
     expect(response.output[1]).toMatchObject({ type: 'mcp_call', arguments: '{}', output: 'noon' });
   });
 
-  it('[P-05] is run though the model server says that the model stopped of itself', async () => {
+  it('[P-05] is run though the model server reports that the model stopped by itself', async () => {
     const stopped = calls(['call_a', 'now']);
     const round = { body: String(stopped.body).replace('"finish_reason":"tool_calls"', '"finish_reason":"stop"') };
     const { response } = await played(OPTIONS, [round, says('Noon.')]);
@@ -173,7 +173,7 @@ describe('one call of a tool', () => {
 });
 
 describe('a response without calls', () => {
-  it('[T-03] says nothing of tools that the client did not bring', async () => {
+  it('[T-03] mentions no tools that the client did not bring', async () => {
     const { response } = await played(OPTIONS, [says('Hi')]);
     expect([shape(response), response.tools]).toEqual([['message completed'], []]);
   });
@@ -204,7 +204,7 @@ describe('several rounds', () => {
     ]);
   });
 
-  it('[T-02, P-06] are told to the model as rounds, each call directly followed by its result', async () => {
+  it('[T-02, P-06] are sent to the model as rounds, each call directly followed by its result', async () => {
     const script = [calls(['a', 'now']), calls(['b', 'now'], ['c', 'weather', ROME]), says('Noon.')];
     const { asked } = await played(OPTIONS, script);
     const roles = asked[2]?.messages.map(({ role, tool_calls: called, tool_call_id: id }) =>
@@ -213,7 +213,7 @@ describe('several rounds', () => {
     expect(roles).toEqual(['user', 'assistant a', 'tool a', 'assistant b,c', 'tool b', 'tool c']);
   });
 
-  it('[T-02, P-06] are told to the model as rounds though the lists of tools stand between parallel calls', async () => {
+  it('[T-02, P-06] are sent to the model as rounds though tool lists separate parallel calls', async () => {
     const tools = [providerOf('files', ['read']), providerOf('mail', ['send'])];
     const script = [calls(['a', 'read'], ['b', 'send'], ['c', 'read', '{"p":2}']), says('Done.')];
     const { response, asked } = await played({ tools }, script);
@@ -282,7 +282,7 @@ describe('several rounds', () => {
     ]);
   });
 
-  it('[P-12, B-28] are kept whole: the stored response is the one that was told', async () => {
+  it('[P-12, B-28] are stored whole: the stored response is the one that was sent', async () => {
     const script = [calls(['a', 'now']), calls(['b', 'fall']), says('Noon.')];
     await withTools(OPTIONS, async (app) => {
       const { response } = await play(app, script);
@@ -334,7 +334,7 @@ describe('parallel calls', () => {
     });
   });
 
-  it('[T-05] are told in the order of the calls though the first is the last to end', async () => {
+  it('[T-05] are reported in the order of the calls though the first is the last to end', async () => {
     const run: ToolProvider['call'] = async ({ name }) => {
       if (name === 'slow') for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
       return saying(name);
@@ -408,7 +408,7 @@ describe('a call that fails', () => {
     expect(weatherCalls).toBe(before);
   });
 
-  it('[B-14, T-05] because its time is up is told likewise, and the next call of the same tool is answered', async () => {
+  it('[B-14, T-05] because it timed out is reported likewise, and the next call of the same tool is answered', async () => {
     let count = 0;
     const run: ToolProvider['call'] = () =>
       count++ % 2 === 0 ? new Promise(() => {}) : Promise.resolve(saying('Here I am.'));
@@ -425,7 +425,7 @@ describe('a call that fails', () => {
     ]);
   });
 
-  it('[T-05] because it answers too much is told likewise', async () => {
+  it('[T-05] because its result is too large is reported likewise', async () => {
     const options = {
       tools: providerOf('big', ['big'], () => Promise.resolve(saying('x'.repeat(101)))),
       limits: { toolOutputBytes: 100 },
@@ -434,7 +434,7 @@ describe('a call that fails', () => {
     expect(told(item)).toBe('The tool answered with 101 bytes, more than the 100 that are allowed.');
   });
 
-  it('[B-12, M-21] has an event that says where it is and nothing else, or every SDK takes the stream for failed', async () => {
+  it('[B-12, M-21] has an event with only its position, or every SDK takes the stream for failed', async () => {
     const { events } = await played(OPTIONS, [calls(['a', 'fall']), says('No.')]);
     const failed = events.filter(({ type }) => type === 'response.mcp_call.failed');
     const added = events.findLast((event) => event.type === 'response.output_item.added' && event.output_index === 1);
@@ -448,7 +448,7 @@ describe('a call that fails', () => {
     ]);
   });
 
-  it('[P-14] because its provider answers nonsense is told likewise', async () => {
+  it('[P-14] because its provider returns an invalid result is reported likewise', async () => {
     // The cast: a provider written in JavaScript.
     const run = () => Promise.resolve({ content: [null] } as unknown as { content: string });
     const { status, item } = await failure(calls(['a', 'odd']), { tools: providerOf('odd', ['odd'], run) });
@@ -474,7 +474,7 @@ describe('a model that is cut off', () => {
     ['mcp_call', 'content_filter', 'content_filter', FAILED],
     ['function_call', 'length', 'max_output_tokens', ['function_call now completed', 'message incomplete']],
   ] as const)(
-    '[S-11, D-06, T-02] is not asked again, and no call of the server’s is run though it was whole (%s, %s)',
+    '[S-11, D-06, T-02] is not called again, and no call of the server’s is run though it was complete (%s, %s)',
     async (mcpItems, finish, reason, items) => {
       const { response, toolCalls } = await played({ ...OPTIONS, mcpItems }, [cutOff(finish)]);
       expect({

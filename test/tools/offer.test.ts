@@ -181,7 +181,7 @@ describe('a provider', () => {
     await expect(offer).rejects.toBe(reason);
   }, 1_000);
 
-  it('is asked at the same time as the others, and their order stays', async () => {
+  it('is called at the same time as the others, and their order stays', async () => {
     const { promise: asked, resolve } = deferred();
     const slow = listing('slow', async () => {
       await asked;
@@ -199,7 +199,7 @@ describe('a provider', () => {
   });
 });
 
-describe('what is told of the tools', () => {
+describe('the tools as they are reported', () => {
   const schema = { type: 'object', properties: { path: { type: 'string' } } };
   const annotations = { readOnlyHint: true };
   const files = provider(
@@ -213,7 +213,7 @@ describe('what is told of the tools', () => {
     return (await offeredBy([files, mail], ...clientNames)).offer;
   }
 
-  it('[T-02] tells the model their names, descriptions and schemas', async () => {
+  it('[T-02] gives the model their names, descriptions and schemas', async () => {
     expect(definitions(await offer())).toEqual([
       { name: 'look_up', description: 'Looks up.', parameters: schema },
       { name: 'mcp__files__read' },
@@ -233,7 +233,7 @@ describe('what is told of the tools', () => {
     );
   });
 
-  it('[T-03, B-23] tells the client by server, under their own names, and leaves absent what is absent', async () => {
+  it('[T-03, B-23] lists them for the client by server, under their own names, and omits absent fields', async () => {
     const empty = { type: 'object', properties: {} };
     expect(newLists(await offer(), [])).toEqual(
       new Map([
@@ -255,7 +255,7 @@ describe('what is told of the tools', () => {
     );
   });
 
-  it('[T-03] tells the client once in a conversation, server by server', async () => {
+  it('[T-03] lists them for the client once in a conversation, server by server', async () => {
     const conversation: readonly Item[] = [
       { type: 'mcp_list_tools', server_label: 'files', tools: [] },
       { type: 'message', server_label: 'mail' },
@@ -263,7 +263,7 @@ describe('what is told of the tools', () => {
     expect([...newLists(await offer(), conversation).keys()]).toEqual(['mail']);
   });
 
-  it('[T-04] does not tell the client of tools that its own ones hide', async () => {
+  it('[T-04] does not list tools that the client’s own ones hide', async () => {
     expect([...newLists(await offer('mcp__mail__read', 'send'), []).keys()]).toEqual(['files']);
   });
 });

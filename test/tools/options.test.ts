@@ -108,7 +108,7 @@ describe('a call', () => {
     });
   });
 
-  it('[T-04] is told to its own provider only, with its own names', async () => {
+  it('[T-04] is sent to its own provider only, with its own names', async () => {
     const seen: Pick<ToolCall, 'server' | 'name' | 'arguments'>[] = [];
     const provider = (label: string) =>
       providerOf(label, ['search'], ({ server, name, arguments: args }) => {
@@ -123,7 +123,7 @@ describe('a call', () => {
 });
 
 describe('hooks.onToolCall', () => {
-  it('[B-44] is told of every call that ran: whose, how long, and what went wrong', async () => {
+  it('[B-44] receives every call that ran: its tenant, duration and error', async () => {
     const tools = functionTools({
       look: functionTool({ execute: () => 'Found.' }),
       fall: functionTool({
@@ -148,7 +148,7 @@ describe('hooks.onToolCall', () => {
     });
   });
 
-  it('[B-44] is not told of calls that a limit kept from running', async () => {
+  it('[B-44] does not receive calls that a limit kept from running', async () => {
     const round = calls(['a', 'read'], ['b', 'read']);
     const { toolCalls } = await played({ tools: providerOf('files', ['read']), limits: { toolCalls: 1 } }, [round]);
     expect(toolCalls).toHaveLength(3);
@@ -214,7 +214,7 @@ describe('the result of a call', () => {
     ]);
   });
 
-  it('[T-08, B-12] that is an error in parts is told in words, and the model sees what there is', async () => {
+  it('[T-08, B-12] that is an error in parts is reported as text, and the model receives the parts', async () => {
     const { item, model } = await resultOf([{ type: 'input_text', text: 'Too dark:' }, image], true);
     expect([item, model?.[0]]).toEqual([
       expect.objectContaining({

@@ -90,7 +90,7 @@ describeRemote('a request that brings a server', () => {
     // The cast: what is called is the same in both versions.
     ['openai-node 7', OpenAI7 as unknown as typeof OpenAI],
   ])(
-    '[T-09, B-15, B-32] [F-28] with the wrong secrets is a 424 for %s, which tells none of them',
+    '[T-09, B-15, B-32] [F-28] with the wrong secrets is a 424 for %s, which reveals none of them',
     async (_, Client) => {
       const server = await startRemote();
       const body = `No ${SECRET}. No Bearer ${SECRET}.${'x'.repeat(9_000)}`;

@@ -200,28 +200,25 @@ describe('a server by its URL', () => {
     });
   });
 
-  it.each([undefined, null])(
-    '[T-09] has calls that wait for approval where the request says %s of it',
-    async (none) => {
-      const { remoteMcp, ran } = fakeRemote();
-      const tools = [entry('a', URL_A, none === null ? { require_approval: null } : {})];
-      await withTools({ remoteMcp }, async (app) => {
-        app.fake.reply(calls(['call_a', 'write', '{"x":1}']));
-        const { response } = await streamOf(app.url, { tools });
-        expect([shape(response), ran]).toEqual([['mcp_list_tools', 'mcp_approval_request write'], []]);
-        const body = { previous_response_id: response.id, input: [answerTo(requestIn(response))] };
-        const next = await answered(app, body, true);
-        expect([shape(next.response), ran]).toEqual([
-          ['mcp_call write completed', 'message completed'],
-          [`${URL_A} write {"x":1}`],
-        ]);
-        expect(app.approvals.map(({ decision, forcedByHost }) => [decision, forcedByHost])).toEqual([
-          ['requested', false],
-          ['approved', false],
-        ]);
-      });
-    },
-  );
+  it.each([undefined, null])('[T-09] has calls that wait for approval if the request sets %s for it', async (none) => {
+    const { remoteMcp, ran } = fakeRemote();
+    const tools = [entry('a', URL_A, none === null ? { require_approval: null } : {})];
+    await withTools({ remoteMcp }, async (app) => {
+      app.fake.reply(calls(['call_a', 'write', '{"x":1}']));
+      const { response } = await streamOf(app.url, { tools });
+      expect([shape(response), ran]).toEqual([['mcp_list_tools', 'mcp_approval_request write'], []]);
+      const body = { previous_response_id: response.id, input: [answerTo(requestIn(response))] };
+      const next = await answered(app, body, true);
+      expect([shape(next.response), ran]).toEqual([
+        ['mcp_call write completed', 'message completed'],
+        [`${URL_A} write {"x":1}`],
+      ]);
+      expect(app.approvals.map(({ decision, forcedByHost }) => [decision, forcedByHost])).toEqual([
+        ['requested', false],
+        ['approved', false],
+      ]);
+    });
+  });
 
   it('[T-09] is bound to the approval: another URL, or a server of the host’s, under its label is refused', async () => {
     const { remoteMcp, ran } = fakeRemote();
@@ -381,7 +378,7 @@ describe('a server by the label of one of the host’s', () => {
     expect(shape(response)).toEqual(['mcp_list_tools', 'mcp_approval_request write']);
   });
 
-  it('[T-09] is told from one that only has its label, by the URL that the host’s policy is given', async () => {
+  it('[T-09] is distinguished from one that only has its label, by the URL that the host’s policy receives', async () => {
     let tools = [files];
     const options = {
       remoteMcp: fakeRemote().remoteMcp,
@@ -538,7 +535,7 @@ describe('a shape that is refused', () => {
     });
   });
 
-  it('[B-20] says another thing each time', async () => {
+  it('[B-20] has a message of its own each time', async () => {
     const { remoteMcp } = fakeRemote();
     const shapes = [
       [entry('a', none, { connector_id: 'c' })],

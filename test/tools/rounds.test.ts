@@ -61,7 +61,7 @@ describe('the calls of one round', () => {
     expect({ begun, told: await told }).toEqual({ begun: ['a', 'b', 'c'], told: ['a: a', 'b: b', 'c: c'] });
   });
 
-  it('[T-05] run as many at the same time as the limit says, the next when one has ended', async () => {
+  it('[T-05] run as many at the same time as the limit allows, the next when one has ended', async () => {
     const calls = held();
     const told = round(toolRounds({ ...LIMITS, parallelTools: 2 }, calls.run), 'a', 'b', 'c', 'd');
     const seen: string[] = [];
@@ -77,7 +77,7 @@ describe('the calls of one round', () => {
     });
   });
 
-  it('[T-05] are all told though one of them failed', async () => {
+  it('[T-05] are all reported though one of them failed', async () => {
     const rounds = toolRounds<RoundCall>(LIMITS, ({ name }) => Promise.resolve({ output: name, failed: name === 'b' }));
     expect(await round(rounds, 'a', 'b', 'c')).toEqual(['a: a', 'b: b (failed)', 'c: c']);
   });
@@ -101,7 +101,7 @@ describe('the calls of one round', () => {
 });
 
 describe('the limit of rounds', () => {
-  it('[T-02, A-30] runs as many as it says, and no call of the next', async () => {
+  it('[T-02, A-30] runs as many as it allows, and no call of the next', async () => {
     const rounds = echoing({ toolIterations: 2 });
     const told = [await round(rounds, 'a'), await round(rounds, 'b', 'c')];
     const before = rounds.stopped();
@@ -115,7 +115,7 @@ describe('the limit of rounds', () => {
 });
 
 describe('the limit of calls', () => {
-  it('[B-27, T-02] runs as many as it says, over all rounds, and tells the rest that they did not run', async () => {
+  it('[B-27, T-02] runs as many as it allows, over all rounds, and reports that the rest did not run', async () => {
     const rounds = echoing({ toolCalls: 3 });
     const told = [await round(rounds, 'a', 'b')];
     const before = rounds.stopped();

@@ -117,14 +117,14 @@ describe('a call of a tool', () => {
 
 describe('arguments', () => {
   it.each(['{"city":"Ro', '', 'null', '"Rome"', '7', '["Rome"]', "{'city': 'Rome'}"])(
-    '[T-06] that are not a JSON object are told to the model, and the tool is not called: %j',
+    '[T-06] that are not a JSON object are reported to the model, and the tool is not called: %j',
     async (text) => {
       const output = `input_validation_error: the arguments are not a JSON object: ${text}`;
       expect(await attempted(text)).toEqual({ ...failure(-32602, output), calls: 0 });
     },
   );
 
-  it('[T-06] that are long and malformed are told by their beginning', async () => {
+  it('[T-06] that are long and malformed are reported by their beginning', async () => {
     const { output } = await attempted(`{"city":"${'x'.repeat(5_000)}`);
     const told = `{"city":"${'x'.repeat(191)}`;
     expect(output).toBe(`input_validation_error: the arguments are not a JSON object: ${told}`);
@@ -138,7 +138,7 @@ describe('arguments', () => {
       'Instance does not match any of ["noon","night"]. (path=#/days/1/at)',
     ],
   ])(
-    '[T-06, B-13] that break the schema are told with the path, and the tool is not called: %s',
+    '[T-06, B-13] that violate the schema are reported with the path, and the tool is not called: %s',
     async (text, told) => {
       expect(await attempted(text, CITY)).toEqual({
         ...failure(-32602, `input_validation_error: ${told}`),
@@ -219,7 +219,7 @@ describe('a call that fails', () => {
     });
   });
 
-  it('[T-05, B-14] is told in words when its time is up, and only its own signal is aborted', async () => {
+  it('[T-05, B-14] is reported as text when it times out, and only its own signal is aborted', async () => {
     const signals: AbortSignal[] = [];
     const run: Run = (_, signal) => {
       signals.push(signal);
@@ -307,7 +307,7 @@ describe('a turn that ends during a call', () => {
     await expect(runCall(offered(run), '{}', contextOf({ signal: turn.signal }))).rejects.toBe(REASON);
   }, 1_000);
 
-  it('[P-10] is no failure to be told, though the provider fails because of it', async () => {
+  it('[P-10] is not reported as a failure, though the provider fails because of it', async () => {
     const turn = new AbortController();
     const run: Run = (_, signal) => {
       const answer = new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));

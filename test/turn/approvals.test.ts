@@ -54,7 +54,7 @@ describe('a call that needs approval', () => {
     ]);
   });
 
-  it('[T-09] stands behind what the model said after it, and keeps apart from calls in between', () => {
+  it('[T-09] follows the model’s later text, and stays separate from calls in between', () => {
     const parts = [call(0, '{"a"', 'send'), call(1, '{', 'read'), call(0, ':1}'), text('So.'), call(2, '', 'send')];
     const { end } = turn([...parts, call(1, '}'), STOP]);
     expect(end.output.map(({ type }) => type)).toEqual([
@@ -66,7 +66,7 @@ describe('a call that needs approval', () => {
     expect(end.output.slice(2)).toEqual([request(2, '{"a":1}'), request(3, '{}')]);
   });
 
-  it('[T-09] is asked for where the model’s server ends without a finish', () => {
+  it('[T-09] is requested if the model’s server ends without a finish', () => {
     expect(turn([call(0, '{}', 'send')]).end.output).toEqual([request(0, '{}')]);
   });
 
@@ -115,7 +115,7 @@ describe('a call that has been approved', () => {
   };
   const result: TurnInput = { type: 'tool-result', index: 0, output: 'Sent.', failed: false };
 
-  it('[T-09] is told whole and waits for its result', () => {
+  it('[T-09] is emitted whole and waits for its result', () => {
     const [state] = step(startState(PLAN), [START, approved]);
     expect(state.pending.values().map(({ name, arguments: args, callId }) => [name, args, callId])).toEqual([
       ['send', '{"to":1}', `call_${SEED}000`],
@@ -138,7 +138,7 @@ describe('a call that has been approved', () => {
     ]);
   });
 
-  it('[T-09] is told as a function call where calls are shown so', () => {
+  it('[T-09] is emitted as a function call where calls are shown so', () => {
     const { end } = turn([approved, result], { ownedAs: 'function_call' });
     expect(end.output.map(({ type }) => type)).toEqual(['function_call', 'function_call_output']);
   });

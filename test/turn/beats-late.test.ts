@@ -1,7 +1,7 @@
 /** What arrives after a beat, while nobody asks, waits for the next one to ask. */
 import { withHeartbeats } from '../../src/streams/heartbeats.ts';
 
-it('[P-15] loses nothing that comes between a beat and the next question', async () => {
+it('[P-15] loses nothing that arrives between a heartbeat and the next pull', async () => {
   let say: (word: string) => void = () => {};
   async function* source() {
     for (;;) yield await new Promise<string>((resolve) => (say = resolve));

@@ -97,7 +97,7 @@ const ITEM = {
 };
 
 describe('a run of code', () => {
-  it('[T-11, B-37] is told in OpenAI’s order, its code as the model writes the JSON around it', () => {
+  it('[T-11, B-37] is emitted in OpenAI’s order, its code while the model writes the JSON around it', () => {
     const model = [code(), call('{"co'), call('de":"2 '), call('+ '), call('2\\'), call('n"}'), FINISH, result(0)];
     expect(said(model)).toEqual([
       'item-start 0',
@@ -125,7 +125,7 @@ describe('a run of code', () => {
     },
   );
 
-  it('[T-11] that failed is told by its item only, whose outputs say why', () => {
+  it('[T-11] that failed is reported by its item only, whose outputs give the reason', () => {
     const failed = { type: 'tool-result', index: 0, output: 'Out of time.', failed: true } as const;
     const model = [code('{"code":"2 + 2"}'), FINISH, failed];
     expect(said(model).slice(-2)).toEqual(['interpreting 0', 'end 0 failed']);

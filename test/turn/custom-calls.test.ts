@@ -66,7 +66,7 @@ function only(model: readonly TurnInput[]): string {
 }
 
 describe('a call of a custom tool', () => {
-  it('[S-06] tells its free text as the model writes the JSON around it', () => {
+  it('[S-06] emits its free text while the model writes the JSON around it', () => {
     expect(
       told([call(0, '', 'patch'), call(0, '{"inp'), call(0, 'ut": "*** Be'), call(0, 'gin\\'), call(0, 'n"}')]),
     ).toEqual([

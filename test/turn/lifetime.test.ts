@@ -19,7 +19,7 @@ describe('a turn', () => {
     expect(turns.running).toBe(0);
   });
 
-  it('[F-12] [P-10] ends when its client leaves, and is not told of it afterwards', () => {
+  it('[F-12] [P-10] ends when its client leaves, and does not watch it afterwards', () => {
     const client = new AbortController();
     const [first, second] = [1, 2].map(() => beginTurn(requestWith(client.signal), 1000, activity(1)));
     second?.leave();

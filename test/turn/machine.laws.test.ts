@@ -75,14 +75,14 @@ function merge(a: TurnInput | undefined, b: TurnInput): TurnInput | undefined {
 }
 
 describe('any turn', () => {
-  it('[P-01, P-02, P-03, P-04, P-05, A-02, A-03, B-09, B-11, B-12, C-03, D-06, D-07, S-11, T-03] keeps the laws, whatever the model says and in whatever order', () => {
+  it('[P-01, P-02, P-03, P-04, P-05, A-02, A-03, B-09, B-11, B-12, C-03, D-06, D-07, S-11, T-03] keeps the laws for any model output in any order', () => {
     fc.assert(
       fc.property(anyPlan, inputs, (plan, inputs) => expectLaws(turn(plan, inputs))),
       RUNS,
     );
   });
 
-  it('[P-01] says the same and ends in the same state, however its inputs are batched', () => {
+  it('[P-01] emits the same and ends in the same state, however its inputs are batched', () => {
     fc.assert(
       fc.property(anyPlan, inputs, fc.array(fc.nat(6)), (plan, inputs, sizes) => {
         expect(feed(plan, cut(inputs, sizes))).toStrictEqual(feed(plan, [inputs]));

@@ -565,7 +565,7 @@ const CUT_OFF: readonly Row[] = [
 
 const PICTURES: readonly Row[] = [
   {
-    name: '[V-07] tells a picture from beginning to end, between what is said before and after it',
+    name: '[V-07] shows an image from beginning to end, between the text before and after it',
     model: [text('a'), { type: 'image', result: 'UklGRg==', details: {} }, text('b'), finish()],
     says: [
       'item-start 0 message',
@@ -592,7 +592,7 @@ const PICTURES: readonly Row[] = [
 
 const SEARCHES: readonly Row[] = [
   {
-    name: '[X-07] tells a search from beginning to end, between what is said before and after it',
+    name: '[X-07] shows a search from beginning to end, between the text before and after it',
     model: [text('a'), search('s', 'fog'), found('s'), text('b'), finish()],
     says: [
       'item-start 0 message',
@@ -616,7 +616,7 @@ const SEARCHES: readonly Row[] = [
     ],
   },
   {
-    name: '[X-07] keeps parallel searches apart, in whatever order they end, and tells a failure by the item only',
+    name: '[X-07] keeps parallel searches apart, in whatever order they end, and reports a failure by the item only',
     model: [search('s', 'fog'), search('t', 'sun'), found('t', true), found('s'), found('s'), found('u'), finish()],
     says: [
       'item-start 0 web_search_call',
@@ -1111,14 +1111,14 @@ describe.each([
 });
 
 describe('the opening', () => {
-  it('[A-02, A-03] says that the turn started and is in progress', () => {
+  it('[A-02, A-03] reports that the turn started and is in progress', () => {
     expect(feed([START])).toEqual([
       { type: 'turn-start', sequence: 0 },
       { type: 'turn-progress', sequence: 1 },
     ]);
   });
 
-  it('[M-14] says `queued` in between where the host wants it', () => {
+  it('[M-14] emits `queued` in between if the host wants it', () => {
     expect(feed([START], { queuedEvent: true })).toEqual([
       { type: 'turn-start', sequence: 0 },
       { type: 'turn-queued', sequence: 1 },
@@ -1194,7 +1194,7 @@ describe('the whole of an event', () => {
     ]);
   });
 
-  describe('that tells of a call that the server runs', () => {
+  describe('that reports a call that the server runs', () => {
     const place = { index: 0, itemId: `mcp_${SEED}0000` };
     const call1 = call(0, '{"q":1}', { id: 'call_a', name: 'look_up' });
     const open = {
@@ -1365,7 +1365,7 @@ describe('items', () => {
     );
   });
 
-  it('[T-02, P-01] have ids that tell their model call, from the second on', () => {
+  it('[T-02, P-01] have ids that identify their model call, from the second on', () => {
     const model = [
       reasoning('Hm'),
       call(0, '{}', { name: 'look_up' }),
@@ -1497,22 +1497,30 @@ describe('usage', () => {
   const second = used(usage(10, 20, 30, 40, 50));
 
   it.each<[string, readonly TurnInput[], Usage]>([
-    ['[S-10] is zero where the upstream tells none', [text('Hi'), finish()], NO_USAGE],
-    ['[S-10] of a model call is what it told last', [first, text('Hi'), second, finish()], usage(10, 20, 30, 40, 50)],
+    ['[S-10] is zero if the upstream reports none', [text('Hi'), finish()], NO_USAGE],
+    [
+      '[S-10] of a model call is its last reported usage',
+      [first, text('Hi'), second, finish()],
+      usage(10, 20, 30, 40, 50),
+    ],
     [
       '[S-10, B-42] is summed over the model calls, field by field',
       [call(0, '{}'), first, finish(), text('Hi'), second, finish()],
       usage(11, 22, 33, 44, 55),
     ],
     [
-      '[S-10] counts a model call once though another tells none',
+      '[S-10] counts a model call once though another reports none',
       [call(0, '{}'), first, finish(), text('Hi'), finish()],
       usage(1, 2, 3, 4, 5),
     ],
     ['[S-10] counts the model call that failed', [text('Hi'), first, FAIL], usage(1, 2, 3, 4, 5)],
     ['[S-10, P-08] counts a model call that never said that it finished', [text('Hi'), first], usage(1, 2, 3, 4, 5)],
-    ['[S-10, P-08] counts a model call that told nothing else', [first], usage(1, 2, 3, 4, 5)],
-    ['[S-10, P-08] counts what is told after the finish', [text('Hi'), finish(), first], usage(1, 2, 3, 4, 5)],
+    ['[S-10, P-08] counts a model call that reported nothing else', [first], usage(1, 2, 3, 4, 5)],
+    [
+      '[S-10, P-08] counts usage that is reported after the finish',
+      [text('Hi'), finish(), first],
+      usage(1, 2, 3, 4, 5),
+    ],
   ])('%s', (_, model, total) => {
     expect(ended(model).usage).toEqual(total);
   });
@@ -1626,7 +1634,7 @@ describe('step', () => {
     expect(events).toEqual(before);
   });
 
-  it('says nothing and stays the same without inputs', () => {
+  it('emits nothing and stays the same without inputs', () => {
     const [state] = step(startState(PLAN), written);
     expect(step(state, [])).toEqual([state, []]);
   });

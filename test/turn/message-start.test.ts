@@ -56,7 +56,7 @@ describe('the start of a message', () => {
     ]);
   });
 
-  it('[V-05] says nothing where the model was cut off', () => {
+  it('[V-05] emits nothing if the model was cut off', () => {
     const { output } = played([says('a'), { type: 'finish', reason: 'length' }, starts('x'), says('b')]);
     expect(output).toMatchObject([{ status: 'incomplete', content: [{ text: 'a' }] }]);
   });

@@ -51,7 +51,7 @@ describe('readField', () => {
     );
   });
 
-  it.each(Object.entries(STYLES))('[S-06] tells each character written %s as soon as it is whole', (_, style) => {
+  it.each(Object.entries(STYLES))('[S-06] emits each character written %s as soon as it is complete', (_, style) => {
     fc.assert(
       fc.property(text, (text) => {
         const characters = [...text];
@@ -62,7 +62,7 @@ describe('readField', () => {
     );
   });
 
-  it.each(Object.entries(STYLES))('[S-06] tells no half of a character written %s', (_, style) => {
+  it.each(Object.entries(STYLES))('[S-06] emits no half of a character written %s', (_, style) => {
     fc.assert(
       fc.property(text, (text) => {
         const { told } = read(`{"input":${style(text)}}`.split(''));

@@ -17,7 +17,7 @@ import { type Completion, chunkFrame } from './completion/completion.ts';
 import { type ChatSettings, prepareChat } from './prepare-chat.ts';
 import { type ChatTurn, chatAnswer, chatSources } from './run-chat.ts';
 
-/** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
+/** Answers one request. Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
 export async function createChatCompletion(
   request: EndpointRequest,
   settings: ChatSettings,
@@ -31,7 +31,7 @@ export async function createChatCompletion(
     const notifyEnd = endNotifier(turn, request, hooks);
     if (!turn.body.stream) return await wholeReply(turn, notifyEnd, life);
     const frames = guarded(turn, notifyEnd, life, { ...settings, heartbeat: heartbeatOf(request, settings) });
-    // The first piece is waited for, so that a refusal still has its own status.
+    // Awaits the first piece, so that a refusal still has its own status.
     return streamReply(withFirst(await frames.next(), frames));
   } catch (error) {
     life.leave();
@@ -39,7 +39,7 @@ export async function createChatCompletion(
   }
 }
 
-/** What the model server's own answer carries may hold its secrets. */
+/** Errors in the model server's own answer may contain its secrets. */
 function redacted(error: unknown, { upstream }: ChatSettings, turn: ChatTurn | undefined): unknown {
   return upstream.redact?.(error, turn?.call) ?? error;
 }
@@ -53,7 +53,10 @@ async function wholeReply(turn: ChatTurn, notifyEnd: NotifyEnd, life: Lifetime):
 
 type NotifyEnd = (status: 'completed' | 'failed') => void;
 
-/** Tells the host of the request now, and answers how to tell it of the end. The id is the request's: the model server's comes later. */
+/**
+ * Reports the request to the host now, and returns a function that reports its end. The id is the request's: the model
+ * server's arrives later.
+ */
 function endNotifier({ body, completion }: ChatTurn, { requestId, scope }: EndpointRequest, hooks: Hooks): NotifyEnd {
   const began = Date.now();
   const { model, stream } = body;
@@ -80,8 +83,8 @@ function costOf(usage: Completion['usage']): { readonly cost?: number } {
 }
 
 /**
- * The frames; a failure after the first is told in the stream, as OpenAI does. In the silences there are comments: this
- * stream is the model server's, which knows no other beat.
+ * The frames; a failure after the first is reported in the stream, as OpenAI does. Idle time is filled with comments:
+ * the model server's format has no other heartbeat.
  */
 function guarded(turn: ChatTurn, notifyEnd: NotifyEnd, life: Lifetime, settings: ChatSettings): PullStream<string> {
   const { heartbeat, hooks } = settings;

@@ -1,4 +1,4 @@
-/** Reads chat messages as items, and writes items as chat messages: both dialects share what is at rest. */
+/** Reads chat messages as items, and writes items as chat messages: both APIs share the stored form. */
 
 import { toChatMessages } from '../../protocol/chat-completions/messages.ts';
 import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
@@ -13,7 +13,7 @@ export function isMessageList(value: unknown): value is Messages {
   return Array.isArray(value) && value.every((message) => isRecord(message) && typeof message.role === 'string');
 }
 
-/** The items as messages that any Chat Completions server takes. Throws `ApiError` where a call has no output. */
+/** The items as messages that any Chat Completions server accepts. Throws `ApiError` if a call has no output. */
 export function messagesOf(items: readonly Item[], skipped: (item: Item) => void): Messages {
   const options = { systemMessages: 'keep', developerRole: 'keep', reasoningReplay: false, state: false } as const;
   return toChatMessages({ model: '', items, tools: [] }, options, skipped) as Messages;
@@ -28,7 +28,7 @@ export function itemsOf(messages: Messages): readonly Item[] {
       case 'tool':
         return [outputItem(message.tool_call_id, message.content)];
       case 'function':
-        // Such an answer has no id; it stands right behind its call.
+        // Such an answer has no id; it directly follows its call.
         return [outputItem(legacyId(index - 1), message.content)];
       default:
         return [{ type: 'message', role: message.role, content: inputParts(message.content) }];

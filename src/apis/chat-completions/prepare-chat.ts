@@ -1,4 +1,4 @@
-/** Everything that happens to a chat completion before the model is asked: check, settle tools, bring back kept results. */
+/** Prepares a chat completion before the model is called: validates it, resolves tools, and restores stored results. */
 
 import { bringLimits } from '../../ports/endpoints/brought.ts';
 import { type EndpointSettings, passedHeaders } from '../../ports/endpoints/endpoint.ts';
@@ -19,13 +19,13 @@ import { prepareChatTools } from './prepare-tools.ts';
 import type { ChatTurn } from './run-chat.ts';
 import { type ChatBody, validateChat } from './schema.ts';
 
-/** The settings of a router whose upstream speaks Chat Completions itself. */
+/** The settings of a router whose upstream itself implements Chat Completions. */
 export interface ChatSettings extends PrepareSettings, KeepSettings, EndpointSettings {
   readonly upstream: Upstream & Required<Pick<Upstream, 'chat'>>;
   readonly heartbeat: WantedHeartbeat;
 }
 
-/** Throws `ApiError` for what is wrong with the request; `signal` ends the turn. */
+/** Throws `ApiError` for an invalid request; `signal` ends the turn. */
 export async function prepareChat(
   given: EndpointRequest,
   settings: ChatSettings,
@@ -36,10 +36,10 @@ export async function prepareChat(
   const withTools = await prepareChatTools({ ...given, body: checked, signal }, settings);
   const toolset = withTools.context?.tools?.toolset ?? new Map();
   const request = needsStore(checked, toolset) ? await prepareChatHistory(withTools, settings) : withTools;
-  // The cast: the steps only added to the body that was checked.
+  // The cast: the steps only added to the validated body.
   const body = request.body as ChatBody;
   const tools = request.context?.tools?.client ?? [];
-  // Messages know no containers: the code of each request runs in one of its own, unless the request names one.
+  // Messages have no containers: the code of each request runs in a new one, unless the request names one.
   const workspaceCase = { toolset, tools, conversation: [], seed: randomSeed(), scope: request.scope };
   const workspace = await workspaceOf(workspaceCase, settings.store);
   return {
@@ -56,7 +56,7 @@ export async function prepareChat(
   };
 }
 
-/** A router without tools of its own passes everything on and asks nobody. */
+/** A router without tools of its own passes everything on and calls no provider. */
 function needsStore({ previous_response_id: id }: ChatBody, toolset: Toolset): boolean {
   return toolset.size > 0 || typeof id === 'string';
 }

@@ -1,4 +1,4 @@
-/** Puts what a Chat Completions body refers to into its messages: the turns that it continues, and kept results. */
+/** Resolves the references of a Chat Completions body into messages: the turns that it continues, and stored results. */
 
 import { loadHistory } from '../../history/history.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
@@ -12,8 +12,8 @@ import type { ChatBody } from './schema.ts';
 type Messages = ChatBody['messages'];
 
 /**
- * Puts the messages of the turns up to `previous_response_id` in front, a field that no model server knows, and brings
- * back the calls and results that the server ran for this client. Throws as `loadHistory` does.
+ * Prepends the messages of the turns up to `previous_response_id`, a field that no model server supports, and restores
+ * the server-run calls and results for this client. Throws as `loadHistory` does.
  */
 export async function prepareChatHistory(
   request: EndpointRequest,
@@ -33,7 +33,7 @@ export async function prepareChatHistory(
     ),
   );
   const lastAnswer = (past ?? []).findLastIndex(({ role }) => role === 'assistant');
-  // Some servers count ids from 0 in every answer: only what stands behind the last calls can answer them.
+  // Some servers count ids from 0 in every answer: only messages after the last calls can answer them.
   const answered = new Set(answers.map((answer) => answer.tool_call_id));
   const loaded = (past ?? []).filter((message, at) => at < lastAnswer || !isAnswer(message, answered));
   const continued = { ...(previous ? rest : body), messages: [...(past ?? []), ...(own ?? [])] };

@@ -1,4 +1,4 @@
-/** Puts the server's own tools into a Chat Completions body. */
+/** Adds the server-run tools to a Chat Completions body. */
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Toolset } from '../../ports/toolset.ts';
@@ -8,13 +8,13 @@ import { buildToolset, toolList, typesOf } from '../../tools/toolset.ts';
 import { chatToolNames, withTools } from './inject.ts';
 
 /**
- * Adds the tools behind the client's own; a client's tool of the same name wins. Those that need approval are left out,
- * since this API has no words for it.
+ * Adds the tools after the client's own; a client's tool of the same name wins. Those that need approval are left out,
+ * since this API has no way to request it.
  */
 export async function prepareChatTools(request: EndpointRequest, settings: PrepareSettings): Promise<EndpointRequest> {
   const { body, context = {}, signal } = request;
   if (context.tools || !isRecord(body)) return request;
-  // Several answers at once cannot each call tools of ours.
+  // Server-run tools cannot work with several choices in one answer.
   const providers = Number(body.n ?? 1) > 1 ? [] : settings.toolsOf(request.request);
   const client = toolList(body.tools);
   const requested = typesOf(client ?? []);

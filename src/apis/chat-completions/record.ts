@@ -1,4 +1,4 @@
-/** Reads the turn out of somebody else's chat completion, by the decoder and the machine that our own turns go through. */
+/** Reads the turn out of another server's chat completion, with the decoder and the state machine of this package's own turns. */
 
 import { keptTurn } from '../../history/keep-turn.ts';
 import { ownInput } from '../../history/own-input.ts';
@@ -23,11 +23,11 @@ interface RecordSettings {
   readonly reasoning: Presentation['reasoning'];
 }
 
-/** Reads an answer to the call. */
+/** Reads the answer to the request. */
 export function completionReader(request: EndpointRequest, { limits, reasoning }: RecordSettings): AnswerReader {
   const decoder = chatDecoder();
   const seed = randomSeed();
-  // A chunk at a time: the machine holds the answer to the limit on its size, and gives it up there.
+  // A chunk at a time: the state machine enforces the limit on the answer's size, and stops there.
   let state = startState({ seed, ...rulesOf(limits, reasoning) });
   let head: JsonObject | undefined;
   let failed = false;
@@ -90,10 +90,10 @@ function storedTurn(
   // The cast: only a body of this API is recorded.
   const { messages, previous_response_id: previousResponseId } = body as JsonObject;
   const own = ownInput(messages, context?.history);
-  // A router of ours behind the recorder loads the turn itself.
+  // A router of this package behind the recorder loads the turn itself.
   const continued =
     context?.history?.previous?.id ?? (typeof previousResponseId === 'string' ? previousResponseId : undefined);
-  // Some servers give every answer the same id, and a turn that continues itself would have no beginning.
+  // Some servers give every answer the same id, and a turn that continues itself would form a cycle.
   const previousId = continued === id ? undefined : continued;
   const createdAt = typeof created === 'number' ? created : Math.floor(Date.now() / 1000);
   const resource = startedResource({

@@ -1,4 +1,4 @@
-/** Repairs chat messages: each tool call has a name, arguments that are JSON, and one result right behind it. */
+/** Repairs chat messages: each tool call has a name, arguments that are JSON, and one result directly after it. */
 
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../history/repair.ts';
 import { quotedId } from '../../protocol/ids.ts';
@@ -10,7 +10,7 @@ interface Entry {
   readonly index: number;
 }
 
-/** One call of an assistant message, and the result once it is found. */
+/** One call of an assistant message, and its result once found. */
 interface Slot {
   readonly id: unknown;
   readonly index: number;
@@ -18,12 +18,12 @@ interface Slot {
   result: Entry | undefined;
 }
 
-/** The messages as model servers take them, and what had to be done. */
+/** The messages as model servers accept them, and the repairs that were made. */
 export function repairMessages(messages: readonly unknown[]): Repaired<unknown> {
   const { repairs: all, found } = repairLog('messages');
   const known = readable(messages, found).map((entry) => withWholeCalls(entry, found));
   const placed = answered(merged(known.filter(notEmpty(found)), found), found);
-  // A result that went may have stood between two messages.
+  // A removed result may have separated two messages.
   const entries = merged(placed, found);
   const repairs = all();
   const list = repairs.length === 0 ? messages : entries.map(({ message }) => message);
@@ -80,7 +80,7 @@ function wholeCall(sent: unknown, spareId: string, index: number, found: Found):
   return [{ ...identified, type: 'function', function: whole }];
 }
 
-/** Neighbouring assistant messages as one: many chat templates want roles to take turns. */
+/** Merges adjacent assistant messages: many chat templates require alternating roles. */
 function merged(entries: readonly Entry[], found: Found): readonly Entry[] {
   const runs: Entry[][] = [];
   for (const entry of entries) {
@@ -99,7 +99,7 @@ function isMergeable({ message }: Entry): boolean {
 }
 
 function joined(run: readonly Entry[]): Entry {
-  // What a later one does not say does not unsay it.
+  // A field that a later message omits keeps its value.
   const given = run.flatMap(({ message }) => Object.entries(message).filter(([, value]) => value !== null));
   const calls = run.flatMap(({ message }) => callsOf(message.tool_calls));
   const { tool_calls: _, ...rest }: JsonObject = {
@@ -119,7 +119,7 @@ function parts(content: unknown): readonly unknown[] {
   return Array.isArray(content) ? content : [{ type: 'text', text: content }];
 }
 
-/** Each result right behind its call, and no other result anywhere. */
+/** Each result directly after its call, and no other results. */
 function answered(entries: readonly Entry[], found: Found): readonly Entry[] {
   const slots = openSlots();
   const list: (Entry | Slot)[] = [];
@@ -142,11 +142,11 @@ function slotsOf({ message: { role, tool_calls: calls }, index }: Entry): readon
   });
 }
 
-/** The calls so far. A conversation may be long: no result costs more to place than another. */
+/** The calls so far. A conversation may be long: each result is matched in constant time. */
 interface OpenSlots {
-  /** Takes the calls of the next message; ids that come back are theirs from now on. */
+  /** Takes the calls of the next message; from now on it owns the ids that it repeats. */
   open(slots: readonly Slot[]): readonly Slot[];
-  /** The call of this id, or without one the first of the latest message that has no result. */
+  /** The call with this id, or without one the first of the latest message that has no result. */
   find(id: unknown): Slot | undefined;
   isLatest(slot: Slot): boolean;
 }
@@ -166,7 +166,7 @@ function openSlots(): OpenSlots {
   };
 }
 
-/** The last one without a result; where each has one, the last of all. */
+/** The last one without a result; if each has one, the last of all. */
 function nextOf(slots: Slot[]): Slot | undefined {
   while (slots.length > 1 && slots.at(-1)?.result) slots.pop();
   return slots.at(-1);

@@ -1,4 +1,4 @@
-/** Runs a chat completion: the model, our tools, and the model again, until something is for the client. */
+/** Runs a chat completion: the model, server-run tools, and the model again, until there is output for the client. */
 
 import type { RoundLimits, ToolRounds } from '../../ports/tool-rounds.ts';
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
@@ -18,7 +18,7 @@ import type { ChatBody } from './schema.ts';
 
 /** Everything one completion needs. */
 export interface ChatTurn extends RoundRules {
-  /** The client's body with the server's tools in it. */
+  /** The client's body including the server-run tools. */
   readonly body: ChatBody;
   readonly completion: Completion;
   readonly chat: (body: ChatBody, call: UpstreamCall) => AsyncIterable<ChatBatch>;
@@ -26,11 +26,11 @@ export interface ChatTurn extends RoundRules {
   readonly limits: RoundLimits & RoundRules['limits'];
   /** Runs one call; rejects only when the turn is aborted. */
   readonly runCall: (call: ChatCall) => Promise<ToolCallResult>;
-  /** Keeps what the client cannot bring along, for the request in which it answers its own calls. */
+  /** Stores what the client cannot send back, for the request in which it answers its own calls. */
   readonly keepResults: (round: ChatRound) => Promise<void>;
 }
 
-/** The frames of a stream, as sources to be read one after another. They throw what the upstream throws. */
+/** The frames of a stream, as sources to be read one after another. They throw the upstream's errors. */
 export async function* chatSources(turn: ChatTurn): AsyncGenerator<AsyncIterable<string>, void> {
   const rounds = toolRounds(turn.limits, turn.runCall);
   for (let body: ChatBody | undefined = turn.body; body; ) {
@@ -43,7 +43,7 @@ export async function* chatSources(turn: ChatTurn): AsyncGenerator<AsyncIterable
   yield only(DONE_FRAME);
 }
 
-/** What one round says to the client. An empty piece opens its stream; more of them would only hold beats back. */
+/** The client's output of one round. An empty piece opens its stream; more of them would only suppress heartbeats. */
 function roundFrames(turn: ChatTurn, body: ChatBody, round: Round): AsyncIterable<string> {
   let opens = body === turn.body;
   let failure: unknown;
@@ -63,7 +63,7 @@ function roundFrames(turn: ChatTurn, body: ChatBody, round: Round): AsyncIterabl
   });
 }
 
-/** What came before a failure in the same batch still counts. */
+/** Output before a failure in the same batch still counts. */
 function takeBatch(round: Round, { whole, data }: ChatBatch): { readonly frames: string; readonly failure?: unknown } {
   let frames = '';
   try {
@@ -74,7 +74,7 @@ function takeBatch(round: Round, { whole, data }: ChatBatch): { readonly frames:
   }
 }
 
-/** The whole completion as JSON text: the model server's own where no tool of ours was called. */
+/** The whole completion as JSON text: the model server's own if no server-run tool was called. */
 export async function chatAnswer(turn: ChatTurn): Promise<string> {
   const rounds = toolRounds(turn.limits, turn.runCall);
   for (let body: ChatBody | undefined = turn.body; ; ) {
@@ -92,7 +92,7 @@ export async function chatAnswer(turn: ChatTurn): Promise<string> {
   }
 }
 
-/** What follows a round: another model call, or the end, with the finish reason where the client was not told of one. */
+/** What follows a round: another model call, or the end, with the finish reason if the client has not received one. */
 interface AfterRound {
   readonly body: ChatBody | undefined;
   readonly finishReason: string | undefined;
@@ -112,7 +112,7 @@ async function afterRound(
   const clients = round.calls.filter((call) => !call.owned);
   const answered: AnsweredChatCall[] = [];
   for await (const { call, outcome } of rounds.run(owned)) answered.push({ call, output: outcome.output });
-  // The Chat wire's only word for an answer that was cut off.
+  // Chat Completions' only finish reason for a truncated answer.
   if (rounds.stopped()) return over('length');
   if (clients.length > 0) await keepRound(turn, body, round, answered);
   if (owned.length === 0) return over(round.rewriting ? (round.finishReason ?? 'stop') : undefined);
@@ -122,7 +122,10 @@ async function afterRound(
   return { body: nextBody(body, messages, rounds.circling()), finishReason: undefined };
 }
 
-/** What the rounds before said must come back too: the client has seen nothing of our calls and results in them. */
+/**
+ * The text of the rounds before must be sent back too: the client has not seen the server-run calls and results in
+ * them.
+ */
 async function keepRound(
   turn: ChatTurn,
   body: ChatBody,
@@ -130,7 +133,7 @@ async function keepRound(
   answered: readonly AnsweredChatCall[],
 ): Promise<void> {
   const before = body.messages.slice(turn.body.messages.length);
-  // A legacy call has no id under which anything could be found again.
+  // A legacy call has no id under which anything could be stored.
   if (turn.completion.legacy || (before.length === 0 && answered.length === 0)) return;
   await turn.keepResults({ before, text: wholeText(said), clients: calls.filter(({ owned }) => !owned), answered });
 }
@@ -139,7 +142,7 @@ function over(finishReason: string | undefined): AfterRound {
   return { body: undefined, finishReason };
 }
 
-/** The model server's own bytes, where there was one round and none of it ours. */
+/** The model server's own bytes, if there was one round and none of its calls was server-run. */
 function untouched(turn: ChatTurn, body: ChatBody, round: Round, text: string): string | undefined {
   return body === turn.body && text !== '' && round.calls.every(({ owned }) => !owned) ? text : undefined;
 }

@@ -1,4 +1,4 @@
-/** The request of `POST /chat/completions`: only what this server itself reads is checked, the rest is the model server's. */
+/** The request of `POST /chat/completions`: only the fields that this server reads are checked, the model server checks the rest. */
 import { z } from 'zod';
 import { refuseMany } from '../../ports/endpoints/brought.ts';
 import { DEFAULT_LIMITS } from '../../ports/limits.ts';
@@ -20,19 +20,19 @@ const chatSchema = z.object({
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
 });
 
-/** A checked body, with everything it came with. */
+/** A checked body, with all its other fields. */
 export type ChatBody = Readonly<Record<string, unknown>> &
   Pick<z.infer<typeof chatSchema>, 'model' | 'stream'> & {
     readonly messages: readonly (Readonly<Record<string, unknown>> & { readonly role: string })[];
   };
 
-/** Throws `ApiError` naming the field at fault. A `reasoning` that says nothing is left out: model servers refuse it. */
+/** Throws `ApiError` naming the field at fault. An empty `reasoning` is left out: model servers refuse it. */
 export function validateChat(given: unknown, limits: BringLimits = DEFAULT_LIMITS): ChatBody {
   const body = bodyFields(given, limits);
   refuseMany(body, limits);
   const result = chatSchema.safeParse(body);
   if (!result.success) throw invalid(result.error.issues, body);
-  // The cast: the schema has seen it.
+  // The cast: the schema has validated it.
   return (isBlank(body.reasoning) ? withoutReasoning(body) : body) as ChatBody;
 }
 

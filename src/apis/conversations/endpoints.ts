@@ -1,4 +1,4 @@
-/** The endpoints of the Conversations API as functions from a call to a reply, for any framework. */
+/** The endpoints of the Conversations API as functions from a request to a reply, for any framework. */
 
 import {
   appendItems,
@@ -25,7 +25,7 @@ import { queryPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { wholeItem } from '../../protocol/whole-item.ts';
 import { type ConversationBody, needed, validateConversation } from './schema.ts';
 
-/** What the Conversations API needs to know of the host's options. */
+/** The host's options that the Conversations API needs. */
 interface ConversationsSettings extends EndpointSettings {
   readonly store: ResponseStore;
   readonly limits: Limits;
@@ -48,7 +48,7 @@ export function conversationRoutes(settings: ConversationsSettings): readonly Ro
   ];
 }
 
-/** Where conversations are, and how long one may be. */
+/** Where conversations are stored, and how large one may be. */
 interface Place {
   readonly store: ResponseStore;
   readonly limits: Limits;
@@ -124,7 +124,7 @@ function itemNotFound(id: string): ApiError {
   return new ApiError('item_not_found', `No item found with id ${quotedId(id)}.`, { param: 'item_id' });
 }
 
-/** The new items, each whole. Throws where one stands twice in the request. */
+/** The new items, each complete. Throws if one occurs twice in the request. */
 function wholeItems({ items }: ConversationBody): readonly Item[] {
   const whole = inputItems(items, randomSeed());
   const taken = new Set<string>();
@@ -135,7 +135,7 @@ function wholeItems({ items }: ConversationBody): readonly Item[] {
   return whole;
 }
 
-/** Whole items have one. */
+/** Complete items have one. */
 function idOf({ id }: Item): string {
   return String(id);
 }

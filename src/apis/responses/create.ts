@@ -17,14 +17,14 @@ import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
 import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
-/** A response that is being made. The first of its events have come, so that a refusal still has its own status. */
+/** A running response. Its first events have arrived, so that a refusal still has its own status. */
 export interface LiveResponse {
   readonly events: PullStream<readonly TurnEvent[]>;
-  /** Encodes them for the one who asked. */
+  /** Encodes them for the requesting client. */
   readonly encoder: Encoder;
 }
 
-/** Answers one request. Throws `ApiError` for what the client is told with a status; the rest is in the answer. */
+/** Answers one request. Throws `ApiError` for errors that are sent with a status; later errors are in the answer. */
 export async function createResponse(
   request: EndpointRequest,
   settings: ResponsesApiSettings,
@@ -38,7 +38,7 @@ export async function createResponse(
   });
 }
 
-/** Begins to answer a request whose events do not go out as a stream of SSE. Throws `ApiError`. */
+/** Starts to answer a request whose events are not sent as an SSE stream. Throws `ApiError`. */
 export function openResponse(
   request: EndpointRequest,
   settings: ResponsesApiSettings,
@@ -88,13 +88,13 @@ function serverToolsOf(owners: { has(name: string): boolean }): (name: string) =
   return (name) => owners.has(name);
 }
 
-/** What of the encoding the reader decides. */
+/** The encoding settings that depend on the reader. */
 function spelling(reader: EndpointRequest, settings: ResponsesApiSettings) {
   const keepalive = heartbeatOf(reader, settings).style === 'ping' ? 'ping' : 'keepalive';
   return { reasoning: settings.reasoning, keepalive, dialect: settings.dialectOf(reader.request) } as const;
 }
 
-/** A turn for the background, and how its events are encoded for each who asks for them. Throws `ApiError`. */
+/** A turn that runs in the background, and the encoding of its events for each reader. Throws `ApiError`. */
 export async function prepareForBackground(request: EndpointRequest, settings: ResponsesApiSettings, life: Lifetime) {
   const prepared = await prepareTurn(request, settings, life);
   const { started, presentItem, turn } = prepared;
@@ -102,7 +102,7 @@ export async function prepareForBackground(request: EndpointRequest, settings: R
   return { ...prepared, readerFor };
 }
 
-/** Apart, so that a response that has ended holds nothing of its request. */
+/** A separate function, so that a response that has ended retains nothing of its request. */
 function readers(
   response: Pick<EncoderOptions, 'started' | 'presentItem' | 'isServerTool'>,
   settings: ResponsesApiSettings,
@@ -110,7 +110,7 @@ function readers(
   return (reader) => new Encoder({ ...spelling(reader, settings), ...response });
 }
 
-/** The end of the turn; one that failed before it said anything is answered with its error's status. */
+/** The end of the turn; one that failed before any output is answered with its error's status. */
 async function lastEvent(batches: AsyncIterable<readonly TurnEvent[]>): Promise<TurnEnd> {
   let end: TurnEnd | undefined;
   for await (const batch of batches) {

@@ -1,4 +1,4 @@
-/** `POST /responses/input_tokens`: what a request would cost before its answer. */
+/** `POST /responses/input_tokens`: counts the tokens of a request before it is answered. */
 
 import type { Activity } from '../../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
@@ -8,10 +8,12 @@ import { beginTurn } from '../../turn/lifetime.ts';
 import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
-/** What stands for a model where none is named: every encoding counts a text without knowing who will read it. */
+/** Replaces a missing model name: every encoding counts a text without a model. */
 const NO_MODEL = 'unknown';
 
-/** Counts what the model would be told, history and tools included. Throws `ApiError` as `POST /responses` does. Counts as a turn. */
+/**
+ * Counts the model's input, including history and tools. Throws `ApiError` as `POST /responses` does. Counts as a turn.
+ */
 export async function countInputTokens(
   apiRequest: EndpointRequest,
   settings: ResponsesApiSettings,
@@ -28,7 +30,7 @@ export async function countInputTokens(
   }
 }
 
-/** The body with what only an answer needs. */
+/** The body with the fields that only an answer needs. */
 function wholeBody(body: unknown): unknown {
   if (!isRecord(body)) return body;
   return { ...body, model: body.model ?? NO_MODEL, input: body.input ?? [] };

@@ -1,4 +1,4 @@
-/** The life of a request until the model is asked: a list of steps over one growing value, none of which calls the next. */
+/** Prepares a request for the model: a list of steps over one growing value, none of which calls the next. */
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import { type ApplyApprovalsSettings, applyApprovals } from './steps/apply-approvals.ts';
@@ -9,10 +9,10 @@ import { refuseUnreadable, selectWindow, type WindowSettings } from './steps/sel
 import { type ModelRequestSettings, toModelRequest } from './steps/to-model-request.ts';
 import { validate } from './steps/validate.ts';
 
-/** What the steps need of the host's options. */
+/** The host's options that the steps need. */
 interface PipelineSettings extends PrepareSettings, WindowSettings, ApplyApprovalsSettings, ModelRequestSettings {}
 
-/** The request, ready for a model. Throws `ApiError` for what is wrong with it. */
+/** The request, ready for a model. Throws `ApiError` for an invalid request. */
 export async function prepareRequest(request: EndpointRequest, settings: PipelineSettings): Promise<PreparedRequest> {
   const conversation = await prepareConversation(request, settings);
   const withTools = await resolveTools(conversation, settings);
@@ -20,7 +20,7 @@ export async function prepareRequest(request: EndpointRequest, settings: Pipelin
   return toModelRequest(withApprovals, settings);
 }
 
-/** The first half, for those who ask a model about a conversation but not to go on with it. Throws `ApiError`. */
+/** The first half, for endpoints that use a conversation without continuing it. Throws `ApiError`. */
 export async function prepareConversation(
   request: EndpointRequest,
   settings: PrepareSettings & WindowSettings,

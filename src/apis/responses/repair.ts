@@ -1,4 +1,4 @@
-/** Repairs the input of a Responses request: each call has a name, arguments that are JSON, and one output behind it. */
+/** Repairs the input of a Responses request: each call has a name, arguments that are JSON, and one output after it. */
 
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../history/repair.ts';
 import { quotedId } from '../../protocol/ids.ts';
@@ -7,14 +7,14 @@ import { isCall, isCallOutput } from '../../protocol/tool-calls/pair-calls.ts';
 
 type Fields = Readonly<Record<string, unknown> & { type: string }>;
 
-/** An item, its place in the client's list, and for a call the output once it is found. */
+/** An item, its index in the client's list, and for a call its output once found. */
 interface Entry {
   readonly item: Fields;
   readonly index: number;
   output?: Entry;
 }
 
-/** The items as model servers take them, and what had to be done. */
+/** The items as model servers accept them, and the repairs that were made. */
 export function repairInput(items: readonly unknown[]): Repaired<unknown> {
   const { repairs: all, found } = repairLog('input');
   const entries = items.flatMap((item, index) => wholeEntry(item, index, found));
@@ -63,11 +63,11 @@ function answered(entries: readonly Entry[], found: Found): readonly Entry[] {
   return inOrder(placed, found);
 }
 
-/** The calls without an output. A conversation may be long: no output costs more to place than another. */
+/** The calls without an output. A conversation may be long: each output is matched in constant time. */
 interface OpenCalls {
-  /** Says that the walk along the list has come to this call. */
+  /** Records that the walk along the list has reached this call. */
   reach(call: Entry): void;
-  /** The newest call before the walk's place, since ids come back in later turns; else the first one after it. */
+  /** The newest call before the current position, since ids recur in later turns; else the first one after it. */
   take(id: unknown): Entry | undefined;
   isKnown(id: unknown): boolean;
 }
@@ -94,7 +94,7 @@ function push(calls: Map<unknown, Entry[]>, call: Entry): void {
   else calls.set(id, [call]);
 }
 
-/** Whether the output stays where it is; one that stands before its call is moved behind it. */
+/** Whether the output stays in place; one that precedes its call is moved after it. */
 function mayStay(output: Entry, calls: OpenCalls, found: Found): boolean {
   const { item, index } = output;
   const { call_id: id, name } = item;
@@ -115,12 +115,12 @@ function isBefore(output: Entry, call: Entry): boolean {
   return output.index < call.index;
 }
 
-/** What a call still needs comes behind it and its neighbours, so that parallel calls stay together. */
+/** Missing outputs follow the call and its neighbours, so that parallel calls stay together. */
 function inOrder(entries: readonly Entry[], found: Found): readonly Entry[] {
   const list: Entry[] = [];
   let owed: Entry[] = [];
   for (const entry of entries) {
-    // An output behind a call that was cut off could be taken for that one's.
+    // An output after a truncated call could be taken for that call's.
     if (!isCall(entry.item) || isCutOff(entry)) {
       for (const output of owed) list.push(output);
       owed = [];
@@ -138,7 +138,7 @@ function isCutOff({ item }: Entry): boolean {
 function owedTo(call: Entry, found: Found): readonly Entry[] {
   const { item, index, output } = call;
   if (output) return isBefore(output, call) ? [output] : [];
-  // A call that was cut off is left out by whoever writes the conversation for a model.
+  // A truncated call is left out when the conversation is written for a model.
   if (isCutOff(call)) return [];
   found('missing_output', index, `the call ${quotedId(item.call_id)} of ${quotedId(item.name)} has no output.`);
   return [{ item: { type: `${item.type}_output`, call_id: item.call_id, output: NO_OUTPUT }, index: -1 }];

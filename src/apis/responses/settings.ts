@@ -1,4 +1,4 @@
-/** What the Responses API needs to know of the host's options. */
+/** The host's options that the Responses API needs. */
 
 import type { CompactionSettings } from '../../compaction/settings.ts';
 import type { EndpointSettings } from '../../ports/endpoints/endpoint.ts';
@@ -15,6 +15,6 @@ export interface ResponsesApiSettings extends Presentation, PrepareSettings, Kee
   readonly stateSealer: Sealer;
   readonly compaction: CompactionSettings;
   readonly countTokens: TokenCounter;
-  /** Whether the store is given what the client asked not to store: a connection remembers it for itself. */
+  /** Whether the store receives what the client wants unstored: a connection keeps it for itself. */
   readonly keepsUnstored?: boolean;
 }

@@ -1,11 +1,11 @@
-/** Notes the fields of a request that the Responses API does not have, and what it calls them. */
+/** Notes the fields of a request that the Responses API does not have, and their equivalents. */
 import type { Note } from '../../protocol/note.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
 
-/** `stream_options` asks for padding against eavesdroppers to be left out, and none is ever added here. */
+/** `stream_options` can disable padding against eavesdroppers, and none is ever added here. */
 const KNOWN: ReadonlySet<string> = new Set([...Object.keys(createSchema.shape), 'input', 'tools', 'stream_options']);
 
-/** Fields of Chat Completions and of other APIs, by what this one calls them. */
+/** Fields of Chat Completions and of other APIs, with their names in this one. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['max_tokens', 'max_output_tokens'],
   ['max_completion_tokens', 'max_output_tokens'],
@@ -21,7 +21,7 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 const MOST_NAMED = 8;
 const NAME_LENGTH = 64;
 
-/** Tells of the first few by name, and of how many more there are; null means omitted. */
+/** Names the first few, and counts the others; null means omitted. */
 export function noteUnknownFields(body: Readonly<Record<string, unknown>>, note: (note: Note) => void): void {
   let unknown = 0;
   for (const field in body) {

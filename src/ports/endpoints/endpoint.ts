@@ -1,6 +1,4 @@
-/**
- * The behaviour that all endpoints share: errors in the envelope, calls of hooks, and the request's id on every answer.
- */
+/** The behaviour that all endpoints share: errors in the envelope, calls of hooks, and the request's id on every answer. */
 
 import { type ApiError, toApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';

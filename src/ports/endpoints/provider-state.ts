@@ -1,7 +1,4 @@
-/**
- * Opaque provider state, which a model server needs back with what it wrote: sealed when sent to the client, opened
- * when it returns, and carried by the item.
- */
+/** Opaque provider state, which a model server needs back: sealed on the way to the client, opened on return, and carried by the item. */
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { type Sealer, sealer } from '../sealer.ts';

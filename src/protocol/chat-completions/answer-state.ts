@@ -1,7 +1,4 @@
-/**
- * The opaque state of a Chat Completions answer that its server needs back besides text and calls: collected, and read
- * again.
- */
+/** The opaque state of a Chat Completions answer that its server needs back besides text and calls: collected, and read again. */
 import { ApiError } from '../errors.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import { mergeInto, type OwnFields } from './merge.ts';
@@ -20,45 +17,45 @@ export type ReasoningField =
   | 'thinking'
   | 'think_tags';
 
-/** The fields of a message that hold something opaque, each as it came. */
+/** The fields of a message that hold opaque state, each unchanged. */
 const MESSAGE_FIELDS = ['extra_content', 'reasoning_opaque'] as const;
 
-/** What came with one call. */
+/** The extra fields of one call. */
 export interface CallState {
-  /** Its place among the calls of the answer, from 0, for calls that are known by another id here. */
+  /** Its index among the calls of the answer, from 0, for calls that have another id here. */
   readonly at: number;
   readonly id: string;
   readonly name: string;
   readonly extra: JsonObject;
 }
 
-/** What one `reasoning-end` of a chat answer carries. */
+/** The state that one `reasoning-end` of a chat answer carries. */
 export interface ChatState {
-  /** Whether it is of an answer that had begun before it. */
+  /** Whether it belongs to an answer that had begun before it. */
   readonly late?: true;
-  /** Where the answer's reasoning stood. */
+  /** Where the answer held its reasoning. */
   readonly field?: ReasoningField;
   readonly details?: readonly JsonObject[];
   readonly message?: JsonObject;
   readonly calls?: readonly CallState[];
 }
 
-/** The call that an extra came with; its id and name may be whole only later. */
+/** The call that an extra field arrived with; its id and name may be complete only later. */
 export interface KnownCall {
   readonly call: number;
   readonly id: string;
   readonly name: string;
 }
 
-/** Characters of everything that one answer wants back. */
+/** Maximum characters of one answer's opaque state. */
 const MOST_STATE = 16 * 1024 * 1024;
 
-/** Collects of one answer what was not told yet. */
+/** Collects the state of one answer that has not been emitted yet. */
 export class AnswerState {
   private readonly details = new ReasoningDetails();
   private message: OwnFields | undefined = undefined;
   private readonly calls = new Map<KnownCall, OwnFields>();
-  /** About how many characters of those two have come. */
+  /** The approximate number of characters of those two. */
   private weight = 0;
 
   takeDetails(list: readonly unknown[], isWhole: boolean): void {
@@ -86,7 +83,7 @@ export class AnswerState {
     this.bound();
   }
 
-  /** All that was not told yet, once; undefined where there is nothing that its server alone can read. */
+  /** All state that has not been emitted yet, once; undefined if there is nothing that only its server can read. */
   pending(field: ReasoningField | undefined, isLate: boolean): ChatState | undefined {
     const hasDetails = this.details.isOpaque && this.details.entries.length > 0;
     if (!hasDetails && !this.message && this.calls.size === 0) return undefined;
@@ -102,7 +99,7 @@ export class AnswerState {
     return state;
   }
 
-  /** What was told counts on: the answer is bounded, not what waits. */
+  /** Emitted state still counts: the limit applies to the answer, not to what waits. */
   private bound(): void {
     if (this.details.weight + this.weight <= MOST_STATE) return;
     throw new ApiError('output_too_large', 'The model wrote more than this server keeps for it.');
@@ -127,7 +124,10 @@ const FIELDS: ReadonlySet<unknown> = new Set<ReasoningField>([
   'think_tags',
 ]);
 
-/** The state of an item, if it is one of a chat answer: an upstream of several may have had it from another kind of server. */
+/**
+ * The state of an item, if it is from a chat answer: an upstream with several servers may have received it from another
+ * kind of server.
+ */
 export function chatStateIn(state: unknown): ChatState | undefined {
   if (!isRecord(state)) return undefined;
   const { late, field, details, message, calls } = state;
@@ -135,7 +135,7 @@ export function chatStateIn(state: unknown): ChatState | undefined {
   if (!known || (field !== undefined && !FIELDS.has(field))) return undefined;
   return {
     ...(late === true ? { late } : {}),
-    // The casts: the field was looked up, and the rest was sealed as it is told.
+    // The casts: the field was looked up, and the rest was sealed as it was emitted.
     ...(field === undefined ? {} : { field: field as ReasoningField }),
     ...(Array.isArray(details) ? { details: details.filter(isRecord) } : {}),
     ...(isRecord(message) ? { message } : {}),

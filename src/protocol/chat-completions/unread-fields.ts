@@ -1,7 +1,4 @@
-/**
- * Collects the names of fields that a model server sent and this package does not read, so that the host sees what is
- * lost.
- */
+/** Collects the names of fields that a model server sent and this package does not read, so that the host sees what is lost. */
 
 import type { Note } from '../note.ts';
 import { printable } from '../printable.ts';

@@ -1,6 +1,4 @@
-/**
- * Limits the structure of a JSON body: how many values, how deep, and no key that JavaScript may treat as a prototype.
- */
+/** Limits the structure of a JSON body: how many values, how deep, and no key that JavaScript may treat as a prototype. */
 
 import { ApiError } from '../errors.ts';
 import { isRecord } from '../record.ts';

@@ -1,7 +1,4 @@
-/**
- * Schemas for values that may be huge: they stop at the first fault, since zod creates an issue for each, and copy
- * nothing.
- */
+/** Schemas for values that may be huge: they stop at the first fault, since zod creates an issue for each, and copy nothing. */
 import { z } from 'zod';
 import { isRecord, type JsonObject } from '../record.ts';
 

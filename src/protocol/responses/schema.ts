@@ -1,7 +1,4 @@
-/**
- * The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest
- * tolerated.
- */
+/** The request of `POST /responses` as clients really send it: OpenAI's fields, null meaning omitted, the rest tolerated. */
 import { z } from 'zod';
 import { fields, list, listOf, textPairs } from '../json/schema-kinds.ts';
 

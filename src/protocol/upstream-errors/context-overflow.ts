@@ -1,7 +1,4 @@
-/**
- * Recognizes that a conversation exceeds the model's context: each model server has its own message, and none uses
- * OpenAI's code.
- */
+/** Recognizes that a conversation exceeds the model's context: each model server has its own message, and none uses OpenAI's code. */
 
 /** One message, and the servers that send it. */
 interface OverflowWording {

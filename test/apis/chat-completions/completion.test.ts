@@ -77,7 +77,7 @@ describe('a chunk that is passed on', () => {
     expect(chunkOf(passedFrame(later, '', chunk))).toEqual({ ...HEAD, choices: [], usage: { prompt_tokens: 3 } });
   });
 
-  it('[S-10] is dropped where it holds only the usage that nobody asked for', () => {
+  it('[S-10] is dropped if it holds only usage that was not requested', () => {
     const chunks = [
       { choices: [], usage: USAGE },
       { choices: [], usage: null },
@@ -89,7 +89,7 @@ describe('a chunk that is passed on', () => {
 });
 
 describe('a chunk of ours', () => {
-  it('[S-19] tells the role once, unless the model server told it', () => {
+  it('[S-19] sends the role once, unless the model server sent it', () => {
     const fresh = completion();
     const told = completion();
     passedFrame(told, '{}', { choices: [{ delta: { role: 'assistant' } }] });
@@ -100,7 +100,7 @@ describe('a chunk of ours', () => {
     expect(frames).toEqual([first, { content: 'Hi' }, { content: 'Hi' }, first]);
   });
 
-  it('[A-28] tells text, reasoning and refusals', () => {
+  it('[A-28] carries text, reasoning and refusals', () => {
     const one = completion({ roleSent: true });
     const events = [TEXT, { type: 'reasoning-delta', text: 'Hm' }, { type: 'refusal-delta', text: 'No' }] as const;
     const [text, ...rest] = events.map((event) => eventFrame(one, event, undefined));
@@ -111,7 +111,7 @@ describe('a chunk of ours', () => {
     ]);
   });
 
-  it('[A-29] tells a call of the client’s, opened once and numbered from 0', () => {
+  it('[A-29] carries a call of the client’s, opened once and numbered from 0', () => {
     const one = completion({ roleSent: true });
     const [a, b] = [call('a'), call('b')];
     const frames = [eventFrame(one, args('{'), a), eventFrame(one, args('{}'), b), eventFrame(one, args('}'), a)];
@@ -133,7 +133,7 @@ describe('a chunk of ours', () => {
     expect(deltas.map(({ tool_calls: [{ index }] }) => index)).toEqual([5, 6, 7]);
   });
 
-  it('[S-19] tells a call in the legacy words to a client that knows only those', () => {
+  it('[S-19] carries a call in the legacy fields for a client that uses only those', () => {
     const one = completion({ roleSent: true, legacy: true });
     const a = call('a');
     expect([eventFrame(one, args('{'), a), eventFrame(one, args('}'), a)].map(said)).toEqual([
@@ -142,7 +142,7 @@ describe('a chunk of ours', () => {
     ]);
   });
 
-  it('[A-28] says nothing of the server’s calls, nor of what is no part of the message', () => {
+  it('[A-28] carries neither the server’s calls nor what is not part of the message', () => {
     const one = completion();
     const usage = { input_tokens: 1 } as never;
     expect([
@@ -157,14 +157,14 @@ describe('a chunk of ours', () => {
 describe('the end', () => {
   const finish = (delta: object) => ({ ...CHUNK, choices: [{ index: 0, delta, finish_reason: 'length' }] });
 
-  it('[A-30] [S-10] is one chunk, with the usage behind it where the client asked for it', () => {
+  it('[A-30] [S-10] is one chunk, followed by the usage if the client requested it', () => {
     const frames = closingFrames(completion({ roleSent: true, usage: USAGE }), 'length')
       .trim()
       .split('\n\n');
     expect(frames.map(chunkOf)).toEqual([finish({}), { ...CHUNK, choices: [], usage: USAGE }]);
   });
 
-  it('[A-30] [S-10] has no usage where nobody asked for it, or where there is none', () => {
+  it('[A-30] [S-10] has no usage if it was not requested, or if there is none', () => {
     const ends = [{ usage: USAGE, wantsUsage: false }, {}].map((fields) => closingFrames(completion(fields), 'length'));
     expect(ends.map(chunkOf)).toEqual([finish({ role: 'assistant' }), finish({ role: 'assistant' })]);
   });

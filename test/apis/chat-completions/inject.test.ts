@@ -37,7 +37,7 @@ it('[S-19] leaves a body alone where nothing is offered', async () => {
   expect(withTools(BODY, await offered())).toBe(BODY);
 });
 
-it('[A-14] [S-10] puts the tools behind those of the client, and asks a stream for its usage', async () => {
+it('[A-14] [S-10] puts the tools after those of the client, and requests the usage of a stream', async () => {
   const mine = { type: 'function', function: { name: 'mine' } };
   const body = { ...BODY, stream: true, tools: [mine], stream_options: { include_obfuscation: true } };
   expect(countingUsage(withTools(body, await offered('ours')) as ChatBody)).toEqual({

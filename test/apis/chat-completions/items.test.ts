@@ -108,7 +108,7 @@ describe('itemsOf', () => {
     ]);
   });
 
-  it('[S-03] says nothing for an assistant message that says nothing', () => {
+  it('[S-03] writes nothing for an empty assistant message', () => {
     expect(items({ role: 'assistant', content: '' }, { role: 'assistant', content: null, tool_calls: [] })).toEqual([]);
   });
 
@@ -142,7 +142,7 @@ describe('messagesOf', () => {
     ]);
   });
 
-  it('[S-03] tells of items that have no place in messages', () => {
+  it('[S-03] notes items that have no place in messages', () => {
     const skipped: string[] = [];
     expect(messagesOf([{ type: 'unheard_of' }, user('Go.')], ({ type }) => skipped.push(type))).toEqual([
       { role: 'user', content: 'Go.' },

@@ -43,7 +43,7 @@ it('[T-04] comes back with the rounds before it, and the text is cut to the one 
   ]);
 });
 
-it('[T-04] comes back where the last round said nothing of its own', async () => {
+it('[T-04] comes back if the last round had no text of its own', async () => {
   const before = [{ role: 'assistant', content: 'First. ', tool_calls: [OURS_WIRED] }, RESULT];
   const store = await kept({ before, answered: [], text: '' });
   const [, , said] = await restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [
@@ -71,7 +71,7 @@ it.each([
   ]);
 });
 
-it('[T-04] tells calls apart whose arguments are not JSON', async () => {
+it('[T-04] distinguishes calls whose arguments are not JSON', async () => {
   const store = await kept({ clients: [{ ...THEIRS, arguments: '{"x"' }] });
   const wired = (json: string) => ({
     ...SAID,

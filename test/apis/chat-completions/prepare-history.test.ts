@@ -62,7 +62,7 @@ async function prepared(store: ResponseStore, body: unknown, given: Partial<Endp
 }
 
 describe('prepareChatHistory', () => {
-  it('[X-02] [S-12] puts what was said until then in front and drops the id that no model server knows', async () => {
+  it('[X-02] [S-12] prepends the conversation so far and drops the id, which no model server supports', async () => {
     const store = storeOf(
       [[words('system', 'Be kind.'), words('user', 'A')], [words('assistant', 'B')]],
       [[words('user', 'C')], [words('assistant', 'D')]],
@@ -178,7 +178,7 @@ describe('prepareChatHistory', () => {
     await expect(prepared(store, body)).rejects.toMatchObject({ code: 'tool_output_missing', status: 400 });
   });
 
-  it('[S-03] tells of items of the history that have no place in messages', async () => {
+  it('[S-03] notes items of the history that have no place in messages', async () => {
     const store = storeOf([[words('user', 'A'), { type: 'web_search_call', id: 'ws_1' }], [words('assistant', 'B')]]);
     const { messages, notes } = await prepared(store, { messages: [user('C')], previous_response_id: 'resp_0' });
     expect({ messages, codes: notes.map(({ code }) => code) }).toEqual({

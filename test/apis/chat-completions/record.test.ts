@@ -123,14 +123,14 @@ describe('completionReader', () => {
     expect(last).toBe(events - 2);
   });
 
-  it('[P-08] reads a stream without [DONE] when it has said why it ended, and not when it broke off', () => {
+  it('[P-08] reads a stream without [DONE] if it has a finish reason, and not if it broke off', () => {
     const text = textStream('Hello');
     const finished = text.replace('data: [DONE]\n\n', '');
     const broken = text.slice(0, text.indexOf('"finish_reason":"stop"')).split('\n\n').slice(0, -1).join('\n\n');
     expect([said(streamed(finished).turn), streamed(broken).turn]).toEqual([said(streamed(text).turn), undefined]);
   });
 
-  it('[X-02] reads nothing from what failed, is no completion or says more than the limit', () => {
+  it('[X-02] reads nothing from an answer that failed, is no completion or exceeds the limit', () => {
     const failing = `${chatChunk({ content: 'x' })}data: {"error":{"message":"broken"}}\n\ndata: [DONE]\n\n`;
     const nothing = [
       streamed(failing).turn,

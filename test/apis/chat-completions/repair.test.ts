@@ -179,7 +179,7 @@ describe('repairMessages', () => {
     ]);
   });
 
-  it('[A-24] says of each entry which of the given ones it is', () => {
+  it('[A-24] returns the original index of each entry', () => {
     const { places } = repairMessages([null, ask, says('A'), says('B', { tool_calls: [call('a')] }), ask]);
     expect(places).toEqual([1, 2, -1, 4]);
   });

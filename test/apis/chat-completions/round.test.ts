@@ -58,7 +58,7 @@ describe('what goes on at once', () => {
     expect([...take('', '[DONE]', ' [DONE] '), round.done]).toEqual(['', '', '', true]);
   });
 
-  it('[A-29] is a call whose first piece says whose it is, and its pieces', () => {
+  it('[A-29] is a call whose first piece identifies its owner, and its pieces', () => {
     const data = [calls([0, 'theirs', '{']), calls([0, undefined, '}']), END];
     expect([...take(...data), endRound(round)]).toEqual([...data.map(frame), '']);
   });

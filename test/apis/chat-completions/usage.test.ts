@@ -23,7 +23,7 @@ it('[S-10] adds every count, nested ones too, and keeps what only one of the two
   });
 });
 
-it('[S-10] lets the later of two others count, unless it says nothing', () => {
+it('[S-10] lets the later of two other values count, unless it is empty', () => {
   const one = { tier: 'a', region: 'x', details: null, seen: 1 };
   expect(addUsage(one, { tier: 'b', region: null, details: { n: 1 }, seen: 'twice' })).toEqual({
     tier: 'b',

@@ -230,7 +230,7 @@ describe('the next turn', () => {
     { type: 'custom_tool_call_output', call_id: 'call_mail__run', output: [{ type: 'input_text', text: 'Run.' }] },
   ];
 
-  it('[S-06] [S-12] tells the model its calls by the names that it is offered, sent whole or continued', async () => {
+  it('[S-06] [S-12] sends the model its calls under the names that it is offered, sent whole or continued', async () => {
     const { id, output } = await calling({ tools: TOOLS }, ...CALLS);
     await app.create({ input: [QUESTION, ...output, ...OUTPUTS], tools: TOOLS });
     const whole = [replayed(), namesOffered()];
@@ -242,7 +242,7 @@ describe('the next turn', () => {
     ]);
   });
 
-  it('[S-06] [B-10] tells a name that was cut short as it was offered', async () => {
+  it('[S-06] [B-10] sends a shortened name as it was offered', async () => {
     const tools = [{ type: 'namespace', name: 'n'.repeat(64), tools: [SEND] }];
     await app.create({ input: 'Go.', tools });
     const [name] = namesOffered();

@@ -21,7 +21,7 @@ const item = fc.oneof(
 ) as fc.Arbitrary<Item>;
 
 describe('itemJson', () => {
-  it('[Q-03] is what JSON.stringify says of items, parts and log probabilities, the first time and the second', () => {
+  it('[Q-03] equals JSON.stringify of items, parts and log probabilities, the first time and the second', () => {
     const written = fc.tuple(item, part, logprobs);
     fc.assert(
       fc.property(written, ([item, part, logprobs]) => {

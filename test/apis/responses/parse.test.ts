@@ -55,7 +55,7 @@ describe('inputItems', () => {
     ]);
   });
 
-  it('[S-03] keeps what an item says of itself, unknown fields included', () => {
+  it('[S-03] keeps the fields of an item, including unknown ones', () => {
     const item = {
       id: 'msg_1',
       type: 'message',
@@ -79,7 +79,7 @@ describe('inputItems', () => {
 });
 
 describe('planTools', () => {
-  it('[S-05] [D-12] [A-25] offers the function tools; the choice is auto, which the model need not be told', () => {
+  it('[S-05] [D-12] [A-25] offers the function tools; the choice is auto, which is not sent to the model', () => {
     expect(plan({ tools: [ADD, NOW] })).toEqual({
       tools: [ADD, NOW],
       choice: 'auto',

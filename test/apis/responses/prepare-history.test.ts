@@ -83,7 +83,7 @@ describe('loadRequestHistory', () => {
     expect(await both({ tools: [] })).toEqual([own, own]);
   });
 
-  it('[S-12] [X-02] tells what the client itself sent from what was put in front of it', async () => {
+  it('[S-12] [X-02] separates the client’s own items from those that were prepended', async () => {
     const own = async (input: unknown) => {
       const { body, context } = await callAfter([loadRequestHistory, injectServerTools], { input });
       return ownInput((body as Fields).input, context?.history);
@@ -93,7 +93,7 @@ describe('loadRequestHistory', () => {
     expect(await Promise.all([own('c'), own([ASKED]), own([]), own(undefined)])).toEqual([[said], [ASKED], [], []]);
   });
 
-  it('[X-02] tells the client’s own also where a host has moved, left out or put something before what was loaded', () => {
+  it('[X-02] recognizes the client’s own items even if a host has moved, removed or preceded the loaded ones', () => {
     const history = { previous: undefined, loaded: [ASKED, TOLD] };
     const rules = { type: 'message', role: 'system', content: 'd' };
     const said = { type: 'message', role: 'user', content: 'c' };

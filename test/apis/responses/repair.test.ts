@@ -70,7 +70,7 @@ describe('repairInput', () => {
       ['misplaced_output 0'],
     ],
     [
-      'fills in outputs that nobody sent, behind their calls, each of the kind that its call asks for',
+      'fills in missing outputs after their calls, each of the type that its call requires',
       [call('a'), custom('b'), ask, call('c')],
       [
         call('a'),
@@ -84,7 +84,7 @@ describe('repairInput', () => {
       ['missing_output 0', 'missing_output 1', 'missing_output 3'],
     ],
     [
-      'tells turns apart whose calls have the same id',
+      'distinguishes turns whose calls have the same id',
       [call('a'), ask, call('a'), output('a', 'second')],
       [call('a'), output('a', NOTHING), ask, call('a'), output('a', 'second')],
       ['missing_output 0'],
@@ -115,7 +115,7 @@ describe('repairInput', () => {
       expect(repaired(...items)).toEqual({ list, repairs: codes });
     });
 
-  it('[A-24] says of each entry which of the given ones it is', () => {
+  it('[A-24] returns the original index of each entry', () => {
     expect(repairInput([output('a'), 7, call('a'), call('b'), ask]).places).toEqual([2, 3, 0, -1, 4]);
   });
 

@@ -14,7 +14,7 @@ function listedCodes(): readonly string[] {
   return union.split('|').map((code) => code.trim().slice(1, -1));
 }
 
-it('[F-25] keeps every code that the newest types of OpenAI have, and no more is said of it', () => {
+it('[F-25] keeps every code of OpenAI’s newest types, and adds no reason', () => {
   const codes = listedCodes();
   expect(codes.length).toBeGreaterThan(15);
   const told = codes.map((code) => responseError({ code, message, type: 'server_error', param: null }));

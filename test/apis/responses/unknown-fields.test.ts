@@ -11,7 +11,7 @@ function notesOn(body: Readonly<Record<string, unknown>>): readonly string[] {
 }
 
 describe('noteUnknownFields', () => {
-  it('[F-31] says nothing of what the API has, nor of null', () => {
+  it('[F-31] notes neither fields that the API has nor null', () => {
     expect(notesOn({ model: 'm', input: 'Hi.', tools: [], stream_options: {}, prompt: null, stop: null })).toEqual([]);
   });
 

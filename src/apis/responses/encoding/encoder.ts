@@ -8,14 +8,14 @@ import { DONE_FRAME, HEARTBEAT_FRAME, numberedFrame, numberedJson } from '../../
 import { encodeBatch } from './fast-path.ts';
 import { type EncodeOptions, wireEvent } from './wire-events.ts';
 
-/** Whose stream it is, and whose tools the model calls in it. */
+/** The stream's response, and the owner of the tools that the model calls in it. */
 export interface EncoderOptions extends EncodeOptions {
   readonly dialect: Dialect;
   /** Whether the server runs the tool of this name. */
   readonly isServerTool: (name: string) => boolean;
 }
 
-/** In the place of a message where there is only a sign of life. */
+/** Replaces a message if there is only a heartbeat. */
 export const HEARTBEAT = Symbol('heartbeat');
 
 /** An event with its number, as it is written for this reader. */
@@ -24,11 +24,11 @@ interface Numbered {
   readonly sequence: number;
 }
 
-/** Remembers what its dialect needs of the events before; takes every event of the response, from the first on. */
+/** Records what its dialect needs from earlier events; takes every event of the response, from the first on. */
 export class Encoder {
   private readonly options: EncoderOptions;
   private readonly rewrite: ((event: WireEvent) => readonly WireEvent[]) | undefined;
-  /** Of the next event, where the dialect has more or fewer of them. */
+  /** The number of the next event, if the dialect has more or fewer of them. */
   private sequence = 0;
   private fillsSilence = false;
   private hasEnded = false;
@@ -46,12 +46,12 @@ export class Encoder {
     return events.map((event) => this.frameOf(event)).join('');
   }
 
-  /** Whether it must be given every event from the first on: its dialect numbers them anew. */
+  /** Whether it must receive every event from the first on: its dialect renumbers them. */
   get readsAll(): boolean {
     return this.rewrite !== undefined;
   }
 
-  /** The frames of one event that stand behind the number `after`. */
+  /** The frames of one event that follow the number `after`. */
   read(event: TurnEvent, after: number): string {
     this.hasEnded ||= event.type === 'turn-end';
     if (!this.rewrite) return this.frames([event]);
@@ -59,12 +59,12 @@ export class Encoder {
     return isSeen && this.isSilent(event) ? '' : this.frameOf(event, after);
   }
 
-  /** What ends the stream of a response whose own end was not read. */
+  /** Ends the stream of a response whose own end was not read. */
   end(): string {
     return this.hasEnded ? '' : this.doneFrame;
   }
 
-  /** The frames of an error that ends the stream, though not the response. */
+  /** The frames of an error that ends the stream, but not the response. */
   fail(sequence: number, error: ErrorBody): string {
     return this.frames([{ type: 'error', sequence, error }]) + this.end();
   }
@@ -90,7 +90,7 @@ export class Encoder {
     return this.options.dialect.stream?.done === false ? '' : DONE_FRAME;
   }
 
-  /** Whether the event only fills a silence for this reader. */
+  /** Whether the event is only a heartbeat for this reader. */
   private isSilent(event: TurnEvent): boolean {
     this.fillsSilence ||= event.type === 'heartbeat';
     if (event.type === 'heartbeat') return true;

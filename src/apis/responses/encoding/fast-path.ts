@@ -1,4 +1,4 @@
-/** Writes turn events as SSE frames by templates, which costs a third of what writing each event anew does; `wireEvent` is the plain version. */
+/** Writes turn events as SSE frames from templates, at a third of the cost of serializing each event; `wireEvent` is the plain version. */
 
 import type { TurnEnd, TurnEvent } from '../../../protocol/events.ts';
 import type { PartType } from '../../../protocol/items.ts';
@@ -18,7 +18,7 @@ export function encodeBatch(events: readonly TurnEvent[], options: EncodeOptions
       if (!around || !isOf(around, event)) around = deltaFrame(event, options);
       text += textDelta(event, around);
     } else if (event.type === 'turn-start' || event.type === 'turn-progress') {
-      // Written once for both: it is the larger part of what a short answer costs to encode.
+      // Written once for both: it is the larger part of a short answer's encoding cost.
       started ??= JSON.stringify(options.started);
       text += lifecycle(event.type === 'turn-start' ? 'created' : 'in_progress', event.sequence, started);
     } else text += encode(event, options);
@@ -68,12 +68,12 @@ function itemFrame(name: 'added' | 'done', { sequence, index }: Of<'item-start' 
   return framed(`response.output_item.${name}`, sequence, `"output_index":${index},"item":${item}`);
 }
 
-/** A frame whose other fields are written already. */
+/** A frame whose other fields are already serialized. */
 function framed(type: string, sequence: number, json: string): string {
   return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},${json}}\n\n`;
 }
 
-/** Where a part is, as JSON without braces. */
+/** The position of a part, as JSON without braces. */
 function placeJson({ index, itemId, partIndex }: Place, type: PartType): string {
   return `"item_id":"${itemId}","output_index":${index},"${partIndexField(type)}":${partIndex}`;
 }
@@ -85,7 +85,7 @@ function partFrame(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>,
   return framed(`response.${partKind(type)}.${name}`, event.sequence, `${placeJson(event, type)},"part":${part}`);
 }
 
-/** What all deltas of one part share; written once for a batch, it saves a third of framing them. */
+/** The common fields of all deltas of one part; written once for a batch, which saves a third of framing them. */
 interface DeltaFrame {
   readonly itemId: string;
   readonly partIndex: number;
@@ -104,7 +104,7 @@ function deltaFrame(event: Of<'part-delta'>, options: EncodeOptions): DeltaFrame
   return { itemId, partIndex, before, between: `,${placeJson(event, part)},"delta":` };
 }
 
-/** Written by hand: with a whole JSON.stringify for each delta, framing costs more than all the rest. */
+/** Concatenated by hand: with a whole JSON.stringify for each delta, framing costs more than everything else. */
 function textDelta({ part, sequence, text, logprobs }: Of<'part-delta'>, { before, between }: DeltaFrame): string {
   const after = part === 'output_text' ? `,"logprobs":[${logprobs}]}\n\n` : '}\n\n';
   return before + sequence + between + JSON.stringify(text) + after;

@@ -1,4 +1,4 @@
-/** Turn events as the events of a Responses stream: a switch without memory, which says every name and every field once. */
+/** Turn events as the events of a Responses stream: a stateless switch, with every name and every field in one place. */
 
 import type { TurnEvent } from '../../../protocol/events.ts';
 import type { PartType } from '../../../protocol/items.ts';
@@ -8,19 +8,19 @@ import { kindOf, type PresentItem } from '../../../protocol/tool-calls/kinds.ts'
 import { unreachable } from '../../../protocol/unreachable.ts';
 import type { WireEvent } from '../../../protocol/wire-event.ts';
 
-/** How the host wants its events. */
+/** The host's settings for its events. */
 export interface EncodeOptions {
   /** The resource as in `response.created`. */
   readonly started: Readonly<Record<string, unknown>>;
   /** `spec` spells raw reasoning as Open Responses does, `text` as OpenAI does. */
   readonly reasoning: 'summary' | 'text' | 'spec';
-  /** What the client is shown of an item. */
+  /** Which fields of an item the client is shown. */
   readonly presentItem: PresentItem;
-  /** The name of the event among the heartbeats. */
+  /** The event type of heartbeats. */
   readonly keepalive: 'keepalive' | 'ping';
 }
 
-/** The event of the stream, without its number; undefined for what is no event there. */
+/** The event of the stream, without its number; undefined for a turn event that has no stream event. */
 export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent | undefined {
   switch (event.type) {
     case 'turn-start':
@@ -70,10 +70,10 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
 /** The turn event of this type. */
 export type Of<Type extends TurnEvent['type']> = Extract<TurnEvent, { type: Type }>;
 
-/** Where a part is: reasoning summaries are counted apart from content. */
+/** The position of a part: reasoning summaries are counted separately from content. */
 type PartPlace = Pick<Of<'part-delta'>, 'index' | 'itemId' | 'partIndex'>;
 
-/** The field that counts the parts of this type. */
+/** The index field for parts of this type. */
 export function partIndexField(type: PartType): 'summary_index' | 'content_index' {
   return type === 'summary_text' ? 'summary_index' : 'content_index';
 }
@@ -91,7 +91,7 @@ function partEvent(name: 'added' | 'done', event: Of<'part-start' | 'part-end'>)
   return { type: `response.${partKind(part.type)}.${name}`, ...partPlace(event, part.type), part };
 }
 
-/** What parts of this type are called in the names of their events. */
+/** The name of parts of this type in their events' names. */
 export function partKind(type: PartType): 'reasoning_summary_part' | 'content_part' {
   return type === 'summary_text' ? 'reasoning_summary_part' : 'content_part';
 }
@@ -103,7 +103,7 @@ const TEXT_EVENT: Readonly<Record<PartType, string>> = {
   reasoning_text: 'response.reasoning_text',
 };
 
-/** What the events of a part's text are called, without their last word. */
+/** The names of the events of a part's text, without their last word. */
 export function textEventName(part: PartType, { reasoning }: Pick<EncodeOptions, 'reasoning'>): string {
   return part === 'reasoning_text' && reasoning === 'spec' ? 'response.reasoning' : TEXT_EVENT[part];
 }
@@ -143,12 +143,12 @@ function argumentsEnd(event: Of<'arguments-end'>): WireEvent {
   return { type: `response.${argumentsEvent}.done`, ...itemPlace(event), ...named, [field]: text };
 }
 
-/** Nothing but where and what: with an error in it, every SDK takes the whole stream for failed. */
+/** Only its position and status: with an error in it, every SDK takes the whole stream for failed. */
 function stateEvent(name: string, event: { readonly index: number; readonly itemId: string }): WireEvent {
   return { type: `response.${name}`, ...itemPlace(event) };
 }
 
-/** Nested for the specification and the wire, flat for OpenAI's types: each client reads the one it knows. */
+/** Nested as in the specification and on the wire, flat as in OpenAI's types: each client reads the one it supports. */
 function errorEvent({ error }: Of<'error'>): WireEvent {
   const { code, message, param, type } = error;
   return { type: 'error', code, message, param, error: { type, code, message, param } };

@@ -1,4 +1,4 @@
-/** Settles which tools wait for the user's approval, and reads what the user has decided of calls that waited. */
+/** Determines which tools need the user's approval, and reads the user's decisions on pending calls. */
 
 import { type ApprovalSettings, readAnswers } from '../../../approvals/read-answers.ts';
 import type { ApprovalPolicy } from '../../../ports/approval-policy.ts';
@@ -6,12 +6,12 @@ import { needTenant } from '../../../ports/scope.ts';
 import { approvalRulesOf } from '../../../tools/approval-rules.ts';
 import type { RequestWithApprovals, RequestWithTools } from './request.ts';
 
-/** What the step needs of the host's options. */
+/** The host's options that the step needs. */
 export interface ApplyApprovalsSettings extends ApprovalSettings {
   readonly approval?: ApprovalPolicy | undefined;
 }
 
-/** Throws `approval_not_found` and `approval_mismatch` for approvals that do not count. */
+/** Throws `approval_not_found` and `approval_mismatch` for invalid approvals. */
 export async function applyApprovals(
   request: RequestWithTools,
   settings: ApplyApprovalsSettings,

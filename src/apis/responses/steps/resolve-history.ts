@@ -1,4 +1,4 @@
-/** The second step: the items and turns that the request refers to are put in front of its own. */
+/** The second step: prepends the items and turns that the request refers to. */
 import { ownInput } from '../../../history/own-input.ts';
 import type { PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { LoadedHistory } from '../../../ports/turn-context.ts';
@@ -15,7 +15,7 @@ export async function resolveHistory(
   settings: PrepareSettings,
 ): Promise<RequestWithHistory> {
   const request = await loadRequestHistory(given, settings);
-  // The casts: the step has left its part in the context, and the body is the one that was checked.
+  // The casts: the step has recorded its part in the context, and the body is the validated one.
   const { history } = request.context as Required<NonNullable<typeof request.context>>;
   const { input: sent } = request.body as Readonly<Record<string, unknown>>;
   const seed = randomSeed();
@@ -24,7 +24,7 @@ export async function resolveHistory(
   return { apiRequest: request, body: withPast(body, history), history, seed, input, conversation };
 }
 
-/** What a middleware has loaded is the request's past too. */
+/** History that a middleware has loaded belongs to the request too. */
 function withPast(body: CreateBody, { previous, conversation }: LoadedHistory): CreateBody {
   const past = previous ? { previous_response_id: previous.id } : {};
   return Object.assign({}, body, past, conversation ? { conversation } : {});

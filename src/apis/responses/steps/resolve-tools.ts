@@ -1,14 +1,14 @@
-/** Settles the tools of a request: the client's, the server's own, and what the model may do with them. */
+/** Resolves the tools of a request: the client's, the server-run ones, and how the model may use them. */
 import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { injectServerTools } from './inject-tools.ts';
 import { planTools } from './plan-tools.ts';
 import type { RequestInWindow, RequestWithTools } from './request.ts';
 
-/** Throws `ApiError` as `injectServerTools` does, and for a choice of tools that cannot be met. */
+/** Throws `ApiError` as `injectServerTools` does, and for a choice of tools that cannot be satisfied. */
 export async function resolveTools(request: RequestInWindow, settings: PrepareSettings): Promise<RequestWithTools> {
   const apiRequest = await injectServerTools(request.apiRequest, settings);
-  // The casts: the step has left its part in the context, and the body is the one that was checked.
+  // The casts: the step has recorded its part in the context, and the body is the validated one.
   const { toolset, client = [] } = (apiRequest.context as Required<NonNullable<typeof apiRequest.context>>).tools;
   const { tool_choice: choice } = apiRequest.body as Readonly<Record<string, unknown>>;
   const additional = additionalTools(request.conversation);

@@ -1,4 +1,4 @@
-/** Settles what of the conversation the model is told: what stands behind the last compaction, and the summary in front of it. */
+/** Selects the part of the conversation that the model receives: the items after the last compaction, preceded by its summary. */
 import type { Compacted } from '../../../compaction/seal.ts';
 import type { CompactionSettings } from '../../../compaction/settings.ts';
 import { contextWindow } from '../../../compaction/window.ts';
@@ -8,12 +8,12 @@ import { isRecord } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import type { CheckedRequest, RequestInWindow, RequestWithHistory } from './request.ts';
 
-/** What opens compaction items. */
+/** The sealer of compaction items. */
 export interface WindowSettings {
   readonly compaction: CompactionSettings;
 }
 
-/** Throws `invalid_encrypted_content` for a compaction item of the conversation that is not ours. */
+/** Throws `invalid_encrypted_content` for a compaction item of the conversation that was not sealed here. */
 export function selectWindow(request: RequestWithHistory, settings: WindowSettings): RequestInWindow {
   const { body, apiRequest, conversation } = request;
   const open = opener(apiRequest, settings);
@@ -29,7 +29,7 @@ function opener(
   return (sealed) => compaction.seal.open(sealed, scope);
 }
 
-/** Every one that is sent, also where a newer one stands for it: the client is told what is wrong, and where. */
+/** Checks every one that is sent, even if a newer one replaces it: the client receives the fault and its position. */
 export function refuseUnreadable({ apiRequest }: CheckedRequest, settings: WindowSettings): void {
   const { body } = apiRequest;
   const open = opener(apiRequest, settings);

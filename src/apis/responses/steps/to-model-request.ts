@@ -13,13 +13,13 @@ import { forModel, namesServing } from '../../../tools/toolset.ts';
 import type { ToolPlan } from './plan-tools.ts';
 import type { PreparedRequest, RequestWithApprovals } from './request.ts';
 
-/** What opens the state of model servers. */
+/** The sealer of opaque provider state. */
 export interface ModelRequestSettings {
   readonly upstream: Upstream;
   readonly stateSealer: Sealer;
 }
 
-/** The request as the model is asked. */
+/** The request as the model receives it. */
 export function toModelRequest(
   request: RequestWithApprovals,
   settings: ModelRequestSettings & Pick<PrepareSettings, 'hooks'>,
@@ -49,7 +49,7 @@ function withDenied(items: readonly Item[], { denied }: Answers): readonly Item[
 
 const LOGPROBS = 'message.output_text.logprobs';
 
-/** The request to the model: the conversation so far, and every setting that a model server may know. */
+/** The request to the model: the conversation so far, and every setting that a model server may support. */
 export function modelRequest(body: CreateBody, items: readonly Item[], plan: ToolPlan): ModelRequest {
   const settings = {
     instructions: body.instructions,
@@ -73,7 +73,7 @@ export function modelRequest(body: CreateBody, items: readonly Item[], plan: Too
   const request: Record<string, unknown> = { model: body.model, items, tools: plan.modelTools };
   for (const [name, value] of Object.entries(settings))
     if (value !== undefined && value !== null) request[name] = value;
-  // The cast: null means omitted, and what is left are values of the right types.
+  // The cast: null means omitted, and the remaining values have the right types.
   return request as unknown as ModelRequest;
 }
 

@@ -168,7 +168,7 @@ describe('encodeBatch', () => {
     );
   });
 
-  it('[M-21] says of a hosted call that failed where it is, and nothing else, since clients throw for more', () => {
+  it('[M-21] reports only the position of a hosted call that failed, since clients throw for more', () => {
     const event: TurnEvent = {
       type: 'call-state',
       kind: 'mcp_call',

@@ -33,7 +33,7 @@ function plainly(events: readonly TurnEvent[], options: EncodeOptions): string {
 const reasoning = fc.constantFrom('summary' as const, 'text' as const, 'spec' as const);
 
 describe('the frames by templates', () => {
-  it('[S-02] are those that are written event by event, whatever a turn says', () =>
+  it('[S-02] equal those that are written event by event, for any turn', () =>
     fc.assert(
       fc.property(anyPlan, inputs, reasoning, (plan, said, spelling) => {
         const [, events] = step(startState(plan), [...said, END]);
