@@ -21,7 +21,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * The same upstream. Each model call is a span `chat <model>` and is recorded in `gen_ai.client.operation.duration`,
- * `…time_to_first_chunk` and `gen_ai.client.token.usage`. They contain no user or model text. Throws a `TypeError`
+ * `…time_to_first_chunk` and `gen_ai.client.token.usage`. They contain no content of messages or calls. Throws a `TypeError`
  * for a bad option.
  */
 export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOptions = {}): Upstream {
