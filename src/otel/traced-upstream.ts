@@ -158,7 +158,7 @@ function readChunk(chunk: unknown, call: ModelCall): void {
   if (isRecord(choice) && typeof choice.finish_reason === 'string') call.finished(choice.finish_reason);
 }
 
-/** The recorded attributes of a stream. */
+/** How a stream is recorded. */
 interface Reporting<Piece> {
   begin(): ModelCall;
   read(piece: Piece, call: ModelCall): void;

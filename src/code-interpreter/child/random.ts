@@ -17,7 +17,7 @@ const QUARTERS = [
   [3, 4, 9, 14],
 ] as const;
 
-/** Fills bytes; never repeats a byte of the stream. */
+/** Fills bytes; uses each byte of the stream only once. */
 export function randomBytes(seed: Uint8Array): (bytes: Uint8Array) => void {
   const key = new DataView(seed.buffer, seed.byteOffset);
   const state = new Uint32Array(WORDS);
