@@ -1,12 +1,10 @@
 /** Writes a conversation without tool calls, as a model can be shown it that is offered no tools. */
 
 import type { Item } from '../protocol/items.ts';
-import { isRecord, plainTextOf } from '../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../protocol/record.ts';
 import { imageGenerationCall } from '../protocol/tool-calls/image-generation-call.ts';
 import { writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { isCallOutput } from '../protocol/tool-calls/pair-calls.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * The conversation with calls and outputs as words: some model servers refuse calls in a request that offers no tools,
@@ -45,7 +43,7 @@ function userItem(output: unknown): Item {
   };
 }
 
-function isPartList(output: unknown): output is readonly Fields[] {
+function isPartList(output: unknown): output is readonly JsonObject[] {
   return Array.isArray(output) && output.every((part) => isRecord(part) && plainTextOf(part.type).startsWith('input_'));
 }
 

@@ -1,7 +1,7 @@
 /** The dialect of open-responses-server: snapshots at each tool call, and results as text. */
 
-import type { Dialect, Fields, StreamFacts } from '../ports/dialect.ts';
-import { isRecord } from '../protocol/record.ts';
+import type { Dialect, StreamFacts } from '../ports/dialect.ts';
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
 
 /** Its clients read a few events only; they find those, and skip the rest of the strict sequence. */
@@ -17,10 +17,10 @@ export const openResponsesServer: Dialect = {
 const SNAPSHOT_ROOM = 4 * 1024 * 1024;
 
 function rewriter(about: StreamFacts): (event: WireEvent) => readonly WireEvent[] {
-  let response: Fields = {};
+  let response: JsonObject = {};
   let room = SNAPSHOT_ROOM;
   let size = 0;
-  const output: Fields[] = [];
+  const output: JsonObject[] = [];
   const snapshot = (): readonly WireEvent[] => {
     room -= size;
     return room < 0 ? [] : [{ type: 'response.in_progress', response: { ...response, output: [...output] } }];
@@ -52,13 +52,13 @@ function rewriter(about: StreamFacts): (event: WireEvent) => readonly WireEvent[
 }
 
 /** The event with its item in this dialect, which takes its place in the output. */
-function place(event: WireEvent, output: Fields[], about: StreamFacts): WireEvent & { readonly item: Fields } {
+function place(event: WireEvent, output: JsonObject[], about: StreamFacts): WireEvent & { readonly item: JsonObject } {
   const item = spelled(fieldsOf(event.item), about.isServerTool);
   output[Number(event.output_index)] = item;
   return { ...event, item };
 }
 
-function fieldsOf(value: unknown): Fields {
+function fieldsOf(value: unknown): JsonObject {
   return isRecord(value) ? value : {};
 }
 
@@ -67,7 +67,7 @@ function lengthOf(item: unknown): number {
 }
 
 /** A call of the client's that was not cut off is `ready`; a result is a JSON list of its texts. */
-function spelled(item: Fields, isServerTool: StreamFacts['isServerTool']): Fields {
+function spelled(item: JsonObject, isServerTool: StreamFacts['isServerTool']): JsonObject {
   const { type, status, name, output } = item;
   if (type === 'function_call')
     return status === 'incomplete' || isServerTool(String(name)) ? item : { ...item, status: 'ready' };
@@ -83,7 +83,7 @@ function textList(output: unknown): string {
 const OWN_CALL_ID = /^call_[0-9a-f]{35,45}$/;
 
 function added(
-  event: WireEvent & { readonly item: Fields },
+  event: WireEvent & { readonly item: JsonObject },
   snapshot: () => readonly WireEvent[],
 ): readonly WireEvent[] {
   const { item, output_index } = event;
@@ -97,7 +97,7 @@ function added(
   ];
 }
 
-function withResult(event: WireEvent & { readonly item: Fields }): readonly WireEvent[] {
+function withResult(event: WireEvent & { readonly item: JsonObject }): readonly WireEvent[] {
   const { item, output_index } = event;
   if (item.type !== 'function_call_output') return [event];
   const delta = { item_id: item.id, output_index, content_index: 0, delta: item.output, logprobs: [] };
@@ -108,13 +108,13 @@ function withResult(event: WireEvent & { readonly item: Fields }): readonly Wire
  * A call that has its result beside it was the server's. So was one without, in a response that did not come to its
  * end, where the client has no tool of that name: that is all that is known when a response is retrieved.
  */
-function resource(response: Fields): Fields {
+function resource(response: JsonObject): JsonObject {
   const { status, tools, output } = response;
   if (!Array.isArray(output)) return response;
   const items = output.map(fieldsOf);
   const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
   const clients = new Set(Array.isArray(tools) ? tools.map((tool) => fieldsOf(tool).name) : []);
-  const isServers = ({ call_id: id, name }: Fields) =>
+  const isServers = ({ call_id: id, name }: JsonObject) =>
     answered.has(id) || (status !== 'completed' && !clients.has(name));
   return { ...response, output: items.map((item) => spelled(item, () => isServers(item))) };
 }

@@ -1,7 +1,7 @@
 /** The dialect of tokligence-gateway: pings, and calls of the client's as a required action that it submits outputs for. */
 
-import type { Dialect, Fields } from '../ports/dialect.ts';
-import { isRecord } from '../protocol/record.ts';
+import type { Dialect } from '../ports/dialect.ts';
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { openCalls } from '../protocol/tool-calls/open-calls.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
 
@@ -27,7 +27,7 @@ function rewrite(event: WireEvent): readonly WireEvent[] {
   ];
 }
 
-function resource(response: Fields): Fields {
+function resource(response: JsonObject): JsonObject {
   const calls = openCalls(response);
   if (calls.length === 0) return response;
   return {
@@ -40,7 +40,7 @@ function resource(response: Fields): Fields {
 }
 
 /** A call in the words of Chat Completions. */
-function requiredCall({ type, call_id: id, name, arguments: text, input }: Fields): Fields {
+function requiredCall({ type, call_id: id, name, arguments: text, input }: JsonObject): JsonObject {
   if (type === 'custom_tool_call') return { id, type: 'custom', custom: { name, input } };
   return { id, type: 'function', function: { name, arguments: text } };
 }

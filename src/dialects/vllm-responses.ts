@@ -1,8 +1,8 @@
 /** The dialect of vllm-responses: raw reasoning under its own names, flat errors in mid-stream, and no lists of MCP tools. */
 
-import type { Dialect, Fields } from '../ports/dialect.ts';
+import type { Dialect } from '../ports/dialect.ts';
 import type { ErrorBody } from '../protocol/errors.ts';
-import { isRecord } from '../protocol/record.ts';
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { callErrorText } from '../protocol/tool-calls/call-error.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
 
@@ -36,14 +36,14 @@ function spelled(event: WireEvent): WireEvent {
   return isRecord(response) ? { ...event, response: resource(response) } : event;
 }
 
-function resource(response: Fields): Fields {
+function resource(response: JsonObject): JsonObject {
   const { output } = response;
   if (!Array.isArray(output)) return response;
   return { ...response, output: output.map((item) => (isRecord(item) ? spelledItem(item) : item)) };
 }
 
 /** The error of a call is a text. */
-function spelledItem(item: Fields): Fields {
+function spelledItem(item: JsonObject): JsonObject {
   return item.type === 'mcp_call' && isRecord(item.error) ? { ...item, error: callErrorText(item.error) } : item;
 }
 
@@ -57,7 +57,7 @@ function flat({ error, ...fields }: WireEvent): WireEvent {
 
 const MISSING: ReadonlySet<string | null> = new Set(['response_not_found', 'previous_response_not_found']);
 
-function errorBody(error: ErrorBody): Fields {
+function errorBody(error: ErrorBody): JsonObject {
   const id = MISSING.has(error.code) ? /'(.*)'/s.exec(error.message)?.[1] : undefined;
   return id === undefined ? { ...error } : { ...error, message: `No response found with id '${id}'.` };
 }

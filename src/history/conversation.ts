@@ -14,9 +14,8 @@ import {
 import { ApiError } from '../protocol/errors.ts';
 import { isId, quotedId } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
+import type { JsonObject } from '../protocol/record.ts';
 import { loadItems } from './load-chain.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The part of the store that keeps conversations. Throws `unsupported_parameter` where it keeps none. */
 export function conversationsOf({ conversations, name }: ResponseStore): ConversationStore {
@@ -126,6 +125,6 @@ export function conversationNotFound(id: string): ApiError {
 }
 
 /** The conversation's own resource. */
-export function conversationResource({ id, createdAt, metadata }: StoredConversation): Fields {
+export function conversationResource({ id, createdAt, metadata }: StoredConversation): JsonObject {
   return { id, object: 'conversation', created_at: Math.floor(createdAt / 1000), metadata };
 }

@@ -13,9 +13,8 @@ import {
 } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { Item } from '../protocol/items.ts';
+import type { JsonObject } from '../protocol/record.ts';
 import { appendItems } from './conversation.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Puts the turn with its final resource; resolves when it can be continued. A store that fails throws `store_error`, or
@@ -23,7 +22,7 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export async function keepTurn(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
-  ended: Fields,
+  ended: JsonObject,
   settings: KeepSettings,
   requestId: string,
 ): Promise<void> {
@@ -41,7 +40,7 @@ export class TurnOverruled extends Error {
  */
 export async function keepEnd(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
-  ended: Fields,
+  ended: JsonObject,
   { store, ...settings }: KeepSettings,
   requestId: string,
 ): Promise<void> {
@@ -86,7 +85,7 @@ export async function endRunning(
 }
 
 /** The turn as it is kept, with its final resource. */
-export function keptTurn(turn: Omit<StoredResponse, 'output' | 'resource'>, ended: Fields): StoredResponse {
+export function keptTurn(turn: Omit<StoredResponse, 'output' | 'resource'>, ended: JsonObject): StoredResponse {
   const { output, ...resource } = ended;
   return untilForgotten({ output: output as readonly Item[], resource, ...turn });
 }
@@ -124,7 +123,7 @@ export async function extend(
 }
 
 /** The whole resource of a stored turn, without what is kept for its next one. */
-export function wholeResource({ resource, output }: StoredResponse): Fields {
+export function wholeResource({ resource, output }: StoredResponse): JsonObject {
   const { asked: _, ...shown } = resource;
   return { ...shown, output };
 }

@@ -6,7 +6,7 @@ import { readUsage, usageIn } from '../protocol/chat-completions/usage.ts';
 import type { ModelEvent, Usage } from '../protocol/events.ts';
 import { jsonIn } from '../protocol/json/json-text.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
-import { isRecord } from '../protocol/record.ts';
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { context, SpanKind } from './api.ts';
 import { checkTelemetry, type Instruments, lazyInstruments, type TelemetryOptions } from './instruments.ts';
 import { beginOperation, type Operation } from './operation.ts';
@@ -16,8 +16,6 @@ export interface TracedUpstreamOptions extends TelemetryOptions {
   /** The provider of the model, as `gen_ai.provider.name`, such as `openai` or `vllm`; the upstream's own name by default. */
   readonly provider?: string | undefined;
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * The same upstream. Each model call is a span `chat <model>` and is recorded in `gen_ai.client.operation.duration`,
@@ -64,7 +62,7 @@ function factsOfModelRequest({ model, maxOutputTokens, temperature, topP }: Mode
   return { model, settings: settingsOf(maxOutputTokens, temperature, topP) };
 }
 
-function factsOfBody({ model, max_completion_tokens, max_tokens, temperature, top_p }: Fields): RequestFacts {
+function factsOfBody({ model, max_completion_tokens, max_tokens, temperature, top_p }: JsonObject): RequestFacts {
   return { model: String(model), settings: settingsOf(max_completion_tokens ?? max_tokens, temperature, top_p) };
 }
 

@@ -1,11 +1,9 @@
 /** A dialect: how one kind of server spells the Responses API, as a rewriting of the events and resources of this one. */
 
 import type { ErrorBody } from '../protocol/errors.ts';
+import type { JsonObject } from '../protocol/record.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
 import type { Presentation } from './presentation.ts';
-
-/** A JSON object of the wire. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** What a dialect may ask about the stream that it rewrites. */
 export interface StreamFacts {
@@ -23,9 +21,9 @@ export interface Dialect {
   /** Begins a response; each of its events becomes none, one or several. */
   readonly rewriter?: (facts: StreamFacts) => (event: WireEvent) => readonly WireEvent[];
   /** Rewrites a whole response, as it is answered in JSON, now or when it is retrieved. */
-  readonly resource?: (resource: Fields) => Fields;
+  readonly resource?: (resource: JsonObject) => JsonObject;
   /** Rewrites an error as it is answered with a status. */
-  readonly errorBody?: (error: ErrorBody) => Fields;
+  readonly errorBody?: (error: ErrorBody) => JsonObject;
   /** Whether tool outputs may be submitted to a response that waits for them. */
   readonly submitsToolOutputs?: boolean;
 }

@@ -1,15 +1,14 @@
 /** What has been done to a request before it is answered, so that nobody does it twice. */
 
+import type { JsonObject } from '../protocol/record.ts';
 import type { StoredResponse } from './store.ts';
 import type { Toolset } from './toolset.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The server's own tools that stand in the body. */
 export interface InjectedTools {
   readonly toolset: Toolset;
   /** The tools that the client brought, or inherits; undefined where it said nothing of tools. */
-  readonly client: readonly Fields[] | undefined;
+  readonly client: readonly JsonObject[] | undefined;
 }
 
 /** What was put in front of the client's own input or messages. */

@@ -1,15 +1,13 @@
 /** Reads where a text says it is from, as the Responses wire or a Chat Completions server spells it. */
 
 import type { ModelEvent } from './events.ts';
-import { isRecord } from './record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from './record.ts';
 
 /** A source, as its upstream says it. */
 export type AnnotationEvent = Extract<ModelEvent, { type: 'annotation' }>;
 
 /** The source; undefined for what is none. One without a place stands at the end of the text. */
-export function readAnnotation(annotation: Fields): AnnotationEvent | undefined {
+export function readAnnotation(annotation: JsonObject): AnnotationEvent | undefined {
   switch (annotation.type) {
     case 'file_citation':
       return fileCitation(detailsOf(annotation, 'file_citation'));
@@ -28,12 +26,12 @@ export function citationAtEnd(url: string, title: string): AnnotationEvent {
 }
 
 /** Chat Completions nests what it says under its type; the Responses wire has it flat. */
-function detailsOf(annotation: Fields, type: string): Fields {
+function detailsOf(annotation: JsonObject, type: string): JsonObject {
   const nested = annotation[type];
   return isRecord(nested) ? nested : annotation;
 }
 
-function urlCitation({ url, title, ...span }: Fields): AnnotationEvent | undefined {
+function urlCitation({ url, title, ...span }: JsonObject): AnnotationEvent | undefined {
   if (typeof url !== 'string' || url === '') return undefined;
   return {
     type: 'annotation',
@@ -42,7 +40,7 @@ function urlCitation({ url, title, ...span }: Fields): AnnotationEvent | undefin
   };
 }
 
-function fileCitation({ file_id: id, filename, index }: Fields): AnnotationEvent | undefined {
+function fileCitation({ file_id: id, filename, index }: JsonObject): AnnotationEvent | undefined {
   if (typeof id !== 'string' || id === '') return undefined;
   return {
     type: 'annotation',
@@ -51,7 +49,7 @@ function fileCitation({ file_id: id, filename, index }: Fields): AnnotationEvent
   };
 }
 
-function containerFileCitation(details: Fields): AnnotationEvent | undefined {
+function containerFileCitation(details: JsonObject): AnnotationEvent | undefined {
   const { container_id: container, file_id: id, filename, ...span } = details;
   if (typeof container !== 'string' || typeof id !== 'string' || id === '') return undefined;
   return {
@@ -68,7 +66,7 @@ function containerFileCitation(details: Fields): AnnotationEvent | undefined {
 }
 
 /** OpenRouter's word for a file that it has read, whose hash is its only name. */
-function readFile({ hash, name }: Fields): AnnotationEvent | undefined {
+function readFile({ hash, name }: JsonObject): AnnotationEvent | undefined {
   return fileCitation({ file_id: hash, filename: name });
 }
 
@@ -78,7 +76,7 @@ function placed(index: unknown): { readonly atEnd?: true } {
   return typeof index === 'number' ? {} : { atEnd: true };
 }
 
-function spanOf({ start_index: start, end_index: end }: Fields) {
+function spanOf({ start_index: start, end_index: end }: JsonObject) {
   return { start_index: offset(start), end_index: offset(end) };
 }
 

@@ -1,4 +1,8 @@
 /** Questions asked of values whose kind is not known. */
+
+/** An object as JSON has it, of which nothing is known yet. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
 import { types } from 'node:util';
 
 /** Whether the value is an object whose fields may be read by name (not an array, not null). */

@@ -3,9 +3,7 @@
 import type { TokenCounter } from '../ports/token-counter.ts';
 import { toChatMessages } from '../protocol/chat-completions/messages.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
-import { isRecord } from '../protocol/record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 
 /** What each message costs beside its words: its role, and its beginning and end. */
 const PER_MESSAGE = 4;
@@ -31,12 +29,12 @@ export function tokenCounter(
 }
 
 /** All words in one text: one call of the counter, whose rounding then counts once. */
-function textOf({ tools, textFormat }: ModelRequest, messages: readonly Fields[]): string {
+function textOf({ tools, textFormat }: ModelRequest, messages: readonly JsonObject[]): string {
   const schema = textFormat?.type === 'json_schema' ? [JSON.stringify(textFormat.schema ?? {})] : [];
   return [...messages.map(wordsOf), ...tools.map((tool) => JSON.stringify(tool)), ...schema].join('\n');
 }
 
-function wordsOf(message: Fields): string {
+function wordsOf(message: JsonObject): string {
   const { content, reasoning_content: thought, tool_calls: calls } = message;
   const texts = typeof content === 'string' ? [content] : partsOf(message).map(({ text }) => text);
   return [thought, ...texts, calls === undefined ? undefined : JSON.stringify(calls)]
@@ -44,6 +42,6 @@ function wordsOf(message: Fields): string {
     .join('\n');
 }
 
-function partsOf({ content }: Fields): readonly Fields[] {
+function partsOf({ content }: JsonObject): readonly JsonObject[] {
   return Array.isArray(content) ? content.filter(isRecord) : [];
 }

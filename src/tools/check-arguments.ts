@@ -1,8 +1,6 @@
 /** Checks the arguments of a call against the schema of its tool, in time in proportion to what the model wrote. */
 import { Validator } from '@cfworker/json-schema';
-import { isRecord } from '../protocol/record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 
 /** Characters of arguments in which items are looked through for repetitions: each is compared with each. */
 const MOST_COMPARED = 4096;
@@ -18,17 +16,17 @@ interface Checks {
 }
 
 /** Undefined for a schema that cannot be read. */
-const checksOf = new WeakMap<Fields, Checks | undefined>();
+const checksOf = new WeakMap<JsonObject, Checks | undefined>();
 
 /** What is wrong, in words; undefined where nothing is. `text` is the arguments as the model wrote them. */
-export function wrongIn(args: Fields, text: string, schema: Fields): string | undefined {
+export function wrongIn(args: JsonObject, text: string, schema: JsonObject): string | undefined {
   if (!checksOf.has(schema)) checksOf.set(schema, newChecks(schema));
   const checks = checksOf.get(schema);
   // A schema that cannot be read checks nothing; the tool itself will.
   return checks && errorIn(args, text.length <= MOST_COMPARED ? checks.short : checks.long);
 }
 
-function errorIn(args: Fields, validator: Validator): string | undefined {
+function errorIn(args: JsonObject, validator: Validator): string | undefined {
   try {
     const { valid, errors } = validator.validate(args);
     const error = errors.at(-1);
@@ -39,11 +37,11 @@ function errorIn(args: Fields, validator: Validator): string | undefined {
   }
 }
 
-function newChecks(schema: Fields): Checks | undefined {
+function newChecks(schema: JsonObject): Checks | undefined {
   try {
     // The casts: a copy of a schema is one.
-    const short = withoutSlow(schema, new Set()) as Fields;
-    const long = withoutSlow(schema, new Set(['uniqueItems'])) as Fields;
+    const short = withoutSlow(schema, new Set()) as JsonObject;
+    const long = withoutSlow(schema, new Set(['uniqueItems'])) as JsonObject;
     return { short: validatorOf(short), long: validatorOf(long) };
   } catch {
     return undefined;
@@ -51,7 +49,7 @@ function newChecks(schema: Fields): Checks | undefined {
 }
 
 /** Interpreted, not compiled: the schema may come from somebody else's server, and must not become code here. */
-function validatorOf(schema: Fields): Validator {
+function validatorOf(schema: JsonObject): Validator {
   return new Validator(schema, '2020-12', true);
 }
 

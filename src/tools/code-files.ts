@@ -2,9 +2,7 @@
 
 import type { ToolFile } from '../ports/tool-provider.ts';
 import type { Item } from '../protocol/items.ts';
-import { isRecord } from '../protocol/record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 
 /** The files, oldest first. */
 export function codeFiles(conversation: readonly Item[]): readonly ToolFile[] {
@@ -25,7 +23,7 @@ export function withNamedFiles(items: readonly Item[], conversation: readonly It
   });
 }
 
-function named(part: Fields, names: ReadonlyMap<Fields, string>): readonly Fields[] {
+function named(part: JsonObject, names: ReadonlyMap<JsonObject, string>): readonly JsonObject[] {
   if (!isFile(part)) return [part];
   const text = `[The file '${names.get(part) ?? plainName(part)}' is in the working directory of the code interpreter.]`;
   const textPart = { type: 'input_text', text };
@@ -73,18 +71,18 @@ function numbered(name: string, copy: number): string {
   return dot > 0 ? `${name.slice(0, dot)}-${copy}${name.slice(dot)}` : `${name}-${copy}`;
 }
 
-function partsOf({ type, content }: Item): readonly Fields[] {
+function partsOf({ type, content }: Item): readonly JsonObject[] {
   return type === 'message' && Array.isArray(content) ? content.filter(isRecord) : [];
 }
 
-type FilePart = Fields & { readonly file_data: string };
+type FilePart = JsonObject & { readonly file_data: string };
 
-function isFile(part: Fields): part is FilePart {
+function isFile(part: JsonObject): part is FilePart {
   return part.type === 'input_file' && typeof part.file_data === 'string' && part.file_data !== '';
 }
 
 /** Without folders, and nothing that leads out of one. */
-function plainName({ filename }: Fields): string {
+function plainName({ filename }: JsonObject): string {
   const name = typeof filename === 'string' ? (filename.split(/[\\/]/).at(-1) ?? '') : '';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
   const plain = name.replace(/[\u0000-\u001f\u007f]/g, '').slice(-MAX_NAME);

@@ -3,10 +3,8 @@ import { inspect } from 'node:util';
 import { z } from 'zod';
 import { checkOptions } from '../ports/host/options-check.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../ports/tool-provider.ts';
-import { isRecord } from '../protocol/record.ts';
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { isParts } from './run-call.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** What a function is given besides its arguments. */
 export interface ExecuteContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request'> {
@@ -18,18 +16,18 @@ export interface ExecuteContext extends Pick<ToolCall, 'scope' | 'requestId' | '
 export interface AnyFunctionTool {
   readonly description?: string;
   /** JSON Schema of the arguments, or a zod schema, which also parses them. */
-  readonly parameters?: Fields | z.ZodType;
+  readonly parameters?: JsonObject | z.ZodType;
   readonly execute: (args: never, context: ExecuteContext) => unknown;
 }
 
 /** One function. Its answer is text, a `ToolResult`, or anything else as JSON; what it throws, the model is told. */
 export interface FunctionTool<Arguments> extends AnyFunctionTool {
-  readonly parameters?: Fields | z.ZodType<Arguments>;
+  readonly parameters?: JsonObject | z.ZodType<Arguments>;
   readonly execute: (args: Arguments, context: ExecuteContext) => unknown;
 }
 
 /** Keeps the type of a function's arguments tied to its zod schema. */
-export function functionTool<Arguments = Fields>(tool: FunctionTool<Arguments>): FunctionTool<Arguments> {
+export function functionTool<Arguments = JsonObject>(tool: FunctionTool<Arguments>): FunctionTool<Arguments> {
   return tool;
 }
 
@@ -79,14 +77,14 @@ function isZod(parameters: unknown): parameters is z.ZodType {
   return isRecord(parameters) && '_zod' in parameters;
 }
 
-function isZod3(parameters: Fields): boolean {
+function isZod3(parameters: JsonObject): boolean {
   return '_def' in parameters && !isZod(parameters);
 }
 
 /** What every model server takes. */
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-function schemaOf(name: string, parameters: Fields | z.ZodType): Fields {
+function schemaOf(name: string, parameters: JsonObject | z.ZodType): JsonObject {
   const schema = jsonSchemaOf(name, parameters);
   if (isOfObject(schema)) return schema;
   const message = `functionTools: ${name}: parameters must describe an object ({ type: 'object', properties: … })`;
@@ -94,15 +92,15 @@ function schemaOf(name: string, parameters: Fields | z.ZodType): Fields {
 }
 
 /** Arguments are an object, and model servers refuse a schema of anything else, or of alternatives at the top. */
-function isOfObject(schema: Fields): boolean {
+function isOfObject(schema: JsonObject): boolean {
   if (schema.type !== undefined) return schema.type === 'object';
   return !['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', '$ref'].some((name) => Object.hasOwn(schema, name));
 }
 
-function jsonSchemaOf(name: string, parameters: Fields | z.ZodType): Fields {
+function jsonSchemaOf(name: string, parameters: JsonObject | z.ZodType): JsonObject {
   if (!isZod(parameters)) return parameters;
   try {
-    return z.toJSONSchema(parameters, { io: 'input' }) as Fields;
+    return z.toJSONSchema(parameters, { io: 'input' }) as JsonObject;
   } catch (cause) {
     const message = `functionTools: ${name}: parameters must be a zod schema that JSON Schema has words for`;
     throw new TypeError(`${message}: ${cause instanceof Error ? cause.message : cause}`, { cause });

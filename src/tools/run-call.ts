@@ -4,7 +4,7 @@ import type { Limits } from '../ports/limits.ts';
 import type { ToolCall, ToolResult } from '../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../ports/toolset.ts';
 import type { McpToolCallError, ToolCallResult } from '../protocol/items.ts';
-import { isRecord } from '../protocol/record.ts';
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 import {
   callErrorOf,
   callErrorText,
@@ -16,8 +16,6 @@ import {
 import { assertOutputSize } from '../protocol/tool-calls/output-size.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { wrongIn } from './check-arguments.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Everything a call needs besides its arguments. */
 export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'workspace'> {
@@ -59,7 +57,7 @@ class CallTimeout extends Error {
   override readonly name = 'CallTimeout';
 }
 
-function parseArguments(text: string): Fields | undefined {
+function parseArguments(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isRecord(value) ? value : undefined;
@@ -69,7 +67,7 @@ function parseArguments(text: string): Fields | undefined {
 }
 
 function findWrong(
-  args: Fields,
+  args: JsonObject,
   text: string,
   { tool: { parameters: schema }, url }: ToolsetEntry,
 ): string | undefined {
@@ -78,7 +76,7 @@ function findWrong(
 }
 
 /** The call under its own deadline, which ends this call and leaves its provider alone. */
-async function bounded({ provider, tool }: ToolsetEntry, args: Fields, context: CallContext): Promise<ToolResult> {
+async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, context: CallContext): Promise<ToolResult> {
   const { signal, limits, ...about } = context;
   const deadline = new AbortController();
   const follow = () => deadline.abort(signal.reason);
@@ -112,11 +110,11 @@ function outcome(result: ToolResult, maxBytes: number): ToolCallResult {
 }
 
 /** Open Responses wants the detail of an image. */
-function wholePart(part: Fields): Fields {
+function wholePart(part: JsonObject): JsonObject {
   return part.type === 'input_image' ? { detail: 'auto', ...part } : part;
 }
 
 /** Whether the value is a list of parts, each of some type. */
-export function isParts(value: unknown): value is readonly Fields[] {
+export function isParts(value: unknown): value is readonly JsonObject[] {
   return Array.isArray(value) && value.every((part) => isRecord(part) && typeof part.type === 'string');
 }

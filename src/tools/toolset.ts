@@ -5,13 +5,11 @@ import type { ToolOwner, Toolset, ToolsetEntry } from '../ports/toolset.ts';
 import type { Item, ListedTool } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
-import { isRecord, plainTextOf } from '../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../protocol/record.ts';
 import type { ModelNames } from '../protocol/tool-calls/kind.ts';
 import { kindServing, writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { modelSafe, namespacedName, shortened } from '../protocol/tool-calls/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** No tools at all, which is what most requests are offered. */
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
@@ -103,7 +101,7 @@ export function definitions(toolset: Toolset): readonly ToolDefinition[] {
 }
 
 /** The types of the request's tools. */
-export function typesOf(tools: readonly Fields[]): ReadonlySet<unknown> {
+export function typesOf(tools: readonly JsonObject[]): ReadonlySet<unknown> {
   return new Set(tools.map(({ type }) => type));
 }
 
@@ -114,7 +112,7 @@ export function namesServing(toolset: Toolset, type: unknown): readonly string[]
 }
 
 /** The tools of the request that none of the server's own stand for. */
-export function clientToolsOnly(tools: readonly Fields[], toolset: Toolset): readonly Fields[] {
+export function clientToolsOnly(tools: readonly JsonObject[], toolset: Toolset): readonly JsonObject[] {
   if (toolset.size === 0) return tools;
   const entries = [...toolset.values()];
   // Looked up, not searched: a request may bring a million tools.
@@ -245,6 +243,6 @@ function isReadable(item: Item): boolean {
 }
 
 /** The list, or undefined where there is none. */
-export function toolList(tools: unknown): readonly Fields[] | undefined {
+export function toolList(tools: unknown): readonly JsonObject[] | undefined {
   return Array.isArray(tools) ? tools.filter(isRecord) : undefined;
 }

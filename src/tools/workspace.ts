@@ -6,18 +6,16 @@ import type { Toolset } from '../ports/toolset.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { containerId, quotedId, responseIdOfContainer } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
-import { isRecord } from '../protocol/record.ts';
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { CODE_INTERPRETER } from '../protocol/tool-calls/tool-names.ts';
 import { codeFiles } from './code-files.ts';
 import { namesServing } from './toolset.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** A request, as far as its code is concerned. */
 interface WorkspaceCase {
   readonly toolset: Toolset;
   /** The request's tools. */
-  readonly tools: readonly Fields[];
+  readonly tools: readonly JsonObject[];
   /** Everything said so far, oldest first. */
   readonly conversation: readonly Item[];
   /** What a new container's id is made from: the seed of the response, so that the id leads to it. */
@@ -48,7 +46,7 @@ export async function workspaceOf(given: WorkspaceCase, store: ResponseStore): P
 }
 
 /** A tool without a container is taken for one that leaves it to the server. */
-function namedContainer({ container }: Fields): string | undefined {
+function namedContainer({ container }: JsonObject): string | undefined {
   if (typeof container === 'string') return container;
   const ids = isRecord(container) ? container.file_ids : undefined;
   if (!Array.isArray(ids) || ids.length === 0) return undefined;

@@ -1,15 +1,13 @@
 /** Reads a client's message: a request like the body of `POST /responses`, and the fields that only a WebSocket has. */
 import { ApiError, toApiError } from '../protocol/errors.ts';
-import { isRecord } from '../protocol/record.ts';
+import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { type BodyLimits, bodyErrors, parseBody } from '../server/json-body.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** A request for a response. */
 export interface CreateMessage {
   /** The `stream_id`. */
   readonly lane: string | undefined;
-  readonly body: Fields;
+  readonly body: JsonObject;
   /** False for a warm-up: the response is prepared and stored, and the model is not called. */
   readonly generate: boolean;
 }
@@ -39,7 +37,7 @@ function notText(): ApiError {
   return new ApiError('unsupported_media_type', 'A message must be JSON in a text frame.');
 }
 
-function parsed(bytes: Uint8Array, limits: BodyLimits): Fields | ApiError {
+function parsed(bytes: Uint8Array, limits: BodyLimits): JsonObject | ApiError {
   if (bytes.byteLength === 0) return bodyErrors.malformed(undefined);
   try {
     const value = parseBody(bytes, limits);

@@ -1,23 +1,21 @@
 /** Puts the server's tools into a Chat Completions body. */
 import type { Toolset } from '../../ports/toolset.ts';
-import { isRecord, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { clientToolsOnly, definitions } from '../../tools/toolset.ts';
 import type { ChatBody } from './schema.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** The names of the client's own tools, custom ones and legacy functions included. */
-export function chatToolNames({ tools, functions }: Fields): ReadonlySet<string> {
+export function chatToolNames({ tools, functions }: JsonObject): ReadonlySet<string> {
   const named = [...list(tools).map(({ function: called, custom }) => called ?? custom), ...list(functions)];
   return new Set(named.filter(isRecord).map(({ name }) => plainTextOf(name)));
 }
 
-function list(value: unknown): readonly Fields[] {
+function list(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 /** The body with the tools behind the client's own, or in their place, in the legacy field where the client uses that. */
-export function withTools(body: Fields, toolset: Toolset): Fields {
+export function withTools(body: JsonObject, toolset: Toolset): JsonObject {
   if (toolset.size === 0) return body;
   const functions = definitions(toolset).map((tool) => ({ parameters: { type: 'object', properties: {} }, ...tool }));
   if (isLegacy(body)) return { ...body, functions: [...list(body.functions), ...functions] };
@@ -31,11 +29,11 @@ export function countingUsage(body: ChatBody): ChatBody {
 }
 
 /** Whether the client uses the fields that `tools` took the place of. */
-export function isLegacy({ functions }: Fields): boolean {
+export function isLegacy({ functions }: JsonObject): boolean {
   return Array.isArray(functions);
 }
 
 /** Whether the client asked for a usage chunk. */
-export function wantsUsage({ stream_options: options }: Fields): boolean {
+export function wantsUsage({ stream_options: options }: JsonObject): boolean {
   return isRecord(options) && options.include_usage === true;
 }

@@ -3,10 +3,9 @@
 import { toChatMessages } from '../../protocol/chat-completions/messages.ts';
 import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
 import type { Item } from '../../protocol/items.ts';
-import { isRecord, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import type { ChatBody } from './schema.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type Messages = ChatBody['messages'];
 
 /** Whether the value is a list of messages. */
@@ -60,18 +59,18 @@ function legacyId(index: number): string {
   return `call_${index}`;
 }
 
-function textParts(content: unknown): readonly Fields[] {
+function textParts(content: unknown): readonly JsonObject[] {
   if (typeof content === 'string') return content === '' ? [] : [outputText(content)];
   return Array.isArray(content)
     ? content.filter(isRecord).map((part) => (part.type === 'refusal' ? part : outputText(plainTextOf(part.text))))
     : [];
 }
 
-function outputText(text: string): Fields {
+function outputText(text: string): JsonObject {
   return { type: 'output_text', text, annotations: [], logprobs: [] };
 }
 
-function callItem(call: Fields): Item {
+function callItem(call: JsonObject): Item {
   const { id, function: called } = call;
   const custom = customOf(call);
   if (custom) return { type: 'custom_tool_call', call_id: id, name: custom.name, input: custom.input };
@@ -79,12 +78,12 @@ function callItem(call: Fields): Item {
   return { type: 'function_call', call_id: id, name, arguments: text };
 }
 
-function inputParts(content: unknown): readonly Fields[] {
+function inputParts(content: unknown): readonly JsonObject[] {
   if (!Array.isArray(content)) return [{ type: 'input_text', text: plainTextOf(content) }];
   return content.filter(isRecord).map(inputPart);
 }
 
-function inputPart(part: Fields): Fields {
+function inputPart(part: JsonObject): JsonObject {
   switch (part.type) {
     case 'image_url': {
       const { url, detail = 'auto' } = isRecord(part.image_url) ? part.image_url : { url: part.image_url };

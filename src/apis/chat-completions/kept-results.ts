@@ -6,12 +6,11 @@ import { fromStore, type ResponseStore } from '../../ports/store.ts';
 import { toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { chatRoundId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { ChatCall } from './completion/completion.ts';
 import { type AnsweredChatCall, callMessage } from './next-body.ts';
 import type { ChatBody } from './schema.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type Message = ChatBody['messages'][number];
 
 /** The last round of a turn, which calls tools of the client's. */
@@ -29,7 +28,7 @@ interface KeptRound extends Item {
   readonly type: typeof TYPE;
   readonly before: readonly Message[];
   readonly text: string;
-  readonly clients: readonly Fields[];
+  readonly clients: readonly JsonObject[];
   readonly calls: readonly (Pick<ChatCall, 'id' | 'name' | 'arguments' | 'extra'> & { readonly output: unknown })[];
 }
 
@@ -114,7 +113,7 @@ async function withKept(
   return isKept(round) && isSame(round.clients, clients) ? restored(round, message, clients) : [message];
 }
 
-function callsOf(message: Message): readonly Fields[] {
+function callsOf(message: Message): readonly JsonObject[] {
   const calls = message.role === 'assistant' ? message.tool_calls : undefined;
   return Array.isArray(calls) ? calls.filter(isRecord) : [];
 }
@@ -124,13 +123,13 @@ function isKept(item: Item | undefined): item is KeptRound {
 }
 
 /** Call ids are the model server's, and some count from 0 in every answer: what is called must fit too. */
-function isSame(kept: readonly Fields[], clients: readonly Fields[]): boolean {
+function isSame(kept: readonly JsonObject[], clients: readonly JsonObject[]): boolean {
   const wired = clients.map(({ id, function: called }) => identity({ id, ...(isRecord(called) ? called : {}) }));
   return JSON.stringify(kept) === JSON.stringify(wired);
 }
 
 /** Without the blanks in the arguments, which clients may write anew. */
-function identity({ id, name, arguments: text }: { id?: unknown; name?: unknown; arguments?: unknown }): Fields {
+function identity({ id, name, arguments: text }: { id?: unknown; name?: unknown; arguments?: unknown }): JsonObject {
   try {
     return { id, name, arguments: JSON.parse(String(text)) };
   } catch {
@@ -141,7 +140,7 @@ function identity({ id, name, arguments: text }: { id?: unknown; name?: unknown;
 function restored(
   { before, text, calls }: KeptRound,
   message: Message,
-  clients: readonly Fields[],
+  clients: readonly JsonObject[],
 ): readonly Message[] {
   const content = wordsOf(message.content) === textOf(before) + text ? text || null : message.content;
   // The cast: these are messages of our own making.

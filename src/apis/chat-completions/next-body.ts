@@ -3,12 +3,11 @@
 import { functionMessages, toolMessages } from '../../protocol/chat-completions/messages.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolOutput } from '../../protocol/items.ts';
+import type { JsonObject } from '../../protocol/record.ts';
 import type { ChatCall } from './completion/completion.ts';
 import { isLegacy } from './inject.ts';
 import type { Round } from './round-state.ts';
 import type { ChatBody } from './schema.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** A call with its result. */
 export interface AnsweredChatCall {
@@ -17,7 +16,11 @@ export interface AnsweredChatCall {
 }
 
 /** The messages that a round adds: the model's own, with the calls named here, and their results. */
-export function roundMessages(round: Round, answered: readonly AnsweredChatCall[], legacy: boolean): readonly Fields[] {
+export function roundMessages(
+  round: Round,
+  answered: readonly AnsweredChatCall[],
+  legacy: boolean,
+): readonly JsonObject[] {
   const message = { role: 'assistant', content: wholeText(round.text) || null, ...round.fields.all() };
   const [first] = answered;
   if (legacy && first)
@@ -33,17 +36,17 @@ export function roundMessages(round: Round, answered: readonly AnsweredChatCall[
 }
 
 /** The call as it stands in a message. */
-export function callMessage(call: Pick<ChatCall, 'id' | 'name' | 'arguments' | 'extra'>): Fields {
+export function callMessage(call: Pick<ChatCall, 'id' | 'name' | 'arguments' | 'extra'>): JsonObject {
   return { ...call.extra, id: call.id, type: 'function', function: calledIn(call) };
 }
 
 /** What is called, which is all that a legacy message holds. */
-export function calledIn({ name, arguments: text }: Pick<ChatCall, 'name' | 'arguments'>): Fields {
+export function calledIn({ name, arguments: text }: Pick<ChatCall, 'name' | 'arguments'>): JsonObject {
   return { name, arguments: text };
 }
 
 /** A forced choice holds for the first call only, or the model could never answer. */
-export function nextBody(body: ChatBody, added: readonly Fields[], circling: boolean): ChatBody {
+export function nextBody(body: ChatBody, added: readonly JsonObject[], circling: boolean): ChatBody {
   const next: Record<string, unknown> = { ...body, messages: [...body.messages, ...added] };
   for (const field of ['tool_choice', 'function_call']) {
     if (field in next && next[field] !== 'none') next[field] = 'auto';

@@ -6,14 +6,13 @@ import { weightOf } from '../../protocol/chat-completions/weight.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import { grow } from '../../protocol/grown-text.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { Round, WrittenCall } from './round-state.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
 
 /** Remembers what a chunk says. Throws `output_too_large`. */
-export function note(round: Round, chunk: Fields, events: readonly ModelEvent[]): void {
+export function note(round: Round, chunk: JsonObject, events: readonly ModelEvent[]): void {
   const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
   round.usage = usageIn(chunk) ?? round.usage;
   // Some servers write an empty one before the end.
@@ -24,7 +23,7 @@ export function note(round: Round, chunk: Fields, events: readonly ModelEvent[])
 }
 
 /** For the next request, which only a call of ours leads to. */
-function noteFields(round: Round, { delta, message }: Fields): void {
+function noteFields(round: Round, { delta, message }: JsonObject): void {
   const said = delta ?? message;
   if (isRecord(said)) round.completion.bytes += round.fields.take(said, said === message);
   for (const [number, fields] of round.callFields) {

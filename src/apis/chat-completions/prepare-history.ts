@@ -4,12 +4,11 @@ import { loadHistory } from '../../history/history.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Item } from '../../protocol/items.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { isMessageList, itemsOf, messagesOf } from './items.ts';
 import { restoreResults } from './kept-results.ts';
 import type { ChatBody } from './schema.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type Messages = ChatBody['messages'];
 
 /**
@@ -51,7 +50,7 @@ function leadingAnswers(messages: Messages): Messages {
   return end < 0 ? messages : messages.slice(0, end);
 }
 
-function isAnswer({ role, tool_call_id: id }: Fields, answered: ReadonlySet<unknown>): boolean {
+function isAnswer({ role, tool_call_id: id }: JsonObject, answered: ReadonlySet<unknown>): boolean {
   return role === 'tool' && answered.has(id);
 }
 

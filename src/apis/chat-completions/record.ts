@@ -10,14 +10,12 @@ import type { StoredResponse } from '../../ports/store.ts';
 import { chatDecoder } from '../../protocol/chat-completions/decoder.ts';
 import type { ModelEvent, TurnEnd } from '../../protocol/events.ts';
 import { randomSeed } from '../../protocol/ids.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { endedResource, startedResource } from '../../protocol/responses/resource.ts';
 import { step } from '../../turn/machine.ts';
 import { startState } from '../../turn/state.ts';
 import { isMessageList, itemsOf } from './items.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The limits of the answer, and where reasoning is kept. */
 interface RecordSettings {
@@ -31,7 +29,7 @@ export function completionReader(request: EndpointRequest, { limits, reasoning }
   const seed = randomSeed();
   // A chunk at a time: the machine holds the answer to the limit on its size, and gives it up there.
   let state = startState({ seed, ...rulesOf(limits, reasoning) });
-  let head: Fields | undefined;
+  let head: JsonObject | undefined;
   let failed = false;
   let done = false;
 
@@ -84,13 +82,13 @@ function rulesOf({ outputBytes, argumentBytes }: Limits, reasoning: Presentation
 
 function storedTurn(
   end: TurnEnd,
-  { id, created, model }: Fields,
+  { id, created, model }: JsonObject,
   request: EndpointRequest,
   seed: string,
 ): StoredResponse {
   const { body, context, scope } = request;
   // The cast: only a body of this API is recorded.
-  const { messages, previous_response_id: previousResponseId } = body as Fields;
+  const { messages, previous_response_id: previousResponseId } = body as JsonObject;
   const own = ownInput(messages, context?.history);
   // A router of ours behind the recorder loads the turn itself.
   const continued =

@@ -2,13 +2,11 @@
 
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../history/repair.ts';
 import { quotedId } from '../../protocol/ids.ts';
-import { isRecord } from '../../protocol/record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
 /** A message and its place in the client's list. */
 interface Entry {
-  readonly message: Fields;
+  readonly message: JsonObject;
   readonly index: number;
 }
 
@@ -49,7 +47,7 @@ function notEmpty(found: Found): (entry: Entry) => boolean {
   };
 }
 
-function callsOf(calls: unknown): readonly Fields[] {
+function callsOf(calls: unknown): readonly JsonObject[] {
   return Array.isArray(calls) ? calls.filter(isRecord) : [];
 }
 
@@ -64,8 +62,8 @@ function withWholeCalls({ message, index }: Entry, found: Found): Entry {
   return { index, message: calls.length === 0 ? named : { ...named, tool_calls: calls } };
 }
 
-function wholeCall(sent: unknown, spareId: string, index: number, found: Found): readonly Fields[] {
-  const { custom, ...call }: Fields = isRecord(sent) ? sent : {};
+function wholeCall(sent: unknown, spareId: string, index: number, found: Found): readonly JsonObject[] {
+  const { custom, ...call }: JsonObject = isRecord(sent) ? sent : {};
   const called = isRecord(call.function) ? call.function : isRecord(custom) ? custom : {};
   const { name } = called;
   if (typeof name !== 'string' || name === '') {
@@ -104,7 +102,7 @@ function joined(run: readonly Entry[]): Entry {
   // What a later one does not say does not unsay it.
   const given = run.flatMap(({ message }) => Object.entries(message).filter(([, value]) => value !== null));
   const calls = run.flatMap(({ message }) => callsOf(message.tool_calls));
-  const { tool_calls: _, ...rest }: Fields = {
+  const { tool_calls: _, ...rest }: JsonObject = {
     ...Object.fromEntries(given),
     content: joinedContent(run.map(({ message }) => message.content)),
   };

@@ -6,15 +6,14 @@ import { type ChunkMemo, chunkMemo } from '../../protocol/chat-completions/fast-
 import type { SeeEntry } from '../../protocol/chat-completions/tool-calls.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { GrownText } from '../../protocol/grown-text.ts';
+import type { JsonObject } from '../../protocol/record.ts';
 import type { ChatCall, Completion } from './completion/completion.ts';
 import { fieldsOfCall, MessageFields } from './completion/message-fields.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** A chunk that waits until it is known whose call it begins. */
 export interface HeldChunk {
   readonly data: string;
-  readonly chunk: Fields;
+  readonly chunk: JsonObject;
   readonly events: readonly ModelEvent[];
 }
 
@@ -57,19 +56,19 @@ export interface Round {
   /** Everything else in its message. */
   readonly fields: MessageFields;
   /** What came with calls, by the decoder's numbers for them. */
-  readonly callFields: Map<number, Fields>;
-  usage: Fields | undefined;
+  readonly callFields: Map<number, JsonObject>;
+  usage: JsonObject | undefined;
   finishReason: string | undefined;
   /** Whether the model was stopped before it had said all, so that its calls may lack something. */
   cutOff: boolean;
   done: boolean;
   /** The whole answer, where it was not streamed. */
-  whole: Fields | undefined;
+  whole: JsonObject | undefined;
 }
 
 /** Before the model said anything. */
 export function newRound(completion: Completion, rules: RoundRules): Round {
-  const callFields = new Map<number, Fields>();
+  const callFields = new Map<number, JsonObject>();
   const seeEntry: SeeEntry = ({ call }, entry) => {
     const fields = fieldsOfCall(entry);
     if (fields) callFields.set(call, { ...callFields.get(call), ...fields });

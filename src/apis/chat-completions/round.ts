@@ -4,7 +4,7 @@ import type { PlainDelta } from '../../protocol/chat-completions/plain-delta.ts'
 import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { callPieces, mayBeginCall } from './completion/chunk.ts';
 import {
@@ -18,8 +18,6 @@ import {
 } from './completion/completion.ts';
 import { note } from './note-chunk.ts';
 import type { HeldChunk, Round } from './round-state.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Takes the data of one event; answers what may go to the client now. */
 export function takeData(round: Round, data: string): string {
@@ -77,7 +75,7 @@ function emptyArguments({ callNumbers }: Round): readonly ModelEvent[] {
   return empty.map(([call]) => ({ type: 'tool-call-delta', call, arguments: '{}' }));
 }
 
-function parse(data: string): Fields {
+function parse(data: string): JsonObject {
   try {
     const chunk: unknown = JSON.parse(data);
     if (isRecord(chunk)) return chunk;

@@ -4,6 +4,7 @@ import type { RoundLimits, ToolRounds } from '../../ports/tool-rounds.ts';
 import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolCallResult } from '../../protocol/items.ts';
+import type { JsonObject } from '../../protocol/record.ts';
 import { mapped, only } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import { toolRounds } from '../../tools/rounds.ts';
@@ -14,8 +15,6 @@ import { type AnsweredChatCall, calledIn, callMessage, nextBody, roundMessages }
 import { endRound, takeData, takeWhole } from './round.ts';
 import { newRound, type Round, type RoundRules } from './round-state.ts';
 import type { ChatBody } from './schema.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Everything one completion needs. */
 export interface ChatTurn extends RoundRules {
@@ -145,7 +144,7 @@ function untouched(turn: ChatTurn, body: ChatBody, round: Round, text: string): 
   return body === turn.body && text !== '' && round.calls.every(({ owned }) => !owned) ? text : undefined;
 }
 
-function wholeCompletion({ completion }: ChatTurn, round: Round, { finishReason }: AfterRound): Fields {
+function wholeCompletion({ completion }: ChatTurn, round: Round, { finishReason }: AfterRound): JsonObject {
   const { head, usage, text } = completion;
   const base = round.whole ?? { object: 'chat.completion' };
   const [first = {}] = Array.isArray(base.choices) ? base.choices : [];
@@ -156,7 +155,7 @@ function wholeCompletion({ completion }: ChatTurn, round: Round, { finishReason 
   return { ...base, ...head, choices: [choice], ...(usage ? { usage } : {}) };
 }
 
-function wireCalls(calls: readonly ChatCall[], legacy: boolean): Fields {
+function wireCalls(calls: readonly ChatCall[], legacy: boolean): JsonObject {
   const [first] = calls;
   if (!first) return {};
   return legacy ? { function_call: calledIn(first) } : { tool_calls: calls.map(callMessage) };

@@ -4,12 +4,10 @@ import { z } from 'zod';
 import type { Limits } from '../../ports/limits.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { expectedInstead, invalid, refuseLong } from '../../protocol/responses/invalid.ts';
 import { metadataSchema } from '../../protocol/responses/schema.ts';
 import { checkItems } from '../../protocol/responses/validate.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** How many items one request may add, as at OpenAI. */
 const MAX_ITEMS = 20;
@@ -19,7 +17,7 @@ const bodySchema = z.object({ metadata: metadataSchema.nullish() });
 /** What a conversation is made or changed with; both may be missing. */
 export interface ConversationBody {
   readonly metadata: Readonly<Record<string, string>>;
-  readonly items: readonly Fields[];
+  readonly items: readonly JsonObject[];
 }
 
 /** The checked body; none at all is an empty one. Throws `ApiError` naming the field at fault. */
@@ -38,7 +36,7 @@ export function needed(body: unknown, field: 'items' | 'metadata', limits: Limit
   throw new ApiError('missing_required_parameter', `Missing required parameter: '${field}'.`, { param: field });
 }
 
-function itemList(items: unknown): readonly Fields[] {
+function itemList(items: unknown): readonly JsonObject[] {
   if (items === undefined || items === null) return [];
   if (!Array.isArray(items))
     throw new ApiError('invalid_type', expectedInstead('items', 'an array of items', items), { param: 'items' });

@@ -10,7 +10,7 @@ import { notify, type RequestInfo } from '../../ports/hooks.ts';
 import { needTenant } from '../../ports/scope.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type JsonReply, jsonReply } from '../../protocol/reply.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { beginTurn } from '../../turn/lifetime.ts';
@@ -19,8 +19,6 @@ import type { ResponsesApiSettings } from './settings.ts';
 import { planTools } from './steps/plan-tools.ts';
 import type { RequestInWindow } from './steps/request.ts';
 import { modelRequest } from './steps/to-model-request.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** What of a body is looked at; the settings of an answer have no place here. */
 const FIELDS = ['model', 'input', 'previous_response_id', 'instructions', 'prompt_cache_key', 'service_tier'];
@@ -44,7 +42,7 @@ function modelIn(body: unknown): unknown {
   return isRecord(body) ? Object.fromEntries(FIELDS.map((field) => [field, body[field]])) : body;
 }
 
-async function compaction(request: EndpointRequest, settings: ResponsesApiSettings): Promise<Fields> {
+async function compaction(request: EndpointRequest, settings: ResponsesApiSettings): Promise<JsonObject> {
   const prepared = await prepareConversation(request, settings);
   const createdAt = Date.now();
   const info = infoOf(request, prepared);
@@ -97,6 +95,6 @@ function withDetails(message: Item): Item {
   return { ...message, content: content.map((part) => (isPlainImage(part) ? { ...part, detail: 'auto' } : part)) };
 }
 
-function isPlainImage(part: unknown): part is Fields {
+function isPlainImage(part: unknown): part is JsonObject {
   return isRecord(part) && part.type === 'input_image' && (part.detail === undefined || part.detail === null);
 }

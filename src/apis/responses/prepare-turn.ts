@@ -16,7 +16,7 @@ import { findTool } from '../../ports/toolset.ts';
 import type { LoadedHistory } from '../../ports/turn-context.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { keptResource, startedResource } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
@@ -33,13 +33,11 @@ import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
 import { noteUnknownFields } from './unknown-fields.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** A request that is ready to run. */
 export interface PreparedTurn {
   readonly info: RequestInfo;
   /** The resource as in `response.created`. */
-  readonly started: Fields;
+  readonly started: JsonObject;
   /** What the client is shown of an item. */
   readonly presentItem: PresentItem;
   readonly turn: Turn;
@@ -142,7 +140,7 @@ function handedOver<Value>(value: Value): () => Value {
 function keeper(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
   prepared: PreparedRequest,
-  started: Fields,
+  started: JsonObject,
   settings: ResponsesApiSettings,
 ): Turn['keep'] {
   const { scope, input } = turn;

@@ -7,14 +7,12 @@ import type { StoredResponse } from '../../ports/store.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { withoutSecrets } from '../../protocol/responses/tool-secrets.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** What another server calls its output are items. */
-type Answer = Fields & { readonly id: string; readonly output: readonly Item[] };
+type Answer = JsonObject & { readonly id: string; readonly output: readonly Item[] };
 
 /** The events with which a turn ends that can be continued, and the states of such a response. */
 const LAST_EVENT = /"response\.(completed|incomplete)"/;
@@ -45,7 +43,7 @@ function isKept(response: unknown): response is Answer {
 function storedTurn({ output, ...resource }: Answer, request: EndpointRequest): StoredResponse {
   const { body, context, scope } = request;
   // The cast: only a body of this API is recorded.
-  const { input, previous_response_id: previousResponseId } = body as Fields;
+  const { input, previous_response_id: previousResponseId } = body as JsonObject;
   const previousId = context?.history?.previous?.id ?? previousResponseId;
   return {
     scope,
@@ -59,7 +57,7 @@ function storedTurn({ output, ...resource }: Answer, request: EndpointRequest): 
   };
 }
 
-function withoutEchoed({ tools, tool_choice: choice, ...resource }: Fields): Fields {
+function withoutEchoed({ tools, tool_choice: choice, ...resource }: JsonObject): JsonObject {
   const echoed = {
     ...(tools === undefined ? {} : { tools }),
     ...(choice === undefined ? {} : { tool_choice: choice }),

@@ -3,7 +3,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { wholeResource } from '../../history/keep-turn.ts';
-import type { Fields } from '../../ports/dialect.ts';
 import type { Activity } from '../../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { Limits } from '../../ports/limits.ts';
@@ -12,7 +11,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { isResponseId, quotedId } from '../../protocol/ids.ts';
 import { bodyFields } from '../../protocol/json/json-shape.ts';
 import { listOf } from '../../protocol/json/schema-kinds.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { JsonReply, Reply } from '../../protocol/reply.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 import { startedResource } from '../../protocol/responses/resource.ts';
@@ -51,7 +50,7 @@ async function continued(request: EndpointRequest, { store, limits }: ResponsesA
 }
 
 /** A turn of a conversation goes on there. */
-function place({ id, resource }: StoredResponse): Fields {
+function place({ id, resource }: StoredResponse): JsonObject {
   return isRecord(resource.conversation) ? { conversation: resource.conversation.id } : { previous_response_id: id };
 }
 
@@ -86,8 +85,8 @@ const KEPT = [
 ] as const;
 
 /** One turn in two requests. */
-function inherited(kept: Fields): Fields {
-  const resource: Fields = { ...kept, ...(isRecord(kept.asked) ? kept.asked : {}) };
+function inherited(kept: JsonObject): JsonObject {
+  const resource: JsonObject = { ...kept, ...(isRecord(kept.asked) ? kept.asked : {}) };
   const defaults = defaultFields();
   const changed = KEPT.filter((key) => resource[key] !== undefined && !isDeepStrictEqual(resource[key], defaults[key]));
   return {
@@ -97,7 +96,7 @@ function inherited(kept: Fields): Fields {
 }
 
 /** What a response says where its request said nothing: that is no setting, and not every model server takes it. */
-function defaultFields(): Fields {
+function defaultFields(): JsonObject {
   return startedResource({ id: '', createdAt: 0, body: { model: '' }, tools: { tools: [], choice: 'auto' } });
 }
 
@@ -107,7 +106,7 @@ function unforced(choice: unknown): unknown {
 }
 
 /** One output for each open call, by its call id or its item's. Throws, naming the ids that do not fit. */
-function outputItems(outputs: readonly Output[], calls: readonly Fields[]): readonly Fields[] {
+function outputItems(outputs: readonly Output[], calls: readonly JsonObject[]): readonly JsonObject[] {
   // By maps and sets: a stranger may send very many outputs.
   const open = new Map(calls.toReversed().flatMap((call) => [call.id, call.call_id].map((id) => [id, call] as const)));
   const items = outputs.map((each) => {
@@ -118,7 +117,7 @@ function outputItems(outputs: readonly Output[], calls: readonly Fields[]): read
     'No open tool call with the id',
     items.filter(({ call }) => !call).map(({ id }) => id),
   );
-  const answered = new Set<Fields | undefined>();
+  const answered = new Set<JsonObject | undefined>();
   const again = items.filter(({ call }) => answered.has(call) || !answered.add(call));
   refuse(
     'More than one tool output for function call',

@@ -1,12 +1,10 @@
 /** The structured content of a result, which servers repeat as text for older clients. */
 import { isDeepStrictEqual } from 'node:util';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { sizeText } from '../../protocol/tool-calls/output-text.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** As JSON, for the model; undefined if there is none, or if the blocks have the same content. */
-export function contentNotInText(structured: unknown, blocks: readonly Fields[]): string | undefined {
+export function contentNotInText(structured: unknown, blocks: readonly JsonObject[]): string | undefined {
   if (structured === undefined) return undefined;
   const contents = blocks.map(contentOf);
   try {
@@ -25,7 +23,7 @@ interface BlockContent {
   readonly data?: string;
 }
 
-function contentOf({ text, data }: Fields): BlockContent {
+function contentOf({ text, data }: JsonObject): BlockContent {
   if (typeof data === 'string') return { data };
   return typeof text === 'string' ? { text, value: jsonIn(text) } : {};
 }
@@ -60,7 +58,7 @@ function contains({ text, value: known, data }: BlockContent, value: unknown): b
 }
 
 /** The bytes of an image next to it are not text for a model. */
-function withoutBytes(blocks: readonly Fields[]): (key: string, value: unknown) => unknown {
+function withoutBytes(blocks: readonly JsonObject[]): (key: string, value: unknown) => unknown {
   const bytes = new Set(blocks.flatMap(({ data }) => (typeof data === 'string' ? [data] : [])));
   return (_key, value) =>
     typeof value === 'string' && bytes.has(value) ? `[${sizeText(Buffer.byteLength(value, 'base64'))}]` : value;

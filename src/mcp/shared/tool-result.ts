@@ -1,11 +1,9 @@
 /** Converts a tool's result to the parts of a `function_call_output`: those that a model can read, and placeholders. */
 
 import type { ToolResult } from '../../ports/tool-provider.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { assertOutputSize } from '../../protocol/tool-calls/output-size.ts';
 import { contentNotInText } from './structured-content.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Text that stands for a part, or an image. */
 type Part = string | { readonly type: 'input_image'; readonly image_url: string };
@@ -18,7 +16,10 @@ interface ResultRules {
 }
 
 /** Converts the result of `tools/call`. Throws if it is too large, before it is processed. */
-export function toToolResult(result: Fields, { redact, maxBytes = Number.POSITIVE_INFINITY }: ResultRules): ToolResult {
+export function toToolResult(
+  result: JsonObject,
+  { redact, maxBytes = Number.POSITIVE_INFINITY }: ResultRules,
+): ToolResult {
   const parts = partsOf(result);
   assertOutputSize(contentOf(parts), maxBytes);
   const content = contentOf(parts.map((part) => (typeof part === 'string' ? redact(part) : part)));
@@ -30,23 +31,23 @@ function contentOf(parts: readonly Part[]): ToolResult['content'] {
   return texts.length === parts.length ? texts.join('\n') : parts.map(contentPart);
 }
 
-function contentPart(part: Part): Fields {
+function contentPart(part: Part): JsonObject {
   return typeof part === 'string' ? { type: 'input_text', text: part } : part;
 }
 
-function partsOf({ content, structuredContent }: Fields): readonly Part[] {
+function partsOf({ content, structuredContent }: JsonObject): readonly Part[] {
   const blocks = Array.isArray(content) ? content.filter(isRecord) : [];
   const structured = contentNotInText(structuredContent, blocks.map(innerOf));
   return [...blocks.map(partOf), ...(structured === undefined ? [] : [structured])];
 }
 
 /** The block, or the resource in it: the object that holds text or bytes. */
-function innerOf(block: Fields): Fields {
+function innerOf(block: JsonObject): JsonObject {
   const { resource } = block;
   return block.type === 'resource' && isRecord(resource) ? { ...resource, data: resource.blob } : block;
 }
 
-function partOf(block: Fields): Part {
+function partOf(block: JsonObject): Part {
   switch (block.type) {
     case 'text':
       return String(block.text);
@@ -63,7 +64,7 @@ function partOf(block: Fields): Part {
   }
 }
 
-function resource({ uri, mimeType, text, blob }: Fields): Part {
+function resource({ uri, mimeType, text, blob }: JsonObject): Part {
   if (typeof text === 'string') return `${described('resource', uri)}\n${text}`;
   return binary('resource', mimeType, blob, uri);
 }

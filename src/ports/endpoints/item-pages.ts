@@ -3,6 +3,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
+import type { JsonObject } from '../../protocol/record.ts';
 import { queryPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { wholeItem } from '../../protocol/whole-item.ts';
 import type { ItemPage, ItemPageQuery } from '../store.ts';
@@ -10,15 +11,13 @@ import type { ItemPage, ItemPageQuery } from '../store.ts';
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** One page of the items, which come oldest first, as the client is shown them; the newest come first unless `order` is `asc`. */
-export function page(items: readonly Item[], query: Fields, presentItem = queryPresenter(query)): Fields {
+export function page(items: readonly Item[], query: JsonObject, presentItem = queryPresenter(query)): JsonObject {
   return listOf(pageOf(items, pageQuery(query)), query, presentItem);
 }
 
 /** What the query asks for. Throws `invalid_value`. */
-export function pageQuery({ limit, order, after, before }: Fields): ItemPageQuery {
+export function pageQuery({ limit, order, after, before }: JsonObject): ItemPageQuery {
   return { limit: limitOf(limit), order: orderOf(order), after: idOf(after), before: idOf(before) };
 }
 
@@ -37,9 +36,9 @@ export function pageOf(items: readonly Item[], { limit, order, after, before }: 
 /** OpenAI's list of the page, as the client is shown it. Throws `item_not_found` where the query names an unknown item. */
 export function listOf(
   { items, hasMore, unknown }: ItemPage,
-  query: Fields,
+  query: JsonObject,
   presentItem = queryPresenter(query),
-): Fields {
+): JsonObject {
   if (unknown) {
     const message = `No item found with id ${quotedId(query[unknown])}.`;
     throw new ApiError('item_not_found', message, { param: unknown });

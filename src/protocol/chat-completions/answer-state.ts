@@ -1,11 +1,9 @@
 /** What a Chat Completions server needs back of an answer beside its words and calls: collected, and read again. */
 import { ApiError } from '../errors.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, type JsonObject } from '../record.ts';
 import { mergeInto, type OwnFields } from './merge.ts';
 import { ReasoningDetails } from './reasoning-details.ts';
 import { weightOf } from './weight.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Where reasoning stands in a message: in a field of this name, in parts of the content (`thinking`, as Mistral has it), or
@@ -28,7 +26,7 @@ export interface CallState {
   readonly at: number;
   readonly id: string;
   readonly name: string;
-  readonly extra: Fields;
+  readonly extra: JsonObject;
 }
 
 /** What one `reasoning-end` of a chat answer carries. */
@@ -37,8 +35,8 @@ export interface ChatState {
   readonly late?: true;
   /** Where the answer's reasoning stood. */
   readonly field?: ReasoningField;
-  readonly details?: readonly Fields[];
-  readonly message?: Fields;
+  readonly details?: readonly JsonObject[];
+  readonly message?: JsonObject;
   readonly calls?: readonly CallState[];
 }
 
@@ -65,10 +63,10 @@ export class AnswerState {
     this.bound();
   }
 
-  takeMessage(delta: Fields): void {
+  takeMessage(delta: JsonObject): void {
     const found = MESSAGE_FIELDS.flatMap((name) => (isGiven(delta[name]) ? [[name, delta[name]]] : []));
     if (found.length === 0) return;
-    const more: Fields = Object.fromEntries(found);
+    const more: JsonObject = Object.fromEntries(found);
     const weight = weightOf(more);
     if (weight === undefined) return;
     this.message = mergeInto(this.message ?? {}, more, 'replace');
@@ -108,7 +106,7 @@ export class AnswerState {
   }
 }
 
-function callState([{ call, id, name }, extra]: readonly [KnownCall, Fields]): CallState {
+function callState([{ call, id, name }, extra]: readonly [KnownCall, JsonObject]): CallState {
   return { at: call, id, name, extra };
 }
 

@@ -2,9 +2,7 @@
 
 import { citationAtEnd } from '../annotations.ts';
 import type { ModelEvent } from '../events.ts';
-import { isRecord } from '../record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../record.ts';
 
 /** Far more than any search finds. */
 const MOST_PAGES = 1024;
@@ -23,7 +21,7 @@ export class Citations {
   }
 
   /** Takes what the chunk names; false where there is no room for all of it. */
-  take({ citations, search_results: results }: Fields): boolean {
+  take({ citations, search_results: results }: JsonObject): boolean {
     let isWhole = true;
     // What the text numbers its sources by comes first.
     for (const each of listOf(citations)) isWhole = this.add(each) && isWhole;

@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
 import type { Note } from '../note.ts';
 import { printable } from '../printable.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, type JsonObject } from '../record.ts';
 import { errorInBody } from '../upstream-errors/upstream-error.ts';
 import { AnswerState, type KnownCall, type ReasoningField } from './answer-state.ts';
 import { Citations } from './citations.ts';
@@ -19,8 +19,6 @@ import { type ThinkTags, textDelta, thinkTags } from './think-tags.ts';
 import { type SeeEntry, type ToolCalls, toolCalls } from './tool-calls.ts';
 import { isBlank, UnreadFields } from './unread-fields.ts';
 import { costIn, readUsage, usageIn } from './usage.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Takes one parsed chunk after another. */
 export interface ChatDecoder {
@@ -143,12 +141,12 @@ class Decoder implements ChatDecoder {
   }
 
   /** Said at the end: an answer that has said nothing else may still be refused with a status. */
-  private takeInfo({ model, service_tier: serviceTier }: Fields): void {
+  private takeInfo({ model, service_tier: serviceTier }: JsonObject): void {
     this.model = model || this.model;
     this.serviceTier = serviceTier || this.serviceTier;
   }
 
-  private takeState(delta: Fields, isWhole: boolean): void {
+  private takeState(delta: JsonObject, isWhole: boolean): void {
     const { reasoning_details: details, extra_content: extra, reasoning_opaque: opaque } = delta;
     if (!details && !extra && !opaque) return;
     this.state ??= new AnswerState();
@@ -156,7 +154,7 @@ class Decoder implements ChatDecoder {
     this.state.takeMessage(delta);
   }
 
-  private takeEntry(call: KnownCall, { extra_content: extra }: Fields): void {
+  private takeEntry(call: KnownCall, { extra_content: extra }: JsonObject): void {
     if (!extra) return;
     this.state ??= new AnswerState();
     this.state.takeCall(call, extra);
@@ -204,7 +202,7 @@ class Decoder implements ChatDecoder {
     this.note?.({ code: 'finish_reason_unknown', message });
   }
 
-  private takeDelta(delta: Fields, choice: Fields, events: ModelEvent[]): void {
+  private takeDelta(delta: JsonObject, choice: JsonObject, events: ModelEvent[]): void {
     if (!this.passes && isOthers(delta.role)) return this.leaveOut(delta.role);
     this.takeState(delta, delta === choice.message);
     const before = events.length;
@@ -226,7 +224,7 @@ class Decoder implements ChatDecoder {
     this.note?.({ code: 'upstream_fields_ignored', message });
   }
 
-  private takeMedia({ content, images, audio }: Fields, events: ModelEvent[]): void {
+  private takeMedia({ content, images, audio }: JsonObject, events: ModelEvent[]): void {
     const before = events.length;
     if (content) this.hasWords = true;
     if (isRecord(audio)) this.takeAudio(audio, events);
@@ -237,7 +235,7 @@ class Decoder implements ChatDecoder {
     this.beginAnswer(events, before);
   }
 
-  private takeAudio(audio: Fields, events: ModelEvent[]): void {
+  private takeAudio(audio: JsonObject, events: ModelEvent[]): void {
     const before = events.length;
     if (!this.hasWords) takeSpeech(audio, events);
     if (events.length > before) this.noteOutput(before, events);
@@ -294,7 +292,7 @@ class Decoder implements ChatDecoder {
   }
 
   /** Servers differ in the field's name, and some fill two of them with the same text: the first one counts. */
-  private takeReasoning(delta: Fields, events: ModelEvent[]): void {
+  private takeReasoning(delta: JsonObject, events: ModelEvent[]): void {
     const field = REASONING_FIELDS.find((name) => delta[name]);
     const text = field === 'reasoning_details' ? detailsText(delta[field]) : field && delta[field];
     if (typeof text === 'string' && text) {
@@ -329,20 +327,20 @@ class Decoder implements ChatDecoder {
 }
 
 /** Only the first choice is ever asked for. */
-function firstChoice(choices: unknown): Fields | undefined {
+function firstChoice(choices: unknown): JsonObject | undefined {
   if (!Array.isArray(choices)) return undefined;
   return choices.find((choice) => isRecord(choice) && (choice.index ?? 0) === 0);
 }
 
 /** A whole answer is in `message`; some servers put an empty `delta` beside it, others a `message` beside each delta. */
-function firstDelta({ delta, message }: Fields): unknown {
+function firstDelta({ delta, message }: JsonObject): unknown {
   const hasContent =
     isRecord(delta) &&
     (delta.content || delta.tool_calls || delta.reasoning_content || delta.reasoning || delta.reasoning_text);
   return hasContent || !isRecord(message) ? delta : message;
 }
 
-function takeUsage(chunk: Fields, events: ModelEvent[]): void {
+function takeUsage(chunk: JsonObject, events: ModelEvent[]): void {
   const reported = usageIn(chunk);
   const usage = reported && readUsage(reported);
   if (usage) events.push({ type: 'usage', usage, reported, cost: costIn(reported) });

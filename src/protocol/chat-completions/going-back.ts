@@ -1,7 +1,6 @@
 /** Writes into an assistant message what its own server needs back: reasoning under its field, and what came sealed. */
+import type { JsonObject } from '../record.ts';
 import type { CallState, ChatState, ReasoningField } from './answer-state.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** What the model said in one go. */
 export interface Said {
@@ -27,7 +26,7 @@ interface NamedCall {
 export function backTo(
   { text = '', reasoning, calls, states }: Said,
   { reasoningReplay, reasoningField = 'reasoning_content' }: BackOptions,
-): Fields {
+): JsonObject {
   const details = reasoningReplay ? states.flatMap((state) => state.details ?? []) : [];
   const thought = reasoningReplay && calls.length > 0 ? reasoning : '';
   const field = fieldOf(states, details.length > 0, reasoningField);
@@ -46,7 +45,7 @@ function fieldOf(states: readonly ChatState[], hasDetails: boolean, usual: Reaso
   return told ?? usual;
 }
 
-const WRITE: Readonly<Record<ReasoningField, (thought: string, text: string) => Fields>> = {
+const WRITE: Readonly<Record<ReasoningField, (thought: string, text: string) => JsonObject>> = {
   reasoning_content: (thought) => ({ reasoning_content: thought }),
   reasoning: (thought) => ({ reasoning: thought }),
   reasoning_text: (thought) => ({ reasoning_text: thought }),
@@ -61,8 +60,8 @@ const WRITE: Readonly<Record<ReasoningField, (thought: string, text: string) => 
 };
 
 /** The extras by the place of their call: that of its id, or, where it has another one here, that at its place of its name. */
-export function extrasOf(states: readonly ChatState[], calls: readonly NamedCall[]): ReadonlyMap<number, Fields> {
-  const extras = new Map<number, Fields>();
+export function extrasOf(states: readonly ChatState[], calls: readonly NamedCall[]): ReadonlyMap<number, JsonObject> {
+  const extras = new Map<number, JsonObject>();
   const given = states.flatMap((state) => state.calls ?? []);
   if (given.length === 0) return extras;
   const places = new Map(calls.map(({ id }, place) => [id, place]));

@@ -1,9 +1,7 @@
 /** Reads the log probabilities of Chat Completions as the JSON of those of the Responses wire. */
 import type { LogProb, TopLogProb } from '../items.ts';
 import { logProbsText } from '../log-probs.ts';
-import { isRecord } from '../record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../record.ts';
 
 /** The JSON of each, with commas between them; empty where there are none. */
 export function readLogProbs(value: unknown): string {
@@ -35,7 +33,7 @@ function listOf(member: string): string {
   return String.raw`\[(?:${member}(?:,${member})*)?\]`;
 }
 
-function readLogProb(entry: Fields): LogProb {
+function readLogProb(entry: JsonObject): LogProb {
   // Not by spreading, which costs as much as the rest.
   const { token, logprob, bytes } = readTopLogProb(entry);
   const top = entry.top_logprobs;
@@ -43,7 +41,7 @@ function readLogProb(entry: Fields): LogProb {
 }
 
 /** Chat Completions allows `bytes: null`; the Responses wire wants the bytes. */
-function readTopLogProb(entry: Fields): TopLogProb {
+function readTopLogProb(entry: JsonObject): TopLogProb {
   const token = typeof entry.token === 'string' ? entry.token : '';
   const logprob = typeof entry.logprob === 'number' ? entry.logprob : 0;
   return { token, logprob, bytes: Array.isArray(entry.bytes) ? entry.bytes : [...Buffer.from(token)] };

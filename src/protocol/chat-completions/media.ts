@@ -3,9 +3,7 @@
 import { citationAtEnd } from '../annotations.ts';
 import type { ModelEvent } from '../events.ts';
 import { imageInURL } from '../images.ts';
-import { isRecord } from '../record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../record.ts';
 
 /** Whether a part of the content is a picture. */
 export function isPicture(part: unknown): boolean {
@@ -32,6 +30,6 @@ function urlOf(picture: unknown): string {
 }
 
 /** Says what is heard. */
-export function takeSpeech({ transcript: text }: Fields, events: ModelEvent[]): void {
+export function takeSpeech({ transcript: text }: JsonObject, events: ModelEvent[]): void {
   if (typeof text === 'string' && text !== '') events.push({ type: 'text-delta', text });
 }

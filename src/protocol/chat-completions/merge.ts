@@ -1,7 +1,5 @@
 /** Puts together fields that come in pieces, in time that no number of pieces can stretch: what is there is never copied again. */
-import { isRecord } from '../record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../record.ts';
 
 /** Fields that only their owner changes. */
 export type OwnFields = Record<string, unknown>;
@@ -10,7 +8,7 @@ export type OwnFields = Record<string, unknown>;
 export type Joining = 'append' | 'replace';
 
 /** Adds fields to those that are there, field by field; of what is neither text nor list nor object the later one counts. */
-export function mergeInto(target: OwnFields, more: Fields, joining: Joining): OwnFields {
+export function mergeInto(target: OwnFields, more: JsonObject, joining: Joining): OwnFields {
   for (const [name, value] of Object.entries(more)) {
     // Assigned, it would be the prototype.
     if (name !== '__proto__') target[name] = merged(target[name], value, joining);

@@ -4,16 +4,14 @@ import { modelCallOfItem } from '../ids.ts';
 import { imageMessage } from '../images.ts';
 import type { Item } from '../items.ts';
 import type { ModelRequest } from '../model-request.ts';
-import { isRecord, plainTextOf } from '../record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import { answeredToolCall } from '../tool-calls/kinds.ts';
 import { pairCalls } from '../tool-calls/pair-calls.ts';
 import { type ChatState, chatStateIn, type ReasoningField } from './answer-state.ts';
 import { backTo, extrasOf } from './going-back.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** A Chat Completions message; its fields are the wire's. */
-export type ChatMessage = Fields & { readonly role: string; readonly content?: unknown };
+export type ChatMessage = JsonObject & { readonly role: string; readonly content?: unknown };
 
 /** How a model server likes its messages. */
 export interface MessageOptions {
@@ -154,7 +152,7 @@ function assistantMessages(draft: Draft, options: MessageOptions): ChatMessage[]
   return [message, ...toolMessages(calls)];
 }
 
-function wireCall({ id, name, arguments: text }: AnsweredCall): Fields {
+function wireCall({ id, name, arguments: text }: AnsweredCall): JsonObject {
   return { id, type: 'function', function: { name, arguments: text } };
 }
 
@@ -187,7 +185,7 @@ function splitOutput(output: unknown): { text: string; media: readonly unknown[]
   return { text: text.join('\n'), media: parts.filter((part) => !isText(part)) };
 }
 
-function isText(part: Fields): boolean {
+function isText(part: JsonObject): boolean {
   return part.type === 'text';
 }
 
@@ -219,7 +217,7 @@ function inputContent(content: unknown): unknown {
   return parts.some(isMedia) ? parts.map(chatPart) : parts.map(plainText).join('\n');
 }
 
-function isMedia({ type }: Fields): boolean {
+function isMedia({ type }: JsonObject): boolean {
   return MEDIA_TYPES.has(type);
 }
 
@@ -232,11 +230,11 @@ function soleText(parts: readonly unknown[]): string | undefined {
   return first.type === 'input_text' || first.type === 'output_text' ? first.text : undefined;
 }
 
-function plainText(part: Fields): string {
+function plainText(part: JsonObject): string {
   return plainTextOf(part.text ?? part.refusal);
 }
 
-function chatPart(part: Fields): Fields {
+function chatPart(part: JsonObject): JsonObject {
   switch (part.type) {
     case 'input_image':
       return { type: 'image_url', image_url: { url: part.image_url, ...(part.detail ? { detail: part.detail } : {}) } };
@@ -252,7 +250,7 @@ function chatPart(part: Fields): Fields {
 }
 
 /** Chat Completions has no field for a file's URL; the routers that take one read it from `file_data`. */
-function fileOf({ filename, file_data: data, file_url: url }: Fields): Fields {
+function fileOf({ filename, file_data: data, file_url: url }: JsonObject): JsonObject {
   return { ...(filename ? { filename } : {}), file_data: data ?? url };
 }
 

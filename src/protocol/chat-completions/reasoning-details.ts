@@ -1,8 +1,6 @@
 /** Puts together the `reasoning_details` of one answer, whose entries may come in pieces. */
-import { isRecord } from '../record.ts';
+import { isRecord, type JsonObject } from '../record.ts';
 import { weightOf } from './weight.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The fields that a piece goes on with; of all others the last one that says something counts. */
 const GROWING: ReadonlySet<string> = new Set(['text', 'summary', 'data']);
@@ -33,7 +31,7 @@ export class ReasoningDetails {
   }
 
   /** The entries so far, once: what comes later begins new ones. */
-  taken(): readonly Fields[] {
+  taken(): readonly JsonObject[] {
     const { begun } = this;
     this.begun = [];
     this.numbered.clear();
@@ -41,17 +39,17 @@ export class ReasoningDetails {
   }
 
   /** The entries that have not been taken. */
-  get entries(): readonly Fields[] {
+  get entries(): readonly JsonObject[] {
     return this.begun;
   }
 
-  private entryOf(piece: Fields, last: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
+  private entryOf(piece: JsonObject, last: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
     const known = piece.index === undefined || piece.index === null ? last : this.numbered.get(keyOf(piece));
     if (known?.type !== piece.type || (known?.index ?? undefined) !== (piece.index ?? undefined)) return undefined;
     return known && goesOn(known, piece) ? known : undefined;
   }
 
-  private begin(piece: Fields): void {
+  private begin(piece: JsonObject): void {
     const entry = { ...piece };
     this.begun.push(entry);
     this.numbered.set(keyOf(piece), entry);
@@ -59,21 +57,21 @@ export class ReasoningDetails {
 }
 
 /** Servers number entries by kind: a summary and what is sealed may have the same number. */
-function keyOf({ type, index }: Fields): string {
+function keyOf({ type, index }: JsonObject): string {
   return `${type} ${index}`;
 }
 
-function isOpaque({ data, signature }: Fields): boolean {
+function isOpaque({ data, signature }: JsonObject): boolean {
   return isText(data) || isText(signature);
 }
 
 /** Another id is another entry, and so are words behind a signature: it was of those before it. */
-function goesOn(known: Fields, piece: Fields): boolean {
+function goesOn(known: JsonObject, piece: JsonObject): boolean {
   if (isText(known.id) && isText(piece.id) && known.id !== piece.id) return false;
   return !(isText(known.signature) && (isText(piece.text) || isText(piece.summary)));
 }
 
-function extend(entry: Record<string, unknown>, piece: Fields): void {
+function extend(entry: Record<string, unknown>, piece: JsonObject): void {
   for (const [name, value] of Object.entries(piece)) {
     // Assigned, it would be the entry's prototype.
     if (name === '__proto__') continue;

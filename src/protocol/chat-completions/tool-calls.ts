@@ -3,10 +3,8 @@
 import { ApiError } from '../errors.ts';
 import type { ModelEvent } from '../events.ts';
 import { type ObjectEnd, objectEnd } from '../json/object-end.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, type JsonObject } from '../record.ts';
 import type { KnownCall } from './answer-state.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** A call that has begun. It is told on only when its name is sure to be whole: at its first arguments, or when something else comes. */
 interface Call {
@@ -47,7 +45,7 @@ export interface ToolCalls {
 }
 
 /** Is told of an entry. */
-export type SeeEntry = (call: KnownCall, entry: Fields) => void;
+export type SeeEntry = (call: KnownCall, entry: JsonObject) => void;
 
 /** The calls of one model call. `seen` is told of every entry as it came, and whose it is. */
 export function toolCalls(seen: SeeEntry = () => {}): ToolCalls {
@@ -177,7 +175,7 @@ export function customOf({
 }: {
   readonly function?: unknown;
   readonly custom?: unknown;
-}): Fields | undefined {
+}): JsonObject | undefined {
   if (!isRecord(custom)) return undefined;
   if (!isRecord(called)) return custom;
   const isFunction = called.name || called.arguments || !(custom.name || custom.input);

@@ -2,9 +2,7 @@
 
 import type { Note } from '../note.ts';
 import { printable } from '../printable.ts';
-import { isRecord } from '../record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../record.ts';
 
 /** Read somewhere, or an envelope that says nothing. */
 const CHUNK_FIELDS: ReadonlySet<string> = new Set([
@@ -27,7 +25,7 @@ export class UnreadFields {
   private isMore = false;
 
   /** Looks for names in the chunk and its choice. */
-  look(chunk: Fields, choice: Fields | undefined, message: unknown): void {
+  look(chunk: JsonObject, choice: JsonObject | undefined, message: unknown): void {
     if (this.isMore) return;
     this.addUnknown('', chunk, CHUNK_FIELDS);
     if (choice) this.addUnknown('choices[].', choice, CHOICE_FIELDS);
@@ -47,7 +45,7 @@ export class UnreadFields {
     return { code: 'upstream_fields_ignored', message: `The model server said what nothing here reads: ${names}.` };
   }
 
-  private addUnknown(place: string, fields: Fields, known: ReadonlySet<string>): void {
+  private addUnknown(place: string, fields: JsonObject, known: ReadonlySet<string>): void {
     for (const name in fields) if (!known.has(name) && !isBlank(fields[name])) this.add(place + printable(name));
   }
 }

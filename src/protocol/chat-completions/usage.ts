@@ -1,9 +1,7 @@
 /** Token counts and costs as Chat Completions servers report them, made whole. */
 
 import type { Usage } from '../events.ts';
-import { isRecord } from '../record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../record.ts';
 
 /** Where a count may stand: in the usage, or in an object of it. */
 type Place = readonly [field: string, inner?: string];
@@ -46,7 +44,7 @@ const COSTS: readonly (readonly [place: Place, perDollar: number])[] = [
 ];
 
 /** The usage in a chunk or a whole answer: Groq streams it beside the choices, Moonshot in one. */
-export function usageIn({ usage, x_groq: groq, choices }: Fields): Fields | undefined {
+export function usageIn({ usage, x_groq: groq, choices }: JsonObject): JsonObject | undefined {
   if (isRecord(usage)) return usage;
   if (isRecord(groq) && isRecord(groq.usage)) return groq.usage;
   const [choice] = Array.isArray(choices) ? choices : [];
@@ -77,7 +75,7 @@ export function readUsage(value: unknown): Usage | undefined {
 }
 
 /** What an answer cost in dollars, where its usage says so. */
-export function costIn(usage: Fields): number | undefined {
+export function costIn(usage: JsonObject): number | undefined {
   for (const [place, perDollar] of COSTS) {
     const cost = valueAt(usage, place);
     if (typeof cost === 'number' && Number.isFinite(cost) && cost >= 0) return cost / perDollar;
@@ -98,7 +96,7 @@ function wholeOutput(
   return { output: reasoning > completed ? completed + reasoning : completed, reasoning };
 }
 
-function firstOf(usage: Fields, places: readonly Place[]): number | undefined {
+function firstOf(usage: JsonObject, places: readonly Place[]): number | undefined {
   let found: number | undefined;
   for (const place of places) {
     const value = count(valueAt(usage, place));
@@ -108,7 +106,7 @@ function firstOf(usage: Fields, places: readonly Place[]): number | undefined {
   return found;
 }
 
-function valueAt(usage: Fields, [field, inner]: Place): unknown {
+function valueAt(usage: JsonObject, [field, inner]: Place): unknown {
   const value = usage[field];
   if (inner === undefined) return value;
   return isRecord(value) ? value[inner] : undefined;

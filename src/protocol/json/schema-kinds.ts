@@ -1,8 +1,7 @@
 /** Schemas for what may be huge: they stop at the first fault, since zod makes an issue for each, and copy nothing. */
 import { z } from 'zod';
-import { isRecord } from '../record.ts';
+import { isRecord, type JsonObject } from '../record.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type Issue = z.core.$ZodRawIssue;
 
 /** A schema of one function, which says what is wrong or nothing; the value passes as it is. */
@@ -20,7 +19,7 @@ function wrongType(expected: 'array' | 'record' | 'string', input: unknown, path
 }
 
 /** An object with any fields. */
-export const fields = kind<Fields>((value) => (isRecord(value) ? undefined : wrongType('record', value)));
+export const fields = kind<JsonObject>((value) => (isRecord(value) ? undefined : wrongType('record', value)));
 
 /** A list with any members. */
 export const list = z.custom<readonly unknown[]>(Array.isArray, 'it must be an array');
@@ -58,7 +57,7 @@ export function textPairs(limits: PairLimits): z.ZodType<Readonly<Record<string,
   return kind((value) => (isRecord(value) ? faultInPairs(value, limits) : wrongType('record', value)));
 }
 
-function faultInPairs(pairs: Fields, { pairs: most, keyLength, valueLength }: PairLimits): Issue | undefined {
+function faultInPairs(pairs: JsonObject, { pairs: most, keyLength, valueLength }: PairLimits): Issue | undefined {
   let count = 0;
   for (const key in pairs) {
     count += 1;

@@ -1,11 +1,9 @@
 /** Reads the input of a request as items. */
 import { inputItemId } from '../ids.ts';
 import type { Item } from '../items.ts';
-import { isRecord, withFields } from '../record.ts';
+import { isRecord, type JsonObject, withFields } from '../record.ts';
 import { itemType } from './item-type.ts';
 import { withoutSecrets } from './tool-secrets.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const ID_PREFIX: Readonly<Record<string, string>> = {
   message: 'msg',
@@ -19,11 +17,11 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
 /** The request's own items, each with an id, a type and, where it is a message, a list of parts. */
 export function inputItems(input: unknown, seed: string): readonly Item[] {
   if (input === undefined || input === null) return [];
-  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input as readonly Fields[]);
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input as readonly JsonObject[]);
   return items.map((item, index) => wholeItem(item, seed, index));
 }
 
-function wholeItem(fields: Fields, seed: string, index: number): Item {
+function wholeItem(fields: JsonObject, seed: string, index: number): Item {
   const type = itemType(fields);
   const prefix = (Object.hasOwn(ID_PREFIX, type) && ID_PREFIX[type]) || 'item';
   const id = typeof fields.id === 'string' && fields.id !== '' ? fields.id : inputItemId(prefix, seed, index);
@@ -37,11 +35,11 @@ function wholeItem(fields: Fields, seed: string, index: number): Item {
 }
 
 /** Items of several types bring tools; a list of a server's tools was made here, and has no secrets. */
-function holdsTools(fields: Fields, type: string): fields is Fields & { readonly tools: readonly unknown[] } {
+function holdsTools(fields: JsonObject, type: string): fields is JsonObject & { readonly tools: readonly unknown[] } {
   return Array.isArray(fields.tools) && type !== 'mcp_list_tools';
 }
 
-function partsOf({ role, content }: Fields): unknown {
+function partsOf({ role, content }: JsonObject): unknown {
   if (typeof content !== 'string') return content ?? [];
   return role === 'assistant'
     ? [{ type: 'output_text', text: content, annotations: [], logprobs: [] }]
@@ -49,8 +47,8 @@ function partsOf({ role, content }: Fields): unknown {
 }
 
 /** The tools that agents send as items of the input; a list that was not checked may hold anything. */
-export function additionalTools(items: readonly unknown[]): readonly Fields[] {
-  const found: Fields[] = [];
+export function additionalTools(items: readonly unknown[]): readonly JsonObject[] {
+  const found: JsonObject[] = [];
   // Loops, here and for every request: most of thousands of items hold none.
   for (const item of items) if (isToolList(item)) for (const tool of item.tools) if (isRecord(tool)) found.push(tool);
   return found;

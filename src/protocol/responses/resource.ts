@@ -4,11 +4,10 @@ import { isRecord } from '../../protocol/record.ts';
 import { responseError } from '../../protocol/responses/response-error.ts';
 import type { TurnEnd } from '../events.ts';
 import { conversationId } from '../ids.ts';
+import type { JsonObject } from '../record.ts';
 import type { PresentItem } from '../tool-calls/kinds.ts';
 import type { CreateBody } from './schema.ts';
 import { withoutSecrets } from './tool-secrets.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** What of the resource is settled before the turn begins. */
 interface ResourceStart {
@@ -17,11 +16,11 @@ interface ResourceStart {
   readonly createdAt: number;
   readonly body: CreateBody;
   /** The client's tools and its choice, as they are echoed. */
-  readonly tools: { readonly tools: readonly Fields[]; readonly choice: unknown };
+  readonly tools: { readonly tools: readonly JsonObject[]; readonly choice: unknown };
 }
 
 /** The resource as it stands in `response.created`: everything but how the turn will end. */
-export function startedResource({ id, createdAt, body, tools }: ResourceStart): Fields {
+export function startedResource({ id, createdAt, body, tools }: ResourceStart): JsonObject {
   return {
     id,
     object: 'response',
@@ -60,7 +59,11 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
 }
 
 /** The resource as it stands in the store and, with what the client is shown, in the last event and in a JSON answer. */
-export function endedResource(started: Fields, end: TurnEnd, presentItem: PresentItem = (item) => item): Fields {
+export function endedResource(
+  started: JsonObject,
+  end: TurnEnd,
+  presentItem: PresentItem = (item) => item,
+): JsonObject {
   const { model, serviceTier } = end.upstream ?? {};
   return {
     ...started,
@@ -76,19 +79,19 @@ export function endedResource(started: Fields, end: TurnEnd, presentItem: Presen
 }
 
 /** The same as it is kept: who answered may be called otherwise than who was asked, and whoever goes on asks again. */
-export function keptResource(started: Fields, end: TurnEnd): Fields {
+export function keptResource(started: JsonObject, end: TurnEnd): JsonObject {
   const ended = endedResource(started, end);
   const { model, service_tier } = started;
   const isAsAsked = ended.model === model && ended.service_tier === service_tier;
   return isAsAsked ? ended : { ...ended, asked: { model, service_tier } };
 }
 
-function textEcho(text: CreateBody['text']): Fields {
+function textEcho(text: CreateBody['text']): JsonObject {
   const verbosity = text?.verbosity ? { verbosity: text.verbosity } : {};
   return { format: formatEcho(text?.format), ...verbosity };
 }
 
-function formatEcho(format: NonNullable<CreateBody['text']>['format']): Fields {
+function formatEcho(format: NonNullable<CreateBody['text']>['format']): JsonObject {
   if (format?.type !== 'json_schema') return { type: format?.type ?? 'text' };
   const { type, name, description = null, schema = null, strict } = format;
   return { type, name, description, schema, strict: strict ?? false };
@@ -101,7 +104,7 @@ function choiceEcho(choice: unknown): unknown {
 }
 
 /** Function tools have all their keys. Others are echoed as sent, but for what may hold a secret. */
-function toolEcho(tool: Fields): Fields {
+function toolEcho(tool: JsonObject): JsonObject {
   if (tool.type !== 'function') return withoutSecrets(tool);
   const { type, name, description, parameters, strict } = tool;
   return { type, name, description: description ?? null, parameters: parameters ?? null, strict: strict ?? null };

@@ -2,14 +2,13 @@
 
 import { ApiError } from '../errors.ts';
 import { bodyFields } from '../json/json-shape.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, type JsonObject } from '../record.ts';
 import { type BringLimits, NO_LIMITS, toolCount } from './bring-limits.ts';
 import { additionalTools } from './input-items.ts';
 import { expectedInstead, invalid, pathText, refuseLong } from './invalid.ts';
 import { itemType } from './item-type.ts';
 import { type CreateBody, createSchema, itemSchemas, partFields, partSchemas, toolSchemas } from './schema.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type Path = readonly (string | number)[];
 
 /** The body with known fields typed. Throws `ApiError` naming the field at fault. */
@@ -104,7 +103,7 @@ const SOURCES: Readonly<Record<string, readonly string[]>> = {
   input_file: ['file_data', 'file_url', 'file_id'],
 };
 
-function refuseEmpty(part: Fields, path: Path): void {
+function refuseEmpty(part: JsonObject, path: Path): void {
   const sources = own(SOURCES, String(part.type));
   if (sources && !sources.some((field) => part[field])) throw missing([...path, sources[0] as string]);
 }
@@ -112,7 +111,7 @@ function refuseEmpty(part: Fields, path: Path): void {
 const NO_FILES = 'Uploaded files are not supported here; send a URL or a data URL.';
 
 /** A `file_id` alone refers to an upload, and there is no place to upload to. */
-function needsFile(part: Fields): boolean {
+function needsFile(part: JsonObject): boolean {
   return typeof part.file_id === 'string' && !part.image_url && !part.file_url && !part.file_data;
 }
 
@@ -143,7 +142,7 @@ function checkTool(tool: unknown, path: Path): void {
   checkEach(tool.tools as readonly unknown[], [...path, 'tools']);
 }
 
-function checkWith(schema: (typeof itemSchemas)[string] | undefined, value: Fields, path: Path): void {
+function checkWith(schema: (typeof itemSchemas)[string] | undefined, value: JsonObject, path: Path): void {
   const result = schema?.safeParse(value);
   if (result && !result.success) throw invalid(result.error.issues, value, path);
 }

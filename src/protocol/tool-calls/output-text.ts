@@ -1,7 +1,7 @@
 /** The result of a tool in words, for those who can be shown nothing else. */
-import type { ToolOutput } from '../items.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
+import type { ToolOutput } from '../items.ts';
+import type { JsonObject } from '../record.ts';
 
 /** Its texts; any other part is described in its place. */
 export function toolOutputText(output: ToolOutput): string {
@@ -9,7 +9,7 @@ export function toolOutputText(output: ToolOutput): string {
 }
 
 /** Such as `[image/png, 60 kB]` for a picture, so that nobody takes its bytes for text. */
-function partText(part: Fields): string {
+function partText(part: JsonObject): string {
   if (typeof part.text === 'string') return part.text;
   const data = part.image_url ?? part.file_data;
   return (typeof data === 'string' && describedData(data)) || `[${part.type}]`;

@@ -1,16 +1,14 @@
 /** A model server's errors, whatever their shape, as errors that the client may see. */
 
 import { ApiError } from '../errors.ts';
-import { isRecord } from '../record.ts';
+import { isRecord, type JsonObject } from '../record.ts';
 import { CONTEXT_OVERFLOW, isContextOverflow } from './context-overflow.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Of a message that may be about the conversation's length, which some servers quote in it. */
 const LONGEST_READ = 64 * 1024;
 
 /** The error that an answer with a good status, or a chunk of a stream, carries in its body. */
-export function errorInBody(body: Fields): ApiError | undefined {
+export function errorInBody(body: JsonObject): ApiError | undefined {
   if (body.error) return upstreamError(statusInBody(body), body);
   if (body.object === 'error' || body.type === 'error') return upstreamError(statusInBody(body), body);
   return undefined;
@@ -40,7 +38,7 @@ export function upstreamError(
 }
 
 /** A client that is told so in OpenAI's words can make the conversation shorter. */
-function overflow(details: Fields, status: number, headers: Readonly<Record<string, string>>): ApiError {
+function overflow(details: JsonObject, status: number, headers: Readonly<Record<string, string>>): ApiError {
   const param = typeof details.param === 'string' ? details.param : null;
   const refused = { status: 400, type: 'invalid_request_error', param, headers };
   return new ApiError(CONTEXT_OVERFLOW, messageOf(details, status), refused);
@@ -49,7 +47,7 @@ function overflow(details: Fields, status: number, headers: Readonly<Record<stri
 /** These are of keys, accounts, addresses and rates, whatever they say. */
 const OTHER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429]);
 
-function isOverflow(details: Fields, status: number): boolean {
+function isOverflow(details: JsonObject, status: number): boolean {
   if (OTHER_STATUSES.has(status)) return false;
   const { type, code, metadata } = details;
   // OpenRouter tells what the server behind it said.
@@ -65,7 +63,7 @@ function knownStatus(status: number): number {
 }
 
 /** Servers nest the details under `error`, write a bare string there, or write them at the top; Gemini puts all into a list. */
-function detailsOf(answer: unknown): Fields {
+function detailsOf(answer: unknown): JsonObject {
   const body = Array.isArray(answer) ? answer[0] : answer;
   if (!isRecord(body)) return {};
   if (isRecord(body.error)) return body.error;
@@ -73,13 +71,13 @@ function detailsOf(answer: unknown): Fields {
   return body;
 }
 
-function messageOf(details: Fields, status: number): string {
+function messageOf(details: JsonObject, status: number): string {
   const text = messagesOf(details).find(isText);
   if (text === undefined || /<html|<!doctype/i.test(text)) return `The model server answered with status ${status}.`;
   return text;
 }
 
-function messagesOf({ message, detail, errors }: Fields): readonly unknown[] {
+function messagesOf({ message, detail, errors }: JsonObject): readonly unknown[] {
   return [message, detail, ...listed(detail), ...listed(errors)];
 }
 
@@ -105,13 +103,13 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
   504: 'upstream_timeout',
 };
 
-function codeOf({ code }: Fields, status: number): string {
+function codeOf({ code }: JsonObject, status: number): string {
   // A code that only repeats the status says nothing.
   if (typeof code === 'string' && code !== '' && !/^\d+$/.test(code)) return code;
   return CODE_OF_STATUS[status] ?? 'upstream_error';
 }
 
-function typeOf({ type }: Fields, status: number): string {
+function typeOf({ type }: JsonObject, status: number): string {
   if (typeof type === 'string' && type.endsWith('_error')) return type;
   if (status === 429) return 'rate_limit_error';
   return status < 500 ? 'invalid_request_error' : 'server_error';
@@ -127,7 +125,7 @@ const STATUS_OF_TYPE: ReadonlyMap<string, number> = new Map([
   ['overloaded_error', 503],
 ]);
 
-function statusInBody(body: Fields): number {
+function statusInBody(body: JsonObject): number {
   const details = detailsOf(body);
   const status = [details.status, details.status_code, details.code, body.status].map(Number).find(isErrorStatus);
   return status ?? STATUS_OF_TYPE.get(String(details.type)) ?? 502;

@@ -4,7 +4,7 @@ import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { cleanNote, scrubber } from '../../protocol/secrets/scrub.ts';
 import { ownerOf } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
@@ -20,7 +20,6 @@ import { type AnthropicOptions, anthropicSettings, keyHeaders } from './options.
 export type { AnthropicOptions, ServerTool } from './options.ts';
 export { ADAPTIVE_THINKING, BUDGET_THINKING, type Thinking, type ThinkingTable } from './thinking.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type Headers = Readonly<Record<string, string>>;
 
 /** The list of models is paged; one page of this size holds all of them. */
@@ -40,13 +39,13 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
 
   /** Reads all messages of a turn across its pauses; `limit` is the client's own, in tokens. */
   async function* answer(
-    fields: Fields,
+    fields: JsonObject,
     limit: number | undefined,
     call: UpstreamCall,
     headers: Headers,
   ): AsyncGenerator<readonly ModelEvent[]> {
     const decoder = messagesDecoder(cleanNote(call.note, scrub.textOf(headers)), call.limits.outputBytes);
-    let next: Fields | undefined = fields;
+    let next: JsonObject | undefined = fields;
     for (let pauses = 0; next; pauses += 1) {
       yield* message(decoder, JSON.stringify(next), call, headers);
       const { pause } = decoder;
@@ -76,7 +75,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   }
 
   /** The body without thinking; the first body has already noted the unsupported settings. */
-  function thoughtlessBody(request: ModelRequest, { note }: UpstreamCall): Fields {
+  function thoughtlessBody(request: ModelRequest, { note }: UpstreamCall): JsonObject {
     const noted = new Set<string>();
     toMessagesBody(request, settings, ({ message }) => noted.add(message));
     return toMessagesBody(withoutThoughts(request), settings, (each) => noted.has(each.message) || note(each));
@@ -103,7 +102,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     }
   }
 
-  async function models(call: UpstreamCall): Promise<readonly Fields[]> {
+  async function models(call: UpstreamCall): Promise<readonly JsonObject[]> {
     const path = settings.baseURL.search ? '/models' : `/models?limit=${MODELS}`;
     const headers = headersFor(call);
     try {
@@ -123,7 +122,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   };
 }
 
-function holdsThoughts({ messages }: Fields): boolean {
+function holdsThoughts({ messages }: JsonObject): boolean {
   // The cast: this server wrote the body itself.
   return (messages as readonly Message[]).some(({ content }) => content.some(isThought));
 }
@@ -162,7 +161,7 @@ function ending(decoder: MessagesDecoder): readonly ModelEvent[] {
   throw new ApiError('upstream_truncated', 'The model server broke off its answer.');
 }
 
-function modelList(body: unknown): readonly Fields[] {
+function modelList(body: unknown): readonly JsonObject[] {
   const list = isRecord(body) && Array.isArray(body.data) ? body.data : [];
   return list.filter(isRecord).map(({ id, created_at: at }) => ({
     id,

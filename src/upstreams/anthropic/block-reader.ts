@@ -4,11 +4,9 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { Annotation, UrlCitation } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
 import { printable } from '../../protocol/printable.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { type Hold, holding, skippedOnce } from '../http/unsaid.ts';
 import { answersUse, searchEnd, searchStart, type WebUse, webUse } from './web-tools.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Receives the events of blocks and adds model events to `events`. Ignores what it cannot read. */
 export interface BlockReader {
@@ -21,7 +19,7 @@ export interface BlockReader {
 
 /** A block that is open. */
 interface OpenBlock {
-  add(delta: Fields, events: ModelEvent[]): void;
+  add(delta: JsonObject, events: ModelEvent[]): void;
   stop(events: ModelEvent[]): void;
 }
 
@@ -83,7 +81,7 @@ export function blockReader(note: (note: Note) => void): BlockReader {
   };
 }
 
-function openBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlock | undefined {
+function openBlock(block: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock | undefined {
   switch (block.type) {
     case 'text':
       return textBlock(block, seen, events);
@@ -101,7 +99,7 @@ function openBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlock |
 }
 
 /** Citations arrive before or within the text they belong to, so they are emitted when the text is complete. */
-function textBlock({ text, citations }: Fields, seen: Seen, events: ModelEvent[]): OpenBlock {
+function textBlock({ text, citations }: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock {
   const start = seen.text;
   const cited: unknown[] = Array.isArray(citations) ? [...citations] : [];
   const add = (more: unknown, into: ModelEvent[]) => {
@@ -146,11 +144,11 @@ function textOf(value: unknown): string {
 }
 
 /** A thought without a signature, for example one that was cut off, cannot be sent back. */
-function thinkingBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlock {
+function thinkingBlock(block: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock {
   seen.text = 0;
   let thinking = '';
   let signature = '';
-  const add = (more: Fields, into: ModelEvent[]) => {
+  const add = (more: JsonObject, into: ModelEvent[]) => {
     if (typeof more.signature === 'string') {
       seen.hold(more.signature.length);
       signature += more.signature;
@@ -168,7 +166,7 @@ function thinkingBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlo
   };
 }
 
-function redactedBlock({ data }: Fields, seen: Seen): OpenBlock {
+function redactedBlock({ data }: JsonObject, seen: Seen): OpenBlock {
   seen.text = 0;
   if (typeof data === 'string') seen.hold(data.length);
   return {
@@ -181,7 +179,7 @@ function redactedBlock({ data }: Fields, seen: Seen): OpenBlock {
 }
 
 /** The input arrives in deltas, or complete in the block itself. */
-function callBlock({ id, name, input }: Fields, seen: Seen, events: ModelEvent[]): OpenBlock {
+function callBlock({ id, name, input }: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock {
   const call = seen.calls++;
   seen.text = 0;
   let streamed = false;
@@ -201,7 +199,7 @@ function callBlock({ id, name, input }: Fields, seen: Seen, events: ModelEvent[]
 }
 
 /** A tool that the API runs itself: emitted when its input is complete, because model events have no deltas for it. */
-function useBlock(block: Fields, seen: Seen): OpenBlock | undefined {
+function useBlock(block: JsonObject, seen: Seen): OpenBlock | undefined {
   if (!webUse(block)) return undefined;
   seen.hold(JSON.stringify(block).length);
   let json = '';
@@ -222,7 +220,7 @@ function useBlock(block: Fields, seen: Seen): OpenBlock | undefined {
 }
 
 /** The result of such a tool, which arrives in one event. */
-function answerBlock(block: Fields, seen: Seen, events: ModelEvent[]): OpenBlock | undefined {
+function answerBlock(block: JsonObject, seen: Seen, events: ModelEvent[]): OpenBlock | undefined {
   const use = seen.uses.get(block.tool_use_id);
   if (!use || !answersUse(block, use)) return undefined;
   seen.uses.delete(use.id);

@@ -2,13 +2,12 @@
 
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
+import type { JsonObject } from '../../protocol/record.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { type Conversation, isThought, type Message, toConversation } from './messages.ts';
 import type { AnthropicSettings } from './options.ts';
 import type { Block } from './parts.ts';
 import { planThinking, type ThinkingPlan } from './thinking.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** How the body is written. */
 type BodySettings = Pick<
@@ -17,7 +16,7 @@ type BodySettings = Pick<
 >;
 
 /** Writes the body and always requests a stream. Notes the settings that the API does not support. */
-export function toMessagesBody(request: ModelRequest, settings: BodySettings, note: (note: Note) => void): Fields {
+export function toMessagesBody(request: ModelRequest, settings: BodySettings, note: (note: Note) => void): JsonObject {
   const drop = (setting: string) => note(dropped(setting));
   const conversation = toConversation(request, (item) => note(skippedItem(item, 'a Messages request')));
   noteUnknown(request, drop);
@@ -70,7 +69,7 @@ function thinkingField(
   { messages }: Conversation,
   { thinkingDisplay: display }: BodySettings,
   drop: (setting: string) => void,
-): Fields | undefined {
+): JsonObject | undefined {
   if (off) return { type: 'disabled' };
   if (budget === undefined && effort === undefined) return undefined;
   if (request.toolChoice === 'required' || typeof request.toolChoice === 'object') {
@@ -97,7 +96,7 @@ function outputConfig(
   { textFormat }: ModelRequest,
   { effort }: ThinkingPlan,
   drop: (setting: string) => void,
-): Fields | undefined {
+): JsonObject | undefined {
   const schema = textFormat?.type === 'json_schema' ? textFormat.schema : undefined;
   if (textFormat && textFormat.type !== 'text' && !schema) drop(`text.format '${textFormat.type}' without a schema`);
   const config = present({ effort, format: schema && { type: 'json_schema', schema } });
@@ -109,7 +108,7 @@ function sampling(
   { temperature = 1, topP = 1 }: ModelRequest,
   thinks: boolean,
   drop: (setting: string) => void,
-): Fields {
+): JsonObject {
   const both = temperature !== 1 && topP !== 1;
   if (thinks && temperature !== 1) drop('temperature beside thinking');
   if (topP !== 1 && (thinks || both)) drop(thinks ? 'top_p beside thinking' : 'top_p beside temperature');
@@ -121,7 +120,7 @@ function sampling(
   });
 }
 
-function metadata({ safetyIdentifier, user }: ModelRequest): Fields | undefined {
+function metadata({ safetyIdentifier, user }: ModelRequest): JsonObject | undefined {
   const id = safetyIdentifier ?? user;
   return id === undefined ? undefined : { user_id: id };
 }
@@ -131,14 +130,14 @@ function serverTools(
   { tools }: ModelRequest,
   { serverTools: own }: BodySettings,
   drop: (setting: string) => void,
-): readonly Fields[] {
+): readonly JsonObject[] {
   const taken = new Set(tools.map(({ name }) => name));
   for (const { name } of own) if (taken.has(name)) drop(`the server tool '${name}' beside a function of that name`);
   return own.filter(({ name }) => !taken.has(name));
 }
 
 /** The API refuses tool calls in the history without `tools`, so those tools are declared when the request has none. */
-function toolsCalled({ messages }: Conversation): readonly Fields[] {
+function toolsCalled({ messages }: Conversation): readonly JsonObject[] {
   const called = new Set(messages.flatMap(({ content }) => content.filter(isCall).map(({ name }) => String(name))));
   return [...called].map((name) => ({ name, input_schema: { type: 'object' } }));
 }
@@ -152,7 +151,7 @@ function isResult({ type }: Block): boolean {
 }
 
 /** Without `strict`: OpenAI's strict schemas may contain keywords that this API refuses. */
-function messagesTool({ name, description, parameters }: ToolDefinition): Fields {
+function messagesTool({ name, description, parameters }: ToolDefinition): JsonObject {
   return present({ name, description, input_schema: { type: 'object', ...(parameters ?? { properties: {} }) } });
 }
 
@@ -172,7 +171,7 @@ function toolChoice(
 }
 
 /** The prompt has three layers, in the order in which the API caches them; the end of each is marked. */
-function prompt({ system, messages }: Conversation, tools: readonly Fields[], cached: boolean): Fields {
+function prompt({ system, messages }: Conversation, tools: readonly JsonObject[], cached: boolean): JsonObject {
   const marked = cached ? markLast : <Value>(list: readonly Value[]) => list;
   const last = messages.at(-1);
   return {
@@ -182,12 +181,12 @@ function prompt({ system, messages }: Conversation, tools: readonly Fields[], ca
   };
 }
 
-function markLast(list: readonly Fields[]): readonly Fields[] {
+function markLast(list: readonly JsonObject[]): readonly JsonObject[] {
   return list.map((entry, index) =>
     index === list.length - 1 ? { ...entry, cache_control: { type: 'ephemeral' } } : entry,
   );
 }
 
-function present(fields: Fields): Fields {
+function present(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

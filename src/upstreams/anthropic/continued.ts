@@ -1,17 +1,15 @@
 /** Writes the request that continues a paused turn: the first request plus the output so far as an assistant message. */
 
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { Pause } from './decoder.ts';
 import type { Message } from './messages.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Returns the body; undefined if nothing can be sent back or no token of the client's `limit` is left. */
 export function continuedBody(
-  fields: Fields,
+  fields: JsonObject,
   { content, container, outputTokens }: Pause,
   limit: number | undefined,
-): Fields | undefined {
+): JsonObject | undefined {
   const left = limit === undefined ? undefined : limit - outputTokens;
   if (!content || (left !== undefined && left <= budgetOf(fields))) return undefined;
   return {
@@ -24,7 +22,7 @@ export function continuedBody(
 }
 
 /** The API refuses a limit that leaves no room besides thinking. */
-function budgetOf({ thinking }: Fields): number {
+function budgetOf({ thinking }: JsonObject): number {
   return isRecord(thinking) ? Number(thinking.budget_tokens ?? 0) : 0;
 }
 

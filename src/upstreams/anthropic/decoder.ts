@@ -4,14 +4,12 @@ import { modelInfo } from '../../protocol/chat-completions/model-info.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type BlockReader, blockReader } from './block-reader.ts';
 import { KeptContent } from './kept-content.ts';
 import type { Block } from './parts.ts';
 import { usageReader } from './usage.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Receives parsed events one by one. */
 export interface MessagesDecoder {
@@ -129,7 +127,7 @@ function keptBlocks(blocks: BlockReader, keptContent: KeptContent): BlockReader 
 }
 
 /** Only a number is kept as the key of a block. */
-function indexIn({ index }: Fields): number | undefined {
+function indexIn({ index }: JsonObject): number | undefined {
   return typeof index === 'number' ? index : undefined;
 }
 
@@ -143,7 +141,7 @@ function takeWhole(content: unknown, blocks: BlockReader, events: ModelEvent[]):
 }
 
 /** Pings and unknown future events are ignored. */
-function throwError(event: Fields): void {
+function throwError(event: JsonObject): void {
   const error = errorInBody(event);
   if (error) throw error;
 }

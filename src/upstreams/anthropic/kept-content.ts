@@ -1,14 +1,12 @@
 /** Keeps the content of a message in the form the API needs back, for a turn that pauses and continues. */
 
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { isThought } from './messages.ts';
 import type { Block } from './parts.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** A block as received: its start, and the deltas added to it. */
 interface KeptBlock {
-  readonly start: Fields;
+  readonly start: JsonObject;
   text: string;
   signature: string;
   json: string;

@@ -5,15 +5,13 @@ import { modelCallOfItem } from '../../protocol/ids.ts';
 import { imageMessage } from '../../protocol/images.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
 import { answeredToolCall } from '../../protocol/tool-calls/kinds.ts';
 import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
 import { type Block, blocksOf } from './parts.ts';
 import { thoughtIn } from './thinking.ts';
 import { blocksOfSearch } from './web-tools.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** A message of the API: user and assistant alternate. */
 export interface Message {
@@ -155,7 +153,7 @@ function resultBlock(id: string, { output, failed }: AnsweredToolCall): Block {
 }
 
 /** The API accepts only an object; the error about any other arguments is in the call's output. */
-function objectFrom(text: unknown): Fields {
+function objectFrom(text: unknown): JsonObject {
   try {
     const value: unknown = JSON.parse(String(text));
     return isRecord(value) ? value : {};

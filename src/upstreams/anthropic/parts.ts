@@ -1,11 +1,9 @@
 /** Writes the parts of messages and tool outputs as content blocks. */
 import { ApiError } from '../../protocol/errors.ts';
-import { isRecord, plainTextOf } from '../../protocol/record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 
 /** A content block; its fields are the API's. */
-export type Block = Fields & { readonly type: string };
+export type Block = JsonObject & { readonly type: string };
 
 /** The blocks of a text or of a list of parts; omits empty texts, which the API refuses. */
 export function blocksOf(content: unknown): readonly Block[] {
@@ -19,7 +17,7 @@ function textBlocks(text: string): readonly Block[] {
   return text.trim() === '' ? [] : [{ type: 'text', text }];
 }
 
-function blocksOfPart(part: Fields): readonly Block[] {
+function blocksOfPart(part: JsonObject): readonly Block[] {
   switch (part.type) {
     case 'input_image':
       return [{ type: 'image', source: imageSource(plainTextOf(part.image_url)) }];
@@ -33,18 +31,18 @@ function blocksOfPart(part: Fields): readonly Block[] {
   }
 }
 
-function imageSource(url: string): Fields {
+function imageSource(url: string): JsonObject {
   const data = readDataURL(url);
   return data ? { type: 'base64', media_type: data.mediaType, data: data.base64 } : { type: 'url', url };
 }
 
 /** Sends a PDF as it is and text as text; the API supports no other documents. */
-function fileBlock({ filename, file_data: data, file_url: url }: Fields): Block {
+function fileBlock({ filename, file_data: data, file_url: url }: JsonObject): Block {
   const title = typeof filename === 'string' && filename !== '' ? { title: filename } : {};
   return { type: 'document', source: data ? fileSource(plainTextOf(data)) : { type: 'url', url }, ...title };
 }
 
-function fileSource(text: string): Fields {
+function fileSource(text: string): JsonObject {
   // Some clients send bare base64, which is nearly always a PDF.
   const { mediaType, base64 } = readDataURL(text) ?? { mediaType: PDF, base64: text };
   if (mediaType === PDF) return { type: 'base64', media_type: PDF, data: base64 };

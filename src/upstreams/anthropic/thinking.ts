@@ -1,7 +1,5 @@
 /** Maps the reasoning effort, and keeps a thought so that it can be sent back to the model. */
-import { isRecord } from '../../protocol/record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
 /** `off`, a budget in tokens from 1024, or the name of an effort of adaptive thinking. */
 export type Thinking = 'off' | (string & {}) | number;
@@ -69,12 +67,12 @@ export function planThinking(
 }
 
 /** The thinking block in an item's provider state; undefined if there is none. */
-export function thoughtIn(state: unknown): Fields | undefined {
+export function thoughtIn(state: unknown): JsonObject | undefined {
   return isRecord(state) ? thinkingBlock(state) : undefined;
 }
 
 /** Copies only the fields of a thinking block. */
-function thinkingBlock({ type, thinking, signature, data }: Fields): Fields | undefined {
+function thinkingBlock({ type, thinking, signature, data }: JsonObject): JsonObject | undefined {
   if (type === 'redacted_thinking' && typeof data === 'string') return { type, data };
   if (type !== 'thinking' || typeof thinking !== 'string' || typeof signature !== 'string') return undefined;
   return { type, thinking, signature };

@@ -1,9 +1,7 @@
 /** Completes the token counts that the Messages API reports. */
 
 import type { ModelEvent } from '../../protocol/events.ts';
-import { isRecord } from '../../protocol/record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
 /** Collects the counts of a message, which arrive at its start and again, complete, at its end. */
 interface UsageReader {
@@ -20,7 +18,7 @@ export function usageReader(): UsageReader {
   const earlier = new Map<string, number>();
   const counts = new Map<string, number>();
   const count = (name: string) => (earlier.get(name) ?? 0) + (counts.get(name) ?? 0);
-  let reported: Fields = {};
+  let reported: JsonObject = {};
   return {
     take(usage, events) {
       if (!isRecord(usage)) return;
@@ -41,7 +39,7 @@ export function usageReader(): UsageReader {
 
 const NAMES = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'output_tokens'];
 
-function entriesOf(usage: Fields): readonly (readonly [string, number])[] {
+function entriesOf(usage: JsonObject): readonly (readonly [string, number])[] {
   const details = isRecord(usage.output_tokens_details) ? usage.output_tokens_details : {};
   const found = [...NAMES.map((name) => [name, usage[name]] as const), ['thinking', details.thinking_tokens] as const];
   return found.filter((entry): entry is readonly [string, number] => isCount(entry[1]));

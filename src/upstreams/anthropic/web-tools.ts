@@ -2,15 +2,13 @@
 
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { UrlSource, WebAction } from '../../protocol/items.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { Block } from './parts.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The action of one of the tools, and the type of its result block. */
 interface WebTool {
   readonly result: string;
-  readonly action: (input: Fields) => WebAction;
+  readonly action: (input: JsonObject) => WebAction;
 }
 
 const WEB_TOOLS: ReadonlyMap<unknown, WebTool> = new Map([
@@ -30,19 +28,19 @@ function textOf(value: unknown): string {
 export interface WebUse {
   readonly id: string;
   readonly name: string;
-  readonly input: Fields;
+  readonly input: JsonObject;
   /** Whether the model called the tool directly; blocks of calls made by its code are meaningless without that code. */
   readonly direct: boolean;
 }
 
 /** The block as a web tool use, if it is one; `json` is its input collected from deltas. */
-export function webUse({ id, name, input, caller }: Fields, json = ''): WebUse | undefined {
+export function webUse({ id, name, input, caller }: JsonObject, json = ''): WebUse | undefined {
   if (typeof id !== 'string' || typeof name !== 'string' || !WEB_TOOLS.has(name)) return undefined;
   const direct = !isRecord(caller) || caller.type === 'direct';
   return { id, name, input: objectFrom(json) ?? (isRecord(input) ? input : {}), direct };
 }
 
-function objectFrom(json: string): Fields | undefined {
+function objectFrom(json: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(json);
     return isRecord(value) ? value : undefined;
@@ -52,7 +50,7 @@ function objectFrom(json: string): Fields | undefined {
 }
 
 /** Whether the block is the result of this use. */
-export function answersUse({ type }: Fields, { name }: WebUse): boolean {
+export function answersUse({ type }: JsonObject, { name }: WebUse): boolean {
   return WEB_TOOLS.get(name)?.result === type;
 }
 
@@ -63,7 +61,7 @@ export function searchStart({ id, name, input }: WebUse): readonly ModelEvent[] 
 }
 
 /** Its end, with the result. */
-export function searchEnd(use: WebUse, { content }: Fields): ModelEvent {
+export function searchEnd(use: WebUse, { content }: JsonObject): ModelEvent {
   const failed = isRecord(content) && String(content.type).endsWith('_error');
   const blocks = use.direct ? blocksOfUse(use, content) : undefined;
   const kept = blocks ? { state: blocks } : {};

@@ -3,8 +3,7 @@
 import { type MessageOptions, toChatMessages } from '../../protocol/chat-completions/messages.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest, TextFormat, ToolDefinition } from '../../protocol/model-request.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '../../protocol/record.ts';
 
 /** Request settings of a model server. */
 export interface BodyOptions extends MessageOptions {
@@ -13,7 +12,7 @@ export interface BodyOptions extends MessageOptions {
 }
 
 /** Writes the body, always requesting a stream and its usage. Fields without a value are undefined, so the JSON omits them. */
-export function toChatBody(request: ModelRequest, options: BodyOptions, skipped: (item: Item) => void): Fields {
+export function toChatBody(request: ModelRequest, options: BodyOptions, skipped: (item: Item) => void): JsonObject {
   return {
     model: request.model,
     messages: toChatMessages(request, options, skipped),
@@ -39,19 +38,19 @@ export function toChatBody(request: ModelRequest, options: BodyOptions, skipped:
 }
 
 /** Servers refuse `tool_choice` without tools, so both are sent or neither. */
-function toolFields({ tools, toolChoice, parallelToolCalls }: ModelRequest): Fields {
+function toolFields({ tools, toolChoice, parallelToolCalls }: ModelRequest): JsonObject {
   if (tools.length === 0) return {};
   const choice =
     typeof toolChoice === 'object' ? { type: 'function', function: { name: toolChoice.name } } : toolChoice;
   return { tools: tools.map(chatTool), tool_choice: choice, parallel_tool_calls: parallelToolCalls };
 }
 
-function chatTool({ name, description, parameters, strict }: ToolDefinition): Fields {
+function chatTool({ name, description, parameters, strict }: ToolDefinition): JsonObject {
   const schema = parameters ?? { type: 'object', properties: {} };
   return { type: 'function', function: { name, description, parameters: schema, strict } };
 }
 
-function responseFormat(format: TextFormat | undefined): Fields | undefined {
+function responseFormat(format: TextFormat | undefined): JsonObject | undefined {
   if (!format || format.type === 'text') return undefined;
   if (format.type === 'json_object') return { type: 'json_object' };
   const { type, ...schema } = format;

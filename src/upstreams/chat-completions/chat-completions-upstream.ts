@@ -9,7 +9,7 @@ import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts';
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
@@ -24,8 +24,6 @@ import { type ChatCompletionsOptions, type ChatSettings, chatSettings } from './
 import { SeenFields } from './seen-fields.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const NAME = 'chatCompletionsUpstream';
 
@@ -46,7 +44,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   /** Computed for each call, because a turn of several rounds is one response. */
   const noted = new WeakMap<UpstreamCall, Set<string>>();
 
-  function open(body: Fields, call: UpstreamCall) {
+  function open(body: JsonObject, call: UpstreamCall) {
     const headers = headersFor(call);
     const [scrubError, clean] = [scrub.of(headers), scrub.textOf(headers)];
     scrubs.set(call, scrubError);
@@ -64,7 +62,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
     call.note(note);
   }
 
-  function chat(body: Fields, call: UpstreamCall): PullStream<ChatBatch> {
+  function chat(body: JsonObject, call: UpstreamCall): PullStream<ChatBatch> {
     return open(body, call).batches;
   }
 
@@ -78,7 +76,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
     return mapped(batches, new Decoding(settings, { ...answer, saw }));
   }
 
-  async function models(call: UpstreamCall): Promise<readonly Fields[]> {
+  async function models(call: UpstreamCall): Promise<readonly JsonObject[]> {
     const headers = headersFor(call);
     try {
       return modelList(await fetchJson(client, { path: '/models', headers }, call));

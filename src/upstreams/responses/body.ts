@@ -2,16 +2,19 @@
 
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
+import type { JsonObject } from '../../protocol/record.ts';
 import { toInput } from './input.ts';
 import type { ResponsesSettings } from './options.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** How the body is written. */
 type BodySettings = Pick<ResponsesSettings, 'reasoningSummary' | 'reasoningReplay' | 'serverTools'>;
 
 /** Writes the body, always requesting a stream and no storage. Fields without a value are undefined. */
-export function toResponsesBody(request: ModelRequest, settings: BodySettings, skipped: (item: Item) => void): Fields {
+export function toResponsesBody(
+  request: ModelRequest,
+  settings: BodySettings,
+  skipped: (item: Item) => void,
+): JsonObject {
   const tools = [...settings.serverTools, ...request.tools.map(functionTool)];
   return {
     model: request.model,
@@ -49,7 +52,7 @@ function includes({ topLogprobs }: ModelRequest, { reasoningReplay }: BodySettin
 }
 
 /** The other server would read undefined as strict. */
-function functionTool({ name, description, parameters, strict }: ToolDefinition): Fields {
+function functionTool({ name, description, parameters, strict }: ToolDefinition): JsonObject {
   const schema = parameters ?? { type: 'object', properties: {} };
   return { type: 'function', name, description, parameters: schema, strict: strict ?? false };
 }
@@ -63,6 +66,6 @@ function formatOf({ textFormat }: ModelRequest): unknown {
 }
 
 /** The fields, if any is given. */
-function some(fields: Fields): Fields | undefined {
+function some(fields: JsonObject): JsonObject | undefined {
   return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
 }

@@ -7,13 +7,11 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { FinishReason, ModelEvent } from '../../protocol/events.ts';
 import type { LogProb } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { errorInBody } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Hold, holding, skippedOnce } from '../http/unsaid.ts';
 import { keyOf, OUTPUT_DIFFERS, pairItems, type StreamedItem, saysAnything, textOf } from './final-output.ts';
 import { stateOf } from './input.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Receives parsed events one by one. */
 export interface ResponsesDecoder {
@@ -84,7 +82,7 @@ class Decoder implements ResponsesDecoder {
     return opened;
   }
 
-  private emitCall(item: OpenItem, { call_id: id, name, arguments: text }: Fields, events: ModelEvent[]): void {
+  private emitCall(item: OpenItem, { call_id: id, name, arguments: text }: JsonObject, events: ModelEvent[]): void {
     const given = typeof text === 'string' ? text : '';
     item.spoke ||= given !== '';
     item.emitted += given;
@@ -97,7 +95,7 @@ class Decoder implements ResponsesDecoder {
     });
   }
 
-  private delta(event: Fields, events: ModelEvent[]): void {
+  private delta(event: JsonObject, events: ModelEvent[]): void {
     const { type, delta: text } = event;
     if (typeof text !== 'string') return;
     const item = this.open(indexIn(event), undefined, events);
@@ -124,7 +122,7 @@ class Decoder implements ResponsesDecoder {
   }
 
   /** A summary consists of paragraphs. */
-  private nextPart(event: Fields, events: ModelEvent[]): void {
+  private nextPart(event: JsonObject, events: ModelEvent[]): void {
     const item = this.items.get(indexIn(event));
     if (item?.spoke && item.reasoning === SUMMARY) events.push({ type: 'reasoning-delta', text: '\n\n' });
   }
@@ -143,11 +141,11 @@ class Decoder implements ResponsesDecoder {
     else this.skip(item.type);
   }
 
-  private closeCall({ arguments: text }: Fields, item: OpenItem, events: ModelEvent[]): void {
+  private closeCall({ arguments: text }: JsonObject, item: OpenItem, events: ModelEvent[]): void {
     if (!item.spoke && typeof text === 'string') this.addArguments(item, text, events);
   }
 
-  private takeWhole(response: Fields, events: ModelEvent[]): void {
+  private takeWhole(response: JsonObject, events: ModelEvent[]): void {
     const output = Array.isArray(response.output) ? response.output : [];
     for (const [index, item] of output.entries()) this.close(index, item, events);
     this.end(response, events);
@@ -160,7 +158,7 @@ class Decoder implements ResponsesDecoder {
   }
 
   /** Emits the content that the stream lacked; returns whether the final output differs from it. */
-  private settle(output: readonly Fields[], events: ModelEvent[]): boolean {
+  private settle(output: readonly JsonObject[], events: ModelEvent[]): boolean {
     const { pairs, rest } = pairItems(output, this.items.values());
     const last = pairs.findLastIndex(([, streamed]) => streamed && isShown(streamed));
     let differs = rest.some(({ emitted, spoke }) => spoke || emitted !== '');
@@ -177,7 +175,7 @@ class Decoder implements ResponsesDecoder {
   }
 
   /** A call stays open until the end, because more of its arguments may arrive. */
-  private settleShown(item: Fields, streamed: OpenItem, events: ModelEvent[]): boolean {
+  private settleShown(item: JsonObject, streamed: OpenItem, events: ModelEvent[]): boolean {
     const text = textOf(item) ?? streamed.emitted;
     if (text === streamed.emitted) return false;
     if (streamed.call !== undefined && text.startsWith(streamed.emitted)) {
@@ -200,7 +198,7 @@ class Decoder implements ResponsesDecoder {
 }
 
 /** Only a number is kept as the key of an item. */
-function indexIn({ output_index: index }: Fields): number | undefined {
+function indexIn({ output_index: index }: JsonObject): number | undefined {
   return typeof index === 'number' ? index : undefined;
 }
 
@@ -218,20 +216,20 @@ const SUMMARY = 'response.reasoning_summary_text.delta';
 /** OpenAI's two types, and that of Open Responses. */
 const REASONING: ReadonlySet<unknown> = new Set([SUMMARY, 'response.reasoning_text.delta', 'response.reasoning.delta']);
 
-function failure(response: Fields): ApiError {
+function failure(response: JsonObject): ApiError {
   const { error: details } = response;
   const reason = isRecord(details) && typeof details.reason === 'string' ? { code: details.reason } : {};
   const error = isRecord(details) ? errorInBody({ ...response, error: { ...details, ...reason } }) : undefined;
   return error ?? new ApiError('upstream_error', `The model server ended the response as ${response.status}.`);
 }
 
-function finishReason({ status, incomplete_details: details }: Fields): FinishReason {
+function finishReason({ status, incomplete_details: details }: JsonObject): FinishReason {
   if (status !== 'incomplete') return 'stop';
   return isRecord(details) && details.reason === 'content_filter' ? 'content_filter' : 'length';
 }
 
 /** Servers without phases write null. */
-function messageStart({ phase }: Fields): ModelEvent {
+function messageStart({ phase }: JsonObject): ModelEvent {
   return typeof phase === 'string' && phase !== '' ? { type: 'message-start', phase } : { type: 'message-start' };
 }
 
@@ -252,11 +250,11 @@ function isShown({ spoke, closed, call }: OpenItem): boolean {
   return spoke || closed || call !== undefined;
 }
 
-function partsOf(parts: unknown): readonly Fields[] {
+function partsOf(parts: unknown): readonly JsonObject[] {
   return Array.isArray(parts) ? parts.filter(isRecord) : [];
 }
 
-function takeMessage(message: Fields, opened: OpenItem, events: ModelEvent[]): void {
+function takeMessage(message: JsonObject, opened: OpenItem, events: ModelEvent[]): void {
   if (opened.spoke) return;
   const { content } = message;
   opened.emitted = textOf(message) ?? '';
@@ -267,7 +265,7 @@ function takeMessage(message: Fields, opened: OpenItem, events: ModelEvent[]): v
   }
 }
 
-function takeReasoning(item: Fields, { spoke }: OpenItem, events: ModelEvent[]): void {
+function takeReasoning(item: JsonObject, { spoke }: OpenItem, events: ModelEvent[]): void {
   const parts = partsOf(item.content).length > 0 ? partsOf(item.content) : partsOf(item.summary);
   const text = parts.map((part) => part.text).join('\n\n');
   if (!spoke && text !== '') events.push({ type: 'reasoning-delta', text });
@@ -277,7 +275,7 @@ function takeReasoning(item: Fields, { spoke }: OpenItem, events: ModelEvent[]):
 }
 
 /** Emitted at its end, when the query is known. */
-function takeSearch(item: Fields, events: ModelEvent[]): void {
+function takeSearch(item: JsonObject, events: ModelEvent[]): void {
   const action = isRecord(item.action) ? item.action : {};
   const search = String(item.id);
   const url = typeof action.url === 'string' ? action.url : undefined;
@@ -291,7 +289,7 @@ function takeSearch(item: Fields, events: ModelEvent[]): void {
   events.push({ type: 'search-end', search, failed: item.status === 'failed', sources, state: stateOf(item) });
 }
 
-function takeImage({ result, ...item }: Fields, events: ModelEvent[]): void {
+function takeImage({ result, ...item }: JsonObject, events: ModelEvent[]): void {
   const details = IMAGE_DETAILS.flatMap((name) => (typeof item[name] === 'string' ? [[name, item[name]]] : []));
   if (typeof result === 'string') events.push({ type: 'image', result, details: Object.fromEntries(details) });
 }

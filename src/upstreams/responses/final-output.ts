@@ -1,9 +1,7 @@
 /** Compares the items of a stream with the output of its final object. */
 
 import type { Note } from '../../protocol/note.ts';
-import { isRecord } from '../../protocol/record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
 /** The streamed content of one item so far. */
 export interface StreamedItem {
@@ -27,18 +25,18 @@ export const OUTPUT_DIFFERS: Note = {
 
 /** The items of the final output, each with its counterpart in the stream, and the streamed items without one. */
 export interface Pairs<Streamed> {
-  readonly pairs: readonly (readonly [item: Fields, streamed: Streamed | undefined])[];
+  readonly pairs: readonly (readonly [item: JsonObject, streamed: Streamed | undefined])[];
   readonly rest: readonly Streamed[];
 }
 
 /** Pairs items by id, then those of one type in order, because some servers give each event new ids. */
 export function pairItems<Streamed extends StreamedItem>(
-  output: readonly Fields[],
+  output: readonly JsonObject[],
   streamed: Iterable<Streamed>,
 ): Pairs<Streamed> {
   const all = [...streamed];
   const byKey = new Map(all.map((each) => [nameOf(each.type, each.key), each]));
-  const known = new Map<Fields, Streamed>();
+  const known = new Map<JsonObject, Streamed>();
   for (const item of output) {
     const name = nameOf(item.type, keyOf(item));
     const found = byKey.get(name);
@@ -67,12 +65,12 @@ function nameOf(type: unknown, key: unknown): string {
 }
 
 /** The `call_id` of a call; the `id` of any other item. */
-export function keyOf({ id, call_id: callId }: Fields): unknown {
+export function keyOf({ id, call_id: callId }: JsonObject): unknown {
   return callId ?? id;
 }
 
 /** Whether the item contains anything that can be shown. */
-export function saysAnything(item: Fields): boolean {
+export function saysAnything(item: JsonObject): boolean {
   if (item.type === 'message') return textOf(item) !== '';
   if (item.type !== 'reasoning') return true;
   const texts = [item.summary, item.content].flatMap((parts) => (Array.isArray(parts) ? parts : []));
@@ -80,7 +78,7 @@ export function saysAnything(item: Fields): boolean {
 }
 
 /** The text of a message or the arguments of a call; undefined for items that are not compared. */
-export function textOf({ type, content, arguments: json }: Fields): string | undefined {
+export function textOf({ type, content, arguments: json }: JsonObject): string | undefined {
   if (type === 'function_call') return typeof json === 'string' ? json : '';
   if (type !== 'message') return undefined;
   const parts = Array.isArray(content) ? content.filter(isRecord) : [];

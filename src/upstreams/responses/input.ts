@@ -5,13 +5,11 @@ import { modelCallOfItem } from '../../protocol/ids.ts';
 import { imageMessage } from '../../protocol/images.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord, plainTextOf } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** An item in the form the other server needs: complete, except for fields that only report progress. */
-export function stateOf({ status: _, ...item }: Fields): Fields {
+export function stateOf({ status: _, ...item }: JsonObject): JsonObject {
   return item;
 }
 
@@ -25,10 +23,13 @@ interface Calls {
  * Writes the items without this server's own ids: calls become function calls, whoever ran them. `skipped` receives the
  * unsupported items. Throws `ApiError` if calls and outputs do not match.
  */
-export function toInput({ items: all }: Pick<ModelRequest, 'items'>, skipped: (item: Item) => void): readonly Fields[] {
+export function toInput(
+  { items: all }: Pick<ModelRequest, 'items'>,
+  skipped: (item: Item) => void,
+): readonly JsonObject[] {
   const { items, outputs } = pairCalls(all);
   const answers = new Set(outputs.values());
-  const input: Fields[] = [];
+  const input: JsonObject[] = [];
   const calls: Calls = { modelCall: undefined, open: [] };
   for (const item of items) {
     if (SILENT_TYPES.has(item.type) || answers.has(item)) continue;
@@ -40,7 +41,7 @@ export function toInput({ items: all }: Pick<ModelRequest, 'items'>, skipped: (i
   return input;
 }
 
-function addCall(calls: Calls, item: Item, call: AnsweredCall, input: Fields[]): void {
+function addCall(calls: Calls, item: Item, call: AnsweredCall, input: JsonObject[]): void {
   const modelCall = modelCallOfItem(String(item.id));
   // Calls of one answer are parallel; those of two rounds are not, although nothing separates them.
   if (calls.modelCall !== modelCall) answerCalls(calls, input);
@@ -49,7 +50,7 @@ function addCall(calls: Calls, item: Item, call: AnsweredCall, input: Fields[]):
   input.push({ type: 'function_call', call_id: call.id, name: call.name, arguments: call.arguments });
 }
 
-function answerCalls(calls: Calls, input: Fields[]): void {
+function answerCalls(calls: Calls, input: JsonObject[]): void {
   for (const { id, output } of calls.open.splice(0)) {
     input.push({ type: 'function_call_output', call_id: id, output: outputOf(output) });
   }
@@ -59,7 +60,7 @@ function outputOf(output: unknown): unknown {
   return typeof output === 'string' || Array.isArray(output) ? output : JSON.stringify(output ?? '');
 }
 
-function addOther(calls: Calls, item: Item, input: Fields[], skipped: (item: Item) => void): void {
+function addOther(calls: Calls, item: Item, input: JsonObject[], skipped: (item: Item) => void): void {
   answerCalls(calls, input);
   const said = imageMessage(item) ?? item;
   const written = said.type === 'message' ? message(said) : ownItem(said);
@@ -68,7 +69,7 @@ function addOther(calls: Calls, item: Item, input: Fields[], skipped: (item: Ite
   else if (item.type !== 'reasoning') skipped(item);
 }
 
-function message({ role, content, phase }: Item): Fields {
+function message({ role, content, phase }: Item): JsonObject {
   if (role !== 'assistant') return { type: 'message', role, content: content ?? '' };
   const said = { type: 'message', role, content: textOf(content) };
   return typeof phase === 'string' ? { ...said, phase } : said;
@@ -84,6 +85,6 @@ function textOf(content: unknown): unknown {
 }
 
 /** The other server's own item, if it has this type: a client may have moved the state to another item. */
-function ownItem({ type, providerState: item }: Item): Fields | undefined {
+function ownItem({ type, providerState: item }: Item): JsonObject | undefined {
   return isRecord(item) && item.type === type ? item : undefined;
 }

@@ -5,7 +5,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord } from '../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { cleanNote, type Scrub, scrubber } from '../../protocol/secrets/scrub.ts';
 import { type Mapping, mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { isDone } from '../../streams/sse-frames.ts';
@@ -21,8 +21,6 @@ import { type ResponsesOptions, responsesSettings } from './options.ts';
 
 export type { HostedTool, ResponsesOptions } from './options.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /**
  * Talks to `POST {baseURL}/responses`, always requesting a stream and no storage; a server that answers with
  * one JSON object works too. Without `baseURL` and `apiKey` it reads `OPENAI_BASE_URL` and `OPENAI_API_KEY`, as OpenAI's
@@ -35,7 +33,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   const headersFor = ({ headers }: UpstreamCall) =>
     requestHeaders('responsesUpstream', settings, bearer(settings), headers);
 
-  function answer(fields: Fields, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
+  function answer(fields: JsonObject, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const headers = headersFor(call);
     const scrubError = scrub.of(headers);
     const httpRequest = {
@@ -64,7 +62,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     });
   }
 
-  async function models(call: UpstreamCall): Promise<readonly Fields[]> {
+  async function models(call: UpstreamCall): Promise<readonly JsonObject[]> {
     const headers = headersFor(call);
     try {
       const body = await fetchJson(client, { path: '/models', headers }, call);
@@ -84,7 +82,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   };
 }
 
-function holdsThoughts({ input }: Fields): boolean {
+function holdsThoughts({ input }: JsonObject): boolean {
   return Array.isArray(input) && input.some((item) => isRecord(item) && item.type === 'reasoning');
 }
 

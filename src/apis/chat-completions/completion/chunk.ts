@@ -1,9 +1,7 @@
 /** What can be told of a chunk at a glance, without putting it together with the chunks before it. */
 
 import { customOf } from '../../../protocol/chat-completions/tool-calls.ts';
-import { isRecord } from '../../../protocol/record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 
 /** A piece of a call, in the wire's own words. */
 interface CallPiece {
@@ -14,7 +12,7 @@ interface CallPiece {
 }
 
 /** The pieces of calls in the chunk; a legacy call is one without a number. */
-export function callPieces(chunk: Fields): readonly CallPiece[] {
+export function callPieces(chunk: JsonObject): readonly CallPiece[] {
   return deltasIn(chunk).flatMap(({ tool_calls: calls, function_call: called }) => {
     if (Array.isArray(calls)) return calls.filter(isRecord);
     return isRecord(called) ? [{ function: called }] : [];
@@ -28,16 +26,16 @@ export function mayBeginCall(piece: CallPiece): boolean {
 }
 
 /** Whether the chunk is there for the usage alone. */
-export function isUsageOnly({ choices, usage }: Fields): boolean {
+export function isUsageOnly({ choices, usage }: JsonObject): boolean {
   return Boolean(usage) && Array.isArray(choices) && choices.length === 0;
 }
 
 /** Whether the chunk says who speaks. */
-export function hasRole(chunk: Fields): boolean {
+export function hasRole(chunk: JsonObject): boolean {
   return deltasIn(chunk).some(({ role }) => role);
 }
 
-function deltasIn({ choices }: Fields): readonly Fields[] {
+function deltasIn({ choices }: JsonObject): readonly JsonObject[] {
   const list: readonly unknown[] = Array.isArray(choices) ? choices : [];
   return list.map((choice) => (isRecord(choice) ? choice.delta : undefined)).filter(isRecord);
 }

@@ -1,11 +1,9 @@
 /** What a client sees as one completion, whatever number of model calls it takes, and the chunks that tell of it. */
 
 import type { ModelEvent } from '../../../protocol/events.ts';
-import { isRecord } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { hasRole, isUsageOnly } from './chunk.ts';
 import { addUsage } from './usage.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** One call of the model's, ours or the client's. */
 export interface ChatCall {
@@ -15,7 +13,7 @@ export interface ChatCall {
   readonly owned: boolean;
   arguments: string;
   /** What came with it beside that, for the model server alone. */
-  extra?: Fields;
+  extra?: JsonObject;
 }
 
 /** What the client's request decides about what it is told. */
@@ -29,15 +27,15 @@ interface CompletionPlan {
 /** The completion so far. */
 export interface Completion extends CompletionPlan {
   /** The fields that all chunks share, from the first one with an id. */
-  head: Fields | undefined;
+  head: JsonObject | undefined;
   /** Whether the client has been told the role. */
   roleSent: boolean;
   /** Whether a round has ended and another one goes on for it. */
   continued: boolean;
   /** The usage of the rounds that have ended. */
-  usage: Fields | undefined;
+  usage: JsonObject | undefined;
   /** The usage of the last of them, as it came. */
-  lastUsage: Fields | undefined;
+  lastUsage: JsonObject | undefined;
   /** The model of the newest one, as its server names it. */
   answeredBy: string | undefined;
   /** The text of the rounds that have ended. */
@@ -58,12 +56,12 @@ export function newCompletion(plan: CompletionPlan): Completion {
 }
 
 /** Takes the id and the like from the first chunk that has an id: Azure's very first one has an empty one. */
-export function begin(completion: Completion, { id, created, model }: Fields): void {
+export function begin(completion: Completion, { id, created, model }: JsonObject): void {
   if (!completion.head || (!completion.head.id && id)) completion.head = { id, created, model };
 }
 
 /** A chunk as the model server wrote it: byte for byte, unless an earlier round makes its id or usage another. */
-export function passedFrame(completion: Completion, data: string, chunk: Fields): string {
+export function passedFrame(completion: Completion, data: string, chunk: JsonObject): string {
   if (!completion.wantsUsage && isUsageOnly(chunk)) return '';
   const { head, usage, continued } = completion;
   completion.roleSent ||= hasRole(chunk);
@@ -114,7 +112,7 @@ export function noteSent(completion: Completion, call: ChatCall, index: unknown)
   return number;
 }
 
-function deltaFrame(completion: Completion, delta: Fields, finishReason: string | null = null): string {
+function deltaFrame(completion: Completion, delta: JsonObject, finishReason: string | null = null): string {
   const role = completion.roleSent ? {} : { role: 'assistant' };
   completion.roleSent = true;
   const choices = [{ index: 0, delta: { ...role, ...delta }, finish_reason: finishReason }];
@@ -131,6 +129,6 @@ export function closingFrames(completion: Completion, finishReason: string): str
 const CHUNK = { object: 'chat.completion.chunk' };
 
 /** The Chat wire has no event names. */
-export function chunkFrame(chunk: Fields): string {
+export function chunkFrame(chunk: JsonObject): string {
   return `data: ${JSON.stringify(chunk)}\n\n`;
 }

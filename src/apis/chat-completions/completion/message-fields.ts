@@ -2,9 +2,7 @@
 import { mergeInto, type OwnFields } from '../../../protocol/chat-completions/merge.ts';
 import { ReasoningDetails } from '../../../protocol/chat-completions/reasoning-details.ts';
 import { weightOf } from '../../../protocol/chat-completions/weight.ts';
-import { isRecord } from '../../../protocol/record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 
 /** What is written anew. */
 const OWN: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_call']);
@@ -17,7 +15,7 @@ export class MessageFields {
   private readonly details = new ReasoningDetails();
 
   /** Takes a delta, or the whole message; answers about how many characters have come that are no words. */
-  take(message: Fields, isWhole: boolean): number {
+  take(message: JsonObject, isWhole: boolean): number {
     let weight = 0;
     for (const [name, value] of Object.entries(message)) {
       const isContent = name === 'content' && !Array.isArray(value);
@@ -31,7 +29,7 @@ export class MessageFields {
   }
 
   /** All of them. */
-  all(): Fields {
+  all(): JsonObject {
     return this.fields;
   }
 
@@ -62,7 +60,7 @@ function withParts(known: unknown, more: unknown): readonly unknown[] {
   return parts;
 }
 
-function goOn(last: OwnFields, part: Fields, isFirst = false): OwnFields {
+function goOn(last: OwnFields, part: JsonObject, isFirst = false): OwnFields {
   if (typeof part.text === 'string' && !isFirst) last.text = `${last.text ?? ''}${part.text}`;
   if (Array.isArray(part.thinking)) last.thinking = withParts(last.thinking, part.thinking);
   return last;
@@ -72,7 +70,7 @@ function goOn(last: OwnFields, part: Fields, isFirst = false): OwnFields {
 const OF_CALLS: ReadonlySet<string> = new Set(['id', 'index', 'type', 'function', 'custom']);
 
 /** What a piece of a call holds beside that; undefined where it holds nothing. */
-export function fieldsOfCall(piece: Fields): Fields | undefined {
+export function fieldsOfCall(piece: JsonObject): JsonObject | undefined {
   let found: Record<string, unknown> | undefined;
   for (const name of Object.keys(piece)) {
     if (OF_CALLS.has(name) || name === '__proto__' || isNothing(piece[name])) continue;

@@ -1,10 +1,8 @@
 /** Usage objects of the Chat wire, summed with every field they came with. */
-import { isRecord } from '../../../protocol/record.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 
 /** Adds numbers field by field, nested details too; of other fields the later one counts. */
-export function addUsage(before: Fields | undefined, usage: Fields): Fields {
+export function addUsage(before: JsonObject | undefined, usage: JsonObject): JsonObject {
   if (!before) return usage;
   const names = [...new Set([...Object.keys(before), ...Object.keys(usage)])];
   return Object.fromEntries(names.map((name) => [name, sum(before[name], usage[name])]));

@@ -1,11 +1,9 @@
 /** The tools that the client runs, whatever their form, as functions that any model can call. */
 
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
-import { isRecord, plainTextOf } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
 import type { ToolForm } from '../../../protocol/tool-calls/tool-form.ts';
 import { modelSafe, namespacedName } from '../../../protocol/tool-calls/tool-names.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** One tool as the model is offered it, and how its calls are shown to the client. */
 interface ClientTool {
@@ -24,7 +22,7 @@ interface ClientTools {
 const NO_TOOLS: ClientTools = { known: new Map(), unknown: [], repeated: [] };
 
 /** Reads the tools of a request; those of a namespace are taken out of it, since models know no namespaces. */
-export function readClientTools(tools: readonly Fields[]): ClientTools {
+export function readClientTools(tools: readonly JsonObject[]): ClientTools {
   if (tools.length === 0) return NO_TOOLS;
   const known = new Map<string, ClientTool>();
   const unknown: string[] = [];
@@ -39,7 +37,7 @@ export function readClientTools(tools: readonly Fields[]): ClientTools {
   return { known, unknown, repeated };
 }
 
-function unpacked(tool: Fields): readonly Fields[] {
+function unpacked(tool: JsonObject): readonly JsonObject[] {
   if (tool.type !== 'namespace' || !Array.isArray(tool.tools)) return [tool];
   return tool.tools.filter(isRecord).map((inner) => ({ ...inner, namespace: tool.name }));
 }
@@ -49,7 +47,7 @@ function printed(type: unknown): string {
   return typeof type === 'string' ? type.slice(0, 100) : typeof type;
 }
 
-function clientTool(tool: Fields): ClientTool | undefined {
+function clientTool(tool: JsonObject): ClientTool | undefined {
   const { name, namespace } = tool;
   if (tool.type !== 'function' && tool.type !== 'custom') return undefined;
   // A middleware reads tools that nobody has checked.
@@ -64,23 +62,23 @@ export function modelNameOf({ kind, name, namespace }: ToolForm): string {
   return kind === 'custom' ? modelSafe(name) : name;
 }
 
-function callable(form: ToolForm, { description, parameters, strict }: Fields): ToolDefinition {
+function callable(form: ToolForm, { description, parameters, strict }: JsonObject): ToolDefinition {
   return {
     name: modelNameOf(form),
     ...(description ? { description: description as string } : {}),
-    ...(parameters ? { parameters: parameters as Fields } : {}),
+    ...(parameters ? { parameters: parameters as JsonObject } : {}),
     ...(typeof strict === 'boolean' ? { strict } : {}),
   };
 }
 
 /** Free text, possibly of a grammar, which the Chat wire has only as the one argument of a function. */
-function freeform(form: ToolForm, { description, format }: Fields): ToolDefinition {
+function freeform(form: ToolForm, { description, format }: JsonObject): ToolDefinition {
   const rule = isRecord(format) && format.type === 'grammar' ? grammarRule(format) : '';
   const text = [plainTextOf(description), rule].filter(Boolean).join('\n\n');
   return { name: modelNameOf(form), ...(text ? { description: text } : {}), parameters: FREE_TEXT };
 }
 
-function grammarRule({ syntax, definition }: Fields): string {
+function grammarRule({ syntax, definition }: JsonObject): string {
   return `The input must follow this ${plainTextOf(syntax)} grammar:\n${plainTextOf(definition)}`;
 }
 

@@ -4,13 +4,11 @@ import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.
 import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { Toolset } from '../../../ports/toolset.ts';
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
-import { isRecord } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
 import { clientToolsOnly, definitions, listTools, namedTools, toolList, typesOf } from '../../../tools/toolset.ts';
 import { readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Adds the tools behind the client's own, with those of the servers that the request names; a client's tool of the same
@@ -32,15 +30,15 @@ export async function injectServerTools(request: EndpointRequest, settings: Prep
 
 /** The body with the client's tools and the server's, some in the place of the client's; as it is where there are none. */
 export function withTools(
-  body: Fields,
-  { toolset, client = [] }: { readonly toolset: Toolset; readonly client: readonly Fields[] | undefined },
-): Fields {
+  body: JsonObject,
+  { toolset, client = [] }: { readonly toolset: Toolset; readonly client: readonly JsonObject[] | undefined },
+): JsonObject {
   if (toolset.size === 0) return body;
   return { ...body, tools: [...clientToolsOnly(client, toolset), ...definitions(toolset).map(functionTool)] };
 }
 
 /** Null as `strict` lets every server take the schema as it is. */
-function functionTool({ name, description, parameters = EMPTY }: ToolDefinition): Fields {
+function functionTool({ name, description, parameters = EMPTY }: ToolDefinition): JsonObject {
   return { type: 'function', name, description: description ?? null, parameters, strict: null };
 }
 

@@ -8,13 +8,11 @@ import type { StoredResponse } from '../../../ports/store.ts';
 import type { InjectedTools, TurnContext } from '../../../ports/turn-context.ts';
 import { conversationId } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
-import { isRecord } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { toolList } from '../../../tools/toolset.ts';
 import { readClientTools } from './client-tools.ts';
 import { withTools } from './inject-tools.ts';
 import { onTermsOf } from './server-tools.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Puts the earlier items in front of the input, and takes over the tools of the response that is continued where the
@@ -42,7 +40,7 @@ export async function loadRequestHistory(
   return inherit({ ...request, body: continued(body, history, input) }, history.previous, next);
 }
 
-function idIn({ previous_response_id: id }: Fields): string | undefined {
+function idIn({ previous_response_id: id }: JsonObject): string | undefined {
   return typeof id === 'string' ? id : undefined;
 }
 
@@ -52,7 +50,7 @@ function ownItems(input: unknown): readonly Item[] {
   return (Array.isArray(input) ? input : []) as readonly Item[];
 }
 
-function continued(body: Fields, { items }: History, own: readonly Item[]): Fields {
+function continued(body: JsonObject, { items }: History, own: readonly Item[]): JsonObject {
   const { previous_response_id: _, conversation: __, ...rest } = body;
   return { ...rest, input: [...items, ...own] };
 }
@@ -63,7 +61,7 @@ function inherit(
   context: TurnContext,
 ): EndpointRequest {
   // The cast: the caller has made this body.
-  const body = request.body as Fields;
+  const body = request.body as JsonObject;
   const given = context.tools ? context.tools.client : toolList(body.tools);
   const { resource = {} } = previous ?? {};
   if (given || !Array.isArray(resource.tools)) return { ...request, context };
@@ -78,7 +76,7 @@ function inherit(
 }
 
 /** A client's tool wins over the server's of the same name, and its terms hold, inherited or not. */
-function joined({ toolset }: InjectedTools, client: readonly Fields[]): InjectedTools {
+function joined({ toolset }: InjectedTools, client: readonly JsonObject[]): InjectedTools {
   const names = readClientTools(client).known;
   return { toolset: new Map([...onTermsOf(client, toolset)].filter(([name]) => !names.has(name))), client };
 }

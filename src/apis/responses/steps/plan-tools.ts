@@ -4,18 +4,16 @@ import type { Toolset } from '../../../ports/toolset.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request.ts';
 import type { Note } from '../../../protocol/note.ts';
-import { isRecord } from '../../../protocol/record.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { refuseLong } from '../../../protocol/responses/invalid.ts';
 import type { ToolForm } from '../../../protocol/tool-calls/tool-form.ts';
 import { clientToolsOnly, definitions, namesServing } from '../../../tools/toolset.ts';
 import { modelNameOf, readClientTools } from './client-tools.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Which tools the model is offered and what it may do with them. */
 export interface ToolPlan {
   /** The client's tools as they are echoed. */
-  readonly tools: readonly Fields[];
+  readonly tools: readonly JsonObject[];
   readonly choice: unknown;
   /** How the client knows its tools, by the names that the model knows. */
   readonly forms: ReadonlyMap<string, ToolForm>;
@@ -27,8 +25,8 @@ export interface ToolPlan {
 
 /** The client's tools, those in its input, and its choice. */
 interface GivenTools {
-  readonly tools: readonly Fields[];
-  readonly additional?: readonly Fields[];
+  readonly tools: readonly JsonObject[];
+  readonly additional?: readonly JsonObject[];
   readonly choice: unknown;
 }
 
@@ -78,7 +76,7 @@ function wordChoice(choice: string, modelTools: readonly ToolDefinition[]): Tool
   return undefined;
 }
 
-function namedChoice(choice: Fields, modelTools: readonly ToolDefinition[]): ToolChoice {
+function namedChoice(choice: JsonObject, modelTools: readonly ToolDefinition[]): ToolChoice {
   const name = nameIn(choice);
   const known = modelNameIn(choice);
   if (known !== undefined && modelTools.some((tool) => tool.name === known)) return { name: known };
@@ -89,7 +87,7 @@ function namedChoice(choice: Fields, modelTools: readonly ToolDefinition[]): Too
 const MOST_ALLOWED = 4096;
 
 /** All tools stay in the prompt; one required tool is the same as naming it, which every server understands. */
-function allowedTools({ tools, mode }: Fields, modelTools: readonly ToolDefinition[], toolset: Toolset): Settled {
+function allowedTools({ tools, mode }: JsonObject, modelTools: readonly ToolDefinition[], toolset: Toolset): Settled {
   if (!Array.isArray(tools)) throw choiceError("Missing required parameter: 'tool_choice.tools'.");
   refuseLong('tool_choice.tools', tools.length, MOST_ALLOWED);
   const names = tools.filter(isRecord).flatMap((tool) => namesOf(tool, toolset));
@@ -101,7 +99,7 @@ function allowedTools({ tools, mode }: Fields, modelTools: readonly ToolDefiniti
 }
 
 /** A server's label stands for all of its tools, or for the one that is named. */
-function namesOf(tool: Fields, toolset: Toolset): readonly string[] {
+function namesOf(tool: JsonObject, toolset: Toolset): readonly string[] {
   const { type, server_label: label } = tool;
   const served = namesServing(toolset, type);
   if (served.length > 0) return served;
@@ -113,12 +111,12 @@ function namesOf(tool: Fields, toolset: Toolset): readonly string[] {
 }
 
 /** Some clients name a function as the Chat wire does. */
-function nameIn({ name, function: called }: Fields): unknown {
+function nameIn({ name, function: called }: JsonObject): unknown {
   return name ?? (isRecord(called) ? called.name : undefined);
 }
 
 /** The name under which the model knows the tool. */
-function modelNameIn(tool: Fields): string | undefined {
+function modelNameIn(tool: JsonObject): string | undefined {
   const name = nameIn(tool);
   if (typeof name !== 'string') return undefined;
   const { namespace } = tool;

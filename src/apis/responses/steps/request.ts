@@ -1,4 +1,5 @@
 /** A request to the Responses API as it grows from step to step. */
+
 import type { Answers } from '../../../approvals/read-answers.ts';
 import type { ContextWindow } from '../../../compaction/window.ts';
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
@@ -7,10 +8,9 @@ import type { ApprovalRules, Toolset } from '../../../ports/toolset.ts';
 import type { LoadedHistory } from '../../../ports/turn-context.ts';
 import type { Item } from '../../../protocol/items.ts';
 import type { ModelRequest } from '../../../protocol/model-request.ts';
+import type { JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import type { ToolPlan } from './plan-tools.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** After `validate`. */
 export interface CheckedRequest {
@@ -42,7 +42,7 @@ export interface RequestWithTools extends RequestInWindow {
   /** The server's own tools. */
   readonly toolset: Toolset;
   /** The client's tools, those in its input included. */
-  readonly brought: readonly Fields[];
+  readonly brought: readonly JsonObject[];
   readonly tools: ToolPlan;
 }
 

@@ -5,9 +5,8 @@ import type { RemoteServer, RemoteServers } from '../../../ports/remote-servers.
 import type { ProvidedTool } from '../../../ports/tool-provider.ts';
 import { ApiError, type ErrorCode } from '../../../protocol/errors.ts';
 import { listOf, textPairs } from '../../../protocol/json/schema-kinds.ts';
+import type { JsonObject } from '../../../protocol/record.ts';
 import { invalid } from '../../../protocol/responses/invalid.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** One server that a request names, and its terms for the tools. */
 export interface ServerEntry {
@@ -65,7 +64,7 @@ type Entry = z.infer<typeof entrySchema>;
  * set up for is left out. Throws `ApiError` naming the field at fault; its message quotes no secret.
  */
 export function serverEntries(
-  tools: readonly Fields[],
+  tools: readonly JsonObject[],
   hosted: ReadonlySet<string>,
   settings: ServerSettings,
 ): readonly ServerEntry[] {
@@ -80,7 +79,7 @@ export function serverEntries(
 /** Each brings a list of tools, though many may have one URL and share its connection. */
 const MOST_URLS = 16;
 
-function refuseMany(tools: readonly Fields[]): void {
+function refuseMany(tools: readonly JsonObject[]): void {
   const urls = tools.filter((tool) => tool.type === 'mcp' && tool.server_url).length;
   if (urls <= MOST_URLS) return;
   const message = `The request names ${urls} MCP servers by URL; it may name at most ${MOST_URLS}.`;
@@ -88,7 +87,7 @@ function refuseMany(tools: readonly Fields[]): void {
 }
 
 /** Whether this server was set up for such an entry; what is not is noted, as all tools that nobody here can run. */
-function isTurnedOn(tool: Fields, hosted: ReadonlySet<string>, { remoteMcp, mcpLabels }: ServerSettings): boolean {
+function isTurnedOn(tool: JsonObject, hosted: ReadonlySet<string>, { remoteMcp, mcpLabels }: ServerSettings): boolean {
   if (tool.type !== 'mcp') return false;
   if (remoteMcp) return true;
   if (tool.server_url || tool.connector_id) return false;
@@ -96,7 +95,7 @@ function isTurnedOn(tool: Fields, hosted: ReadonlySet<string>, { remoteMcp, mcpL
 }
 
 function readEntry(
-  tool: Fields,
+  tool: JsonObject,
   index: number,
   hosted: ReadonlySet<string>,
   { mcpLabels = [...hosted] }: ServerSettings,

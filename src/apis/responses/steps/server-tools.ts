@@ -1,16 +1,16 @@
 /** The tools of the servers that a request names, and its terms for those that the host has. */
+
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
 import type { Toolset, ToolsetEntry } from '../../../ports/toolset.ts';
 import { ApiError } from '../../../protocol/errors.ts';
+import type { JsonObject } from '../../../protocol/record.ts';
 import { listTools } from '../../../tools/toolset.ts';
 import { type ServerEntry, serverEntries } from './server-entries.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** The tools of one request: those that the client named, its own by name, and those of the host's providers. */
 interface GivenServers {
-  readonly named: readonly Fields[];
+  readonly named: readonly JsonObject[];
   readonly own: ReadonlyMap<string, { readonly form: { readonly namespace?: string } }>;
   readonly hosted: readonly ToolsetEntry[];
 }
@@ -31,7 +31,7 @@ export async function withNamedServers(
 }
 
 /** The tools that are on offer already, on the terms that the client has for the host's servers. Throws `ApiError`. */
-export function onTermsOf(named: readonly Fields[], toolset: Toolset): Toolset {
+export function onTermsOf(named: readonly JsonObject[], toolset: Toolset): Toolset {
   const entries = serverEntries(named, labelsOf([...toolset.values()]), {});
   return new Map([...toolset].flatMap(([name, tool]) => onTerms([tool], entries).map((kept) => [name, kept] as const)));
 }

@@ -2,12 +2,10 @@
 
 import { jsonIn } from '../../json/json-text.ts';
 import { logProbsText } from '../../log-probs.ts';
-import { isRecord } from '../../record.ts';
+import { isRecord, type JsonObject } from '../../record.ts';
 import { isLogProbsText, readLogProbs } from '../log-probs.ts';
 import type { PlainDelta } from '../plain-delta.ts';
 import { isOthers } from '../roles.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** What the last chunks had in common. */
 export interface ChunkMemo {
@@ -196,7 +194,7 @@ function deltaOf(chunk: unknown): PlainDelta | undefined {
   return isEmpty(content) && !choice.logprobs ? argumentsIn(calls) : undefined;
 }
 
-function textIn(text: string, { logprobs }: Fields): PlainDelta {
+function textIn(text: string, { logprobs }: JsonObject): PlainDelta {
   return { text, call: undefined, logprobs: readLogProbs(logprobs) };
 }
 
@@ -205,7 +203,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** The choice of a chunk of which nothing but the delta and log probabilities is read. */
-function choiceIn(chunk: unknown): Fields | undefined {
+function choiceIn(chunk: unknown): JsonObject | undefined {
   if (!isRecord(chunk) || chunk.usage || chunk.error || chunk.x_groq || chunk.type === 'error') return undefined;
   if (chunk.object === 'error' || !Array.isArray(chunk.choices) || chunk.choices.length !== 1) return undefined;
   const [choice] = chunk.choices;
