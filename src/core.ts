@@ -1,4 +1,4 @@
-/** Everything that needs no framework: both APIs as functions, the Web handler, and what they are configured with. */
+/** Everything that needs no framework: both APIs as functions, the Web handler, and their options. */
 
 export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
 export type { DialectName } from './ports/dialect.ts';

@@ -10,7 +10,7 @@ import { type ContainersOptions, containerChecks, containers } from './container
 import { type OutputLimits, runOutputs } from './run-outputs.ts';
 import { pyodideRuntime } from './runtimes/pyodide-runtime.ts';
 
-/** Where code runs, how long containers are kept, and how much of what a run gives is told; `undefined` means omitted. */
+/** The runtime, the lifetime of containers, and how much of a run's output is returned; `undefined` means omitted. */
 export interface CodeInterpreterOptions extends Omit<ContainersOptions, 'runtime'> {
   /** Its owner closes it. Default: a `pyodideRuntime()` that is closed with the provider. */
   readonly runtime?: CodeRuntime | undefined;
@@ -35,8 +35,9 @@ const TOOL: ProvidedTool = {
 };
 
 /**
- * A provider for the option `tools`: it is offered to the model in requests whose `tools` hold `code_interpreter`.
- * Throws a `TypeError` for a bad option, and without a `runtime` where `pyodideRuntime()` does: without `pyodide` or, on Linux, `bwrap`, and on other systems.
+ * Creates a provider for the option `tools`: it serves requests whose `tools` contain `code_interpreter`.
+ * Throws a `TypeError` for a bad option. Without a `runtime` it throws if `pyodideRuntime()` does:
+ * without `pyodide`, on Linux without `bwrap`, and on other systems.
  */
 export function codeInterpreter(options: CodeInterpreterOptions = {}): ToolProvider {
   const limits = checkedLimits(options);

@@ -1,19 +1,19 @@
-/** The places of containers that are kept: who has one, who must go, and who must wait. */
+/** The slots of kept containers: assigns them, evicts idle ones, and queues callers. */
 
 import type { CodeContainer } from '../ports/code-runtime.ts';
 import { shareOf } from '../ports/scope.ts';
 import { bell } from './shared/bell.ts';
 import { turns } from './shared/turns.ts';
 
-/** Whose container, and which of theirs. The same id in two scopes is two containers. */
+/** The owner of a container, and which of the owner's. The same id in two scopes is two containers. */
 export interface ContainerKey {
   readonly scope: string;
   readonly id: string;
 }
 
-/** The place of one key, whose container may not be there yet, or not any more. */
+/** The slot of one key, whose container may not exist yet, or not any more. */
 export interface Place {
-  /** Of the key. */
+  /** The scope of the key. */
   readonly name: string;
   readonly scope: string;
   readonly inTurn: ReturnType<typeof turns>;
@@ -22,18 +22,18 @@ export interface Place {
   container: CodeContainer | undefined;
 }
 
-/** All places. */
+/** All slots. */
 export interface Shelf {
-  /** The place of the key, which stays until each `enter` has had its `leave`; waits where there is no room. */
+  /** The slot of the key, which stays until each `enter` has had its `leave`; waits if there is no room. */
   enter(key: ContainerKey, signal: AbortSignal): Promise<Place>;
   leave(place: Place): void;
   /** Aborted by `close`. */
   readonly closed: AbortSignal;
-  /** Closes every container that is in its place. */
+  /** Closes every container in a slot. */
   close(): Promise<void>;
 }
 
-/** How long places are kept, and how many. */
+/** How long slots are kept, and how many. */
 interface ShelfLimits {
   readonly idleMs: number;
   readonly max: number;
@@ -41,19 +41,19 @@ interface ShelfLimits {
 }
 
 interface Kept extends Place {
-  /** Runs that go on or wait. */
+  /** Runs in progress or waiting. */
   runs: number;
   expiry: NodeJS.Timeout | undefined;
 }
 
-/** An empty one. */
+/** Creates an empty one. */
 export function containerShelf(limits: ShelfLimits): Shelf {
   return new ContainerShelf(limits);
 }
 
 class ContainerShelf implements Shelf {
   private readonly limits: ShelfLimits;
-  // In the order of use: the first has rested for longest.
+  // In the order of use: the first has been idle for longest.
   private readonly places = new Map<string, Kept>();
   private readonly changes = bell();
   private readonly closing = new AbortController();
@@ -72,7 +72,7 @@ class ContainerShelf implements Shelf {
       signal.throwIfAborted();
       this.closed.throwIfAborted();
       const place = this.places.get(name) ?? (this.hasRoom(scope) ? newPlace(name, scope) : undefined);
-      // Taken before anyone else can make it go.
+      // Taken before another caller can evict it.
       if (place) return this.taken(place);
       await this.changes.rung(signal);
     }
@@ -110,7 +110,7 @@ class ContainerShelf implements Shelf {
     return this.hasRoomAmong(own, maxPerScope) && this.hasRoomAmong([...this.places.values()], max);
   }
 
-  /** Makes room where one of them rests. */
+  /** Makes room if one of the containers is idle. */
   private hasRoomAmong(kept: readonly Kept[], most: number): boolean {
     if (kept.length < most) return true;
     const resting = kept.find(({ runs }) => runs === 0);
@@ -121,7 +121,7 @@ class ContainerShelf implements Shelf {
   private drop(place: Kept): void {
     clearTimeout(place.expiry);
     this.places.delete(place.name);
-    // Nobody waits for it; what will not close is the runtime's to deal with.
+    // Nobody waits for it; the runtime deals with a container that does not close.
     place.container?.close().catch(() => {});
   }
 

@@ -1,4 +1,4 @@
-/** Keeps containers between calls: one for each id of each scope, until nobody has used it for a while. */
+/** Keeps containers between calls: one for each id of each scope, until unused for a while. */
 
 import type { CodeContainer, CodeFile, CodeRun, CodeRuntime } from '../ports/code-runtime.ts';
 import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../ports/host/options-check.ts';
@@ -6,7 +6,7 @@ import { isRecord } from '../protocol/record.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { type ContainerKey, containerShelf, type Place } from './container-shelf.ts';
 
-/** What a run gave, and whether it began with nothing: no variables, and no files but those given. */
+/** The result of a run, and whether its container was fresh: no variables, and no files except those given. */
 export interface ContainersRun extends CodeRun {
   readonly fresh: boolean;
 }
@@ -14,27 +14,27 @@ export interface ContainersRun extends CodeRun {
 /** The containers of all scopes. */
 export interface CodeContainers {
   /**
-   * Runs the code in the container of that key, which is made where there is none, or none that lives. Runs of one key are
-   * one after another. Files are put in under names that were not put into this container before. Rejects as
-   * `CodeContainer.run` does; the next run of the key is then a fresh one.
+   * Runs the code in the container of that key, which is created if there is none, or none alive. Runs of one key run
+   * one after another. Puts in the files whose names were not put into this container before. Rejects as
+   * `CodeContainer.run` does; the next run of the key then gets a fresh container.
    */
   run(key: ContainerKey, code: string, files: readonly CodeFile[], signal: AbortSignal): Promise<ContainersRun>;
-  /** Ends every container; the runtime is its owner's to close. May be called twice. */
+  /** Ends every container; the owner of the runtime closes it. May be called twice. */
   close(): Promise<void>;
 }
 
 /** `undefined` means omitted. */
 export interface ContainersOptions {
   readonly runtime: CodeRuntime;
-  /** How long a container is kept that nobody uses. Default: 20 minutes. */
+  /** How long an unused container is kept, in milliseconds. Default: 20 minutes. */
   readonly idleMs?: number | undefined;
-  /** Containers at the same time: the one that nobody has used for longest goes, and where all run, calls wait. Default: 8. */
+  /** Maximum number of containers: the least recently used is evicted; if all run, calls wait. Default: 8. */
   readonly max?: number | undefined;
   /** The same for each scope. Default: 4. */
   readonly maxPerScope?: number | undefined;
 }
 
-/** The checks of the options, for whoever takes them along with its own. */
+/** The checks of the options, for callers that accept them among their own. */
 export const containerChecks: Readonly<Record<keyof ContainersOptions, OptionCheck>> = {
   runtime: (value) => (isRecord(value) && typeof value.create === 'function') || 'a CodeRuntime',
   idleMs: milliseconds,
@@ -73,7 +73,7 @@ export function containers(options: ContainersOptions): CodeContainers {
     async run(key, code, files, signal) {
       const place = await shelf.enter(key, signal);
       const work = place.inTurn(() => runIn(place, code, files, signal)).finally(() => shelf.leave(place));
-      // It may end after the caller has been told of the signal.
+      // It may end after the caller was aborted.
       work.catch(() => {});
       return untilAborted(signal, () => work);
     },

@@ -1,20 +1,20 @@
-/** What a run gave, as clients and models are told it. */
+/** Converts a run's result to the outputs that clients and models receive. */
 
 import type { CodeFile, CodeRun } from '../ports/code-runtime.ts';
 import type { CodeOutput } from '../protocol/items.ts';
 
-/** How much of a run is told. */
+/** How much of a run is returned. */
 export interface OutputLimits {
   /** Characters of text. */
   readonly logCharacters: number;
-  /** Bytes of the pictures together. */
+  /** Bytes of all images together. */
   readonly imageBytes: number;
 }
 
-/** Told where a container's earlier state is gone. */
+/** Returned if a container's earlier state is gone. */
 const NEW_CONTAINER = '(The container is new: earlier variables and files are gone.)';
 
-/** The text, the pictures that fit, and the names of all files; nothing where the run said nothing. */
+/** The text, the images that fit, and the names of all files; nothing if the run has no output. */
 export function runOutputs(run: CodeRun, lost: boolean, limits: OutputLimits): readonly CodeOutput[] {
   const images = imagesIn(run.files, limits.imageBytes);
   const written = run.files.map(({ name }) => name).join(', ');
@@ -37,14 +37,14 @@ function textOf({ stdout, stderr, result, error }: CodeRun): string {
     .join('\n');
 }
 
-/** Not with `/\n+$/`, which looks again from each of many line breaks that are not the last. */
+/** Not with `/\n+$/`, which searches again from each of many line breaks that are not the last. */
 function withoutLastBreaks(text: string): string {
   let end = text.length;
   while (text[end - 1] === '\n') end -= 1;
   return text.slice(0, end);
 }
 
-/** Its beginning and its end: an error stands last. */
+/** Its beginning and its end, because an error comes last. */
 function shortened(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const half = Math.floor(limit / 2);

@@ -3,7 +3,7 @@ import type { Deadline } from './deadline.ts';
 import { EgressError } from './egress-error.ts';
 import { bodyMeter, eventMeter, type MessageMeter } from './message-meter.ts';
 
-/** The limits of one message, and its host. */
+/** The limits of one message, and the host that errors name. */
 interface ResponseLimits {
   readonly maxBytes: number;
   readonly target: string;

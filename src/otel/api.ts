@@ -2,7 +2,7 @@
 import type * as Api from '@opentelemetry/api';
 import { peer } from '../ports/host/peer.ts';
 
-/** Throws where the package is missing, when this file is loaded. */
+/** Throws on import if the package is missing. */
 export const { context, metrics, SpanKind, SpanStatusCode, trace } = peer<typeof Api>(
   'express-open-responses/otel',
   '@opentelemetry/api',

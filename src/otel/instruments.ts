@@ -1,16 +1,16 @@
-/** The tracer and the metrics, by the names of OpenTelemetry's conventions for generative AI. */
+/** The tracer and the metrics, named by OpenTelemetry's conventions for generative AI. */
 import type { Histogram, MeterProvider, Tracer, TracerProvider } from '@opentelemetry/api';
 import { checkOptions } from '../ports/host/options-check.ts';
 import { isRecord } from '../protocol/record.ts';
 import { metrics, trace } from './api.ts';
 
-/** Where spans and metrics go; by default to what the host has registered with `@opentelemetry/api`. */
+/** The destinations of spans and metrics; by default those the host has registered with `@opentelemetry/api`. */
 export interface TelemetryOptions {
   readonly tracerProvider?: TracerProvider | undefined;
   readonly meterProvider?: MeterProvider | undefined;
 }
 
-/** What operations are told to. */
+/** The instruments that record operations. */
 export interface Instruments {
   readonly tracer: Tracer;
   /** Seconds. */
@@ -23,18 +23,18 @@ export interface Instruments {
 }
 
 const NAME = 'express-open-responses';
-/** The boundaries that the conventions ask for: seconds from 10 ms on, doubled, and tokens, times four. */
+/** The boundaries that the conventions require: seconds from 10 ms on, doubled, and tokens, times four. */
 const SECONDS = Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power);
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
-/** Throws a `TypeError` for an option that is none. */
+/** Throws a `TypeError` for an unknown option. */
 export function checkTelemetry(owner: string, options: object, more: Parameters<typeof checkOptions>[2] = {}): void {
   const provider = (method: string) => (value: unknown) =>
     (isRecord(value) && typeof value[method] === 'function') || `an object with ${method}`;
   checkOptions(owner, options, { tracerProvider: provider('getTracer'), meterProvider: provider('getMeter'), ...more });
 }
 
-/** Makes them when they are first asked for: the host may register its providers after its routers are made. */
+/** Creates them on first use, because the host may register its providers after creating its routers. */
 export function lazyInstruments(options: TelemetryOptions): () => Instruments {
   let made: Instruments | undefined;
   return () => {

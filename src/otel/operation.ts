@@ -1,19 +1,19 @@
-/** One operation as OpenTelemetry sees it: a span, in whose context it runs, and how long it took. */
+/** One operation in OpenTelemetry: a span, the context in which it runs, and its duration. */
 import type { Attributes, Context, Histogram, Span } from '@opentelemetry/api';
 import { ApiError } from '../protocol/errors.ts';
 import { context, SpanStatusCode, trace } from './api.ts';
 
-/** An operation that goes on. */
+/** A running operation. */
 export interface Operation {
   readonly span: Span;
   readonly context: Context;
   /** Seconds since it began. */
   elapsed(): number;
-  /** Ends it, as failed where there is an error; once, whoever calls it again. */
+  /** Ends it, as failed if there is an error; further calls do nothing. */
   end(error?: unknown): void;
 }
 
-/** Begins one. `metric` gets its duration with these attributes, and with the type of its error. */
+/** Starts one. `metric` records its duration with these attributes, and with the type of its error. */
 export function beginOperation(span: Span, metric: Histogram, attributes: Attributes): Operation {
   const began = performance.now();
   const elapsed = () => (performance.now() - began) / 1000;
@@ -27,7 +27,7 @@ export function beginOperation(span: Span, metric: Histogram, attributes: Attrib
       if (ended) return;
       ended = true;
       const type = error === undefined ? {} : { 'error.type': errorType(error) };
-      // Its message may hold anything.
+      // Its message may contain anything.
       if (error !== undefined) span.setAttributes(type).setStatus({ code: SpanStatusCode.ERROR });
       metric.record(elapsed(), { ...attributes, ...type }, own);
       span.end();

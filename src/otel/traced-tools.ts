@@ -1,4 +1,4 @@
-/** Tools whose calls are spans and metrics of OpenTelemetry. */
+/** Records tool calls as OpenTelemetry spans and metrics. */
 
 import type { ToolProvider } from '../ports/tool-provider.ts';
 import { context } from './api.ts';
@@ -6,8 +6,8 @@ import { checkTelemetry, lazyInstruments, type TelemetryOptions } from './instru
 import { beginOperation } from './operation.ts';
 
 /**
- * The same tools. Each call is a span `execute_tool <name>`, and told in `gen_ai.execute_tool.duration`. Neither
- * arguments nor results are in them. Throws a `TypeError` for a bad option.
+ * The same tools. Each call is a span `execute_tool <name>` and is recorded in `gen_ai.execute_tool.duration`. Neither
+ * contains arguments or results. Throws a `TypeError` for a bad option.
  */
 export function tracedTools(tools: ToolProvider, options: TelemetryOptions = {}): ToolProvider {
   checkTelemetry('tracedTools', options);
@@ -36,7 +36,7 @@ export function tracedTools(tools: ToolProvider, options: TelemetryOptions = {})
   };
 }
 
-/** What a tool said of its failure may hold anything. */
+/** A tool's own error message may contain anything. */
 class ToolFailure extends Error {
   override readonly name = 'tool_error';
 

@@ -1,4 +1,4 @@
-/** A model server whose calls are spans and metrics of OpenTelemetry. */
+/** Records model calls as OpenTelemetry spans and metrics. */
 import type { Attributes, Histogram } from '@opentelemetry/api';
 import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
 import type { ChatBatch, Upstream } from '../ports/upstream.ts';
@@ -11,15 +11,15 @@ import { context, SpanKind } from './api.ts';
 import { checkTelemetry, type Instruments, lazyInstruments, type TelemetryOptions } from './instruments.ts';
 import { beginOperation, type Operation } from './operation.ts';
 
-/** How calls of a model are told. */
+/** How model calls are recorded. */
 export interface TracedUpstreamOptions extends TelemetryOptions {
-  /** Who serves the model, as `gen_ai.provider.name`, such as `openai` or `vllm`; the upstream's own name by default. */
+  /** The provider of the model, as `gen_ai.provider.name`, such as `openai` or `vllm`; the upstream's own name by default. */
   readonly provider?: string | undefined;
 }
 
 /**
- * The same upstream. Each call of the model is a span `chat <model>`, and told in `gen_ai.client.operation.duration`,
- * `…time_to_first_chunk` and `gen_ai.client.token.usage`. Nothing that anybody wrote is in them. Throws a `TypeError`
+ * The same upstream. Each model call is a span `chat <model>` and is recorded in `gen_ai.client.operation.duration`,
+ * `…time_to_first_chunk` and `gen_ai.client.token.usage`. They contain no content of messages or calls. Throws a `TypeError`
  * for a bad option.
  */
 export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOptions = {}): Upstream {
@@ -52,7 +52,7 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   };
 }
 
-/** What is told of a request. */
+/** The recorded attributes of a request. */
 interface RequestFacts {
   readonly model: string;
   readonly settings: Attributes;
@@ -78,7 +78,7 @@ function settingsOf(maxTokens: unknown, temperature: unknown, topP: unknown): At
 
 /** One call of a model. */
 interface ModelCall extends Operation {
-  /** The model has said something. */
+  /** The first output of the model has arrived. */
   spoke(): void;
   used(usage: Usage): void;
   finished(reason: string): void;
@@ -102,7 +102,7 @@ function beginCall(
   return {
     ...operation,
     end(error) {
-      // Some servers tell what has been used so far with every chunk.
+      // Some servers report the usage so far with every chunk.
       if (usage) recordUsage(usage, operation, { tokens, attributes });
       usage = undefined;
       operation.end(error);
@@ -142,7 +142,7 @@ function readEvents(events: readonly ModelEvent[], call: ModelCall): void {
 
 function readChat({ data }: ChatBatch, call: ModelCall): void {
   if (data.length > 0) call.spoke();
-  // Most chunks say neither, and are not parsed for it.
+  // Most chunks contain neither, and are not parsed for it.
   for (const text of data) if (REPORTED.test(text)) readChunk(jsonIn(text), call);
 }
 
@@ -156,13 +156,13 @@ function readChunk(chunk: unknown, call: ModelCall): void {
   if (isRecord(choice) && typeof choice.finish_reason === 'string') call.finished(choice.finish_reason);
 }
 
-/** What is told of a stream. */
+/** How a stream is recorded. */
 interface Reporting<Piece> {
   begin(): ModelCall;
   read(piece: Piece, call: ModelCall): void;
 }
 
-/** A stream that runs in the context of its call, so that what it asks is a part of that. */
+/** A stream that runs in the context of its call, so that its own requests are children of that span. */
 class Traced<Piece> implements AsyncIterableIterator<Piece, undefined> {
   private readonly open: () => AsyncIterable<Piece>;
   private readonly signal: AbortSignal;

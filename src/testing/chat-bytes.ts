@@ -1,15 +1,15 @@
-/** Writes what a Chat Completions server says, for tests that do not need a recording. */
+/** Writes the answer of a Chat Completions server, for tests that do not need a recording. */
 
-/** A delta or a message, in the wire's own words. */
+/** A delta or a message, with the API's own fields. */
 export type ChatFields = Readonly<Record<string, unknown>>;
 
-/** What goes beside a delta or a message: `finish_reason` into the choice, all else into the chunk around it. */
+/** Fields beside a delta or a message: `finish_reason` goes into the choice, all others into the chunk around it. */
 export interface ChatExtra {
   readonly finish_reason?: string | null;
   readonly [field: string]: unknown;
 }
 
-/** A finished tool call as the model asks for it; `arguments` is JSON text. */
+/** A finished tool call of the model; `arguments` is JSON text. */
 export interface FakeToolCall {
   readonly id: string;
   readonly name: string;
@@ -27,20 +27,20 @@ export function chatChunk(delta: ChatFields, extra: ChatExtra = {}): string {
   return `data: ${JSON.stringify({ ...HEAD, object: 'chat.completion.chunk', choices, ...fields })}\n\n`;
 }
 
-/** A whole stream: a chunk for each delta, the finish chunk (`tool_calls` where a delta has any), usage and `[DONE]`. */
+/** A whole stream: a chunk for each delta, the finish chunk (`tool_calls` if a delta has any), usage and `[DONE]`. */
 export function chatStream(...deltas: readonly ChatFields[]): string {
   const finish = chatChunk({}, { finish_reason: finishReason(deltas) });
   const usage = chatChunk({}, { choices: [], usage: USAGE });
   return [...deltas.map((delta) => chatChunk(delta)), finish, usage, 'data: [DONE]\n\n'].join('');
 }
 
-/** A whole stream that says the text: in one delta, or in one for each string. */
+/** A whole stream with the text: in one delta, or in one for each string. */
 export function textStream(text: string | readonly string[]): string {
   const words = typeof text === 'string' ? [text] : text;
   return chatStream({ role: 'assistant', content: '' }, ...words.map((content) => ({ content })));
 }
 
-/** A whole stream that asks for the calls: one delta with id and name, one with the arguments, for each in turn. */
+/** A whole stream with the calls: one delta with id and name, one with the arguments, for each in turn. */
 export function toolCallStream(calls: readonly FakeToolCall[]): string {
   return chatStream({ role: 'assistant', content: null }, ...calls.flatMap(toolCallDeltas));
 }

@@ -1,8 +1,8 @@
-/** What the cases of the code runtime contract are made of: the code that they run, and the questions that they share. */
+/** The parts of the code runtime contract's cases: the code that they run, and the helpers that they share. */
 import assert from 'node:assert/strict';
 import type { CodeContainer, CodeRun, CodeRuntime } from '../ports/code-runtime.ts';
 
-/** The Python of every case, so that a runtime that runs no Python can be taught it. */
+/** The Python of every case, so that a runtime without Python can simulate it. */
 export const codeScript = {
   value: '6 * 7',
   print: "import sys\nprint('out 🧑‍🚀')\nprint('err', file=sys.stderr)",
@@ -15,10 +15,10 @@ export const codeScript = {
   endless: 'while True: pass',
 } as const;
 
-/** A runtime under test and how to be done with it. */
+/** A runtime under test and how to release it. */
 export interface CodeRuntimeUnderTest {
   readonly runtime: CodeRuntime;
-  /** Releases what was made for the runtime; the suite closes the runtime itself. */
+  /** Releases what was created for the runtime; the suite closes the runtime itself. */
   close?(): unknown;
 }
 
@@ -31,7 +31,7 @@ export interface CodeRuntimeCase {
 
 const NEVER = new AbortController().signal;
 
-/** A fresh container. */
+/** Creates a fresh container. */
 export async function open(runtime: CodeRuntime): Promise<CodeContainer> {
   return runtime.create(NEVER);
 }
@@ -41,7 +41,7 @@ export async function run(container: CodeContainer, code: keyof typeof codeScrip
   return container.run(codeScript[code], NEVER);
 }
 
-/** Asserts that the promise rejects with an error of this name, and of this reason where it has one. */
+/** Asserts that the promise rejects with an error of this name, and of this reason if given. */
 export async function assertLost(work: Promise<unknown>, reason?: string): Promise<void> {
   const error = await work.then(
     () => undefined,

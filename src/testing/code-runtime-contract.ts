@@ -14,9 +14,9 @@ import {
 export interface CodeRuntimeContract {
   /** Registers one case: `it` or `test` of jest, vitest, node:test or mocha. */
   readonly it: (name: string, run: () => Promise<void>) => unknown;
-  /** Groups the cases under one name, where given. */
+  /** Groups the cases under one name, if given. */
   readonly describe?: (name: string, body: () => void) => unknown;
-  /** Makes the runtime for one case. */
+  /** Creates the runtime for one case. */
   readonly create: () => CodeRuntimeUnderTest | Promise<CodeRuntimeUnderTest>;
 }
 
@@ -95,7 +95,7 @@ const cases: readonly CodeRuntimeCase[] = [
       const [one, other] = [await open(runtime), await open(runtime)];
       const leaving = new AbortController();
       const running = one.run(codeScript.endless, leaving.signal);
-      // By then the run has begun: answers come in order.
+      // The run has begun by then, because answers arrive in order.
       await run(other, 'remember');
       const reason = new Error('left');
       leaving.abort(reason);

@@ -1,38 +1,38 @@
-/** One request to the fake upstream and its reply, and who of the two sides ended it. */
+/** One request to the fake upstream and its reply, and which side ended it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { type FakeEnding, type FakeReply, playReply } from './fake-reply.ts';
 
-/** A request as it came over the wire. */
+/** A request as received. */
 export interface FakeRequest {
   readonly method: string;
   /** Path and query, such as `/v1/chat/completions`. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** The parsed body, or its text where it is not JSON. */
+  /** The parsed body, or its text if it is not JSON. */
   readonly body: unknown;
-  /** Turns true when the client leaves before the reply is whole. */
+  /** Becomes true if the client leaves before the reply is complete. */
   readonly aborted: boolean;
   /** When the request had been read, on the clock of `performance.now()`. */
   readonly at: number;
 }
 
-/** A reply, or what to reply to this request; one that throws makes a 500 that tells the error. */
+/** A reply, or a function that returns the reply to this request; an error it throws becomes a 500 with its message. */
 export type FakeResponder = FakeReply | ((request: FakeRequest) => FakeReply | Promise<FakeReply>);
 
 /** A request that is being answered. */
 export interface FakeExchange {
   readonly request: FakeRequest;
   readonly response: ServerResponse;
-  /** Aborted when the connection or the reply has ended, whoever ended it. */
+  /** Aborted when the connection or the reply has ended, whichever side ended it. */
   readonly over: AbortSignal;
-  /** When the client left; rejects where this side ended the exchange. */
+  /** Resolves when the client left; rejects if this side ended the exchange. */
   readonly clientLeft: Promise<number>;
   /** Ends this side. */
   end(ending: FakeEnding): void;
 }
 
-/** Reads a request; undefined where the client left in the middle of it. */
+/** Reads a request; undefined if the client left in the middle of it. */
 export async function receive(incoming: IncomingMessage, response: ServerResponse): Promise<FakeExchange | undefined> {
   const bytes = await buffer(incoming).catch(() => undefined);
   if (bytes === undefined || response.destroyed) return undefined;
@@ -40,7 +40,7 @@ export async function receive(incoming: IncomingMessage, response: ServerRespons
   return { request, response, ...watch(response, request) };
 }
 
-/** Answers the request. What the test got wrong becomes a 500, so that it shows at the client. */
+/** Answers the request. A mistake in the test becomes a 500, so that the client shows it. */
 export async function answer({ request, response, over, end }: FakeExchange, responder: FakeResponder): Promise<void> {
   try {
     const reply = typeof responder === 'function' ? await responder(request) : responder;
@@ -65,7 +65,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Notices the end of the connection, and keeps apart whose doing it was. */
+/** Detects the end of the connection, and which side ended it. */
 function watch(
   response: ServerResponse,
   request: { aborted: boolean },
@@ -80,7 +80,7 @@ function watch(
       over.abort();
     });
   });
-  // Most tests never ask when the client left.
+  // Most tests never wait for the client to leave.
   clientLeft.catch(() => {});
 
   function end(ending: FakeEnding): void {

@@ -1,19 +1,19 @@
-/** What the fake upstream answers: recorded bytes, and every way in which a network or a server spoils them. */
+/** The replies of the fake upstream: recorded bytes, and every fault of a network or a server. */
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 
 /** Bytes as text (sent as UTF-8) or as they are. */
 export type FakeBytes = string | Uint8Array;
 
-/** An answer with a body. The faults may be combined. */
+/** A response with a body. The faults may be combined. */
 export interface FakeAnswer {
   /** 200 by default. */
   readonly status?: number;
   /** Added to a content type that is guessed from the body: an event stream, JSON, HTML or plain text. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The body; of several, each is written on its own. */
+  /** The body; each of several is written separately. */
   readonly body: FakeBytes | readonly FakeBytes[];
-  /** Cuts the body anew: into bytes, or at these offsets in bytes. `whole`, the default, leaves it as given. */
+  /** Splits the body again: into bytes, or at these offsets in bytes. `whole`, the default, leaves it unchanged. */
   readonly split?: 'whole' | 'byte' | readonly number[];
   /** Milliseconds between two pieces. */
   readonly paceMs?: number;
@@ -23,20 +23,20 @@ export interface FakeAnswer {
   readonly firstByteDelayMs?: number;
   /** Destroys the socket after so many bytes of the body, or after all of them, without the end of the message. */
   readonly cutAfterBytes?: number;
-  /** Falls silent after so many bytes of the body, or after all of them, and leaves the connection open. */
+  /** Stops sending after so many bytes of the body, or after all of them, and leaves the connection open. */
   readonly stallAfterBytes?: number;
   /** Repeats the body until the client leaves, no faster than the client reads. */
   readonly endless?: boolean;
 }
 
-/** What the fake upstream does with one request: answers, resets the connection, or takes it and says nothing. */
+/** The fake upstream's action for one request: it answers, resets the connection, or accepts it and sends nothing. */
 export type FakeReply = FakeAnswer | { readonly reset: 'before-headers' } | { readonly hang: true };
 
 /** How a reply leaves its connection: message ended, connection left open, destroyed or reset. */
 export type FakeEnding = 'end' | 'open' | 'destroy' | 'reset';
 
 /**
- * Sends headers and body, and says how the connection is to be left. Rejects with the signal's reason where the
+ * Sends headers and body, and returns how the connection is to be left. Rejects with the signal's reason if the
  * client leaves before that.
  */
 export async function playReply(reply: FakeReply, response: ServerResponse, left: AbortSignal): Promise<FakeEnding> {
@@ -64,21 +64,21 @@ function sendHeaders({ status = 200, headers, body }: FakeAnswer, response: Serv
 async function sendBody(reply: FakeAnswer, response: ServerResponse, left: AbortSignal): Promise<void> {
   const limit = Math.min(reply.cutAfterBytes ?? Infinity, reply.stallAfterBytes ?? Infinity);
   let pauseMs: number | undefined;
-  // Two turns: called from a socket's event, the first ends before any socket is read again.
+  // Two turns: called from a socket's event, the first one ends before any socket is read again.
   await nextTurn();
   await nextTurn();
   for (const piece of upTo(limit, piecesOf(reply))) {
     await wait(pauseMs, left);
     await written(response, piece);
-    // So that a client can read this piece before the next is there.
+    // So that a client can read this piece before the next one is written.
     await nextTurn();
     pauseMs = reply.paceMs;
   }
 }
 
-/** Resolves when the kernel has the bytes: until then a slow reader holds the writer back. */
+/** Resolves when the kernel has the bytes, so a slow reader holds the writer back. */
 function written(response: ServerResponse, piece: Uint8Array): Promise<void> {
-  // An error is not told here: it means that the client left, which the signal says a moment later.
+  // An error is not reported here: it means that the client left, which the signal reports a moment later.
   return new Promise((resolve) => {
     response.write(piece, () => resolve());
   });
@@ -112,7 +112,7 @@ function* cut(bytes: Buffer, split: 'byte' | readonly number[]): Iterable<Uint8A
 
 function chunksOf(body: FakeAnswer['body']): readonly Buffer[] {
   const chunks = typeof body === 'string' || body instanceof Uint8Array ? [body] : body;
-  // Without empty ones, so that nothing repeated endlessly is nothing, not a loop that never writes.
+  // Without empty ones, so that an endlessly repeated empty body ends instead of looping without a write.
   return chunks.map((chunk) => Buffer.from(chunk)).filter(({ length }) => length > 0);
 }
 

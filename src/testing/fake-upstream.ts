@@ -7,9 +7,9 @@ import { chatCompletion, textStream } from './chat-bytes.ts';
 import { answer, type FakeExchange, type FakeRequest, type FakeResponder, receive } from './fake-exchange.ts';
 import type { FakeReply } from './fake-reply.ts';
 
-/** How the fake upstream starts. */
+/** The options of the fake upstream. */
 export interface FakeUpstreamOptions {
-  /** Answers while `reply` has queued nothing; by default it says "Hello!", streamed where the request asks for it. */
+  /** The reply while `reply` has queued nothing; by default it sends "Hello!", streamed if the request asks for it. */
   readonly reply?: FakeResponder;
   /** The ids that `GET …/models` lists; `fake-model` by default. */
   readonly models?: readonly string[];
@@ -17,19 +17,19 @@ export interface FakeUpstreamOptions {
 
 /** A running fake upstream. */
 export interface FakeUpstream {
-  /** What a client takes as its base URL: `http://127.0.0.1:<port>/v1`. */
+  /** The base URL for clients: `http://127.0.0.1:<port>/v1`. */
   readonly baseURL: string;
-  /** Every request so far, those for `/models` included, in the order in which they were read. */
+  /** Every request so far, including those for `/models`, in the order in which they were read. */
   readonly requests: readonly FakeRequest[];
-  /** How many connections are open, idle ones included; the fake itself closes none for being idle. */
+  /** How many connections are open, including idle ones; the fake itself closes none for being idle. */
   readonly openSockets: number;
   /** Queues replies: each answers one request, the last one all that follow. */
   reply(...replies: readonly FakeResponder[]): void;
   /** The next request that is read after this call. */
   nextRequest(): Promise<FakeRequest>;
   /**
-   * When the client left request number `index` (from 0, and it may be yet to come) before the reply was whole, on
-   * the clock of `performance.now()`. Rejects where the reply ended in another way.
+   * When the client left request number `index` (from 0; it may be in the future) before the reply was complete, on
+   * the clock of `performance.now()`. Rejects if the reply ended in another way.
    */
   closed(index: number): Promise<number>;
   /** Destroys every connection and stops. May be called twice. */
@@ -44,7 +44,7 @@ export async function startFakeUpstream(options: FakeUpstreamOptions = {}): Prom
   const requests: FakeRequest[] = [];
   const arrivals = new EventEmitter().setMaxListeners(0);
 
-  // An idle connection is the client's to close: a leak shows in openSockets, and no test races the server's timeout.
+  // Only the client closes an idle connection: a leak shows in openSockets, and no test races the server's timeout.
   const server = createServer({ noDelay: true, keepAliveTimeout: 0 }, async (incoming, response) => {
     const exchange = await receive(incoming, response);
     if (exchange === undefined) return;
@@ -119,7 +119,7 @@ function socketsOf(server: Server): ReadonlySet<Socket> {
 }
 
 function portOf(server: Server): number {
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
+  // The cast: a server that listens on TCP has an address that is not a pipe's name.
   return (server.address() as AddressInfo).port;
 }
 
@@ -137,7 +137,7 @@ function helloReply({ body }: FakeRequest): FakeReply {
   return { body: streamed ? textStream('Hello!') : chatCompletion('Hello!') };
 }
 
-/** The promise, whose rejection does not end the process where the test has stopped waiting for it. */
+/** The promise, whose rejection does not end the process if the test has stopped waiting for it. */
 function tolerated<Value>(promise: Promise<Value>): Promise<Value> {
   promise.catch(() => {});
   return promise;

@@ -1,4 +1,4 @@
-/** For tests of your own stores and apps: a contract suite to run on an adapter, and a model server to play with. */
+/** For tests of your own stores and apps: contract suites for adapters, and a fake model server. */
 export {
   type ChatExtra,
   type ChatFields,

@@ -1,4 +1,4 @@
-/** Makes the realm that the code runs in: its own intrinsics, and nothing of Node's but the modules that it is given. */
+/** Creates the realm that the code runs in: its own intrinsics, and nothing of Node except the modules it is given. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import vm from 'node:vm';
@@ -9,16 +9,16 @@ const NO_IMPORT = `(async name => { throw new Error('There is no module ' + name
 
 /** A realm, and the modules in it. */
 export class CodeRealm {
-  // Not even an escape from the realm can make code out of text, here or there; the host sets the same for the process.
+  // Not even an escape from the realm can compile text to code, in either realm; the host sets the same for the process.
   readonly context = vm.createContext(Object.create(null), { codeGeneration: { strings: false, wasm: true } });
   readonly #modules = new Map<string, vm.SourceTextModule>();
 
-  /** Evaluates a module, and those next to it that it imports. */
+  /** Evaluates a module, and the modules beside it that it imports. */
   async evaluate(path: string): Promise<Record<string, unknown>> {
     const module = this.#moduleAt(path);
     await module.link((name, importer) => this.#moduleAt(join(importer.identifier, '..', name)));
     await module.evaluate();
-    // The cast: a namespace has names.
+    // The cast: the exports of a namespace are accessed by name.
     return module.namespace as Record<string, unknown>;
   }
 

@@ -1,4 +1,4 @@
-/** The one way out of the realm of the code: memory that it shares with the process, so that no function or object of Node's is in the realm. */
+/** The only way out of the code's realm: memory shared with the process, so that the realm holds no function or object of Node. */
 import { FRAME_BYTES, KINDS, type Kind } from '../shared/kinds.ts';
 
 /** The cells of the memory: whether there is a frame, its kind and its length; its bytes come after them. */
@@ -10,14 +10,14 @@ const FULL = 1;
 const CELLS = 4;
 export const BYTES_AT = CELLS * Int32Array.BYTES_PER_ELEMENT;
 
-/** What the realm has of it. Code that takes hold of it can say nothing that it could not have printed. */
+/** The realm's side. Code that gets hold of it can send nothing that it could not have printed. */
 interface Door {
   readonly memory: SharedArrayBuffer;
-  /** Resolves when the process has taken all but the last of it. One caller at a time. */
+  /** Resolves when the process has taken all but the last frame. One caller at a time. */
   send(kind: Kind, data: Uint8Array): Promise<void>;
 }
 
-/** A door over new memory. */
+/** Creates a door over new memory. */
 export function newDoor(): Door {
   const memory = new SharedArrayBuffer(BYTES_AT + FRAME_BYTES);
   const cells = new Int32Array(memory, 0, CELLS);
@@ -37,18 +37,18 @@ export function newDoor(): Door {
   };
 }
 
-/** Tells the other side of the memory. */
+/** Sets the state and notifies the other side of the memory. */
 export function put(state: number, cells: Int32Array<SharedArrayBuffer>): void {
   Atomics.store(cells, STATE, state);
   Atomics.notify(cells, STATE);
 }
 
-/** Resolves when the other side has put another state there. */
+/** Resolves when the other side has changed the state. */
 export async function whileIn(state: number, cells: Int32Array<SharedArrayBuffer>): Promise<void> {
   while (Atomics.load(cells, STATE) === state) await waitAsync(cells, STATE, state).value;
 }
 
-/** Waits until the cell is notified or the time is over. */
+/** Waits until the cell is notified or the timeout expires. */
 export const waitAsync = (Atomics as unknown as Waiting).waitAsync;
 
 /** The cast: every engine that runs this has it, the types of ES2023 do not. */

@@ -1,10 +1,10 @@
-/** The working directory of the code: what is put into it, and what a run has written or changed. */
+/** The working directory of the code: its input files, and the files that a run has written or changed. */
 import type { ChildLimits } from '../shared/child-limits.ts';
 
-/** Where the code runs: models have learnt to write here. */
+/** The code's working directory: models have learnt to write here. */
 export const FOLDER = '/mnt/data';
 
-/** What we use of Emscripten's file system, which is in memory. */
+/** The part of Emscripten's file system, which is in memory, that we use. */
 export interface MemoryFs {
   readdir(path: string): readonly string[];
   lstat(path: string): { readonly mode: number; readonly size: number };
@@ -21,7 +21,7 @@ export interface WorkFile {
   readonly data: Uint8Array;
 }
 
-/** What a run changed: the files, and a line about those that are not given back, or nothing. */
+/** The changes of a run: the files, and a line about omitted ones, or nothing. */
 interface Changes {
   readonly files: readonly WorkFile[];
   readonly note: string;
@@ -30,11 +30,11 @@ interface Changes {
 /** The working directory. */
 interface WorkFolder {
   put(file: WorkFile): void;
-  /** What changed since it was last asked. */
+  /** The changes since the last call. */
   changes(): Changes;
 }
 
-/** Reads the folder once, so that only what comes later counts as changed. */
+/** Reads the folder once, so that only later changes count. */
 export function workFolder(fs: MemoryFs, limits: ChildLimits): WorkFolder {
   const marks = new Map<string, string>();
 
@@ -71,7 +71,7 @@ export function workFolder(fs: MemoryFs, limits: ChildLimits): WorkFolder {
   };
 }
 
-/** Takes the files in their order while there is room for them. */
+/** Takes the files in their order while they fit. */
 function fitting(
   sizes: readonly number[],
   { fileBytes, files }: ChildLimits,
@@ -95,7 +95,7 @@ function noteOf(left: readonly string[], { fileBytes, files }: ChildLimits): str
   return `\n[not given back: ${names}; a run gives back at most ${files} files of ${fileBytes} bytes in all]\n`;
 }
 
-/** Regular files alone: a link could make a loop. */
+/** Regular files only: a link could form a loop. */
 function* namesIn(fs: MemoryFs, folder: string): Generator<string> {
   for (const entry of fs.readdir(`${FOLDER}/${folder}`)) {
     if (entry === '.' || entry === '..') continue;
@@ -105,7 +105,7 @@ function* namesIn(fs: MemoryFs, folder: string): Generator<string> {
   }
 }
 
-/** Tells one content from another; a file that is too large to be given back is told by its size alone. */
+/** Identifies a file's content; a file that is too large to be returned is identified by its size alone. */
 function markOf(fs: MemoryFs, name: string, fileBytes: number): string {
   const path = `${FOLDER}/${name}`;
   const { size } = fs.lstat(path);

@@ -1,9 +1,9 @@
-/** Makes an escaped object of this realm worth nothing: nobody can change what Node's own code inherits from. */
+/** Makes an object that escapes from this realm harmless: nobody can change what Node's own code inherits from. */
 import vm from 'node:vm';
 
-/** Freezes all that can be reached from the language's own globals and syntax. Node's code goes on: it asks for none of this to change. */
+/** Freezes everything reachable from the language's globals and syntax. Node's code still works: it changes none of this. */
 export function freezeIntrinsics(): void {
-  // An error that could be written to tells of no frames: they would lead into Node.
+  // If errors were writable, their stack frames would lead into Node.
   Object.defineProperty(Error, 'stackTraceLimit', { value: undefined, writable: false, configurable: false });
   const seen = new Set<object>();
   const left = roots();
@@ -15,7 +15,7 @@ export function freezeIntrinsics(): void {
   }
 }
 
-/** A fresh realm has the language's globals alone, to which Node adds its own. */
+/** A fresh realm has only the language's globals; Node adds its own to the others. */
 function roots(): object[] {
   const names: readonly string[] = vm.runInNewContext('Object.getOwnPropertyNames(globalThis)');
   const shared = [...names].filter((name) => name !== 'globalThis' && name !== 'console');
@@ -24,7 +24,7 @@ function roots(): object[] {
   return [...shared.map((name) => Reflect.get(globalThis, name)), ...made, ...iterators].filter(isObject);
 }
 
-/** Its prototype, and what its properties hold or are read and written with. */
+/** Its prototype, and the values, getters and setters of its properties. */
 function partsOf(value: object): object[] {
   const properties = Object.values(Object.getOwnPropertyDescriptors(value));
   const symbols = Object.getOwnPropertySymbols(value).map((key) => Reflect.getOwnPropertyDescriptor(value, key));

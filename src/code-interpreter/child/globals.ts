@@ -1,22 +1,22 @@
-/** Gives the realm the few globals that Pyodide needs, and takes away what leads into Node: all that is left is the realm's own. */
+/** Gives the realm the few globals that Pyodide needs, and removes those that lead into Node: the rest is the realm's own. */
 import type { ChildLimits } from '../shared/child-limits.ts';
 import { waitAsync } from './door.ts';
 import { randomBytes } from './random.ts';
 import { TextDecoder, TextEncoder } from './text-coding.ts';
 
-/** Pyodide takes the first two for a shell without Node, and the third for a browser's worker, whose random numbers it uses. */
+/** From the first two Pyodide detects a shell without Node, and from the third a browser's worker, whose random numbers it uses. */
 const LOADING = ['read', 'load', 'readbuffer', 'WorkerGlobalScope'];
 
 const files = new Map<string, Uint8Array<ArrayBuffer>>();
 
-/** Where the process puts a file of Pyodide's, which is read while it loads. */
+/** The process puts Pyodide's files here, which are read while it loads. */
 export function roomFor(name: string, bytes: number): Uint8Array {
   const room = new Uint8Array(bytes);
   files.set(name, room);
   return room;
 }
 
-/** Must be called before Pyodide's modules are evaluated: they look at once where they are. `seed` has `SEED_BYTES`. */
+/** Must be called before Pyodide's modules are evaluated, because they detect their environment at once. `seed` has `SEED_BYTES`. */
 export function defineGlobals({ wasmBytes }: ChildLimits, seed: Uint8Array): void {
   closeStacks();
   closeStreaming();
@@ -35,7 +35,7 @@ export function defineGlobals({ wasmBytes }: ChildLimits, seed: Uint8Array): voi
   });
 }
 
-/** Takes away what only loading needed. */
+/** Removes what only loading needed. */
 export function forgetLoading(): void {
   for (const name of LOADING) Reflect.deleteProperty(globalThis, name);
   files.clear();
@@ -48,8 +48,8 @@ function fileOf(path: string): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Node writes every stack with a function of its own, in any realm, and what that throws is Node's: errors have no stacks here.
- * Pyodide sets the limit, so that it must look as if it could be set; the engine takes an accessor for no limit at all.
+ * Node formats every stack with its own function, in any realm, which throws Node's objects: errors have no stacks here.
+ * Pyodide sets the limit, so it must look settable; the engine treats an accessor as no limit at all.
  */
 function closeStacks(): void {
   Object.defineProperty(Error, 'stackTraceLimit', { get: () => 0, set: () => {}, configurable: false });
@@ -60,14 +60,14 @@ function closeStreaming(): void {
   for (const name of ['compileStreaming', 'instantiateStreaming']) Reflect.deleteProperty(webAssembly(), name);
 }
 
-/** The engine's own goes to the debugger. */
+/** The engine's own console writes to the debugger. */
 function silent(): object {
   return Object.fromEntries(Object.keys(console).map((name) => [name, () => {}]));
 }
 
 const PAGE_BYTES = 65_536;
 
-/** What we use of WebAssembly, which is not among the types of the language. */
+/** The part of WebAssembly that we use, which is not among the language's types. */
 interface Memory {
   readonly buffer: ArrayBuffer;
   grow(pages: number): number;
@@ -78,7 +78,7 @@ function webAssembly(): { readonly Memory: { readonly prototype: Memory } } {
   return (globalThis as unknown as { WebAssembly: { Memory: { prototype: Memory } } }).WebAssembly;
 }
 
-/** Python is told that there is no more memory, as on any machine, before the host must kill anything. */
+/** Python sees that memory has run out, as on any machine, before the host must kill the process. */
 function capMemory(wasmBytes: number): void {
   const { prototype } = webAssembly().Memory;
   const grow = prototype.grow;
@@ -94,7 +94,7 @@ function clock() {
   let last = 0;
 
   async function later(timer: number, work: () => void, ms: number): Promise<void> {
-    // Never at once, which would leave the process no time to do anything else.
+    // Never at once, which would leave the process no time for anything else.
     await waitAsync(cell, 0, 0, Math.max(1, ms || 0)).value;
     if (waiting.delete(timer)) work();
   }
@@ -113,7 +113,7 @@ function clock() {
 
 const STEP = 0.001;
 
-/** The realm's own clock tells milliseconds: it never goes back here, and goes on by a little within each of them. */
+/** The realm's own clock counts milliseconds: here it never goes back, and advances a little within each millisecond. */
 function steadyNow(): () => number {
   let behind = -Date.now();
   let whole = 0;

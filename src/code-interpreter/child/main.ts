@@ -11,7 +11,7 @@ const [, , pyodideFolder = '', limits = ''] = process.argv;
 const { stdin, stdout } = process;
 const leave = process.exit.bind(process, 0);
 const fail = process.exit.bind(process, 1);
-/** The question that is being answered. Python answers the first, 0, when it is loaded. */
+/** The question being answered. Python answers the first, 0, when it is loaded. */
 let current: number | undefined = 0;
 let question = new Map<Kind, Buffer[]>();
 
@@ -20,14 +20,14 @@ const cells = new Int32Array(python.memory, 0, BYTES_AT / Int32Array.BYTES_PER_E
 stdin.on('data', frameReader({ frame: receive, broken: fail }));
 // The host has closed the channel, or has died.
 stdin.on('close', leave);
-// Without these, Node would look into what was thrown, and call functions in it with objects of its own.
+// Without these, Node would inspect the thrown value, and call functions in it with objects of its own.
 process.on('uncaughtException', fail);
 process.on('unhandledRejection', fail);
 forget();
 freezeIntrinsics();
 await answer();
 
-/** Gathers a question and asks it: strings go into the realm, and what it throws is not looked at. */
+/** Collects a question and passes it on: strings go into the realm, and its errors are not inspected. */
 function receive({ kind, id, data }: Frame): void {
   if (kind !== 'done') {
     if (!question.get(kind)?.push(data)) question.set(kind, [data]);
@@ -48,7 +48,7 @@ function fieldOf(given: ReadonlyMap<Kind, readonly Buffer[]>, kind: Kind, encodi
   return Buffer.concat(given.get(kind) ?? []).toString(encoding);
 }
 
-/** Makes frames of what the realm puts into the memory: it decides on the bytes, and on nothing around them. */
+/** Makes frames of what the realm writes to the memory: the realm controls the bytes only, and nothing around them. */
 async function answer(): Promise<never> {
   for (;;) {
     await whileIn(EMPTY, cells);
@@ -62,7 +62,7 @@ async function answer(): Promise<never> {
   }
 }
 
-/** Nothing here needs them any more; what escapes should not find them. */
+/** Nothing here needs them any more, and escaped code should not find them. */
 function forget(): void {
   for (const name of ['process', 'fetch', 'WebSocket', 'EventSource', 'Buffer', 'global', 'navigator'])
     Reflect.deleteProperty(globalThis, name);

@@ -1,11 +1,11 @@
-/** Gathers what the code prints, up to a limit. */
+/** Collects what the code prints, up to a limit. */
 import { utf8Of } from './text-coding.ts';
 
 /** One stream of the code. */
 export interface Output {
-  /** Takes everything and keeps what there is room for: how many bytes were taken. */
+  /** Takes everything and keeps what fits; returns how many bytes were taken. */
   write(bytes: Uint8Array): number;
-  /** What was kept since it was last asked, with a note where something was cut. */
+  /** Returns what was kept since the last call, with a note if something was cut. */
   take(): Uint8Array;
 }
 
@@ -34,7 +34,7 @@ export function output(limit: number): Output {
   };
 }
 
-/** One after another. */
+/** Concatenates the parts. */
 export function joined(parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;

@@ -5,16 +5,16 @@ import { join } from 'node:path';
 import { CodeRealm } from './code-realm.ts';
 import type * as Realm from './realm.ts';
 
-/** What Pyodide reads while it loads. */
+/** The files that Pyodide reads while it loads. */
 const LOADED = ['pyodide.asm.wasm', 'python_stdlib.zip'];
 
-/** What the process has of the realm: memory to read answers from, and functions that it calls with strings and that answer nothing. */
+/** The process's side of the realm: memory with the answers, and functions that take strings and return nothing. */
 interface PythonRealm extends Realm.Questions {
   readonly realm: CodeRealm;
   readonly memory: SharedArrayBuffer;
 }
 
-/** Python is still loading when this resolves. No object and no function of this realm goes into that one. */
+/** Resolves while Python is still loading. No object and no function of this realm goes into the other one. */
 export async function pythonRealm(folder: string, limits: string): Promise<PythonRealm> {
   const realm = new CodeRealm();
   // The casts: these are the modules' own types.
@@ -29,7 +29,7 @@ export async function pythonRealm(folder: string, limits: string): Promise<Pytho
   return { realm, memory: inside.memory, run, put };
 }
 
-/** Into memory of the realm; no code of a stranger runs there yet. */
+/** Writes to memory of the realm, before any untrusted code runs there. */
 function give(file: Buffer, name: string, { roomFor }: typeof Realm): void {
   file.copy(roomFor(name, file.length));
 }

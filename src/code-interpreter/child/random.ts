@@ -1,6 +1,6 @@
-/** Random bytes out of a seed, without a function of Node's in the realm: ChaCha20 (RFC 8439). */
+/** Random bytes from a seed, without a function of Node in the realm: ChaCha20 (RFC 8439). */
 
-/** Of a key. */
+/** The bytes of a key. */
 export const SEED_BYTES = 32;
 
 const WORDS = 16;
@@ -17,7 +17,7 @@ const QUARTERS = [
   [3, 4, 9, 14],
 ] as const;
 
-/** Fills bytes, each of them once. */
+/** Fills bytes; uses each byte of the stream only once. */
 export function randomBytes(seed: Uint8Array): (bytes: Uint8Array) => void {
   const key = new DataView(seed.buffer, seed.byteOffset);
   const state = new Uint32Array(WORDS);
@@ -37,7 +37,7 @@ export function randomBytes(seed: Uint8Array): (bytes: Uint8Array) => void {
   };
 }
 
-/** The next 64 bytes; counts on, over two words of the state. */
+/** The next 64 bytes; increments the counter, which takes two words of the state. */
 function blockOf(state: Uint32Array): Uint8Array<ArrayBuffer> {
   const mixed = state.slice();
   for (let round = 0; round < 10; round += 1) for (const quarter of QUARTERS) mix(mixed, quarter);

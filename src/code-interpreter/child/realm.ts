@@ -1,4 +1,4 @@
-/** What runs inside the realm of the code: Pyodide, and the answers to the host's questions. */
+/** Runs inside the code's realm: Pyodide, and the answers to the host's questions. */
 
 import type { ChildLimits } from '../shared/child-limits.ts';
 import type { Kind } from '../shared/kinds.ts';
@@ -12,7 +12,7 @@ import { bytesOf, utf8Of } from './text-coding.ts';
 
 export { roomFor } from './globals.ts';
 
-/** What we use of Pyodide. */
+/** The part of Pyodide that we use. */
 interface Pyodide {
   readonly FS: MemoryFs;
   readonly _module: { handle_js_error(error: unknown): void };
@@ -22,15 +22,15 @@ interface Pyodide {
   setStderr(options: Output): void;
 }
 
-/** What the package exports. */
+/** The exports of the package. */
 export type LoadPyodide = (options: object) => Promise<Pyodide>;
 
-/** `run` of the Python side; what it answers must be freed. */
+/** `run` of the Python side; its result must be freed. */
 type Runner = (code: string, limit: number) => Promise<{ toJs(): readonly (string | undefined)[]; destroy(): void }>;
 
 type Field = readonly [kind: Kind, data: Uint8Array];
 
-/** What the process asks of the realm, by strings alone; the answers go through the door. */
+/** The functions that the process calls, with strings only; the answers go through the door. */
 export interface Questions {
   readonly run: (code: string) => void;
   /** The bytes are a string of one character each. */
@@ -39,18 +39,18 @@ export interface Questions {
 
 const door = newDoor();
 
-/** What the process reads the answers from. */
+/** The memory from which the process reads the answers. */
 export const memory = door.memory;
 
-/** Where the process puts the seed of the random numbers, before anything else. */
+/** The memory into which the process first puts the seed of the random numbers. */
 export const seed = new Uint8Array(SEED_BYTES);
 
-/** Prepares the realm for Pyodide's modules; the limits are JSON, so that no object comes in. */
+/** Prepares the realm for Pyodide's modules; the limits are JSON, so that no object enters. */
 export function prepare(limits: string): void {
   defineGlobals(JSON.parse(limits), seed);
 }
 
-/** Loads Python, which answers a question that nobody asked, and takes questions from then on. */
+/** Loads Python, which answers question 0, and accepts questions from then on. */
 export function startRealm(
   settings: string,
   lockFile: string,
@@ -62,7 +62,7 @@ export function startRealm(
   const loading = loadPyodide({
     indexURL: '/',
     createPyodideModule,
-    // Neither `js` nor a list of packages to download: what Python can import is what is there.
+    // Neither `js` nor a list of packages to download: Python can import only what is installed.
     jsglobals: Object.create(null),
     lockFileContents: { ...JSON.parse(lockFile), packages: {} },
     env: { HOME: FOLDER },
@@ -123,7 +123,7 @@ function fileFields({ name, data }: WorkFile): readonly Field[] {
   ];
 }
 
-/** Pyodide takes an error without a stack for none, and tells Python of `a value that was thrown`; there are no stacks here. */
+/** Pyodide does not recognise an error without a stack, and reports `a value that was thrown` to Python; there are no stacks here. */
 function nameErrors({ _module }: Pyodide): void {
   const handle = _module.handle_js_error;
   _module.handle_js_error = function withStack(error) {
@@ -132,7 +132,7 @@ function nameErrors({ _module }: Pyodide): void {
   };
 }
 
-/** The runner's names are kept out of the code's. */
+/** Keeps the runner's names apart from the code's. */
 function runnerOf(python: Pyodide): Runner {
   // The casts: these are the functions that the Python text defines.
   const define = python.runPython(DEFINE) as (text: string) => Runner;

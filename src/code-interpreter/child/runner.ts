@@ -1,6 +1,6 @@
-/** The Python side of a run: evaluates the code in `__main__` and puts what came out into text. */
+/** The Python side of a run: evaluates the code in `__main__` and converts the result to text. */
 
-/** Defines `run(code, limit)`, which answers the result, the traceback and no exception; `limit` is in characters. */
+/** Defines `run(code, limit)`, which returns the result or the traceback and never raises; `limit` is in characters. */
 export const RUNNER = `
 import linecache
 import sys

@@ -1,9 +1,9 @@
-/** Text and bytes: the realm has no `TextEncoder` and `TextDecoder` but these, and may have none of Node's. */
+/** Text and bytes: the realm's only `TextEncoder` and `TextDecoder`, because it may have none of Node's. */
 
 const REPLACEMENT = 0xfffd;
 const SLICE = 8192;
 
-/** UTF-8; half of a surrogate pair becomes U+FFFD. */
+/** UTF-8; a lone surrogate becomes U+FFFD. */
 export function utf8Of(text: string): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(text.length * 3);
   let length = 0;
@@ -33,7 +33,7 @@ export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** The text of UTF-8 as browsers read it, or undefined where it must be `fatal` and is not UTF-8. A mark at its beginning stays. */
+/** Decodes UTF-8 as browsers do; undefined if `fatal` is set and the bytes are not UTF-8. A leading byte order mark stays. */
 function textOfUtf8(bytes: Uint8Array, fatal: boolean): string | undefined {
   const codes: number[] = [];
   let text = '';
@@ -48,7 +48,7 @@ function textOfUtf8(bytes: Uint8Array, fatal: boolean): string | undefined {
   return text + String.fromCodePoint(...codes);
 }
 
-/** The character there and its length; none, and the length of what cannot be one. */
+/** The character at this position and its length; for invalid bytes no character and their length. */
 function pointAt(bytes: Uint8Array, at: number): readonly [point: number | undefined, length: number] {
   const first = bytes[at] ?? 0;
   if (first < 0x80) return [first, 1];
@@ -65,7 +65,7 @@ function pointAt(bytes: Uint8Array, at: number): readonly [point: number | undef
   return [point, more + 1];
 }
 
-/** No character is written longer than it must be, none is half of a pair, and none is above U+10FFFF. */
+/** Rejects overlong forms, surrogates, and code points above U+10FFFF. */
 function secondOf(first: number): readonly [least: number, most: number] {
   if (first === 0xe0) return [0xa0, 0xbf];
   if (first === 0xed) return [0x80, 0x9f];
@@ -79,7 +79,7 @@ function textOfCodes(codes: Uint8Array | Uint16Array): string {
   return text;
 }
 
-/** Pairs of bytes, the lower first; a byte that is left over is dropped. */
+/** Pairs of bytes, the lower first; drops a last odd byte. */
 function textOfUtf16(bytes: Uint8Array): string {
   const codes = new Uint16Array(bytes.length >> 1);
   for (let index = 0; index < codes.length; index += 1)
@@ -89,7 +89,7 @@ function textOfUtf16(bytes: Uint8Array): string {
 
 type Decode = (bytes: Uint8Array, fatal: boolean) => string | undefined;
 
-/** Those that Pyodide uses. */
+/** The encodings that Pyodide uses. */
 const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['utf-8', textOfUtf8],
   ['utf8', textOfUtf8],
@@ -99,7 +99,7 @@ const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['ascii', textOfCodes],
 ]);
 
-/** What the realm has of the web's class. */
+/** The realm's part of the web's class. */
 export class TextDecoder {
   readonly #encoding: string;
   readonly #decode: Decode;
@@ -128,7 +128,7 @@ function viewOf(source: ArrayBufferView | ArrayBuffer): Uint8Array {
     : new Uint8Array(source);
 }
 
-/** What the realm has of the web's class. */
+/** The realm's part of the web's class. */
 export class TextEncoder {
   encode(text = ''): Uint8Array {
     return utf8Of(`${text}`);

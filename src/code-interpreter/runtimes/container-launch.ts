@@ -6,28 +6,28 @@ import type { ContainerSettings } from './container-settings.ts';
 import { PYTHON_RUNNER, type RunnerSettings } from './python-runner.ts';
 
 const FOLDER = '/mnt/data';
-/** The end of what escaped every other limit, such as code that runs on after the host has died. */
+/** The end of a run that escaped every other limit, such as code that continues after the host has died. */
 const CPU_SECONDS = 3600;
 const NOBODY_USER = '65534:65534';
 
-/** A container with a name of its own, by which it is removed when the program has ended, however that came. */
+/** A container with a name of its own, by which it is removed when the program has ended, for whatever reason. */
 export function containerLaunch(settings: ContainerSettings): Launch {
   const { program } = settings;
   const name = `code-${randomUUID()}`;
   return {
     command: program,
     args: containerArgs(settings, name),
-    // The program finds its daemon and its settings by it; the container gets none of it.
+    // The program finds its daemon and its settings in it; the container receives none of it.
     env: process.env,
     elsewhere: true,
-    // The program's death leaves the container alone, which then sees that its channel is closed.
+    // The container survives the program's death, and then detects that its channel is closed.
     diesWithHost: false,
     ownNetwork: true,
     cleanUp: () => removed(program, name),
   };
 }
 
-/** No network, no powers, no other files than its image's, which cannot be written, and limits of the kernel. */
+/** No network, no privileges, only its image's files, read-only, and limits of the kernel. */
 export function containerArgs({ image, ociRuntime, limits }: ContainerSettings, name: string): readonly string[] {
   const { memoryMb, diskMb, processes, cpus, outputBytes, fileBytes, files } = limits;
   const inside: RunnerSettings = { folder: FOLDER, outputBytes, fileBytes, files };
@@ -49,7 +49,7 @@ export function containerArgs({ image, ociRuntime, limits }: ContainerSettings, 
     ['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--user', NOBODY_USER],
     ['--pids-limit', `${processes}`, '--memory', `${memoryMb}m`, '--memory-swap', `${memoryMb}m`, '--cpus', `${cpus}`],
     ['--ulimit', 'core=0', '--ulimit', 'nofile=256:256', '--ulimit', `cpu=${CPU_SECONDS}`],
-    // Or all that it says would be kept on the host's disk.
+    // Otherwise all its output would be kept on the host's disk.
     ['--log-driver', 'none', '--workdir', FOLDER, '--env', `HOME=${FOLDER}`, '--env', 'PYTHONDONTWRITEBYTECODE=1'],
     ['--entrypoint', 'python3', image, '-c', PYTHON_RUNNER, JSON.stringify(inside)],
   ].flat();
@@ -57,7 +57,7 @@ export function containerArgs({ image, ociRuntime, limits }: ContainerSettings, 
 
 const REMOVE_MS = 60_000;
 
-/** Resolves also where there is nothing to remove. */
+/** Resolves even if there is nothing to remove. */
 function removed(program: string, name: string): Promise<void> {
   return new Promise((resolve) => {
     execFile(program, ['rm', '--force', name], { timeout: REMOVE_MS }, () => resolve());

@@ -11,9 +11,9 @@ import { pyodideContainer } from './pyodide-container.ts';
 import { processLimits } from './pyodide-runtime.ts';
 
 /**
- * Runs the Python of an image, with all that is installed in it, in the folder `/mnt/data`. Needs Docker or Podman, and throws where
- * the program is not there; a container that cannot be started rejects with what the program said. What it guards against and what
- * it does not is in docs/security.md.
+ * Runs the Python of an image, with all packages installed in it, in the folder `/mnt/data`. Needs Docker or Podman, and throws if
+ * the program is missing; a container that cannot be started rejects with the program's message. docs/security.md lists what it
+ * protects against and what it does not.
  */
 export function containerRuntime(options: ContainerRuntimeOptions): CodeRuntime {
   const settings = containerSettings(options);
@@ -38,7 +38,7 @@ export function containerRuntime(options: ContainerRuntimeOptions): CodeRuntime 
 
 async function started(settings: ContainerSettings, signal: AbortSignal): Promise<SandboxProcess> {
   signal.throwIfAborted();
-  // The kernel counts the container's memory; the program's own is its own.
+  // The kernel counts the container's memory; that of the program is separate.
   const limits = { ...processLimits(settings.limits), memoryBytes: Number.POSITIVE_INFINITY };
   const process = sandboxProcess(containerLaunch(settings), limits);
   try {

@@ -9,19 +9,19 @@ import {
 import { warner } from '../../ports/host/warner.ts';
 import { PYODIDE_LIMITS, type PyodideLimits } from '../sandbox/pyodide-settings.ts';
 
-/** What one container may take; sizes are bytes where they do not say otherwise. */
+/** The limits of one container; sizes are in bytes unless stated otherwise. */
 export interface ContainerLimits extends PyodideLimits {
-  /** What lies in `/mnt/data`, in MiB, and the same for `/tmp`. They are in memory and count there, too. */
+  /** The size of `/mnt/data`, in MiB, and the same for `/tmp`. Both are in memory and count towards it. */
   readonly diskMb: number;
   /** Processes and threads. */
   readonly processes: number;
-  /** Cores, of which parts may be given: 0.5. */
+  /** Cores; fractions such as 0.5 are allowed. */
   readonly cpus: number;
 }
 
 /** `undefined` means omitted. */
 export interface ContainerRuntimeOptions {
-  /** An image that has `python3` and is there already: nothing is downloaded. */
+  /** An image with `python3` that is already present: nothing is downloaded. */
   readonly image: string;
   /** The program: `docker`, `podman`, or the path of one. Default: `docker`. */
   readonly program?: string | undefined;
@@ -32,7 +32,7 @@ export interface ContainerRuntimeOptions {
   readonly warm?: number | undefined;
   /** Containers at the same time, ready ones included; further calls wait. Default: 8. */
   readonly maxContainers?: number | undefined;
-  /** Told of what the host should know, such as that no container could be kept ready. Default: a process warning. */
+  /** Receives warnings for the host, such as that no container could be kept ready. Default: a process warning. */
   readonly onWarning?: ((message: string) => void) | undefined;
 }
 
@@ -61,7 +61,7 @@ const limitChecks: Readonly<Record<keyof ContainerLimits, OptionCheck>> = {
   cpus: (value) => (typeof value === 'number' && value > 0 && value <= 1024) || 'a number above 0 and at most 1024',
 };
 
-/** A word that starts with a dash would be an option of the program. */
+/** A value that starts with a dash would be an option of the program. */
 const word =
   (what: string): OptionCheck =>
   (value) =>

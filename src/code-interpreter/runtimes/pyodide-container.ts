@@ -1,4 +1,4 @@
-/** A container over a process of Pyodide. */
+/** A container on top of a Pyodide process. */
 
 import type { CodeContainer, CodeFile, CodeRun } from '../../ports/code-runtime.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
@@ -9,7 +9,7 @@ import { isFileName } from '../shared/file-name.ts';
 import { brokenDown } from '../shared/lost.ts';
 import { turns } from '../shared/turns.ts';
 
-/** The process is the container's own. */
+/** The container owns the process. */
 export function pyodideContainer(process: SandboxProcess, limits: PyodideLimits): CodeContainer {
   const inTurn = turns();
   return {
@@ -20,7 +20,7 @@ export function pyodideContainer(process: SandboxProcess, limits: PyodideLimits)
     },
     async put(file) {
       checkFile(file, limits);
-      // Its own: listeners of many calls on one signal would be warned of.
+      // A signal of its own: listeners of many calls on one signal would cause a warning.
       const never = new AbortController().signal;
       const fields = [['name', Buffer.from(file.name)] as const, ['data', Buffer.from(file.data)] as const];
       await inTurn(async () => {
@@ -38,7 +38,7 @@ export function pyodideContainer(process: SandboxProcess, limits: PyodideLimits)
   };
 }
 
-/** What the answer says; a process that refuses to run code has a Python that has broken down. */
+/** The result of the answer; a process that refuses to run code has a broken Python. */
 function runIn(process: SandboxProcess, { texts, files }: Answer): CodeRun {
   if (texts.refused !== undefined) {
     process.end();

@@ -1,4 +1,4 @@
-/** Python in WebAssembly, each container in a process of its own that can reach nothing. */
+/** Python in WebAssembly, each container in a process of its own without access to anything. */
 
 import type { CodeRuntime } from '../../ports/code-runtime.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
@@ -10,13 +10,13 @@ import { type SandboxProcess, sandboxProcess } from '../sandbox/sandbox-process.
 import { pyodideContainer } from './pyodide-container.ts';
 
 const MIB = 1024 * 1024;
-/** For Python to load: 2 seconds where nothing else runs, and many times that where much does. */
+/** The timeout for loading Python, which takes 2 seconds on an idle machine and many times that on a busy one. */
 const START_MS = 120_000;
 
 /**
  * Runs Python with its standard library, in the folder `/mnt/data`; needs the package `pyodide` and, on Linux, the program
- * `bwrap`, and throws where they are not installed. Elsewhere `isolation: 'process-only'` must be given. The first processes are
- * started at once. What it guards against and what it does not is in docs/security.md.
+ * `bwrap`, and throws if they are not installed. Elsewhere `isolation: 'process-only'` is required. The first processes
+ * start at once. docs/security.md lists what it protects against and what it does not.
  */
 export function pyodideRuntime(options: PyodideRuntimeOptions = {}): CodeRuntime {
   const { limits, warm, maxContainers, isolation: name, warn } = pyodideSettings(options);
@@ -62,7 +62,7 @@ async function started(options: Started, signal: AbortSignal): Promise<SandboxPr
 const NO_NETWORK_NAMESPACE =
   'pyodideRuntime: this system gives containers no network namespace of their own (unshare); the other layers stand.';
 
-/** What the host reads and waits for at most, made of the limits. */
+/** What the host reads and waits for at most, computed from the limits. */
 export function processLimits({ memoryMb, outputBytes, fileBytes, files }: PyodideLimits) {
   // Results and tracebacks are limited in characters, of up to four bytes.
   const textBytes = Math.min(12 * outputBytes + MIB, LONGEST_TEXT);
@@ -70,9 +70,9 @@ export function processLimits({ memoryMb, outputBytes, fileBytes, files }: Pyodi
   return { memoryBytes: memoryMb * MIB, answer, startMs: START_MS };
 }
 
-/** Node has no longer strings than twice that. */
+/** Node's longest string is twice as long. */
 const LONGEST_TEXT = 256 * MIB;
-/** The longest path, and what a file's frames take. */
+/** The longest path, and the bytes of a file's frames. */
 const NAME_BYTES = 8192;
 
 function once(warn: (message: string) => void): (message: string) => void {

@@ -1,19 +1,19 @@
 /** The system calls that Node and Pyodide make once they are started, as numbers of each processor; all others are denied. */
 
-/** Processors for which there are numbers, as `process.arch` names them. */
+/** The supported processors, as `process.arch` names them. */
 export type FilteredArch = 'x64' | 'arm64';
 
 type Row = readonly [name: string, x64: number, arm64?: number];
 
-/** Later calls have one number on every processor. Those that are not allowed seem to be absent, so that libraries use older ones. */
+/** Later calls have one number on every processor. Denied ones appear not to exist, so that libraries use older calls. */
 export const FIRST_COMMON_CALL = 424;
 
 /**
- * From `asm/unistd_64.h` and `asm-generic/unistd.h`. No call here makes a process, a socket, a namespace or a file, loads
- * anything into the kernel or touches another process. `execve` starts Node itself; no other program lies in the sandbox.
+ * From `asm/unistd_64.h` and `asm-generic/unistd.h`. No call here creates a process, a socket, a namespace or a file, loads
+ * anything into the kernel or affects another process. `execve` starts Node itself; the sandbox contains no other program.
  */
 const ROWS: readonly Row[] = [
-  // Files and pipes that are there.
+  // Existing files and pipes.
   ['read', 0, 63],
   ['write', 1, 64],
   ['open', 2],
@@ -44,7 +44,7 @@ const ROWS: readonly Row[] = [
   ['statx', 332, 291],
   ['close_range', 436, 436],
   ['faccessat2', 439, 439],
-  // What the standard streams are, which are sockets that the host has made.
+  // The standard streams, which are sockets that the host has created.
   ['shutdown', 48, 210],
   ['getsockname', 51, 204],
   // Memory.
@@ -94,7 +94,7 @@ const ROWS: readonly Row[] = [
   ['eventfd2', 290, 19],
   ['nanosleep', 35, 101],
   ['clock_nanosleep', 230, 115],
-  // Clocks, random numbers, and what it is itself.
+  // Clocks, random numbers, and information about itself.
   ['time', 201],
   ['gettimeofday', 96, 169],
   ['clock_gettime', 228, 113],
@@ -119,11 +119,11 @@ const ROWS: readonly Row[] = [
   ['uname', 63, 160],
 ];
 
-/** Allowed with certain arguments only. */
+/** Allowed only with certain arguments. */
 export const CLONE: Readonly<Record<FilteredArch, number>> = { x64: 56, arm64: 220 };
 export const GETSOCKOPT: Readonly<Record<FilteredArch, number>> = { x64: 55, arm64: 209 };
 
-/** The numbers that are allowed whatever their arguments are, in their order. */
+/** The numbers that are allowed with any arguments, sorted. */
 export function allowedCalls(arch: FilteredArch): readonly number[] {
   const numbers = ROWS.flatMap(([, x64, arm64]) => (arch === 'x64' ? x64 : (arm64 ?? [])));
   return numbers.toSorted((a, b) => a - b);

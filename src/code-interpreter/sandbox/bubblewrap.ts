@@ -1,4 +1,4 @@
-/** The sandbox around a container's process: nothing of the host is in it but Node, the child's scripts and Pyodide. */
+/** The sandbox around a container's process: it contains nothing of the host except Node, the child's scripts and Pyodide. */
 import { execFile } from 'node:child_process';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,33 +8,33 @@ import { brokenIsolation } from './isolation.ts';
 import { seccompFilter } from './seccomp-filter.ts';
 import { startChild } from './start-child.ts';
 
-/** A file or folder of the host, and where it lies in the sandbox. */
+/** A file or folder of the host, and its path in the sandbox. */
 export type Bind = readonly [source: string, place: string];
 
-/** Where Node lies in the sandbox. */
+/** The path of Node in the sandbox. */
 export const NODE = '/node';
 
-/** The descriptors of the filter and of what bubblewrap tells of the process; it closes both before the process starts. */
+/** The descriptors of the filter and of bubblewrap's process report; it closes both before the process starts. */
 const FILTER_FD = '3';
 const INFO_FD = '4';
 
 /**
- * Namespaces of its own, nobody's user and group, no capabilities, and a root that holds only what is bound.
- * `--as-pid-1`: the process that bubblewrap tells of is then Node itself, which can be stopped and measured.
+ * Separate namespaces, an unprivileged user and group, no capabilities, and a root that contains only the bound paths.
+ * `--as-pid-1`: the process that bubblewrap reports is then Node itself, which can be stopped and measured.
  */
 const ALONE = [
   ['--unshare-all', '--unshare-user', '--uid', '65534', '--gid', '65534', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
   ['--new-session', '--die-with-parent', '--as-pid-1', '--seccomp', FILTER_FD, '--info-fd', INFO_FD],
 ].flat();
 
-/** A sandbox that works here: it makes command lines, and has the filter that goes with them. */
+/** A working sandbox: builds command lines, and has the filter that belongs to them. */
 export interface Bubblewrap {
-  /** The words before the command; the command starts with `NODE`. */
+  /** The arguments before the command; the command starts with `NODE`. */
   words(binds: readonly Bind[]): readonly string[];
   readonly filter: Uint8Array;
 }
 
-/** Tries it. Rejects with an error for the host where the system forbids it. */
+/** Tests it. Rejects with an error for the host if the system forbids it. */
 export async function bubblewrap(program: string, arch: FilteredArch): Promise<Bubblewrap> {
   const libraries = await nodeLibraries();
   const filter = seccompFilter(arch);
@@ -43,9 +43,9 @@ export async function bubblewrap(program: string, arch: FilteredArch): Promise<B
 
   function words(binds: readonly Bind[]): readonly string[] {
     const bound = [...node, ...binds].flatMap(([source, place]) => ['--ro-bind', source, place]);
-    // Nothing can be written anywhere: there is no /tmp, /dev, /proc or /sys either, since Node needs none.
+    // Nothing is writable: there is no /tmp, /dev, /proc or /sys either, because Node needs none.
     const root = [...bound, '--remount-ro', '/', '--chdir', '/'];
-    // Not `--clearenv`, which bubblewrap 0.4 does not know. The folders: the loader's cache, which would name them, is not there.
+    // Not `--clearenv`, which bubblewrap 0.4 does not support. The folders: the loader's cache, which would name them, is missing.
     return ['env', '-i', program, ...ALONE, '--setenv', 'LD_LIBRARY_PATH', folders, ...root, '--'];
   }
 
@@ -54,12 +54,12 @@ export async function bubblewrap(program: string, arch: FilteredArch): Promise<B
 }
 
 const SHELL = '/bin/sh';
-/** Long, so that a busy machine is not taken for one that refuses. */
+/** Long, so that a slow machine is not mistaken for one that refuses. */
 const PROBE_MS = 60_000;
 const run = promisify(execFile);
 const reported = z.array(z.string());
 
-/** The libraries that Node itself has loaded, the loader among them; asked of a Node that has loaded nothing else. */
+/** The libraries that Node itself has loaded, including the loader; read from a Node that has loaded nothing else. */
 async function nodeLibraries(): Promise<readonly string[]> {
   const script = 'process.report.excludeNetwork = true; JSON.stringify(process.report.getReport().sharedObjects)';
   const options = { env: {}, cwd: '/', timeout: PROBE_MS };

@@ -2,7 +2,7 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 
-/** The first that can be run, by its path or on this PATH; folders of the PATH that are relative could be anybody's and do not count. */
+/** The first executable, by its path or on this PATH; relative folders of the PATH are ignored, because anybody could own them. */
 export function findProgram(name: string, path = process.env.PATH ?? ''): string | undefined {
   if (isAbsolute(name)) return isExecutable(name) ? name : undefined;
   const folders = path.split(delimiter).filter((folder) => isAbsolute(folder));

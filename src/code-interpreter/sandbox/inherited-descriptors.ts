@@ -1,9 +1,9 @@
-/** Descriptors that a process started from here would get although nobody means to give them: those that this one was started with. */
+/** Finds descriptors that a child would inherit unintentionally: those that this process was started with. */
 import { readdir, readFile } from 'node:fs/promises';
 
 const CLOSE_ON_EXEC = 0o2000000;
 
-/** Above the standard streams, in no order. Node closes its own, but not what its parent or an add-on has left open. Empty where there is no `/proc`. */
+/** Those above the standard streams, unsorted. Node closes its own, but not those that its parent or an add-on left open. Empty without `/proc`. */
 export async function inheritedDescriptors(): Promise<readonly number[]> {
   const open = await readdir('/proc/self/fd').catch(() => []);
   const numbers = open.map(Number).filter((descriptor) => descriptor > 2);

@@ -1,20 +1,20 @@
-/** What stands around a container's process, as the host asks for it and the system has it. */
+/** Selects the isolation of a container's process, from the host's option and the system. */
 import type { FilteredArch } from './allowed-system-calls.ts';
 import { findProgram } from './find-program.ts';
 import { isFilteredArch } from './seccomp-filter.ts';
 
-/** What hosts may ask for. */
+/** The values of the host's option. */
 export const ISOLATIONS = ['bubblewrap', 'process-only'] as const;
 
-/** `bubblewrap`: a sandbox of the system around the process. `process-only`: none, Node's and the process's own walls alone. */
+/** `bubblewrap`: a sandbox of the system around the process. `process-only`: none, only the restrictions of Node and the process. */
 export type IsolationName = (typeof ISOLATIONS)[number];
 
-/** With what it needs. */
+/** The isolation with what it needs. */
 export type Isolation =
   | { readonly name: 'bubblewrap'; readonly program: string; readonly arch: FilteredArch }
   | { readonly name: 'process-only' };
 
-/** What is asked of the system; tests ask of another. */
+/** The properties of the system; tests pass another system. */
 interface IsolationSystem {
   readonly platform: string;
   readonly arch: string;
@@ -24,7 +24,7 @@ interface IsolationSystem {
 const ALTERNATIVES =
   "use containerRuntime(), or accept a sandbox that has only Node's own walls with isolation: 'process-only' (docs/security.md)";
 
-/** Throws an `Error` that says what to install or to say where this system cannot have what is asked for. */
+/** Throws an `Error` that names what to install or which option to set if this system does not support the isolation. */
 export function isolationOf(name: IsolationName, system: IsolationSystem = thisSystem()): Isolation {
   if (name === 'process-only') return { name };
   const { platform, arch, path } = system;
@@ -42,7 +42,7 @@ export function isolationOf(name: IsolationName, system: IsolationSystem = thisS
   return { name, program, arch };
 }
 
-/** The error of a program that is there but cannot make a sandbox; `words` are its own. */
+/** The error of a program that is installed but cannot create a sandbox; `words` is its own message. */
 export function brokenIsolation(program: string, words: string): Error {
   const why = 'It needs user namespaces, which some systems and most containers forbid';
   return new Error(

@@ -1,4 +1,4 @@
-/** How the process of a container is started: Node's own flags, and what stands around it. */
+/** How the process of a container is started: Node's own flags, and its isolation. */
 import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,11 +10,11 @@ import { strongestWrapper, type Wrapper } from './process-only.ts';
 import type { PyodideLimits } from './pyodide-settings.ts';
 import type { Command } from './start-child.ts';
 
-/** A command line, and what it achieves. */
+/** A command line, and the isolation that it achieves. */
 export interface Launch extends Command {
   /** Whether the process dies with this one even while it is stopped. */
   readonly diesWithHost: boolean;
-  /** Whether it has no network but its own, empty one. */
+  /** Whether it has a separate, empty network. */
   readonly ownNetwork: boolean;
   /** Called when the process has ended, to remove what it has left elsewhere. */
   readonly cleanUp?: (() => Promise<void>) | undefined;
@@ -22,7 +22,7 @@ export interface Launch extends Command {
 
 const SHELL = '/bin/sh';
 
-/** Where Pyodide is installed. Throws where it is not. */
+/** The folder of the Pyodide package. Throws if it is missing. */
 export function pyodideFolder(resolve: (name: string) => string = createRequire(import.meta.url).resolve): string {
   try {
     return dirname(resolve('pyodide/package.json')) + sep;
@@ -31,7 +31,7 @@ export function pyodideFolder(resolve: (name: string) => string = createRequire(
   }
 }
 
-/** The command line of a container's process. Rejects where the isolation does not work on this system. */
+/** The command line of a container's process. Rejects if the isolation does not work on this system. */
 export async function launchOf(folder: string, limits: PyodideLimits, isolation: Isolation): Promise<Launch> {
   const launch = isolation.name === 'process-only' ? processOnly(folder, limits) : sandboxed(folder, limits, isolation);
   return { ...(await launch), inherited: await inheritedDescriptors() };
@@ -56,7 +56,7 @@ async function processOnly(folder: string, limits: PyodideLimits): Promise<Launc
 let wrapping: Promise<Wrapper> | undefined;
 const sandboxes = new Map<string, Promise<Bubblewrap>>();
 
-/** What the system allows is tried once; what it has refused is tried again, since that may change. */
+/** Success is remembered; a refusal is tested again, because it may change. */
 function tried(program: string, tries: () => Promise<Bubblewrap>): Promise<Bubblewrap> {
   const known = sandboxes.get(program);
   if (known) return known;
@@ -67,33 +67,33 @@ function tried(program: string, tries: () => Promise<Bubblewrap>): Promise<Bubbl
 }
 
 const MIB = 1024 * 1024;
-/** What Node and Python take before any code runs, outside the memory of WebAssembly. */
+/** The memory that Node and Python take before any code runs, outside WebAssembly's. */
 const BASE_MB = 192;
-/** The kernel's own limit counts what was asked for and not only what is used; below it, the host has killed already. */
+/** The kernel's limit counts allocated and not only used memory; the host kills the process earlier. */
 const SLACK_MB = 512;
-/** The end of what escaped every other limit. */
+/** The end of a run that escaped every other limit. */
 const CPU_SECONDS = 3600;
 
-/** By way of a shell that sets limits: no core files, no files on disk at all, few descriptors, so much data and processor time. */
+/** Starts it from a shell that sets limits: no core files, no disk files, few descriptors, and limited data and processor time. */
 function inShell(words: readonly string[], { memoryMb }: PyodideLimits): Command {
   const limits = ['-c 0', '-f 0', '-n 64', `-d ${(memoryMb + SLACK_MB) * 1024}`, `-t ${CPU_SECONDS}`];
   const script = [...limits.map((limit) => `ulimit ${limit} 2>/dev/null;`), 'exec "$@"'].join(' ');
   return { command: SHELL, args: ['-c', script, 'sh', ...words] };
 }
 
-/** Where the process finds what it needs; folders end in a separator. */
+/** The paths that the process needs; folders end in a separator. */
 interface Places {
   readonly pyodide: string;
-  /** Of the scripts. */
+  /** The folder of the scripts. */
   readonly child: string;
 }
 
-/** In the sandbox, which shows no path of the host's. */
+/** The paths in the sandbox, which shows no path of the host. */
 const PLACES: Places = { pyodide: '/pyodide/', child: '/sandbox/code-interpreter/' };
 
 function bindsOf(folder: string): readonly Bind[] {
   return [
-    // By it Node knows that the scripts are modules.
+    // Tells Node that the scripts are modules.
     [join(CHILD_FOLDER, '../../package.json'), '/sandbox/package.json'],
     [CHILD_FOLDER, PLACES.child],
     [folder, PLACES.pyodide],
@@ -118,11 +118,11 @@ function nodeArgs({ pyodide, child }: Places, limits: PyodideLimits): readonly s
   ];
 }
 
-/** Without `--allow-net`, `--allow-child-process`, `--allow-worker` and the others, it takes all of that away. */
+/** The flag denies everything without an `--allow-…` flag: network, child processes, workers and others. */
 function permissionFlag(known: ReadonlySet<string>): string {
   return known.has('--permission') ? '--permission' : '--experimental-permission';
 }
 
-// Node runs only what is built: tests that run the sources use the build as well.
+// Node runs only built files: tests that run the sources use the build as well.
 const SOURCES = fileURLToPath(new URL('..', import.meta.url));
 const CHILD_FOLDER = import.meta.url.endsWith('.ts') ? join(SOURCES, '../../dist/code-interpreter', sep) : SOURCES;

@@ -1,24 +1,24 @@
-/** Keeps processes ready, and never more than so many at all. */
+/** Keeps processes ready, and never more than a maximum in total. */
 import { setMaxListeners } from 'node:events';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { bell } from '../shared/bell.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 
-/** Where processes come from. */
+/** Provides processes. */
 export interface Pool {
-  /** One that nobody else has; waits where there are too many. */
+  /** Returns a process that nobody else uses; waits if there are too many. */
   take(signal: AbortSignal): Promise<SandboxProcess>;
-  /** Ends them all, also those that were taken. */
+  /** Ends all of them, including those in use. */
   close(): Promise<void>;
 }
 
-/** What a pool is made with. */
+/** The options of a pool. */
 interface PoolOptions {
-  /** Answers when the process is ready; one that was started ends where the signal is aborted before. */
+  /** Resolves when the process is ready; if the signal is aborted before, a started process ends. */
   readonly start: (signal: AbortSignal) => Promise<SandboxProcess>;
   readonly warm: number;
   readonly max: number;
-  /** A process that was to be kept ready could not be started. */
+  /** Called when a process that was to be kept ready could not be started. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -72,7 +72,7 @@ export function processPool({ start, warm, max, onFailure }: PoolOptions): Pool 
       try {
         return await untilAborted(signal, () => opening);
       } catch (error) {
-        // It goes on loading for whoever comes next.
+        // It keeps loading for the next caller.
         if (signal.aborted) giveBack(opening);
         throw error;
       }

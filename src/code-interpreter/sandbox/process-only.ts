@@ -1,8 +1,8 @@
-/** What util-linux can add around a process where no sandbox stands around it. */
+/** The restrictions that util-linux can add to a process without a sandbox. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Programs that end in the program that they are given, and what they achieve. */
+/** Programs that end by executing the given program, and the isolation they achieve. */
 export interface Wrapper {
   readonly words: readonly string[];
   readonly diesWithHost: boolean;
@@ -24,11 +24,11 @@ const WRAPPERS: readonly Wrapper[] = [
 
 const NOTHING: Wrapper = { words: [], ownNetwork: false, diesWithHost: false };
 const SHELL = '/bin/sh';
-/** Long, so that a busy machine is not taken for one that refuses. */
+/** Long, so that a slow machine is not mistaken for one that refuses. */
 const PROBE_MS = 60_000;
 const run = promisify(execFile);
 
-/** The strongest that works here. */
+/** The strongest one that works here. */
 export function strongestWrapper(): Promise<Wrapper> {
   return strongest(WRAPPERS);
 }
@@ -36,7 +36,7 @@ export function strongestWrapper(): Promise<Wrapper> {
 async function strongest([first, ...rest]: readonly Wrapper[]): Promise<Wrapper> {
   if (!first || process.platform === 'win32') return NOTHING;
   try {
-    // By way of the same shell, which knows where programs are though the environment is empty.
+    // Uses the same shell, which finds programs although the environment is empty.
     await run(SHELL, ['-c', 'exec "$@"', 'sh', ...first.words, 'true'], { env: {}, cwd: '/', timeout: PROBE_MS });
     return first;
   } catch {

@@ -1,15 +1,15 @@
-/** Looks how much memory and how many threads a process has, where the system tells. */
+/** Monitors a process's memory and threads, if the system reports them. */
 import { readFileSync } from 'node:fs';
 
 const EVERY_MS = 50;
 
-/** What a process may have. */
+/** The limits of a process. */
 interface ProcessUse {
   readonly memoryBytes: number;
   readonly threads: number;
 }
 
-/** Calls once where the process has more; answers how to stop looking. The process may not be known yet. */
+/** Calls back once if the process exceeds a limit; returns a function that stops watching. The process may not be known yet. */
 export function watchProcess(
   pid: () => number | undefined,
   most: ProcessUse,
@@ -25,7 +25,7 @@ export function watchProcess(
   return () => clearInterval(timer);
 }
 
-/** Resident memory, or zeros where there is no telling: no such process, or no Linux. */
+/** Resident memory, or zeros if unknown: no such process, or not Linux. */
 function useOf(pid: number | undefined): ProcessUse {
   if (pid === undefined) return { memoryBytes: 0, threads: 0 };
   try {

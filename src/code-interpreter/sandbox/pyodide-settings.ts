@@ -9,17 +9,17 @@ import {
 import { warner } from '../../ports/host/warner.ts';
 import { ISOLATIONS, type IsolationName } from './isolation.ts';
 
-/** What one container may take; sizes are bytes where they do not say otherwise. */
+/** The limits of one container; sizes are in bytes unless stated otherwise. */
 export interface PyodideLimits {
-  /** One run, in milliseconds. */
+  /** The time of one run, in milliseconds. */
   readonly runMs: number;
-  /** All of the container's process, in MiB; Python itself takes about 180. */
+  /** The memory of the container's whole process, in MiB; Python itself takes about 180. */
   readonly memoryMb: number;
-  /** Each of what a run prints, its errors, its result and its traceback; what is more is cut off. */
+  /** The limit for each of stdout, stderr, the result and the traceback of a run; the excess is cut off. */
   readonly outputBytes: number;
-  /** All files that one run gives back, and any file that is put in; files that do not fit are named but left out. */
+  /** The limit for all files that one run returns, and for each input file; files that do not fit are named but omitted. */
   readonly fileBytes: number;
-  /** How many files one run gives back. */
+  /** How many files one run returns. */
   readonly files: number;
 }
 
@@ -31,11 +31,11 @@ export interface PyodideRuntimeOptions {
   /** Processes at the same time, ready ones included; further calls wait. Default: 8. */
   readonly maxContainers?: number | undefined;
   /**
-   * What stands around each process: a sandbox of the system (Linux with the program `bwrap`), or nothing but Node's own walls,
-   * which are not made to hold hostile code. Default: `bubblewrap`; where that is not there, creation throws.
+   * The isolation of each process: a sandbox of the system (Linux with the program `bwrap`), or only the restrictions of Node,
+   * which are not made to hold hostile code. Default: `bubblewrap`; without the program, creation throws.
    */
   readonly isolation?: IsolationName | undefined;
-  /** Told of what the host should know, such as a layer of the sandbox that this machine refuses. Default: a process warning. */
+  /** Receives warnings for the host, such as a layer of the sandbox that this machine refuses. Default: a process warning. */
   readonly onWarning?: ((message: string) => void) | undefined;
 }
 
@@ -59,7 +59,7 @@ export const PYODIDE_LIMITS: PyodideLimits = {
   files: 32,
 };
 
-/** Less, and Python would not load. */
+/** With less, Python would not load. */
 const LEAST_MEMORY_MB = 256;
 
 const checks: Readonly<Record<keyof PyodideLimits, OptionCheck>> = {

@@ -1,4 +1,4 @@
-/** One process of a sandbox: questions go in, answers come out, and going over any limit ends it. */
+/** One process of a sandbox: it takes questions and returns answers, and exceeding any limit ends it. */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { untilAborted } from '../../streams/until-aborted.ts';
@@ -10,31 +10,31 @@ import type { Launch } from './launch.ts';
 import { watchProcess } from './process-watch.ts';
 import { type StartedChild, startChild } from './start-child.ts';
 
-/** What a process may take. */
+/** The limits of a process. */
 interface ProcessLimits {
   readonly memoryBytes: number;
   readonly answer: AnswerLimits;
-  /** Until Python is loaded. */
+  /** The time until Python is loaded. */
   readonly startMs: number;
 }
 
 /** A field of a question. */
 type Field = readonly [kind: Kind, data: Uint8Array];
 
-/** A process that answers one question at a time. Between them it is stopped, so that what was left running there rests. */
+/** A process that answers one question at a time. Between questions it is stopped, so that leftover code does not run. */
 export interface SandboxProcess {
-  /** Aborted when the process is lost, with the `ContainerLostError` that says why. */
+  /** Aborted when the process is lost, with the `ContainerLostError` that explains it. */
   readonly life: AbortSignal;
-  /** Resolves when Python is loaded; rejects where the process dies first. */
+  /** Resolves when Python is loaded; rejects if the process dies first. */
   readonly ready: Promise<void>;
   /** Resolves when the process is gone. */
   readonly gone: Promise<void>;
   /**
-   * Asks, which no one else may be doing. Rejects with the `ContainerLostError` that ended the process, or the reason of
+   * Sends a question; one caller at a time. Rejects with the `ContainerLostError` that ended the process, or the reason of
    * the signal, which ends it as well.
    */
   request(question: readonly Field[], timeoutMs: number, signal: AbortSignal): Promise<Answer>;
-  /** Ends it, whatever it does. */
+  /** Ends it, whatever it is doing. */
   end(): void;
 }
 
@@ -61,7 +61,7 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
       throw error;
     } finally {
       unguard();
-      // One that cannot be sure to die with this process must stay able to see that its channel is closed.
+      // A process that may survive this one must keep running to detect that its channel is closed.
       if (launch.diesWithHost) started.signal('SIGSTOP');
     }
   }
@@ -84,7 +84,7 @@ export function sandboxProcess(launch: Launch, limits: ProcessLimits): SandboxPr
   };
 }
 
-/** Node takes a dozen. */
+/** Node itself starts a dozen. */
 const MOST_THREADS = 64;
 
 interface Guarded {
@@ -95,7 +95,7 @@ interface Guarded {
   readonly signal: AbortSignal;
 }
 
-/** Ends the process at the first limit that it goes over; answers how to stand down. */
+/** Ends the process at the first exceeded limit; returns a function that removes the listeners. */
 function guard({ started, life, timeoutMs, memoryBytes, signal }: Guarded): () => void {
   const timer = setTimeout(() => life.abort(tooSlow(timeoutMs)), timeoutMs);
   const unwatch = watchProcess(started.codePid, { memoryBytes, threads: MOST_THREADS }, (what) =>
@@ -110,20 +110,20 @@ function guard({ started, life, timeoutMs, memoryBytes, signal }: Guarded): () =
   };
 }
 
-/** The process answers the question 0, which nobody asks, when it can take others. */
+/** The process answers question 0, which is never sent, when it is ready for others. */
 async function readyOf(answers: Answers, { known }: StartedChild): Promise<void> {
   const { refused } = (await answers.next(0)).texts;
   if (refused !== undefined) throw new Error(`Python could not be loaded: ${refused}`);
   await known;
 }
 
-/** Notices the end, and what the process said last on its standard error. */
+/** Detects the end, and keeps the last output of the process on its standard error. */
 function goneOf(child: ChildProcessWithoutNullStreams, life: AbortController): Promise<void> {
   let words = '';
   child.stderr.on('data', (chunk) => {
     words = (words + chunk).slice(-LAST_WORDS);
   });
-  // What cannot be written is not read any more: the exit tells why.
+  // If it cannot be written, nobody reads it any more: the exit gives the reason.
   child.stdin.on('error', () => {});
   return new Promise((resolve) => {
     child.on('error', (error) => {
@@ -139,7 +139,7 @@ function goneOf(child: ChildProcessWithoutNullStreams, life: AbortController): P
 
 const LAST_WORDS = 4096;
 
-/** An idle container must not keep the host's process from ending; one that ends must, or who awaits its end never hears of it. */
+/** An idle container must not keep the host's process alive; one that is ending must, or its end is never reported. */
 function hold(child: ChildProcessWithoutNullStreams, how: 'ref' | 'unref'): void {
   child[how]();
   // The casts: pipes to a child are sockets.

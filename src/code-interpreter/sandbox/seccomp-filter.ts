@@ -1,7 +1,7 @@
-/** The filter of system calls that the kernel applies to a sandbox: a small program of classic BPF, made here so that nothing must be compiled. */
+/** The filter of system calls that the kernel applies to a sandbox: a small classic BPF program, built here so that nothing must be compiled. */
 import { allowedCalls, CLONE, FIRST_COMMON_CALL, type FilteredArch, GETSOCKOPT } from './allowed-system-calls.ts';
 
-/** One instruction of `struct sock_filter`; the jumps are counted from the next one. */
+/** One instruction of `struct sock_filter`; jumps are relative to the next one. */
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
 
 // From linux/bpf_common.h, linux/seccomp.h and linux/audit.h.
@@ -17,7 +17,7 @@ const EPERM = 1;
 const ENOSYS = 38;
 const AUDIT_ARCH: Readonly<Record<FilteredArch, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };
 
-// In `struct seccomp_data`; the lower half of an argument, as both processors are little-endian.
+// In `struct seccomp_data`; the lower half of an argument, because both processors are little-endian.
 const CALL = 0;
 const ARCH = 4;
 const argument = (index: number) => 16 + 8 * index;
@@ -37,8 +37,8 @@ export function isFilteredArch(arch: string): arch is FilteredArch {
 }
 
 /**
- * Allows what `allowedCalls` lists, new threads but no new processes, and asking a descriptor's type. All else is
- * denied with EPERM, and newer calls with ENOSYS. Calls of another processor's kind (32 bits, x32) are denied, too.
+ * Allows what `allowedCalls` lists, new threads but no new processes, and reading a descriptor's type. Everything else is
+ * denied with EPERM, and newer calls with ENOSYS. Calls of another processor type (32 bits, x32) are denied, too.
  */
 export function seccompFilter(arch: FilteredArch): Uint8Array {
   return encoded([
@@ -70,7 +70,7 @@ function allowRange([first, last]: Range): readonly Instruction[] {
   return [[AT_LEAST, 0, 2, first], [GREATER, 1, 0, last], allow];
 }
 
-/** Neighbours together: the kernel walks through the program for each call. */
+/** Merges adjacent numbers: the kernel runs the program for each call. */
 function rangesOf(numbers: readonly number[]): readonly Range[] {
   const all = new Set(numbers);
   const lasts = numbers.filter((number) => !all.has(number + 1));

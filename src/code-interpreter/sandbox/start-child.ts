@@ -12,22 +12,22 @@ export interface Command {
   readonly args: readonly string[];
   /** Default: none. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** The filter of system calls for bubblewrap, which reads it at descriptor 3 and tells of the process at descriptor 4. */
+  /** The filter of system calls for bubblewrap, which reads it at descriptor 3 and reports the process at descriptor 4. */
   readonly filter?: Uint8Array | undefined;
-  /** Whether the code runs where this system does not see it, so that it can be neither measured nor stopped from here. */
+  /** Whether the code runs where this system does not see it, so that it cannot be measured or stopped from here. */
   readonly elsewhere?: boolean | undefined;
-  /** Descriptors of this process that the child must not get; it finds nothing behind them. */
+  /** Descriptors of this process that the child must not inherit; it gets `/dev/null` instead. */
   readonly inherited?: readonly number[] | undefined;
 }
 
-/** The child, and the process in which the code runs: the child itself, or the one that bubblewrap has made for it. */
+/** The child, and the process in which the code runs: the child itself, or the one that bubblewrap created for it. */
 export interface StartedChild {
   readonly child: ChildProcessWithoutNullStreams;
-  /** The number of the process that runs the code, where it is known and there. */
+  /** The id of the process that runs the code, if it is known and alive. */
   codePid(): number | undefined;
-  /** Resolves when its number is known, or never will be. */
+  /** Resolves when its id is known, or never will be. */
   readonly known: Promise<void>;
-  /** Signals it. Does nothing where it is gone. */
+  /** Sends it a signal. Does nothing if it is gone. */
   signal(name: NodeJS.Signals): void;
 }
 
@@ -47,7 +47,7 @@ export function startChild(command: Command): StartedChild {
 }
 
 function spawned({ command, args, env = {}, filter, inherited = [] }: Command): ChildProcessWithoutNullStreams {
-  // In a group of its own: Ctrl-C in the host's terminal is for the host to answer, which may let runs end first.
+  // In a process group of its own: Ctrl-C in the host's terminal is for the host, which may let runs end first.
   const detached = process.platform !== 'win32';
   const nothing = inherited.length > 0 ? openSync('/dev/null', 'r') : -1;
   const stdio = stdioOf(filter ? 5 : 3, new Set(inherited), nothing);
@@ -73,11 +73,11 @@ function stdioOf(pipes: number, inherited: ReadonlySet<number>, nothing: number)
   });
 }
 
-/** It tells a few numbers. */
+/** It reports a few numbers. */
 const LONGEST_INFO = 10_000;
 
 async function reportedPid(child: ChildProcessWithoutNullStreams, filter: Uint8Array): Promise<number | undefined> {
-  // The casts: pipes that were asked for are there, and are sockets.
+  // The casts: the requested pipes exist, and are sockets.
   const input = child.stdio[3] as unknown as Writable & Socket;
   const info = child.stdio[4] as unknown as Readable & Socket;
   for (const pipe of [input, info]) pipe.on('error', () => {}).unref();
@@ -91,7 +91,7 @@ async function reportedPid(child: ChildProcessWithoutNullStreams, filter: Uint8A
   return isRecord(reported) && Number.isInteger(reported['child-pid']) ? Number(reported['child-pid']) : undefined;
 }
 
-/** Numbers are given again: only a child of bubblewrap's is the one that it told of. */
+/** Process ids are reused: only a child of bubblewrap is the reported one. */
 function parentOf(pid: number): number | undefined {
   try {
     return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
@@ -104,6 +104,6 @@ function kill(pid: number | undefined, name: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(pid, name);
   } catch {
-    // It has gone in between.
+    // It has ended in between.
   }
 }

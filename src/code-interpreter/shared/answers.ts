@@ -1,4 +1,4 @@
-/** Reads the answers of a process that is not believed: every frame is counted before it is kept. */
+/** Reads the answers of an untrusted process: every frame is counted before it is kept. */
 import type { Readable } from 'node:stream';
 import { type Frame, frameReader, HEADER_BYTES } from './frames.ts';
 import type { Kind } from './kinds.ts';
@@ -9,31 +9,31 @@ interface AnswerFile {
   readonly data: Buffer;
 }
 
-/** A whole answer: its texts by their kind, where they came, and its files. */
+/** A whole answer: its texts by kind, if there were any, and its files. */
 export interface Answer {
   readonly texts: Readonly<Partial<Record<Kind, string>>>;
   readonly files: readonly AnswerFile[];
 }
 
-/** What one answer may take. */
+/** The limits of one answer. */
 export interface AnswerLimits {
-  /** Of everything. */
+  /** Bytes in total. */
   readonly bytes: number;
-  /** Of its texts together. */
+  /** Bytes of its texts together. */
   readonly textBytes: number;
   readonly files: number;
 }
 
-/** Where to wait for an answer. */
+/** The reader's side of the answers. */
 export interface Answers {
-  /** The answer to this question; what comes for others is dropped, and counts. One caller at a time. */
+  /** The answer to this question; frames for others are dropped, and count. One caller at a time. */
   next(id: number): Promise<Answer>;
 }
 
-/** What a frame takes beside its bytes: many empty ones are much as well. */
+/** The cost of a frame beside its bytes: many empty ones add up as well. */
 const FRAME_COST = HEADER_BYTES + 64;
 
-/** Nothing is read after an answer that goes over a limit, or after what is no frame. */
+/** Nothing is read after an answer that exceeds a limit, or after an invalid frame. */
 export function answersOf(stream: Readable, limits: AnswerLimits, tooMuch: () => void): Answers {
   let current = gathered();
   let pending: { readonly id: number; readonly resolve: (answer: Answer) => void } | undefined;
@@ -71,7 +71,7 @@ export function answersOf(stream: Readable, limits: AnswerLimits, tooMuch: () =>
   };
 }
 
-/** Puts the frames of one answer together. */
+/** Assembles the frames of one answer. */
 function gathered() {
   const texts = new Map<Kind, Buffer[]>();
   const files: { readonly name: Buffer; readonly data: Buffer[] }[] = [];

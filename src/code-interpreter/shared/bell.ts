@@ -1,14 +1,14 @@
-/** Wakes whoever waits for something to change. */
+/** Wakes the callers that wait for a change. */
 import { untilAborted } from '../../streams/until-aborted.ts';
 
-/** Tells nothing about what changed: who wakes looks again. */
+/** Reports nothing about the change: a woken caller checks again. */
 interface Bell {
   ring(): void;
   /** Resolves at the next ring; rejects with the signal's reason. */
   rung(signal: AbortSignal): Promise<void>;
 }
 
-/** A bell that nobody hears yet. */
+/** Creates a bell without listeners. */
 export function bell(): Bell {
   const waiting = new Set<() => void>();
   return {

@@ -1,8 +1,8 @@
-/** Which names a file may have inside a container. */
+/** The valid names of files inside a container. */
 
 const LONGEST = 1024;
 
-/** Whether it is a path below the working directory that no system reads in another way. */
+/** Whether it is a path below the working directory that every system reads the same way. */
 export function isFileName(name: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
   if (name.length > LONGEST || /[\u0000-\u001f\u007f\\]/.test(name)) return false;

@@ -1,4 +1,4 @@
-/** The wire between the host and the process of a container: binary frames, each of which is bounded before it is read. */
+/** The protocol between the host and the process of a container: binary frames, whose length is checked before they are read. */
 import { Buffer } from 'node:buffer';
 import { FRAME_BYTES, KINDS, type Kind } from './kinds.ts';
 
@@ -9,16 +9,16 @@ export interface Frame {
   readonly data: Buffer;
 }
 
-/** Where frames go; `broken` is called once where the bytes are no frames, and nothing after it. */
+/** Receives frames; `broken` is called once for bytes that are not frames, and nothing after it. */
 interface FrameTaker {
   frame(frame: Frame): void;
   broken(): void;
 }
 
-/** A byte for the kind, and four each for the id and the length. */
+/** One byte for the kind, and four each for the id and the length. */
 export const HEADER_BYTES = 9;
 
-/** The bytes of a field, in as many frames as it takes; a field without bytes is one frame. */
+/** The bytes of a field, in as many frames as needed; a field without bytes is one frame. */
 export function framesOf(kind: Kind, id: number, data: Uint8Array = new Uint8Array()): Buffer {
   const parts: Uint8Array[] = [];
   for (let at = 0; at === 0 || at < data.length; at += FRAME_BYTES) {
@@ -44,7 +44,7 @@ export function frameReader(taker: FrameTaker): (chunk: Buffer) => void {
   let header: Omit<Frame, 'data'> | undefined;
   let broken = false;
 
-  /** The bytes that were wanted; what one chunk holds whole is not copied. */
+  /** The wanted bytes; not copied if one chunk contains all of them. */
   function taken(): Buffer {
     const whole = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
     parts = [];

@@ -1,4 +1,4 @@
-/** Why a container is gone, in words for the model. */
+/** Why a container is gone, as text for the model. */
 import { constants } from 'node:os';
 import { ContainerLostError } from '../../ports/code-runtime.ts';
 
@@ -23,7 +23,7 @@ export function closed(): ContainerLostError {
   return new ContainerLostError('closed', 'The container was closed.');
 }
 
-/** The process ended by itself; `words` are its last. */
+/** The process ended by itself; `words` is its last output. */
 export function crashed(code: number | null, signal: NodeJS.Signals | null, words: string): ContainerLostError {
   const cause = words.trim() || undefined;
   if (/out of memory|allocation failed/i.test(words))
@@ -32,7 +32,7 @@ export function crashed(code: number | null, signal: NodeJS.Signals | null, word
   return new ContainerLostError('crash', `The code crashed its container, which is gone (${how}).`, { cause });
 }
 
-/** Programs that wait for others, as shells and bubblewrap, tell a signal so. */
+/** Programs that wait for others, such as shells and bubblewrap, report a signal this way. */
 function signalOf(code: number | null): string | undefined {
   return Object.entries(constants.signals).find(([, number]) => number + 128 === code)?.[0];
 }

@@ -1,6 +1,6 @@
-/** Work that must be done one after another. */
+/** Tasks that must run one after another. */
 
-/** Answers a function that starts each work when the one before has ended, well or not. */
+/** Returns a function that starts each task when the one before has ended, successfully or not. */
 export function turns(): <Value>(work: () => Promise<Value>) => Promise<Value> {
   let last: Promise<unknown> = Promise.resolve();
   return function inTurn(work) {

@@ -7,7 +7,7 @@ import type { HttpPool } from '../shared/http-pool.ts';
 /** Pools that expose their errors, because transports wrap them in errors of their own. */
 export interface RemoteHttp {
   readonly openPool: () => HttpPool;
-  /** The error of the last request that the guard refused. */
+  /** The error of the first request that the guard refused. */
   readonly refusal: EgressError | undefined;
   /** Whether any request was answered. */
   readonly answered: boolean;

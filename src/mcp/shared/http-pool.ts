@@ -101,7 +101,7 @@ function limited(response: Response): Response {
   });
 }
 
-/** The same fetch; the content type of event streams is normalised. */
+/** The same fetch; the lines of event streams are normalised. */
 export function withEventLines(fetch: Fetch): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init);

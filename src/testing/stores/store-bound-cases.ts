@@ -1,13 +1,13 @@
-/** The store contract on bounds: a store that knows `maxBytes` reads and keeps no more than it allows. */
+/** The store contract on limits: a store that supports `maxBytes` reads and keeps no more than it allows. */
 import assert from 'node:assert/strict';
 import { chainOf } from '../../ports/store.ts';
 import { freshScope, type StoreCase, turn } from './store-case.ts';
 import { assertHolds, conversation, conversationCase, items } from './store-conversation-case.ts';
 
-/** Far more than any frame around it. */
+/** Far larger than the data around it. */
 const TEXT = 'x'.repeat(10_000);
 
-/** Cases about the bound of `chain`. */
+/** Cases about the limit of `chain`. */
 export const chainBoundCases: readonly StoreCase[] = [
   {
     name: '[F-05] refuses a chain that takes more bytes than allowed, and gives one that takes fewer',
@@ -28,7 +28,7 @@ export const chainBoundCases: readonly StoreCase[] = [
   },
 ];
 
-/** Cases about the bounds of conversations. */
+/** Cases about the limits of conversations. */
 export const conversationBoundCases: readonly StoreCase[] = [
   conversationCase('[F-05] adds nothing to a conversation that would take more bytes than allowed', {
     async run({ conversations }) {

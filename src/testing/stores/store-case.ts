@@ -1,4 +1,4 @@
-/** What the cases of the store contract are made of, and the few questions that they share. */
+/** The parts of the store contract's cases, and the helpers that they share. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,22 +10,22 @@ import {
   type StoredResponse,
 } from '../../ports/store.ts';
 
-/** The clock that a store under test reads, where the test can turn it. */
+/** The clock that a store under test reads, if the test can advance it. */
 export interface StoreContractClock {
   /** Milliseconds since the epoch. */
   now(): number;
   advance(ms: number): void | Promise<void>;
 }
 
-/** What a case works on: a store, its clock, and the shortest time that the case may reckon with. */
+/** The subject of a case: a store, its clock, and the shortest time that the case may rely on. */
 export interface StoreSubject {
   readonly store: ResponseStore;
-  /** Undefined where the real time has to pass. */
+  /** Undefined if real time has to pass. */
   readonly clock: StoreContractClock | undefined;
   readonly unitMs: number;
 }
 
-/** Whatever finds something by its key: responses or conversations. */
+/** Anything that finds values by key: responses or conversations. */
 interface Finder {
   get(key: ResponseKey): MaybePromise<unknown>;
 }
@@ -34,7 +34,7 @@ interface Finder {
 export interface StoreCase {
   /** A sentence that cites the requirements it proves. */
   readonly name: string;
-  /** How many units of time the store keeps a response; its own default where omitted. */
+  /** How many units of time the store keeps a response; its own default if omitted. */
   readonly ttlUnits?: number;
   run(subject: StoreSubject): Promise<void>;
 }
@@ -44,7 +44,7 @@ export function freshScope(): string {
   return `scope-${randomUUID()}`;
 }
 
-/** A small whole turn whose every part tells its id. */
+/** A small complete turn whose every part contains its id. */
 export function turn(scope: string, id: string, more: Partial<StoredResponse> = {}): StoredResponse {
   return {
     scope,
@@ -57,7 +57,7 @@ export function turn(scope: string, id: string, more: Partial<StoredResponse> = 
   };
 }
 
-/** Asserts that two responses are one, but for `expiresAt`, which a store may set. */
+/** Asserts that two responses are equal, except for `expiresAt`, which a store may set. */
 export function assertSame(actual: StoredResponse | undefined, expected: StoredResponse): void {
   assert.ok(actual, `${expected.id} is missing`);
   assert.deepEqual(plain(actual), plain(expected));
@@ -70,17 +70,17 @@ export async function assertMissing(store: Finder, key: ResponseKey): Promise<vo
 
 /** The ids of the chain, newest first. */
 export async function idsOfChain(store: ResponseStore, key: ResponseKey, limit = 10): Promise<readonly string[]> {
-  // Not by map: an array of a driver, made in another realm than the test runner's, would make one like it.
+  // Not with map: on an array of a driver, made in another realm than the test runner's, it would return such an array again.
   return Array.from(await chainOf(store, key, limit), ({ id }) => id);
 }
 
-/** Lets so many units of time pass, by the test's clock where there is one. */
+/** Lets so many units of time pass, by the test's clock if there is one. */
 export async function elapse({ clock, unitMs }: Omit<StoreSubject, 'store'>, units: number): Promise<void> {
   if (clock) await clock.advance(units * unitMs);
   else await pause(units * unitMs);
 }
 
-/** Waits until the response is gone, by the test's clock where there is one; fails where it stays. */
+/** Waits until the response is gone, by the test's clock if there is one; fails if it stays. */
 export async function assertGoes(
   { store, clock, unitMs }: Omit<StoreSubject, 'store'> & { readonly store: Finder },
   key: ResponseKey,
@@ -92,7 +92,7 @@ export async function assertGoes(
   await assertMissing(store, key);
 }
 
-// By way of JSON, so that objects made in another realm (a test runner's, a driver's) compare as equal.
+// Through JSON, so that objects made in another realm (a test runner's, a driver's) compare as equal.
 function plain(response: StoredResponse): unknown {
   const { expiresAt: _, ...rest } = response;
   return JSON.parse(JSON.stringify(rest));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { chainOf, type ResponseStore, type StoredResponse } from '../../ports/store.ts';
 import { assertSame, freshScope, idsOfChain, type StoreCase, turn } from './store-case.ts';
 
-/** The cases about chains; a store without `chain` is walked with `get`, as the core does. */
+/** The cases about chains; for a store without `chain`, the test follows them with `get`, as the core does. */
 export const chainCases: readonly StoreCase[] = [
   {
     name: 'gives a response and its ancestors whole, newest first',
@@ -20,7 +20,7 @@ export const chainCases: readonly StoreCase[] = [
     async run({ store }) {
       const scope = freshScope();
       const ids = Array.from({ length: 1000 }, (_, index) => `resp_${index}`);
-      // Put in the wrong order and at one time: only the links may decide.
+      // Put in the wrong order and at one time, so that only the links determine the order.
       await putAll(store, linked(scope, ids).reverse());
       const key = { scope, id: 'resp_999' };
       const newestFirst = ids.toReversed();
@@ -98,7 +98,7 @@ function linked<const Ids extends readonly string[]>(
 ): { [Place in keyof Ids]: StoredResponse } {
   const createdAt = Date.now();
   const turns = ids.map((id, index) => turn(scope, id, { createdAt, ...previous(ids[index - 1]) }));
-  // The cast: map gives one response for each id, which its type cannot say.
+  // The cast: map returns one response for each id, which its type cannot express.
   return turns as { [Place in keyof Ids]: StoredResponse };
 }
 

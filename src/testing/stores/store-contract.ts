@@ -10,16 +10,16 @@ import { pageCases } from './store-page-cases.ts';
 import { replaceCases } from './store-replace-cases.ts';
 import { scopeCases } from './store-scope-cases.ts';
 
-/** What the store for one case is made with; an absent option leaves the store's own default. */
+/** The options of the store for one case; an omitted option leaves the store's own default. */
 export interface StoreContractOptions {
   /** How long the store keeps a response, in milliseconds. */
   readonly ttlMs?: number;
 }
 
-/** A store under test and how to be done with it. */
+/** A store under test and how to release it. */
 export interface StoreUnderTest {
   readonly store: ResponseStore;
-  /** Releases the store and what was made for it; without it the suite calls the store's own `close`. */
+  /** Releases the store and what was created for it; without it the suite calls the store's own `close`. */
   close?(): unknown;
   /** The clock that the store reads; without one, the cases about expiry wait for the real time to pass. */
   readonly clock?: StoreContractClock;
@@ -29,21 +29,21 @@ export interface StoreUnderTest {
 export interface StoreContract {
   /** Registers one case: `it` or `test` of jest, vitest, node:test or mocha. */
   readonly it: (name: string, run: () => Promise<void>) => unknown;
-  /** Groups the cases under one name, where given. */
+  /** Groups the cases under one name, if given. */
   readonly describe?: (name: string, body: () => void) => unknown;
-  /** Makes the store for one case. No two cases share a scope, so stores on one database need no clean-up between. */
+  /** Creates the store for one case. No two cases share a scope, so stores on one database need no clean-up in between. */
   readonly create: (options: StoreContractOptions) => StoreUnderTest | Promise<StoreUnderTest>;
-  /** The shortest time to live that the store tells apart: 1000 where it counts whole seconds; 1 by default. */
+  /** The shortest time to live that the store distinguishes: 1000 if it counts whole seconds; 1 by default. */
   readonly ttlGranularityMs?: number;
-  /** `false` leaves out the cases about conversations, for a store that has none; true by default. */
+  /** `false` omits the cases about conversations, for a store that has none; true by default. */
   readonly conversations?: boolean;
-  /** `true` adds the cases about `maxBytes`, for a store that keeps to it; false by default. */
+  /** `true` adds the cases about `maxBytes`, for a store that enforces it; false by default. */
   readonly bounded?: boolean;
 }
 
 const responseCases = [...keepingCases, ...scopeCases, ...chainCases, ...replaceCases, ...expiryCases];
 
-// Shorter, and on a slow machine a response could expire before it was read once.
+// If it were shorter, a response could expire on a slow machine before it was read once.
 const SHORTEST_UNIT_MS = 200;
 
 /** Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`. */

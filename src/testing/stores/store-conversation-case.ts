@@ -1,10 +1,10 @@
-/** What the cases about conversations are made of. */
+/** The parts of the cases about conversations. */
 import assert from 'node:assert/strict';
 import type { ConversationStore, ResponseKey, ResponseStore, StoredConversation } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { assertMissing, type StoreCase, type StoreSubject } from './store-case.ts';
 
-/** What a case about conversations works on. */
+/** The subject of a case about conversations. */
 export interface ConversationSubject extends StoreSubject {
   readonly conversations: ConversationStore;
 }
@@ -17,7 +17,7 @@ export function conversationCase(
   return { ...rest, name, run: (subject) => run({ ...subject, conversations: conversationsOf(subject.store) }) };
 }
 
-/** Asserts what the conversation is and which items it holds, in order. */
+/** Asserts the conversation's fields and its items, in order. */
 export async function assertHolds(
   conversations: ConversationStore,
   expected: StoredConversation,
@@ -29,7 +29,7 @@ export async function assertHolds(
   );
 }
 
-/** Asserts that no method finds anything under the key; none of them may make it, either. */
+/** Asserts that no method finds or creates anything under the key. */
 export async function assertNothing(conversations: ConversationStore, { scope, id }: ResponseKey): Promise<void> {
   const key = { scope, id };
   const answers = [
@@ -42,17 +42,17 @@ export async function assertNothing(conversations: ConversationStore, { scope, i
   await assertMissing(conversations, key);
 }
 
-/** A conversation of this moment, whose metadata tells its id. */
+/** A conversation created now, whose metadata contains its id. */
 export function conversation(scope: string, id: string): StoredConversation {
   return { scope, id, createdAt: Date.now(), metadata: { title: id } };
 }
 
-/** Messages whose ids tell the name and the place. */
+/** Messages whose ids contain the name and the position. */
 export function items(name: string, count: number): readonly Item[] {
   return Array.from({ length: count }, (_, index) => item(`${name}-${index}`));
 }
 
-/** A message that says its own id. */
+/** A message that contains its own id. */
 export function item(id: string): Item {
   return { ...messageItem(id), id };
 }
@@ -67,7 +67,7 @@ function conversationsOf({ name, conversations }: ResponseStore): ConversationSt
   return conversations;
 }
 
-// By way of JSON, so that objects made in another realm (a test runner's, a driver's) compare as equal.
+// Through JSON, so that objects made in another realm (a test runner's, a driver's) compare as equal.
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }

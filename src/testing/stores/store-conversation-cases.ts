@@ -1,4 +1,4 @@
-/** The store contract on conversations: lists of items that many turns, on many nodes, are added to at once. */
+/** The store contract on conversations: lists of items to which many turns, on many nodes, append at the same time. */
 import assert from 'node:assert/strict';
 import type { StoredConversation } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
@@ -83,7 +83,7 @@ export const conversationCases: readonly StoreCase[] = [
   conversationCase('[S-17] keeps the order of items over many appends', {
     async run({ conversations }) {
       const made = conversation(freshScope(), 'conv_1');
-      // Past 100, where an order by text instead of number goes wrong; the sizes differ so that none is assumed.
+      // Past 100, where ordering by text instead of number fails; the sizes differ so that none is assumed.
       const appends = Array.from({ length: 120 }, (_, index) => items(`a${index}`, index % 4));
       await conversations.put(made);
       for (const added of appends) await conversations.append(made, added);
@@ -147,7 +147,7 @@ export const conversationCases: readonly StoreCase[] = [
   conversationCase('[S-17] keeps metadata keys named __proto__ and constructor', {
     async run({ conversations }) {
       const scope = freshScope();
-      // By way of JSON, as in a client's body: an object literal would set the prototype instead.
+      // Through JSON, as in a client's body: an object literal would set the prototype instead.
       const text = JSON.stringify(conversation(scope, 'conv_1')).replace('"title"', '"__proto__":"a","constructor"');
       const made: StoredConversation = JSON.parse(text);
       await conversations.put(made);
@@ -161,7 +161,7 @@ export const conversationCases: readonly StoreCase[] = [
       await conversations.put(made);
       await conversations.append(made, [item('before'), large, item('after')]);
       const found = await conversations.items(made);
-      // Not deepEqual: nobody wants to read that difference.
+      // Not deepEqual, whose difference would be unreadable.
       assert.ok(JSON.stringify(found[1]) === JSON.stringify(large), 'the 1 MB came back changed');
       assert.equal(found.length, 3);
     },
@@ -173,7 +173,7 @@ export const conversationCases: readonly StoreCase[] = [
       await conversations.put(made);
       await conversations.append(made, added);
       edit(made, added);
-      // The casts: readers in JavaScript, whom readonly does not stop.
+      // The casts: callers in JavaScript, which readonly does not stop.
       edit((await conversations.get(made)) as typeof made, (await conversations.items(made)) as typeof added);
       const before = { type: 'message', content: [{ text: 'before' }] };
       await assertHolds(conversations, { ...made, metadata: { title: 'before' } }, [before]);
@@ -256,13 +256,13 @@ export const conversationCases: readonly StoreCase[] = [
   }),
 ];
 
-/** Two keys that are one where scope and id are joined by the separator. */
+/** Two keys that are equal if scope and id are joined by the separator. */
 function joined(separator: string) {
   return (scope: string) =>
     [conversation(scope, `b${separator}c`), conversation(`${scope}${separator}b`, 'c')] as const;
 }
 
-/** Two keys whose ids a careless comparison takes for one. */
+/** Two keys whose ids a careless comparison treats as equal. */
 function alike([one, other]: (typeof LOOKALIKES)[number]) {
   return (scope: string) => [conversation(scope, one), conversation(scope, other)] as const;
 }

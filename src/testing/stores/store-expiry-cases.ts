@@ -1,4 +1,4 @@
-/** The store contract on expiry: a response goes when its time is over, and not before. */
+/** The store contract on expiry: a response expires at its time, and not before. */
 import assert from 'node:assert/strict';
 import type { StoredResponse } from '../../ports/store.ts';
 import {
@@ -74,7 +74,7 @@ export const expiryCases: readonly StoreCase[] = [
   },
 ];
 
-/** A response of this moment by the store's clock, in a scope of its own, that expires after so many units. */
+/** A response created now by the store's clock, in a scope of its own, that expires after so many units. */
 function timed({ clock, unitMs }: StoreSubject, id: string, units?: number): StoredResponse {
   const createdAt = clock?.now() ?? Date.now();
   const expiry = units === undefined ? {} : { expiresAt: createdAt + units * unitMs };

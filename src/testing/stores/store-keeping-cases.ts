@@ -1,11 +1,11 @@
-/** The store contract on keeping: what was put is found again, whole, at once and unchanged. */
+/** The store contract on storage: a value that was put is found again, complete, at once and unchanged. */
 import assert from 'node:assert/strict';
 import type { StoredResponse } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { assertMissing, assertSame, freshScope, type StoreCase, turn } from './store-case.ts';
 
 const FIVE_MEGABYTES = 5 * 1024 * 1024;
-/** Ids that careless storage takes for something else. */
+/** Ids that careless storage confuses with something else. */
 export const ODD_IDS = [
   '',
   ' ',
@@ -20,16 +20,16 @@ export const ODD_IDS = [
   'constructor',
   'x'.repeat(20_000),
 ];
-/** Texts of many scripts. The last two break naive storage: a NUL ends a C string, half a pair is not UTF-8. */
+/** Texts of many scripts. The last two break naive storage: a NUL ends a C string, a lone surrogate is not UTF-8. */
 export const SCRIPTS = ['Größe', '日本語', 'עברית', '🧑‍🚀', 'e\u0301', '\u2028', 'a\u0000b', 'half \ud83d pair'];
 
-/** One assistant message, open to edits as a careless caller's would be. */
+/** One assistant message, mutable like a careless caller's. */
 type EditableMessage = {
   type: 'message';
   content: { type: 'output_text'; text: string }[];
 };
 
-/** The cases about keeping. */
+/** The cases about storage. */
 export const keepingCases: readonly StoreCase[] = [
   {
     name: '[P-12] finds a response as soon as it is put',
@@ -103,7 +103,7 @@ export const keepingCases: readonly StoreCase[] = [
       const response = turn(freshScope(), 'resp_1', { output: [message(text)] });
       await store.put(response);
       const kept = await store.get(response);
-      // Not deepEqual: nobody wants to read that difference.
+      // Not deepEqual, whose difference would be unreadable.
       assert.ok(JSON.stringify(kept?.output) === JSON.stringify(response.output), 'the 5 MB came back changed');
     },
   },
@@ -153,7 +153,7 @@ export const keepingCases: readonly StoreCase[] = [
     async run({ store }) {
       const response = turn(freshScope(), 'resp_1', { output: [editable('before')] });
       await store.put(response);
-      // The cast: a reader in JavaScript, whom readonly does not stop.
+      // The cast: a caller in JavaScript, which readonly does not stop.
       edit((await store.get(response))?.output as EditableMessage[]);
       assertSame(await store.get(response), response);
     },

@@ -139,7 +139,7 @@ export const pageCases: readonly StoreCase[] = [
 
 type Methods = Required<Pick<ConversationStore, 'page' | 'find' | 'update'>>;
 
-/** A case about one optional method, which is handed to it. */
+/** A case about one optional method, which it receives. */
 function caseOf<Name extends keyof Methods>(
   method: Name,
   name: string,
@@ -150,14 +150,14 @@ function caseOf<Name extends keyof Methods>(
     ...terms,
     async run(subject) {
       const { conversations } = subject;
-      // The cast: what TypeScript knows of the method by its name is lost to `bind`.
+      // The cast: `bind` loses the type that TypeScript has for the method by its name.
       const bound = conversations[method]?.bind(conversations) as Methods[Name] | undefined;
       if (bound) await run(subject, bound);
     },
   });
 }
 
-/** Every query with these limits, over these ids as either edge. */
+/** Every query with these limits, and these ids as either bound. */
 function queriesOver(limits: readonly number[], ids: readonly string[]): readonly ItemPageQuery[] {
   const edges = [undefined, ...ids];
   return limits.flatMap((limit) =>
@@ -165,7 +165,7 @@ function queriesOver(limits: readonly number[], ids: readonly string[]): readonl
   );
 }
 
-/** As the core answers from all items; of two unknown ids either may be named. */
+/** The core's result from all items; of two unknown ids either may be named. */
 async function assertPage(
   page: Methods['page'],
   key: ResponseKey,

@@ -1,4 +1,4 @@
-/** The store contract on conditional writes: of several that end one response, one does, and nothing deleted comes back. */
+/** The store contract on conditional writes: of several that end one response, one succeeds, and nothing deleted comes back. */
 import assert from 'node:assert/strict';
 import type { ResponseStore, StoredResponse } from '../../ports/store.ts';
 import { assertGoes, assertMissing, assertSame, freshScope, type StoreCase, turn } from './store-case.ts';

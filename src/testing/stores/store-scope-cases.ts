@@ -1,10 +1,10 @@
-/** The store contract on scopes: nobody finds, replaces, deletes or continues another's response. */
+/** The store contract on scopes: no scope finds, replaces, deletes or continues another's response. */
 import assert from 'node:assert/strict';
 import type { StoredResponse } from '../../ports/store.ts';
 import { assertMissing, assertSame, freshScope, idsOfChain, type StoreCase, turn } from './store-case.ts';
 import { ODD_IDS } from './store-keeping-cases.ts';
 
-/** What stores join scope and id with. */
+/** The separators with which stores join scope and id. */
 export const SEPARATORS = [
   ':',
   '::',
@@ -26,7 +26,7 @@ export const SEPARATORS = [
   '{}',
 ];
 const WILDCARDS = ['%', 'resp_%', 'resp_1', '*', 'resp?1', 'resp.1', '[r]esp-1'];
-/** Pairs that a careless collation or normalisation takes for one. */
+/** Pairs that a careless collation or normalisation treats as equal. */
 export const LOOKALIKES = [
   ['Resp', 'resp'],
   ['resp', 'resp '],
@@ -92,7 +92,7 @@ export const scopeCases: readonly StoreCase[] = [
   {
     name: '[P-13] keeps responses under odd scopes and ids, and finds them in a chain',
     async run({ store }) {
-      // Without the long one: an id may be asked for at any length, but what is put has one of the server's.
+      // Without the long one: a request may contain an id of any length, but stored ids are the server's.
       const odd = ODD_IDS.filter(({ length }) => length < 100);
       const scopes = odd.map((text) => `${freshScope()}${text}`);
       const turns = scopes.flatMap((scope) => odd.map((id, index) => turn(scope, id, after(odd[index - 1]))));

@@ -1,4 +1,4 @@
-/** What the cases of the upstream contract are made of: the scenarios, the words in them, and how one is asked. */
+/** The parts of the upstream contract's cases: the scenarios, their texts, and how a case calls an upstream. */
 import assert from 'node:assert/strict';
 import type { Upstream, UpstreamCall } from '../../ports/upstream.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -7,23 +7,23 @@ import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 
 /**
- * What the model server plays, in the wire of the upstream under test:
- * - `text`: says `upstreamScript.words`, a delta for each, then the usage, and ends as its wire ends.
- * - `calls`: asks for `upstreamScript.calls`, which are parallel, and ends so too.
+ * The scenarios that the model server plays, in the API of the upstream under test:
+ * - `text`: sends `upstreamScript.words`, a delta for each, then the usage, and the API's regular end.
+ * - `calls`: sends the tool calls `upstreamScript.calls`, which are parallel, and ends in the same way.
  * - `refusal`: answers with status 400 and `upstreamScript.message`.
- * - `secrets`: answers with status 401 and a message that repeats the key that it was sent and its own address.
+ * - `secrets`: answers with status 401 and a message that repeats the received key and its own address.
  * - `busy`: answers the first request with status 503, and all others as `text`.
- * - `failure`: says the first word, then reports an error in the stream, with `upstreamScript.message`.
- * - `cut`: says the first word, then cuts the connection.
- * - `unfinished`: says the first word, then ends the HTTP message without what its wire ends with.
- * - `stall`: says the first word, then nothing, and leaves the connection open.
- * - `silence`: takes the request and answers nothing.
+ * - `failure`: sends the first word, then reports an error in the stream, with `upstreamScript.message`.
+ * - `cut`: sends the first word, then cuts the connection.
+ * - `unfinished`: sends the first word, then ends the HTTP message without the API's regular end.
+ * - `stall`: sends the first word, then nothing, and leaves the connection open.
+ * - `silence`: accepts the request and sends nothing.
  *
- * And what only some wires have, as `extras` of the contract says:
- * - `state`: thinks `upstreamScript.thought`, with `upstreamScript.state` as what it needs to be given back, then asks for
- *   the first of `upstreamScript.calls`.
- * - `phase`: says `upstreamScript.messages`, each as a message in its phase.
- * - `citations`: says `upstreamScript.citation.text` and cites its page for all of it.
+ * Scenarios that only some APIs support, by `extras` of the contract:
+ * - `state`: sends the thought `upstreamScript.thought`, with `upstreamScript.state` as its provider state, then the
+ *   first of the tool calls `upstreamScript.calls`.
+ * - `phase`: sends `upstreamScript.messages`, each as a message in its phase.
+ * - `citations`: sends `upstreamScript.citation.text` and cites its page for all of it.
  */
 export type UpstreamScenario =
   | 'text'
@@ -38,12 +38,12 @@ export type UpstreamScenario =
   | 'silence'
   | UpstreamExtra;
 
-/** What not every wire has: state of the model's own, messages with phases, citations. */
+/** Features that not every API has: provider state, messages with phases, citations. */
 export type UpstreamExtra = 'state' | 'phase' | 'citations';
 
-/** The words of every scenario, so that each wire says the same. */
+/** The texts of every scenario, so that each API sends the same ones. */
 export const upstreamScript = {
-  /** So many that an upstream that hands on each alone is noticed; of one, two and four bytes in UTF-8. */
+  /** Enough words that passing each one on alone is noticed; of one, two and four bytes in UTF-8. */
   words: ['Hello', ', ', 'wörld', ' ', '🧑‍🚀', ...Array.from({ length: 200 }, (_, index) => ` word${index}`)],
   calls: [
     { id: 'call_1', name: 'look', arguments: '{"at":"sea"}' },
@@ -52,7 +52,7 @@ export const upstreamScript = {
   usage: { input: 9, output: 12 },
   message: 'That cannot be done.',
   thought: 'Let me think.',
-  /** In base64, as wires have it. */
+  /** In base64, as APIs have it. */
   state: 'c3RhdGUgb2YgdGhlIG1vZGVs',
   messages: [
     { phase: 'commentary', text: 'Let me look.' },
@@ -61,17 +61,17 @@ export const upstreamScript = {
   citation: { url: 'https://example.com/weather', title: 'Weather', text: 'It is warm.' },
 } as const;
 
-/** An upstream whose server plays a scenario, and how to be done with both. */
+/** An upstream whose server plays a scenario, and how to release both. */
 export interface UpstreamUnderTest {
   readonly upstream: Upstream;
-  /** What the server sees; `startFakeUpstream` answers one. */
+  /** The requests that the server receives; `startFakeUpstream` returns such a server. */
   readonly server: {
-    /** One for each request so far, with what is in its body. */
+    /** One entry for each request so far, with the content of its body. */
     readonly requests: readonly unknown[];
-    /** Resolves when the client has left request `index` before its answer was whole. */
+    /** Resolves when the client has left request `index` before its answer was complete. */
     closed(index: number): Promise<unknown>;
   };
-  /** What no error may tell: the key that the upstream sends, and the address of its server. */
+  /** What no error may contain: the key that the upstream sends, and the address of its server. */
   readonly secrets: readonly string[];
   close(): unknown;
 }
@@ -80,20 +80,20 @@ export interface UpstreamUnderTest {
 export interface UpstreamCase {
   /** A sentence that cites the requirements it proves. */
   readonly name: string;
-  /** What the wire must have for it, if anything. */
+  /** The feature that the API must have for it, if any. */
   readonly needs?: UpstreamExtra;
   /** The scenarios, each with an upstream of its own. */
   readonly plays: readonly UpstreamPlay[];
   run(...subjects: readonly UpstreamUnderTest[]): Promise<void>;
 }
 
-/** A scenario, and where the bytes of its answer are cut: in one piece where omitted. */
+/** A scenario, and where the bytes of its answer are split: not at all if omitted. */
 export interface UpstreamPlay {
   readonly scenario: UpstreamScenario;
   readonly split?: 'byte' | readonly number[];
 }
 
-/** What an upstream said: its batches, and what it threw after them. */
+/** The result of an upstream: its batches, and the error it threw after them. */
 interface Collected {
   readonly batches: readonly (readonly ModelEvent[])[];
   readonly events: readonly ModelEvent[];
@@ -114,7 +114,7 @@ const LIMITS: UpstreamCall['limits'] = {
   toolIterations: 25,
 };
 
-/** Asks once; `limits` go over generous ones. */
+/** Makes one model call; `limits` override generous ones. */
 export function request(
   { upstream }: UpstreamUnderTest,
   limits: Partial<UpstreamCall['limits']> = {},
@@ -136,7 +136,7 @@ function callOf(limits: Partial<UpstreamCall['limits']> = {}, signal = new Abort
   return { signal, headers: new Headers(), limits: { ...LIMITS, ...limits }, note: () => {} };
 }
 
-/** Everything that is said, and how it ends. */
+/** All events, and how the stream ends. */
 export async function collect(answer: AsyncIterable<readonly ModelEvent[]>): Promise<Collected> {
   const batches: (readonly ModelEvent[])[] = [];
   let error: unknown;
@@ -148,26 +148,26 @@ export async function collect(answer: AsyncIterable<readonly ModelEvent[]>): Pro
   return { batches, events: batches.flat(), error };
 }
 
-/** All that was said without an error. */
+/** All events of a stream without an error. */
 export async function collectWhole(subject: UpstreamUnderTest): Promise<Collected> {
   const collected = await collect(request(subject));
   if (collected.error !== undefined) throw collected.error;
   return collected;
 }
 
-/** The text in what was said. */
+/** The text of the events. */
 export function textOf(events: readonly ModelEvent[]): string {
   return events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
 }
 
-/** Asserts that the first word came, then an `ApiError` of this code, and that nothing was tried twice. */
+/** Asserts that the first word arrived, then an `ApiError` of this code, and that nothing was retried. */
 export function assertBroken({ events, error }: Collected, { server }: UpstreamUnderTest, code: string): void {
   const seen = { text: textOf(events), code: codeOf(error), requests: server.requests.length };
   assert.deepEqual(seen, { text: upstreamScript.words[0], code, requests: 1 });
   assert.ok(!events.some(({ type }) => type === 'finish'), 'what broke has not finished');
 }
 
-/** The code of an `ApiError`, or the error's own text where it is another. */
+/** The code of an `ApiError`, or the text of another error. */
 export function codeOf(error: unknown): string {
   return error instanceof ApiError ? error.code : String(error);
 }

@@ -1,4 +1,4 @@
-/** The cases of the upstream contract: what is told, and what becomes of every way in which a server can break. */
+/** The cases of the upstream contract: the events it emits, and how it handles every failure of a server. */
 import assert from 'node:assert/strict';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
@@ -16,7 +16,7 @@ import {
   upstreamScript,
 } from './upstream-case.ts';
 
-/** More than any other limit of these cases, and yet short. */
+/** Larger than any other limit of these cases, and still short. */
 const SHORT_MS = 100;
 
 const { words, calls, usage, message, messages } = upstreamScript;
@@ -31,7 +31,7 @@ function one(
   return { name, plays: [{ scenario }], run: (subject) => run(subject as UpstreamUnderTest) };
 }
 
-/** A case about one scenario in one piece and in others, which must say the same. */
+/** A case about one scenario in one piece and in others, which must give the same events. */
 function alike(name: string, scenario: 'text' | 'calls', split: 'byte' | readonly number[]): UpstreamCase {
   return {
     name,
@@ -75,7 +75,7 @@ const playable: readonly UpstreamCase[] = [
   alike('[P-08] [X-07] tells the same calls byte by byte', 'calls', 'byte'),
 ];
 
-/** What was said in the turn before, which not every wire keeps apart. */
+/** The messages of the turn before, which not every API keeps apart. */
 const history: readonly UpstreamCase[] = [
   one('[V-05] [X-07] gives all messages back in their order, though the wire may know no phases', 'text', async (s) => {
     const previous = messages.map(
@@ -92,7 +92,7 @@ const history: readonly UpstreamCase[] = [
   }),
 ];
 
-/** The calls in what was said, put together by their numbers. */
+/** The tool calls of the events, assembled by their indexes. */
 function callsOf(events: readonly ModelEvent[]): readonly unknown[] {
   const found = new Map<number, { id: string | undefined; name: string | undefined; arguments: string }>();
   for (const event of events) {

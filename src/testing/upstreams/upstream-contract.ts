@@ -1,4 +1,4 @@
-/** What every upstream must do, whatever its wire, as a suite for any test runner that has an `it`. */
+/** What every upstream must do, whatever its API, as a suite for any test runner that has an `it`. */
 import type { UpstreamCase, UpstreamExtra, UpstreamPlay, UpstreamUnderTest } from './upstream-case.ts';
 import { upstreamCases } from './upstream-cases.ts';
 import { upstreamExtraCases } from './upstream-extra-cases.ts';
@@ -7,11 +7,11 @@ import { upstreamExtraCases } from './upstream-extra-cases.ts';
 export interface UpstreamContract {
   /** Registers one case: `it` or `test` of jest, vitest, node:test or mocha. */
   readonly it: (name: string, run: () => Promise<void>) => unknown;
-  /** Groups the cases under one name, where given. */
+  /** Groups the cases under one name, if given. */
   readonly describe?: (name: string, body: () => void) => unknown;
-  /** Makes an upstream with its own options, retries included, over a server of its own that plays the scenario. */
+  /** Creates an upstream with its own options, including retries, over a server of its own that plays the scenario. */
   readonly create: (play: UpstreamPlay) => UpstreamUnderTest | Promise<UpstreamUnderTest>;
-  /** What the wire has that not every wire has; the cases of all else are left out. Default: nothing. */
+  /** The features of the API that not every API has; cases about others are omitted. Default: none. */
   readonly extras?: readonly UpstreamExtra[];
 }
 

@@ -1,4 +1,4 @@
-/** Cases of the upstream contract about what only some wires have: state of the model's own, phases, citations. */
+/** Cases of the upstream contract about features of only some APIs: provider state, phases, citations. */
 import assert from 'node:assert/strict';
 import type { Item } from '../../protocol/items.ts';
 import {
@@ -22,7 +22,7 @@ function extra(needs: UpstreamExtra, name: string, run: (subject: UpstreamUnderT
   return { name, needs, plays: [{ scenario: needs }], run: (subject) => run(subject as UpstreamUnderTest) };
 }
 
-/** A case about one scenario in one piece and byte by byte, which must say the same. */
+/** A case about one scenario in one piece and byte by byte, which must give the same events. */
 function byteByByte(needs: UpstreamExtra, name: string): UpstreamCase {
   return {
     name,
@@ -35,14 +35,14 @@ function byteByByte(needs: UpstreamExtra, name: string): UpstreamCase {
   };
 }
 
-/** The request that follows an answer, as the server sees it. */
+/** The request that follows an answer, as the server receives it. */
 async function requestAfter(subject: UpstreamUnderTest, items: readonly Item[]): Promise<string> {
   const { error } = await collect(requestNext(subject, items));
   if (error !== undefined) throw error;
   return JSON.stringify(subject.server.requests.at(-1));
 }
 
-/** Asserts that the first text stands in the request once, and the others behind it, in this order. */
+/** Asserts that the first text is in the request once, and the others after it, in this order. */
 function assertInOrder(request: string, texts: readonly [string, ...string[]]): void {
   const [first] = texts;
   assert.equal(request.split(first).length - 1, 1, `${first} stands once in ${request}`);
@@ -103,5 +103,5 @@ const citations: readonly UpstreamCase[] = [
   byteByByte('citations', '[P-08] [X-07] tells the same citations byte by byte'),
 ];
 
-/** All of them. */
+/** All of these cases. */
 export const upstreamExtraCases: readonly UpstreamCase[] = [...states, ...phases, ...citations];

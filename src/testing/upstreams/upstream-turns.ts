@@ -1,11 +1,11 @@
-/** The second turn of a case: an answer as the items that the next request has of it. */
+/** The second turn of a case: converts an answer to the items of the next request. */
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { Item } from '../../protocol/items.ts';
 
-/** An item in the making. */
+/** An item being built. */
 type OpenItem = { -readonly [Field in keyof Item]: Item[Field] };
 
-/** What was said as items, in its order: messages with their phases, thoughts with what leads back to them, calls. */
+/** The output as items, in order: messages with their phases, thoughts with their provider state, tool calls. */
 export function itemsOf(events: readonly ModelEvent[]): readonly Item[] {
   const items: OpenItem[] = [];
   const calls = new Map<number, OpenItem>();
@@ -46,7 +46,7 @@ function addCall(
   open.arguments = `${open.arguments}${json}`;
 }
 
-/** One that has no end yet. */
+/** An item that has no end yet. */
 function lastThought(items: OpenItem[]): OpenItem {
   const last = lastOf(items, 'reasoning');
   return last && !('providerState' in last) ? last : added(items, { type: 'reasoning', summary: [] });

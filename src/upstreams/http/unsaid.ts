@@ -6,7 +6,7 @@ import type { Note } from '../../protocol/note.ts';
 const MOST_HELD = 16 * 1024 * 1024;
 /** The extra count of each block, item or citation. */
 const HELD_PIECE = 256;
-/** The kinds that are noted once each, and the number of characters shown of each. */
+/** Maximum number of kinds, noted once each, and of characters shown of each. */
 const MOST_KINDS = 100;
 const SHOWN_KIND = 64;
 
