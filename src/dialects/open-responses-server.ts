@@ -4,7 +4,7 @@ import type { Dialect, StreamFacts } from '../ports/dialect.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
 
-/** Its clients read a few events only; they find those, and skip the rest of the strict sequence. */
+/** Its clients read only some events; those are present, and they skip the rest of the strict sequence. */
 export const openResponsesServer: Dialect = {
   name: 'open-responses-server',
   presentation: { mcpItems: 'function_call' },
@@ -13,7 +13,10 @@ export const openResponsesServer: Dialect = {
   resource,
 };
 
-/** Characters of items in all snapshots of a stream: each repeats the whole output, which a hostile model can make long and many. */
+/**
+ * Maximum characters of items in all snapshots of a stream: each repeats the whole output, which a hostile model can
+ * make long and many.
+ */
 const SNAPSHOT_ROOM = 4 * 1024 * 1024;
 
 function rewriter(about: StreamFacts): (event: WireEvent) => readonly WireEvent[] {
@@ -39,7 +42,7 @@ function rewriter(about: StreamFacts): (event: WireEvent) => readonly WireEvent[
       case 'response.function_call_arguments.done':
         return [{ ...event, id: event.item_id }];
       case 'error':
-        // Told in the last event.
+        // Sent in the last event.
         return [];
       case 'response.completed':
       case 'response.incomplete':
@@ -51,7 +54,7 @@ function rewriter(about: StreamFacts): (event: WireEvent) => readonly WireEvent[
   };
 }
 
-/** The event with its item in this dialect, which takes its place in the output. */
+/** The event with its item in this dialect, which replaces the one in the output. */
 function place(event: WireEvent, output: JsonObject[], about: StreamFacts): WireEvent & { readonly item: JsonObject } {
   const item = spelled(fieldsOf(event.item), about.isServerTool);
   output[Number(event.output_index)] = item;
@@ -66,7 +69,7 @@ function lengthOf(item: unknown): number {
   return JSON.stringify(item).length;
 }
 
-/** A call of the client's that was not cut off is `ready`; a result is a JSON list of its texts. */
+/** A client's call that was not truncated is `ready`; a result is a JSON list of its texts. */
 function spelled(item: JsonObject, isServerTool: StreamFacts['isServerTool']): JsonObject {
   const { type, status, name, output } = item;
   if (type === 'function_call')
@@ -79,7 +82,7 @@ function textList(output: unknown): string {
   return JSON.stringify(parts);
 }
 
-/** What our own ids of calls look like: the model server gave none, as with the legacy `function_call`. */
+/** The format of generated call ids: the model server gave none, as with the legacy `function_call`. */
 const OWN_CALL_ID = /^call_[0-9a-f]{35,45}$/;
 
 function added(
@@ -105,8 +108,8 @@ function withResult(event: WireEvent & { readonly item: JsonObject }): readonly 
 }
 
 /**
- * A call that has its result beside it was the server's. So was one without, in a response that did not come to its
- * end, where the client has no tool of that name: that is all that is known when a response is retrieved.
+ * A call with a result beside it was server-run. So was one without, in a response that did not complete, if the client
+ * has no tool of that name: a retrieved response holds no more information.
  */
 function resource(response: JsonObject): JsonObject {
   const { status, tools, output } = response;

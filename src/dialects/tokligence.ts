@@ -1,4 +1,4 @@
-/** The dialect of tokligence-gateway: pings, and calls of the client's as a required action that it submits outputs for. */
+/** The dialect of tokligence-gateway: pings, and client calls as a required action for which it submits outputs. */
 
 import type { Dialect } from '../ports/dialect.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
@@ -39,7 +39,7 @@ function resource(response: JsonObject): JsonObject {
   };
 }
 
-/** A call in the words of Chat Completions. */
+/** A call in the format of Chat Completions. */
 function requiredCall({ type, call_id: id, name, arguments: text, input }: JsonObject): JsonObject {
   if (type === 'custom_tool_call') return { id, type: 'custom', custom: { name, input } };
   return { id, type: 'function', function: { name, arguments: text } };

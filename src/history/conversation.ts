@@ -1,4 +1,4 @@
-/** Conversations as the client knows them, and how a turn finds and extends one. */
+/** Conversations of the Conversations API, and how a turn finds and extends one. */
 
 import { pageOf } from '../ports/endpoints/item-pages.ts';
 import {
@@ -17,7 +17,7 @@ import type { Item } from '../protocol/items.ts';
 import type { JsonObject } from '../protocol/record.ts';
 import { loadItems } from './load-chain.ts';
 
-/** The part of the store that keeps conversations. Throws `unsupported_parameter` where it keeps none. */
+/** The part of the store that holds conversations. Throws `unsupported_parameter` if the store has none. */
 export function conversationsOf({ conversations, name }: ResponseStore): ConversationStore {
   if (conversations) return conversations;
   const message = `Conversations are not supported here: the store '${name}' keeps none. Use previous_response_id.`;
@@ -43,7 +43,10 @@ export async function conversationItems(
   return fromStore(() => loadItems(conversations, key, maxBytes).catch(refuseBytes(maxBytes)));
 }
 
-/** A page of the items. Throws `conversation_not_found`, `item_not_found` and, where the store has no pages, as `conversationItems`. */
+/**
+ * A page of the items. Throws `conversation_not_found`, `item_not_found` and, if the store has no pages, the errors of
+ * `conversationItems`.
+ */
 export async function conversationPage(
   store: ResponseStore,
   key: ResponseKey,
@@ -58,7 +61,7 @@ export async function conversationPage(
 
 const NO_ITEMS: ItemPage = { items: [], hasMore: false };
 
-/** Those of the items that stand in the conversation. Throws `conversation_not_found`. */
+/** Those of the items that are in the conversation. Throws `conversation_not_found`. */
 export async function itemsNamed(
   store: ResponseStore,
   key: ResponseKey,
@@ -75,8 +78,8 @@ export async function itemsNamed(
 }
 
 /**
- * Adds the items all together. Throws `conversation_not_found`, where it was deleted in the meantime, and
- * `conversation_too_long` where it would hold more than `maxBytes`.
+ * Adds the items atomically. Throws `conversation_not_found` if it was deleted in the meantime, and
+ * `conversation_too_long` if it would exceed `maxBytes`.
  */
 export async function appendItems(
   store: ResponseStore,
@@ -91,13 +94,13 @@ export async function appendItems(
   if (!added) throw conversationNotFound(key.id);
 }
 
-/** Takes items out that were added, as far as they are still there. */
+/** Removes items that were added, if they are still there. */
 export async function takeBack(store: ResponseStore, key: ResponseKey, items: readonly Item[]): Promise<void> {
   const conversations = conversationsOf(store);
   for (const { id } of items) if (id) await fromStore(() => conversations.removeItem(key, id));
 }
 
-/** Replaces the metadata of a conversation that is there. Throws `conversation_not_found`. */
+/** Replaces the metadata of an existing conversation. Throws `conversation_not_found`. */
 export async function updateConversation(store: ResponseStore, conversation: StoredConversation): Promise<void> {
   const conversations = conversationsOf(store);
   if (!conversations.update) return fromStore(() => conversations.put(conversation));
@@ -105,7 +108,7 @@ export async function updateConversation(store: ResponseStore, conversation: Sto
   if (!updated) throw conversationNotFound(conversation.id);
 }
 
-/** Throws what the client is told of too many bytes, and any other error as it is. */
+/** Converts an excess of bytes into the client's error; throws any other error unchanged. */
 function refuseBytes(maxBytes: number): (error: unknown) => never {
   return (error) => {
     throw error instanceof TooManyBytes ? conversationTooLong(maxBytes) : error;
@@ -117,14 +120,14 @@ function conversationTooLong(maxBytes: number): ApiError {
   return new ApiError('conversation_too_long', message, { param: 'conversation' });
 }
 
-/** OpenAI's words for it. */
+/** OpenAI's message for it. */
 export function conversationNotFound(id: string): ApiError {
   return new ApiError('conversation_not_found', `Conversation with id ${quotedId(id)} not found.`, {
     param: 'conversation',
   });
 }
 
-/** The conversation's own resource. */
+/** The conversation's resource without its items. */
 export function conversationResource({ id, createdAt, metadata }: StoredConversation): JsonObject {
   return { id, object: 'conversation', created_at: Math.floor(createdAt / 1000), metadata };
 }

@@ -1,18 +1,18 @@
-/** Counts the tokens of what a model would be sent. */
+/** Counts the tokens of a model's input. */
 
 import type { TokenCounter } from '../ports/token-counter.ts';
 import { toChatMessages } from '../protocol/chat-completions/messages.ts';
 import type { ModelRequest } from '../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 
-/** What each message costs beside its words: its role, and its beginning and end. */
+/** The tokens of each message besides its text: its role, and its beginning and end. */
 const PER_MESSAGE = 4;
-/** The beginning of the answer. */
+/** The tokens that begin the answer. */
 const PER_REQUEST = 3;
-/** An image or another medium: as OpenAI counts an image of 1024 by 1024 pixels. What it really costs depends on the model. */
+/** An image or another medium: as OpenAI counts an image of 1024 by 1024 pixels. The real cost depends on the model. */
 const PER_MEDIUM = 765;
 
-/** Counts with the given counter of texts. Throws `ApiError` where calls and outputs do not fit together. */
+/** Counts with the given counter of texts. Throws `ApiError` if calls and outputs do not match. */
 export function tokenCounter(
   count: (text: string, model: string, signal: AbortSignal) => Promise<number>,
 ): TokenCounter {
@@ -28,7 +28,7 @@ export function tokenCounter(
   };
 }
 
-/** All words in one text: one call of the counter, whose rounding then counts once. */
+/** All texts joined into one: one call of the counter, whose rounding then counts once. */
 function textOf({ tools, textFormat }: ModelRequest, messages: readonly JsonObject[]): string {
   const schema = textFormat?.type === 'json_schema' ? [JSON.stringify(textFormat.schema ?? {})] : [];
   return [...messages.map(wordsOf), ...tools.map((tool) => JSON.stringify(tool)), ...schema].join('\n');

@@ -1,28 +1,28 @@
-/** Checks the arguments of a call against the schema of its tool, in time in proportion to what the model wrote. */
+/** Checks the arguments of a call against the schema of its tool, in time proportional to their length. */
 import { Validator } from '@cfworker/json-schema';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 
-/** Characters of arguments in which items are looked through for repetitions: each is compared with each. */
+/** Maximum characters of arguments in which list items are checked for repetitions: each is compared with each. */
 const MOST_COMPARED = 4096;
-/** Formats whose patterns take exponential time. A format is a hint, which no schema may rely on. */
+/** Formats whose patterns take exponential time. A format is a hint, and a schema must not rely on it. */
 const SLOW_FORMATS: ReadonlySet<unknown> = new Set(['url']);
-/** What holds values, and no schemas. */
+/** Keywords that hold values, not schemas. */
 const VALUES: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples']);
 
-/** The schema as it is checked for arguments of either length. */
+/** The schema as it is checked for short and for long arguments. */
 interface Checks {
   readonly short: Validator;
   readonly long: Validator;
 }
 
-/** Undefined for a schema that cannot be read. */
+/** Undefined for an invalid schema. */
 const checksOf = new WeakMap<JsonObject, Checks | undefined>();
 
-/** What is wrong, in words; undefined where nothing is. `text` is the arguments as the model wrote them. */
+/** The fault as text; undefined if there is none. `text` is the arguments as the model wrote them. */
 export function wrongIn(args: JsonObject, text: string, schema: JsonObject): string | undefined {
   if (!checksOf.has(schema)) checksOf.set(schema, newChecks(schema));
   const checks = checksOf.get(schema);
-  // A schema that cannot be read checks nothing; the tool itself will.
+  // An invalid schema checks nothing; the tool itself will.
   return checks && errorIn(args, text.length <= MOST_COMPARED ? checks.short : checks.long);
 }
 
@@ -32,7 +32,7 @@ function errorIn(args: JsonObject, validator: Validator): string | undefined {
     const error = errors.at(-1);
     return valid || !error ? undefined : `${error.error} (path=${error.instanceLocation})`;
   } catch (error) {
-    // Not so what no schema can check, or a model could get past it.
+    // Arguments nested too deeply to check are rejected, or a model could bypass the check.
     return error instanceof RangeError ? 'the arguments are nested too deeply' : undefined;
   }
 }
@@ -48,12 +48,12 @@ function newChecks(schema: JsonObject): Checks | undefined {
   }
 }
 
-/** Interpreted, not compiled: the schema may come from somebody else's server, and must not become code here. */
+/** Interpreted, not compiled: the schema may come from a third-party server, and must not become code here. */
 function validatorOf(schema: JsonObject): Validator {
   return new Validator(schema, '2020-12', true);
 }
 
-/** A copy of a schema, or of a part of one. A property may be called as a keyword is, but its schema is an object. */
+/** A copy of a schema, or of a part of one. A property may have a keyword's name, but its schema is an object. */
 function withoutSlow(part: unknown, dropped: ReadonlySet<string>): unknown {
   if (Array.isArray(part)) return part.map((each) => withoutSlow(each, dropped));
   if (!isRecord(part)) return part;

@@ -1,4 +1,4 @@
-/** The files that a conversation brings, for code to read. */
+/** The files of a conversation, for code to read. */
 
 import type { ToolFile } from '../ports/tool-provider.ts';
 import type { Item } from '../protocol/items.ts';
@@ -11,8 +11,8 @@ export function codeFiles(conversation: readonly Item[]): readonly ToolFile[] {
 }
 
 /**
- * The items of the conversation as a model is told them that has the files in its container: named, since few model
- * servers take any. PDFs, which some do, are still shown to it as well.
+ * The items of the conversation as a model with these files in its container receives them: files are named, since few
+ * model servers accept any. PDFs, which some do, are still sent to it as well.
  */
 export function withNamedFiles(items: readonly Item[], conversation: readonly Item[]): readonly Item[] {
   const names = namesIn(conversation);
@@ -51,7 +51,7 @@ function fileNamer(): (part: FilePart) => string {
   };
 }
 
-/** A hostile conversation may hold very many files of one name: none costs more to name than another. */
+/** A hostile conversation may hold very many files of one name: naming each takes constant time. */
 function freeNames(): (plain: string) => string {
   const taken = new Set<string>();
   const copies = new Map<string, number>();
@@ -81,7 +81,7 @@ function isFile(part: JsonObject): part is FilePart {
   return part.type === 'input_file' && typeof part.file_data === 'string' && part.file_data !== '';
 }
 
-/** Without folders, and nothing that leads out of one. */
+/** Without folders, and without path traversal. */
 function plainName({ filename }: JsonObject): string {
   const name = typeof filename === 'string' ? (filename.split(/[\\/]/).at(-1) ?? '') : '';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out

@@ -6,13 +6,13 @@ import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../ports/
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { isParts } from './run-call.ts';
 
-/** What a function is given besides its arguments. */
+/** The context of a function call besides its arguments. */
 export interface ExecuteContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request'> {
-  /** Aborted when the client leaves or the call's time is up. */
+  /** Aborted when the client leaves or the call times out. */
   readonly signal: AbortSignal;
 }
 
-/** One function, whatever its arguments. */
+/** One function, with arguments of any type. */
 export interface AnyFunctionTool {
   readonly description?: string;
   /** JSON Schema of the arguments, or a zod schema, which also parses them. */
@@ -20,7 +20,10 @@ export interface AnyFunctionTool {
   readonly execute: (args: never, context: ExecuteContext) => unknown;
 }
 
-/** One function. Its answer is text, a `ToolResult`, or anything else as JSON; what it throws, the model is told. */
+/**
+ * One function. Its result is text, a `ToolResult`, or any other value as JSON; errors it throws are passed to the
+ * model.
+ */
 export interface FunctionTool<Arguments> extends AnyFunctionTool {
   readonly parameters?: JsonObject | z.ZodType<Arguments>;
   readonly execute: (args: Arguments, context: ExecuteContext) => unknown;
@@ -32,7 +35,7 @@ export function functionTool<Arguments = JsonObject>(tool: FunctionTool<Argument
 }
 
 /**
- * A provider of the functions, by name; `server` is what clients see as `server_label` (default `functions`). Throws a
+ * A provider of the functions, by name; clients see `server` as `server_label` (default `functions`). Throws a
  * `TypeError` for a tool without `execute`, and for a name or a schema that model servers refuse.
  */
 export function functionTools(
@@ -48,7 +51,7 @@ export function functionTools(
       const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
       if (!tool) throw new Error(`There is no function '${name}'.`);
       const parsed = isZod(tool.parameters) ? await tool.parameters.parseAsync(args) : args;
-      // The cast: what the schema lets through is what the function takes.
+      // The cast: the schema's output is the function's input.
       return resultOf(await tool.execute(parsed as never, { scope, requestId, request, signal }));
     },
   };
@@ -73,7 +76,7 @@ function providedTool(server: string, name: string, tool: AnyFunctionTool): Prov
 }
 
 function isZod(parameters: unknown): parameters is z.ZodType {
-  // Not instanceof: the host may have a zod of its own.
+  // Not instanceof: the host may have its own copy of zod.
   return isRecord(parameters) && '_zod' in parameters;
 }
 
@@ -81,7 +84,7 @@ function isZod3(parameters: JsonObject): boolean {
   return '_def' in parameters && !isZod(parameters);
 }
 
-/** What every model server takes. */
+/** The names that every model server accepts. */
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 function schemaOf(name: string, parameters: JsonObject | z.ZodType): JsonObject {
@@ -91,7 +94,7 @@ function schemaOf(name: string, parameters: JsonObject | z.ZodType): JsonObject 
   throw new TypeError(`${message}, got ${inspect(schema, { depth: 0, breakLength: Number.POSITIVE_INFINITY })}`);
 }
 
-/** Arguments are an object, and model servers refuse a schema of anything else, or of alternatives at the top. */
+/** Arguments are an object, and model servers refuse a schema of any other type, or of alternatives at the top. */
 function isOfObject(schema: JsonObject): boolean {
   if (schema.type !== undefined) return schema.type === 'object';
   return !['anyOf', 'oneOf', 'allOf', 'not', 'enum', 'const', '$ref'].some((name) => Object.hasOwn(schema, name));

@@ -1,4 +1,4 @@
-/** Runs one call of a tool: arguments checked, time and output bounded, every failure told in words. */
+/** Runs one call of a tool: arguments checked, time and output limited, every failure reported as text. */
 
 import type { Limits } from '../ports/limits.ts';
 import type { ToolCall, ToolResult } from '../ports/tool-provider.ts';
@@ -17,10 +17,10 @@ import { assertOutputSize } from '../protocol/tool-calls/output-size.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { wrongIn } from './check-arguments.ts';
 
-/** Everything a call needs besides its arguments. */
+/** The context of a call besides its arguments. */
 export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'workspace'> {
   readonly limits: Pick<Limits, 'toolTimeoutMs' | 'toolOutputBytes'>;
-  /** Ends the call with the turn. */
+  /** Aborts the call with the turn. */
   readonly signal: AbortSignal;
 }
 
@@ -43,7 +43,7 @@ export async function runCall(
   }
 }
 
-/** The model is told what the client is shown, in words. */
+/** The model receives what the client is shown, as text. */
 function failure(error: McpToolCallError): ToolCallResult {
   return { output: callErrorText(error), failed: true, error };
 }
@@ -52,7 +52,7 @@ function badInput(reason: string): ToolCallResult {
   return failure(protocolError(INVALID_PARAMS, `input_validation_error: ${reason}`));
 }
 
-/** The call did not end in its time. */
+/** The call timed out. */
 class CallTimeout extends Error {
   override readonly name = 'CallTimeout';
 }
@@ -71,11 +71,11 @@ function findWrong(
   text: string,
   { tool: { parameters: schema }, url }: ToolsetEntry,
 ): string | undefined {
-  // A stranger's patterns and references can be such that checking never ends; its own server checks as well.
+  // An untrusted schema's patterns and references can make a check endless; its own server checks as well.
   return !schema || url !== undefined ? undefined : wrongIn(args, text, schema);
 }
 
-/** The call under its own deadline, which ends this call and leaves its provider alone. */
+/** The call with its own deadline, which ends this call and does not affect its provider. */
 async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, context: CallContext): Promise<ToolResult> {
   const { signal, limits, ...about } = context;
   const deadline = new AbortController();
@@ -100,7 +100,7 @@ async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, conte
 }
 
 function outcome(result: ToolResult, maxBytes: number): ToolCallResult {
-  // Providers are the host's, and not all of them are checked by a compiler.
+  // Providers are the host's, and not all of them are type-checked.
   const { content, isError = false, outputs }: Partial<ToolResult> = isRecord(result) ? result : {};
   if (typeof content !== 'string' && !isParts(content))
     return failure(protocolError(INTERNAL_ERROR, 'The tool answered with neither text nor parts.'));
@@ -109,7 +109,7 @@ function outcome(result: ToolResult, maxBytes: number): ToolCallResult {
   return { output, failed: isError, ...(outputs ? { outputs } : {}) };
 }
 
-/** Open Responses wants the detail of an image. */
+/** Open Responses requires the detail of an image. */
 function wholePart(part: JsonObject): JsonObject {
   return part.type === 'input_image' ? { detail: 'auto', ...part } : part;
 }

@@ -1,4 +1,4 @@
-/** Which of the server's own tools the model is offered in one turn, and under which names. */
+/** Determines which server-run tools the model is offered in one turn, and under which names. */
 
 import type { ProvidedTool, ToolProvider } from '../ports/tool-provider.ts';
 import type { ToolOwner, Toolset, ToolsetEntry } from '../ports/toolset.ts';
@@ -11,13 +11,13 @@ import { kindServing, writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { modelSafe, namespacedName, shortened } from '../protocol/tool-calls/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 
-/** No tools at all, which is what most requests are offered. */
+/** No tools at all, as for most requests. */
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
 const NONE: ReadonlySet<never> = new Set<never>();
 
 /**
- * Asks every provider; one that fails is noted and left out. A client's tool of the same name wins. Tools that a request
- * must ask for are left out unless their type is among those `requested`.
+ * Lists the tools of every provider; one that fails is noted and left out. A client's tool of the same name wins. Tools
+ * that a request must enable are left out unless their type is among those `requested`.
  */
 export async function buildToolset(
   providers: readonly ToolProvider[],
@@ -41,7 +41,7 @@ export async function listTools(
   return listed.flat().filter(({ tool: { requestedBy } }) => requestedBy === undefined || requested.has(requestedBy));
 }
 
-/** The tools under the names that the model is told. A client's tool of the same name wins. */
+/** The tools under the names that the model receives. A client's tool of the same name wins. */
 export function namedTools(
   tools: readonly ToolsetEntry[],
   clientNames: ReadonlySet<string>,
@@ -91,7 +91,7 @@ function shadowed(name: string): Note {
   return { code: 'tool_dropped', message: `The client brings its own tool '${name}', so the server's is not offered.` };
 }
 
-/** What the model is told of the tools. */
+/** The tools' definitions for the model. */
 export function definitions(toolset: Toolset): readonly ToolDefinition[] {
   return [...toolset].map(([name, { tool }]) => ({
     name,
@@ -105,17 +105,17 @@ export function typesOf(tools: readonly JsonObject[]): ReadonlySet<unknown> {
   return new Set(tools.map(({ type }) => type));
 }
 
-/** The names under which the model knows the tools that a request asks for by this type. */
+/** The model's names for the tools that a request enables by this type. */
 export function namesServing(toolset: Toolset, type: unknown): readonly string[] {
   if (type === undefined) return [];
   return [...toolset].filter(([, { tool }]) => tool.requestedBy === type).map(([name]) => name);
 }
 
-/** The tools of the request that none of the server's own stand for. */
+/** The tools of the request that no server-run tool replaces. */
 export function clientToolsOnly(tools: readonly JsonObject[], toolset: Toolset): readonly JsonObject[] {
   if (toolset.size === 0) return tools;
   const entries = [...toolset.values()];
-  // Looked up, not searched: a request may bring a million tools.
+  // A lookup, not a search: a request may bring a million tools.
   const types = new Set(entries.flatMap(({ tool }): unknown => tool.requestedBy ?? []));
   const servers = new Set(entries.map(({ tool, url }) => JSON.stringify([tool.server, url ?? null])));
   return tools.filter(({ type, server_label: label, server_url: url }) =>
@@ -123,15 +123,15 @@ export function clientToolsOnly(tools: readonly JsonObject[], toolset: Toolset):
   );
 }
 
-/** What is settled about the tools of one turn. */
+/** The settings for the tools of one turn. */
 interface Terms {
-  /** The names of those whose calls wait for approval. */
+  /** The names of those whose calls need approval. */
   readonly approvalRules?: { has(name: string): boolean };
   /** Where code runs. */
   readonly container?: string | undefined;
 }
 
-/** Whose each tool is. */
+/** The owner of each tool. */
 export function ownersOf(toolset: Toolset, { approvalRules, container }: Terms = {}): ReadonlyMap<string, ToolOwner> {
   if (toolset.size === 0) return NOTHING;
   const ownerOf = (name: string, tool: ProvidedTool): ToolOwner => ({
@@ -143,7 +143,7 @@ export function ownersOf(toolset: Toolset, { approvalRules, container }: Terms =
   return new Map([...toolset].map(([name, { tool }]) => [name, ownerOf(name, tool)]));
 }
 
-/** A tool of a type of its own has a kind of call of its own. */
+/** A tool with its own type has its own call type. */
 function shownWith(
   { requestedBy }: ProvidedTool,
   container: string | undefined,
@@ -153,8 +153,8 @@ function shownWith(
 }
 
 /**
- * What clients are told of the tools, by server, but for the servers that the conversation already lists, and for tools
- * that the client has asked for itself.
+ * The tools that clients are shown, by server, without the servers that the conversation already lists, and without
+ * tools that the client has requested itself.
  */
 export function newLists(toolset: Toolset, conversation: readonly Item[]): ReadonlyMap<string, readonly ListedTool[]> {
   if (toolset.size === 0) return NOTHING;
@@ -185,23 +185,23 @@ function listedTool({ name, description, parameters, annotations }: ProvidedTool
 }
 
 /**
- * The conversation as the model is told it: the calls of the server's tools under the names that it knows now, and
- * without those that nobody answered, since the client cannot.
+ * The conversation as the model receives it: the calls of server-run tools under their current names, and without
+ * unanswered ones, since the client cannot answer them.
  */
 export function forModel(items: readonly Item[], toolset: Toolset): readonly Item[] {
   const answered = withoutUnanswered(items, toolset);
-  // One look at each item where there is nothing to do, as mostly: thousands of them are in no cache.
+  // One check per item if there is nothing to change, as usual: thousands of them are in no cache.
   return answered.some(isReadable) ? withModelNames(withDenials(answered), toolset) : answered;
 }
 
-/** A call that the user did not approve is one that failed; the others stand for themselves, or say nothing. */
+/** A call that the user denied counts as failed; other approval items are kept, or carry no content. */
 function withDenials(items: readonly Item[]): readonly Item[] {
   const denials = items.filter(({ type, approve }) => type === 'mcp_approval_response' && approve === false);
   const open = new Map(denials.map((denial) => [denial.approval_request_id, denial]));
   if (open.size === 0) return items;
   return items.map((item) => {
     const denial = item.type === 'mcp_approval_request' ? open.get(item.id) : undefined;
-    // Clients may send the request again that stands in the history.
+    // Clients may send the request again that is in the history.
     open.delete(item.id);
     return denial ? { ...item, type: 'mcp_call', output: null, error: denialText(denial) } : item;
   });
@@ -235,14 +235,14 @@ function withModelNames(items: readonly Item[], toolset: Toolset): readonly Item
   });
 }
 
-/** Whether the item has a name that the model knows otherwise, or is an answer that may be a denial. */
+/** Whether the item's name differs from the model's, or the item is an answer that may be a denial. */
 function isReadable(item: Item): boolean {
   return (
     item.namespace !== undefined || item.type === 'mcp_approval_response' || writtenKind(item)?.modelName !== undefined
   );
 }
 
-/** The list, or undefined where there is none. */
+/** The list, or undefined if it is empty. */
 export function toolList(tools: unknown): readonly JsonObject[] | undefined {
   return Array.isArray(tools) ? tools.filter(isRecord) : undefined;
 }

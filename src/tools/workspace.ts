@@ -1,4 +1,4 @@
-/** Settles where the code of a request runs, before its turn begins. */
+/** Determines where the code of a request runs, before its turn begins. */
 
 import { fromStore, type ResponseStore } from '../ports/store.ts';
 import type { Workspace } from '../ports/tool-provider.ts';
@@ -11,22 +11,22 @@ import { CODE_INTERPRETER } from '../protocol/tool-calls/tool-names.ts';
 import { codeFiles } from './code-files.ts';
 import { namesServing } from './toolset.ts';
 
-/** A request, as far as its code is concerned. */
+/** The parts of a request that concern its code. */
 interface WorkspaceCase {
   readonly toolset: Toolset;
   /** The request's tools. */
   readonly tools: readonly JsonObject[];
-  /** Everything said so far, oldest first. */
+  /** The whole conversation so far, oldest first. */
   readonly conversation: readonly Item[];
-  /** What a new container's id is made from: the seed of the response, so that the id leads to it. */
+  /** The source of a new container's id: the seed of the response, so that the id leads to it. */
   readonly seed: string;
   readonly scope: string;
 }
 
 /**
- * The workspace; undefined where no code is run. The container that the request names, else that of the conversation's
- * last code, else a new one. Throws `container_not_found` for one that neither the conversation nor a response in the
- * store knows, `unsupported_parameter` for uploaded files.
+ * The workspace; undefined if no code is run. The container that the request names, else that of the conversation's
+ * last code, else a new one. Throws `container_not_found` for one that neither the conversation nor a stored response
+ * contains, `unsupported_parameter` for uploaded files.
  */
 export async function workspaceOf(given: WorkspaceCase, store: ResponseStore): Promise<Workspace | undefined> {
   const { toolset, tools, conversation, seed } = given;
@@ -45,7 +45,7 @@ export async function workspaceOf(given: WorkspaceCase, store: ResponseStore): P
   };
 }
 
-/** A tool without a container is taken for one that leaves it to the server. */
+/** A tool without a container leaves the choice to the server. */
 function namedContainer({ container }: JsonObject): string | undefined {
   if (typeof container === 'string') return container;
   const ids = isRecord(container) ? container.file_ids : undefined;
@@ -59,7 +59,7 @@ function lastContainer(conversation: readonly Item[]): string | undefined {
   return ids.at(-1);
 }
 
-/** Other servers' containers too: their ids stay, and what they held is new here. */
+/** Other servers' containers too: their ids stay, and their content starts empty here. */
 function containersIn(conversation: readonly Item[]): readonly string[] {
   return conversation.flatMap(({ type, container_id: id }) =>
     type === 'code_interpreter_call' && typeof id === 'string' && CONTAINER_ID.test(id) ? [id] : [],

@@ -1,4 +1,4 @@
-/** What a client cannot bring along, our calls and their results: kept until it answers its own calls of the same turn. */
+/** Stores the server-run calls and results, which the client cannot send back, until it answers its own calls of the same turn. */
 
 import { referenceRoom } from '../../history/history.ts';
 import { type KeepSettings, keep } from '../../ports/endpoints/keep.ts';
@@ -13,17 +13,17 @@ import type { ChatBody } from './schema.ts';
 
 type Message = ChatBody['messages'][number];
 
-/** The last round of a turn, which calls tools of the client's. */
+/** The last round of a turn, which calls the client's tools. */
 export interface ChatRound {
   /** The messages of the rounds before it. */
   readonly before: readonly Message[];
-  /** Its own text; the client has that of all rounds in one. */
+  /** The round's own text; the client has the text of all rounds in one message. */
   readonly text: string;
   readonly clients: readonly ChatCall[];
   readonly answered: readonly AnsweredChatCall[];
 }
 
-/** The same at rest. */
+/** The same as stored. */
 interface KeptRound extends Item {
   readonly type: typeof TYPE;
   readonly before: readonly Message[];
@@ -33,10 +33,13 @@ interface KeptRound extends Item {
 }
 
 const TYPE = 'chat_round';
-/** Messages that are looked for at the same time. */
+/** Messages that are looked up at the same time. */
 const AT_ONCE = 16;
 
-/** Keeps the round under the first of the client's calls. Throws `store_error`, or only tells of it, as the host chose. */
+/**
+ * Stores the round under the first of the client's calls. Throws `store_error`, or only reports it, as the host
+ * configured.
+ */
 export async function keepResults(
   settings: KeepSettings,
   { scope, requestId }: { readonly scope: string; readonly requestId: string },
@@ -55,18 +58,18 @@ export async function keepResults(
   await keep(stored, settings, requestId);
 }
 
-/** Where rounds are kept, and how many bytes of them one request may bring back. */
+/** Where rounds are stored, and how many bytes of them one request may load. */
 interface KeptRounds {
   readonly store: ResponseStore;
   readonly scope: string;
   readonly maxBytes: number;
-  /** How many of them are looked for: those of the newest messages. */
+  /** How many of them are looked up: those of the newest messages. */
   readonly maxRounds: number;
 }
 
 /**
- * The messages with our calls and their results back beside the client's. Throws `store_error`, and `history_too_long`
- * past `maxBytes`: a message is short, and may be repeated.
+ * The messages with the server-run calls and results restored beside the client's. Throws `store_error`, and
+ * `history_too_long` past `maxBytes`: a message is short, and may be repeated.
  */
 export async function restoreResults(
   { store, scope, maxBytes, maxRounds }: KeptRounds,
@@ -83,7 +86,7 @@ export async function restoreResults(
     asked.set(id, answer);
     return room(await answer);
   };
-  // A few at a time: one body must not be thousands of questions to the store at once.
+  // A few at a time: one body must not cause thousands of concurrent store reads.
   for (let from = 0; from < messages.length; from += AT_ONCE) {
     const some = messages.slice(from, from + AT_ONCE).map((message) => withKept(find, message));
     for (const one of await Promise.all(some)) for (const message of one) restored.push(message);
@@ -91,11 +94,11 @@ export async function restoreResults(
   return restored;
 }
 
-/** What the newest messages may have been kept under. One body must not be a hundred thousand questions to the store. */
+/** The possible store keys of the newest messages. One body must not cause a hundred thousand store reads. */
 function newestRounds(messages: readonly Message[], most: number): ReadonlySet<string> {
   const ids = new Set<string>();
   for (let at = messages.length - 1; at >= 0 && ids.size < most; at -= 1) {
-    // The cast: the place is one of the list's.
+    // The cast: the index is one of the list's.
     const [first] = callsOf(messages[at] as Message);
     if (typeof first?.id === 'string') ids.add(first.id);
   }
@@ -122,13 +125,13 @@ function isKept(item: Item | undefined): item is KeptRound {
   return item?.type === TYPE;
 }
 
-/** Call ids are the model server's, and some count from 0 in every answer: what is called must fit too. */
+/** Call ids come from the model server, and some count from 0 in every answer: the called functions must match too. */
 function isSame(kept: readonly JsonObject[], clients: readonly JsonObject[]): boolean {
   const wired = clients.map(({ id, function: called }) => identity({ id, ...(isRecord(called) ? called : {}) }));
   return JSON.stringify(kept) === JSON.stringify(wired);
 }
 
-/** Without the blanks in the arguments, which clients may write anew. */
+/** Without the blanks in the arguments, which clients may reformat. */
 function identity({ id, name, arguments: text }: { id?: unknown; name?: unknown; arguments?: unknown }): JsonObject {
   try {
     return { id, name, arguments: JSON.parse(String(text)) };
@@ -143,7 +146,7 @@ function restored(
   clients: readonly JsonObject[],
 ): readonly Message[] {
   const content = wordsOf(message.content) === textOf(before) + text ? text || null : message.content;
-  // The cast: these are messages of our own making.
+  // The cast: these messages were created here.
   const results = toolMessages(calls) as readonly Message[];
   return [...before, { ...message, content, tool_calls: [...calls.map(callMessage), ...clients] }, ...results];
 }
@@ -153,7 +156,7 @@ function wordsOf(content: unknown): unknown {
   return Array.isArray(content) ? content.map((part) => (isRecord(part) ? part.text : '')).join('') : content;
 }
 
-/** What the model has said in the messages. */
+/** The model's text in the messages. */
 function textOf(messages: readonly Message[]): string {
   return messages.map(({ role, content }) => (role === 'assistant' ? (content ?? '') : '')).join('');
 }

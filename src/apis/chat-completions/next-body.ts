@@ -35,17 +35,17 @@ export function roundMessages(
   ];
 }
 
-/** The call as it stands in a message. */
+/** The call as a message holds it. */
 export function callMessage(call: Pick<ChatCall, 'id' | 'name' | 'arguments' | 'extra'>): JsonObject {
   return { ...call.extra, id: call.id, type: 'function', function: calledIn(call) };
 }
 
-/** What is called, which is all that a legacy message holds. */
+/** The called function, which is all that a legacy message holds. */
 export function calledIn({ name, arguments: text }: Pick<ChatCall, 'name' | 'arguments'>): JsonObject {
   return { name, arguments: text };
 }
 
-/** A forced choice holds for the first call only, or the model could never answer. */
+/** A forced choice applies to the first model call only, or the model could never answer. */
 export function nextBody(body: ChatBody, added: readonly JsonObject[], circling: boolean): ChatBody {
   const next: Record<string, unknown> = { ...body, messages: [...body.messages, ...added] };
   for (const field of ['tool_choice', 'function_call']) {

@@ -1,4 +1,4 @@
-/** Remembers what one model call says, within the limits on what it may. */
+/** Records the output of one model call, within its limits. */
 
 import { bytesOfItem } from '../../ports/limits.ts';
 import { usageIn } from '../../protocol/chat-completions/usage.ts';
@@ -11,7 +11,7 @@ import type { Round, WrittenCall } from './round-state.ts';
 
 type CallDelta = Extract<ModelEvent, { type: 'tool-call-delta' }>;
 
-/** Remembers what a chunk says. Throws `output_too_large`. */
+/** Records the content of a chunk. Throws `output_too_large`. */
 export function note(round: Round, chunk: JsonObject, events: readonly ModelEvent[]): void {
   const [choice] = Array.isArray(chunk.choices) ? chunk.choices : [];
   round.usage = usageIn(chunk) ?? round.usage;
@@ -22,7 +22,7 @@ export function note(round: Round, chunk: JsonObject, events: readonly ModelEven
   refuseTooLarge(round);
 }
 
-/** For the next request, which only a call of ours leads to. */
+/** Needed for the next model request, which follows only a server-run call. */
 function noteFields(round: Round, { delta, message }: JsonObject): void {
   const said = delta ?? message;
   if (isRecord(said)) round.completion.bytes += round.fields.take(said, said === message);
@@ -74,7 +74,7 @@ function callOf(round: Round, event: CallDelta): WrittenCall {
   return call;
 }
 
-/** The model server's own, or one of ours where it sent none or sends the same for several calls. */
+/** The model server's own id, or a generated one if it sent none or repeats the same for several calls. */
 function unusedId({ callIds, rules }: Round, id: string | undefined): string {
   return id && !callIds.has(id) ? id : rules.newCallId();
 }

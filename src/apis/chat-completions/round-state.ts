@@ -1,4 +1,4 @@
-/** What is known of one model call of a completion. */
+/** The state of one model call of a completion. */
 
 import type { Limits } from '../../ports/limits.ts';
 import { type ChatDecoder, chatDecoder } from '../../protocol/chat-completions/decoder.ts';
@@ -10,7 +10,7 @@ import type { JsonObject } from '../../protocol/record.ts';
 import type { ChatCall, Completion } from './completion/completion.ts';
 import { fieldsOfCall, MessageFields } from './completion/message-fields.ts';
 
-/** A chunk that waits until it is known whose call it begins. */
+/** A chunk that waits until the owner of the call that it begins is known. */
 export interface HeldChunk {
   readonly data: string;
   readonly chunk: JsonObject;
@@ -19,16 +19,18 @@ export interface HeldChunk {
 
 /** A call that is being written. */
 export interface WrittenCall extends ChatCall {
-  /** UTF-8 bytes of the arguments; counted as they come, since counting a long text for each delta of it takes ages. */
+  /**
+   * UTF-8 bytes of the arguments; counted as they arrive, since counting a long text for each delta of it is too slow.
+   */
   bytes: number;
 }
 
-/** What a round must know of its turn. */
+/** What a round needs from its turn. */
 export interface RoundRules {
-  /** Whether the model was offered tools of ours; where not, nothing has to wait. */
+  /** Whether the model was offered server-run tools; if not, no chunk has to wait. */
   readonly hasServerTools: boolean;
   readonly isOwned: (name: string) => boolean;
-  /** A call id for calls that came without one. */
+  /** A call id for calls that arrived without one. */
   readonly newCallId: () => string;
   readonly limits: Pick<Limits, 'outputBytes' | 'argumentBytes' | 'eventBytes'>;
 }
@@ -42,31 +44,31 @@ export interface Round {
   readonly calls: WrittenCall[];
   readonly callNumbers: Map<number, WrittenCall>;
   readonly callIds: Set<string>;
-  /** How many of the calls the client has been told of in the model server's own chunks. */
+  /** How many of the calls the client has received in the model server's own chunks. */
   passed: number;
   held: HeldChunk[];
-  /** Characters of what is held. */
+  /** Characters of the held chunks. */
   heldSize: number;
-  /** Whether a call has begun of which it is not known whose it is. */
+  /** Whether a call has begun whose owner is not known yet. */
   undecided: boolean;
-  /** Whether chunks are written anew, because the model server's own hold calls that are not the client's. */
+  /** Whether chunks are rewritten, because the model server's own contain calls that are not the client's. */
   rewriting: boolean;
   /** The text of its answer. */
   readonly text: GrownText;
   /** Everything else in its message. */
   readonly fields: MessageFields;
-  /** What came with calls, by the decoder's numbers for them. */
+  /** The extra fields of calls, by the decoder's numbers for them. */
   readonly callFields: Map<number, JsonObject>;
   usage: JsonObject | undefined;
   finishReason: string | undefined;
-  /** Whether the model was stopped before it had said all, so that its calls may lack something. */
+  /** Whether the model was truncated, so that its calls may be incomplete. */
   cutOff: boolean;
   done: boolean;
-  /** The whole answer, where it was not streamed. */
+  /** The whole answer, if it was not streamed. */
   whole: JsonObject | undefined;
 }
 
-/** Before the model said anything. */
+/** Before the model's first output. */
 export function newRound(completion: Completion, rules: RoundRules): Round {
   const callFields = new Map<number, JsonObject>();
   const seeEntry: SeeEntry = ({ call }, entry) => {

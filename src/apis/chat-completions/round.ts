@@ -1,4 +1,4 @@
-/** One model call of a completion: passed on as it comes, until it turns out to call a tool of ours. */
+/** One model call of a completion: passed on as it arrives, until it calls a server-run tool. */
 
 import type { PlainDelta } from '../../protocol/chat-completions/plain-delta.ts';
 import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
@@ -19,7 +19,7 @@ import {
 import { note } from './note-chunk.ts';
 import type { HeldChunk, Round } from './round-state.ts';
 
-/** Takes the data of one event; answers what may go to the client now. */
+/** Takes the data of one event; returns what may be sent to the client now. */
 export function takeData(round: Round, data: string): string {
   const delta = passesUnread(round) ? round.memo.read(data) : undefined;
   if (delta) return passUnread(round, data, delta);
@@ -46,12 +46,15 @@ function takeChunk(round: Round, data: string): string {
   return release(round, { data, chunk, events });
 }
 
-/** Whether a chunk that says one thing alone goes to the client as it is: no call waits for its owner, and the ids are the client's. */
+/**
+ * Whether a chunk with a single delta is sent to the client unchanged: no call waits for its owner, and the ids are the
+ * client's.
+ */
 function passesUnread({ rewriting, held, completion }: Round): boolean {
   return !rewriting && held.length === 0 && !completion.continued;
 }
 
-/** Takes a whole answer, which a client that wants a stream is told of in chunks of ours. */
+/** Takes a whole answer, which a streaming client receives in generated chunks. */
 export function takeWhole(round: Round, text: string): string {
   round.whole = parse(text);
   round.rewriting = true;
@@ -59,7 +62,7 @@ export function takeWhole(round: Round, text: string): string {
   return takeData(round, text);
 }
 
-/** The model has said all; throws where it was cut off. */
+/** Ends the model's answer; throws if it was truncated. */
 export function endRound(round: Round): string {
   const events: ModelEvent[] = [];
   round.decoder.end(events, round.done);
@@ -69,7 +72,7 @@ export function endRound(round: Round): string {
   return round.rewriting ? rewritten(round, { data: '', chunk: {}, events: [...events, ...empty] }) : flush(round);
 }
 
-/** A call without arguments has none: `{}`, which every reader of JSON can take. */
+/** A call without arguments gets `{}`, which every JSON parser accepts. */
 function emptyArguments({ callNumbers }: Round): readonly ModelEvent[] {
   const empty = [...callNumbers].filter(([, call]) => call.arguments.trim() === '');
   return empty.map(([call]) => ({ type: 'tool-call-delta', call, arguments: '{}' }));
@@ -80,21 +83,21 @@ function parse(data: string): JsonObject {
     const chunk: unknown = JSON.parse(data);
     if (isRecord(chunk)) return chunk;
   } catch {
-    // Said below, for what is no JSON and for what is no object.
+    // Handled below, for values that are not JSON and those that are not objects.
   }
   throw new ApiError('upstream_error', 'The model server sent something that is not a JSON object.');
 }
 
 function release(round: Round, latest: HeldChunk): string {
   if (round.rewriting) return rewritten(round, latest);
-  // Every call is the client's, and nothing will ever have to be told of it in chunks of ours.
+  // Every call is the client's, and none will ever have to be sent in generated chunks.
   if (!round.rules.hasServerTools) return passedFrame(round.completion, latest.data, latest.chunk);
   hold(round, latest);
   round.undecided = isUndecided(round.undecided, latest);
   return round.undecided ? '' : flush(round);
 }
 
-/** Chunks that say nothing decide nothing, and could wait for ever. */
+/** Empty chunks decide nothing, and could wait for ever. */
 function hold(round: Round, latest: HeldChunk): void {
   round.held.push(latest);
   round.heldSize += latest.data.length;
@@ -105,7 +108,7 @@ function hold(round: Round, latest: HeldChunk): void {
     );
 }
 
-/** Only the last call can be: the decoder tells a call on when anything else comes. */
+/** Only the last call can be: the decoder emits a call when any other output follows. */
 function isUndecided(before: boolean, { chunk, events }: HeldChunk): boolean {
   const pieces = callPieces(chunk);
   const last = pieces.findLast((piece) => mayBeginCall(piece) || piece.function?.arguments || customOf(piece));
@@ -113,7 +116,7 @@ function isUndecided(before: boolean, { chunk, events }: HeldChunk): boolean {
   return before && !events.some(({ type }) => !SILENT.has(type));
 }
 
-/** What is told of an answer and is no part of it. */
+/** Metadata of an answer that is not part of it. */
 const SILENT: ReadonlySet<ModelEvent['type']> = new Set(['usage', 'model-info', 'reasoning-end'] as const);
 
 /** Everything held, as the model server wrote it. */
@@ -133,7 +136,7 @@ function released(round: Round): readonly HeldChunk[] {
   return held;
 }
 
-/** The client keeps the model server's own numbering for as long as its chunks are passed on. */
+/** The client keeps the model server's own numbering as long as its chunks are passed on. */
 function notePassed(completion: Completion, calls: readonly ChatCall[], held: readonly HeldChunk[]): void {
   const numbers = new Map<unknown, unknown>();
   const add = (key: unknown, index: unknown) => numbers.has(key) || numbers.set(key, index);
@@ -143,7 +146,7 @@ function notePassed(completion: Completion, calls: readonly ChatCall[], held: re
     noteSent(completion, call, numbers.get(`id ${call.id}`) ?? numbers.get(`name ${call.name}`));
 }
 
-/** Everything held and the latest, told anew. */
+/** Everything held and the latest, rewritten. */
 function rewritten(round: Round, latest: HeldChunk): string {
   const pending = [...released(round), latest];
   return pending

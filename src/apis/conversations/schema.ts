@@ -9,18 +9,18 @@ import { expectedInstead, invalid, refuseLong } from '../../protocol/responses/i
 import { metadataSchema } from '../../protocol/responses/schema.ts';
 import { checkItems } from '../../protocol/responses/validate.ts';
 
-/** How many items one request may add, as at OpenAI. */
+/** OpenAI's maximum number of items that one request may add. */
 const MAX_ITEMS = 20;
 
 const bodySchema = z.object({ metadata: metadataSchema.nullish() });
 
-/** What a conversation is made or changed with; both may be missing. */
+/** The fields with which a conversation is created or changed; both may be missing. */
 export interface ConversationBody {
   readonly metadata: Readonly<Record<string, string>>;
   readonly items: readonly JsonObject[];
 }
 
-/** The checked body; none at all is an empty one. Throws `ApiError` naming the field at fault. */
+/** The checked body; a missing one is treated as empty. Throws `ApiError` naming the field at fault. */
 export function validateConversation(given: unknown, limits: Limits): ConversationBody {
   const body = bodyFields(given === undefined ? {} : given, limits);
   const result = bodySchema.safeParse(body);
@@ -28,7 +28,7 @@ export function validateConversation(given: unknown, limits: Limits): Conversati
   return { metadata: result.data.metadata ?? {}, items: itemList(body.items) };
 }
 
-/** The same where the field must be there. */
+/** The same for a required field. */
 export function needed(body: unknown, field: 'items' | 'metadata', limits: Limits): ConversationBody {
   const checked = validateConversation(body, limits);
   // An empty body has passed as well.

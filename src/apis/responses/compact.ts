@@ -1,4 +1,4 @@
-/** `POST /responses/compact`: a conversation in, and out a shorter one to go on with. */
+/** `POST /responses/compact`: takes a conversation and returns a shorter one to continue with. */
 
 import { type Summarised, summaryOf } from '../../compaction/summarise.ts';
 import { isUsers, pendingFrom } from '../../compaction/window.ts';
@@ -20,10 +20,10 @@ import { planTools } from './steps/plan-tools.ts';
 import type { RequestInWindow } from './steps/request.ts';
 import { modelRequest } from './steps/to-model-request.ts';
 
-/** What of a body is looked at; the settings of an answer have no place here. */
+/** The fields of a body that are read; the settings of an answer have no effect here. */
 const FIELDS = ['model', 'input', 'previous_response_id', 'instructions', 'prompt_cache_key', 'service_tier'];
 
-/** Answers one request: one call of the model, whose answer is waited for. Throws `ApiError`. */
+/** Answers one request with one model call. Throws `ApiError`. */
 export async function compactConversation(
   request: EndpointRequest,
   settings: ResponsesApiSettings,
@@ -82,13 +82,13 @@ function summary(
   return summaryOf({ request, items: window.items, retained, scope: apiRequest.scope, call: modelCall }, settings);
 }
 
-/** What the user said, as it was said: the summary is the model's, and may have missed something. */
+/** The user's messages, verbatim: the summary is the model's, and may have missed something. */
 function retainedIn({ window: { items, summary: earlier }, seed }: RequestInWindow): readonly Item[] {
   const kept = items.slice(0, pendingFrom(items)).filter((item) => isUsers(item) && item !== earlier);
   return inputItems(kept, seed).map(withDetails);
 }
 
-/** Open Responses wants the detail of each image to be named; `auto` is what its absence means. */
+/** Open Responses requires the detail of each image; `auto` is the meaning of its absence. */
 function withDetails(message: Item): Item {
   const { content } = message;
   if (!Array.isArray(content) || !content.some(isPlainImage)) return message;

@@ -1,4 +1,4 @@
-/** Everything that happens to a request before the model is asked: check, prepare, and settle how the turn runs. */
+/** Prepares a request before the model is called: validates it, runs the steps, and sets up the turn. */
 
 import { dropPending, keepPending } from '../../approvals/pending-call.ts';
 import { reportApproval } from '../../approvals/report-approval.ts';
@@ -38,17 +38,17 @@ export interface PreparedTurn {
   readonly info: RequestInfo;
   /** The resource as in `response.created`. */
   readonly started: JsonObject;
-  /** What the client is shown of an item. */
+  /** Which fields of an item the client is shown. */
   readonly presentItem: PresentItem;
   readonly turn: Turn;
-  /** The turn as it is kept, but for how it ends. */
+  /** The turn as it is stored, except for its end. */
   readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
 }
 
 const NO_LISTS: Turn['lists'] = new Map();
 const now = () => Math.floor(Date.now() / 1000);
 
-/** Throws `ApiError` for what is wrong with the request; `life` ends the turn. */
+/** Throws `ApiError` for an invalid request; `life` ends the turn. */
 export async function prepareTurn(
   given: EndpointRequest,
   settings: ResponsesApiSettings,
@@ -58,7 +58,7 @@ export async function prepareTurn(
   const heartbeat = heartbeatOf(given, settings);
   const { scope, requestId } = given;
   const note = noteOf(given, settings);
-  // The cast: it is checked by the first step.
+  // The cast: the first step validates it.
   if (isRecord(given.body)) noteUnknownFields(given.body, note);
   const whole = await prepareRequest({ ...given, signal }, settings);
   const prepared = isUntracked(scope) ? Object.assign({}, whole, { body: untrackedBody(whole.body, given) }) : whole;
@@ -76,11 +76,11 @@ export async function prepareTurn(
   const background = body.background === true;
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true, background };
   const roundLimits = { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) };
-  // Made here: a function that makes it would hold the call, and with it the whole history.
+  // Created here: a function that creates it would retain the request, and with it the whole history.
   const runCall = toolRunner({ toolset, workspace }, apiRequest, settings, signal);
   const turn: Turn = {
     plan: planOf(prepared, workspace?.container, settings),
-    // Strict Open Responses knows no item for them.
+    // Strict Open Responses has no item type for them.
     lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(toolset, conversation) : NO_LISTS,
     named: serversNamed(toolset),
     approved: answers.approved,
@@ -102,12 +102,15 @@ export async function prepareTurn(
     keep: keeper(stored, prepared, started, settings),
     startsAtOnce: background,
   };
-  // The last thing that may be refused: an answer counts once.
+  // The last step that may be refused: an answer counts once.
   await useAnswers(answers, prepared, settings);
   return { info, started, presentItem: itemPresenter(body.include), turn, stored };
 }
 
-/** The body of a client whose tenant is unknown, for whom nothing is kept. Throws `tenant_unknown` for what cannot do without. */
+/**
+ * The body of a client whose tenant is unknown, for whom nothing is stored. Throws `tenant_unknown` for features that
+ * need storage.
+ */
 function untrackedBody(body: CreateBody, { scope, body: sent }: EndpointRequest): CreateBody {
   if (body.background) needTenant(scope, 'A response in the background', 'background');
   if (body.context_management) needTenant(scope, 'Compaction', 'context_management');
@@ -116,7 +119,7 @@ function untrackedBody(body: CreateBody, { scope, body: sent }: EndpointRequest)
   return { ...body, store: false };
 }
 
-/** Where a client wants compaction and names no threshold: below the context of most models. */
+/** The threshold if a client requests compaction without one: below the context of most models. */
 const DEFAULT_THRESHOLD = 100_000;
 
 function wishOf({ body, input }: PreparedRequest): CompactionWish {
@@ -125,18 +128,21 @@ function wishOf({ body, input }: PreparedRequest): CompactionWish {
   return { triggered: input.at(-1)?.type === 'compaction_trigger', threshold };
 }
 
-/** Answers the value once, and holds it no longer. */
+/** Returns the value once, and then releases it. */
 function handedOver<Value>(value: Value): () => Value {
   let held: Value | undefined = value;
   return () => {
     const taken = held;
     held = undefined;
-    // The cast: it is asked for once.
+    // The cast: it is requested once.
     return taken as Value;
   };
 }
 
-/** Keeps what the turn leaves behind. Until then it holds nothing of a history, which may go while the model answers. */
+/**
+ * Stores the results of the turn. Until then it retains nothing of the history, which can be freed while the model
+ * answers.
+ */
 function keeper(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
   prepared: PreparedRequest,
@@ -148,11 +154,11 @@ function keeper(
   const conversation = conversationOf(prepared.history);
   const awaitingApproval = prepared.approvalRules.size > 0 ? prepared : undefined;
   const { store: isStored, background } = prepared.body;
-  // In the background nobody waits for the answer: it is kept for a while all the same.
+  // In the background no client waits for the answer: it is stored for a while all the same.
   const isKept = isStored !== false || background || settings.keepsUnstored;
   const keepResponse = background === true ? keepEnd : keepTurn;
   return async (end) => {
-    // First what may be refused: a response that the client is told failed must not be found.
+    // First the write that may be refused: a response that the client sees as failed must not be found.
     const added = conversation ? [...input, ...end.output].filter((item) => !conversation.known.has(item.id)) : [];
     const key = { scope, id: conversation?.id ?? '' };
     if (conversation) await extend(settings, extensionOf(key, added, settings), requestId);
@@ -167,12 +173,14 @@ function keeper(
   };
 }
 
-/** Past the bound of what a turn may load there is room for its answer: the next one is refused, and nothing said is lost. */
+/**
+ * Beyond the size that a turn may load there is room for its answer: the next one is refused, and no output is lost.
+ */
 function extensionOf(conversation: ResponseKey, items: readonly Item[], { limits }: ResponsesApiSettings): Extension {
   return { conversation, items, maxBytes: limits.historyBytes + limits.outputBytes };
 }
 
-/** Takes back what was kept of a turn that had been cancelled or deleted by then. */
+/** Deletes the stored parts of a turn that had been cancelled or deleted by then. */
 async function withdraw(
   output: readonly OutputItem[],
   conversation: ResponseKey,
@@ -183,13 +191,13 @@ async function withdraw(
   await dropPending(store, conversation.scope, output);
 }
 
-/** The conversation that the turn belongs to, and the ids of what stands in it already: that was only referred to. */
+/** The conversation that the turn belongs to, and the ids of its existing items, which the request only references. */
 function conversationOf({ conversation: id, loaded }: LoadedHistory) {
   if (!id) return undefined;
   return { id, known: new Set((loaded as readonly Item[]).map((item): unknown => item.id)) };
 }
 
-/** Also where the client wants nothing stored: what it approves later is bound to these. */
+/** Also if the client wants nothing stored: its later approvals are bound to these. */
 async function keepPendingCalls(
   output: readonly OutputItem[],
   prepared: PreparedRequest,

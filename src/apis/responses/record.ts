@@ -1,4 +1,4 @@
-/** Reads the turn out of somebody else's answer in the Responses API. */
+/** Reads the turn out of another server's answer in the Responses API. */
 
 import { ownInput } from '../../history/own-input.ts';
 import type { AnswerReader } from '../../ports/endpoints/answer-reader.ts';
@@ -11,14 +11,14 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { inputItems } from '../../protocol/responses/input-items.ts';
 import { withoutSecrets } from '../../protocol/responses/tool-secrets.ts';
 
-/** What another server calls its output are items. */
+/** The output of another server consists of items. */
 type Answer = JsonObject & { readonly id: string; readonly output: readonly Item[] };
 
-/** The events with which a turn ends that can be continued, and the states of such a response. */
+/** The events that end a turn that can be continued, and the statuses of such a response. */
 const LAST_EVENT = /"response\.(completed|incomplete)"/;
 const KEPT: ReadonlySet<unknown> = new Set(['completed', 'incomplete']);
 
-/** Reads an answer to the call. */
+/** Reads the answer to the request. */
 export function responseReader(request: EndpointRequest): AnswerReader {
   let response: unknown;
   return {
@@ -52,7 +52,7 @@ function storedTurn({ output, ...resource }: Answer, request: EndpointRequest): 
     createdAt: Date.now(),
     input: inputItems(ownInput(input, context?.history), randomSeed()),
     output,
-    // Its server may have echoed what this one would not.
+    // Its server may have echoed secrets that this one would not.
     resource: withoutEchoed(resource),
   };
 }

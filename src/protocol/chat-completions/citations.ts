@@ -1,4 +1,4 @@
-/** Pages that stand beside an answer and not in its text, which some servers repeat in every chunk. */
+/** Pages that are listed beside an answer and not in its text, which some servers repeat in every chunk. */
 
 import { citationAtEnd } from '../annotations.ts';
 import type { ModelEvent } from '../events.ts';
@@ -15,21 +15,21 @@ export class Citations {
   private readonly emitted = new Set<string>();
   private characters = 0;
 
-  /** Whether there are pages to be told. */
+  /** Whether there are pages to emit. */
   get waiting(): boolean {
     return this.pending.size > 0;
   }
 
-  /** Takes what the chunk names; false where there is no room for all of it. */
+  /** Takes the pages that the chunk names; false if there is no room for all of them. */
   take({ citations, search_results: results }: JsonObject): boolean {
     let isWhole = true;
-    // What the text numbers its sources by comes first.
+    // The sources that the text numbers come first.
     for (const each of listOf(citations)) isWhole = this.add(each) && isWhole;
     for (const each of listOf(results)) isWhole = this.add(each) && isWhole;
     return isWhole;
   }
 
-  /** Takes one page, by URL or with its title; false where there is no room for it. */
+  /** Takes one page, by URL or with its title; false if there is no room for it. */
   add(page: unknown): boolean {
     const { url, title } = isRecord(page) ? page : { url: page, title: '' };
     if (typeof url !== 'string' || url === '' || this.emitted.has(url)) return true;
@@ -39,14 +39,14 @@ export class Citations {
     return this.hasRoom(url.length + named.length, known) && Boolean(this.pending.set(url, named));
   }
 
-  /** Notes that the text itself has told of the page. */
+  /** Records that the text itself has cited the page. */
   markCited(url: string): void {
     if (this.emitted.has(url) || !this.hasRoom(url.length, undefined)) return;
     this.pending.delete(url);
     this.emitted.add(url);
   }
 
-  /** Says them all. */
+  /** Emits them all. */
   emit(events: ModelEvent[]): void {
     for (const [url, title] of this.pending) {
       events.push(citationAtEnd(url, title));

@@ -1,6 +1,4 @@
-/**
- * Merges fields that arrive in pieces, in linear time for any number of pieces: existing text is never copied again.
- */
+/** Merges fields that arrive in pieces, in linear time for any number of pieces: existing text is never copied again. */
 import { isRecord, type JsonObject } from '../record.ts';
 
 /** Fields that only their owner changes. */

@@ -1,9 +1,9 @@
-/** What can be told of a chunk at a glance, without putting it together with the chunks before it. */
+/** Inspects a single chunk, without merging it with the chunks before it. */
 
 import { customOf } from '../../../protocol/chat-completions/tool-calls.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 
-/** A piece of a call, in the wire's own words. */
+/** A piece of a call, in the API's own format. */
 interface CallPiece {
   readonly index?: unknown;
   readonly id?: unknown;
@@ -19,18 +19,18 @@ export function callPieces(chunk: JsonObject): readonly CallPiece[] {
   });
 }
 
-/** Whether a call may begin here whose name is not sure to be whole before more of it comes. */
+/** Whether a call may begin here whose name is not certainly complete until more of it arrives. */
 export function mayBeginCall(piece: CallPiece): boolean {
   const { id, function: called } = piece;
   return Boolean(id || called?.name) && !customOf(piece) && !called?.arguments;
 }
 
-/** Whether the chunk is there for the usage alone. */
+/** Whether the chunk carries only the usage. */
 export function isUsageOnly({ choices, usage }: JsonObject): boolean {
   return Boolean(usage) && Array.isArray(choices) && choices.length === 0;
 }
 
-/** Whether the chunk says who speaks. */
+/** Whether the chunk names the role. */
 export function hasRole(chunk: JsonObject): boolean {
   return deltasIn(chunk).some(({ role }) => role);
 }

@@ -1,26 +1,26 @@
-/** What a client sees as one completion, whatever number of model calls it takes, and the chunks that tell of it. */
+/** The completion that a client receives, over any number of model calls, and the chunks that make it up. */
 
 import type { ModelEvent } from '../../../protocol/events.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { hasRole, isUsageOnly } from './chunk.ts';
 import { addUsage } from './usage.ts';
 
-/** One call of the model's, ours or the client's. */
+/** One call by the model, of a server-run or a client's tool. */
 export interface ChatCall {
   readonly id: string;
   readonly name: string;
   /** Whether the server runs it. */
   readonly owned: boolean;
   arguments: string;
-  /** What came with it beside that, for the model server alone. */
+  /** Its extra fields, for the model server alone. */
   extra?: JsonObject;
 }
 
-/** What the client's request decides about what it is told. */
+/** The parts of the client's request that decide what it receives. */
 interface CompletionPlan {
-  /** Whether the client asked for a usage chunk. */
+  /** Whether the client requested a usage chunk. */
   readonly wantsUsage: boolean;
-  /** Whether the client speaks of `functions`, not of `tools`. */
+  /** Whether the client uses `functions`, not `tools`. */
   readonly legacy: boolean;
 }
 
@@ -28,39 +28,39 @@ interface CompletionPlan {
 export interface Completion extends CompletionPlan {
   /** The fields that all chunks share, from the first one with an id. */
   head: JsonObject | undefined;
-  /** Whether the client has been told the role. */
+  /** Whether the client has received the role. */
   roleSent: boolean;
-  /** Whether a round has ended and another one goes on for it. */
+  /** Whether a round has ended and another one continues it. */
   continued: boolean;
   /** The usage of the rounds that have ended. */
   usage: JsonObject | undefined;
-  /** The usage of the last of them, as it came. */
+  /** The usage of the last of them, unchanged. */
   lastUsage: JsonObject | undefined;
-  /** The model of the newest one, as its server names it. */
+  /** The newest round's model, as its server names it. */
   answeredBy: string | undefined;
   /** The text of the rounds that have ended. */
   text: string;
-  /** How much the model has written in all rounds, in UTF-8 bytes. */
+  /** The size of the model's output in all rounds, in UTF-8 bytes. */
   bytes: number;
-  /** The calls that the client has been told of, with its numbers for them. */
+  /** The calls that the client has received, with its numbers for them. */
   readonly clientCalls: Map<ChatCall, number>;
-  /** A number past every one of those. */
+  /** A number above all of those. */
   nextNumber: number;
 }
 
-/** Before anything was said. */
+/** Before any output. */
 export function newCompletion(plan: CompletionPlan): Completion {
   const nothing = { head: undefined, roleSent: false, continued: false, usage: undefined, text: '', bytes: 0 };
   const unknown = { lastUsage: undefined, answeredBy: undefined };
   return { clientCalls: new Map(), nextNumber: 0, ...nothing, ...unknown, ...plan };
 }
 
-/** Takes the id and the like from the first chunk that has an id: Azure's very first one has an empty one. */
+/** Takes the id and similar fields from the first chunk that has an id: Azure's very first one has an empty one. */
 export function begin(completion: Completion, { id, created, model }: JsonObject): void {
   if (!completion.head || (!completion.head.id && id)) completion.head = { id, created, model };
 }
 
-/** A chunk as the model server wrote it: byte for byte, unless an earlier round makes its id or usage another. */
+/** A chunk as the model server wrote it: byte for byte, unless an earlier round requires another id or usage. */
 export function passedFrame(completion: Completion, data: string, chunk: JsonObject): string {
   if (!completion.wantsUsage && isUsageOnly(chunk)) return '';
   const { head, usage, continued } = completion;
@@ -75,7 +75,7 @@ export function eventOf(data: string): string {
   return `data: ${data.includes('\n') ? data.replaceAll('\n', '\ndata: ') : data}\n\n`;
 }
 
-/** A chunk of ours that says what the event says; nothing for what is not the client's. */
+/** A generated chunk for the event; undefined for an event that is not for the client. */
 export function eventFrame(completion: Completion, event: ModelEvent, call: ChatCall | undefined): string {
   switch (event.type) {
     case 'text-delta':
@@ -102,8 +102,8 @@ function callFrame(completion: Completion, call: ChatCall, text: string): string
 }
 
 /**
- * Notes that the client has been told of the call, by the model server's own number for it, or by one past every number
- * that the client knows: not every model server counts from 0 without gaps.
+ * Records that the client has received the call, by the model server's own number for it, or by one above every number
+ * that the client has: not every model server counts from 0 without gaps.
  */
 export function noteSent(completion: Completion, call: ChatCall, index: unknown): number {
   const number = typeof index === 'number' ? index : completion.nextNumber;
@@ -119,7 +119,7 @@ function deltaFrame(completion: Completion, delta: JsonObject, finishReason: str
   return chunkFrame({ ...completion.head, ...CHUNK, choices });
 }
 
-/** The last chunk, and the usage where the client asked for it. */
+/** The last chunk, and the usage if the client requested it. */
 export function closingFrames(completion: Completion, finishReason: string): string {
   const { wantsUsage, usage, head } = completion;
   const closing = deltaFrame(completion, {}, finishReason);
@@ -128,7 +128,7 @@ export function closingFrames(completion: Completion, finishReason: string): str
 
 const CHUNK = { object: 'chat.completion.chunk' };
 
-/** The Chat wire has no event names. */
+/** Chat Completions has no event names. */
 export function chunkFrame(chunk: JsonObject): string {
   return `data: ${JSON.stringify(chunk)}\n\n`;
 }

@@ -1,12 +1,12 @@
-/** What an assistant message holds beside its words and calls: it goes back as it came, whoever knows what it means. */
+/** The fields of an assistant message besides its text and calls: they are sent back unchanged, even if unknown here. */
 import { mergeInto, type OwnFields } from '../../../protocol/chat-completions/merge.ts';
 import { ReasoningDetails } from '../../../protocol/chat-completions/reasoning-details.ts';
 import { weightOf } from '../../../protocol/chat-completions/weight.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 
-/** What is written anew. */
+/** The fields that are rewritten. */
 const OWN: ReadonlySet<string> = new Set(['role', 'tool_calls', 'function_call']);
-/** Words, which the limit on output counts already. */
+/** Text, which the limit on output counts already. */
 const WORDS: ReadonlySet<string> = new Set(['reasoning_content', 'reasoning', 'reasoning_text', 'refusal']);
 
 /** The fields of one message, whose deltas come one after another. */
@@ -14,7 +14,7 @@ export class MessageFields {
   private readonly fields: OwnFields = {};
   private readonly details = new ReasoningDetails();
 
-  /** Takes a delta, or the whole message; answers about how many characters have come that are no words. */
+  /** Takes a delta, or the whole message; returns the approximate number of characters that are not text. */
   take(message: JsonObject, isWhole: boolean): number {
     let weight = 0;
     for (const [name, value] of Object.entries(message)) {
@@ -48,7 +48,7 @@ function isNothing(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
-/** Mistral streams its content as parts, each of which goes on while the next is of the same kind. */
+/** Mistral streams its content as parts, each of which continues while the next has the same type. */
 function withParts(known: unknown, more: unknown): readonly unknown[] {
   const parts: unknown[] = Array.isArray(known) ? known : [];
   for (const part of Array.isArray(more) ? more.filter(isRecord) : []) {
@@ -66,10 +66,10 @@ function goOn(last: OwnFields, part: JsonObject, isFirst = false): OwnFields {
   return last;
 }
 
-/** What a call is written with anew; its number is of the stream alone. */
+/** The fields of a call that are rewritten; its number belongs to the stream alone. */
 const OF_CALLS: ReadonlySet<string> = new Set(['id', 'index', 'type', 'function', 'custom']);
 
-/** What a piece of a call holds beside that; undefined where it holds nothing. */
+/** The other fields of a piece of a call; undefined if there are none. */
 export function fieldsOfCall(piece: JsonObject): JsonObject | undefined {
   let found: Record<string, unknown> | undefined;
   for (const name of Object.keys(piece)) {

@@ -1,7 +1,7 @@
-/** Usage objects of the Chat wire, summed with every field they came with. */
+/** Usage objects of Chat Completions, summed with all their fields. */
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 
-/** Adds numbers field by field, nested details too; of other fields the later one counts. */
+/** Adds numbers field by field, including nested details; of other fields the later one counts. */
 export function addUsage(before: JsonObject | undefined, usage: JsonObject): JsonObject {
   if (!before) return usage;
   const names = [...new Set([...Object.keys(before), ...Object.keys(usage)])];

@@ -1,4 +1,4 @@
-/** The tools that the client runs, whatever their form, as functions that any model can call. */
+/** The tools that the client runs, of any form, as functions that any model can call. */
 
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
@@ -11,7 +11,7 @@ interface ClientTool {
   readonly form: ToolForm;
 }
 
-/** The tools by the name that the model knows, and the types of those that nobody here can run. */
+/** The tools by the model's name for them, and the types of those that this server cannot run. */
 interface ClientTools {
   readonly known: ReadonlyMap<string, ClientTool>;
   readonly unknown: readonly string[];
@@ -21,7 +21,7 @@ interface ClientTools {
 
 const NO_TOOLS: ClientTools = { known: new Map(), unknown: [], repeated: [] };
 
-/** Reads the tools of a request; those of a namespace are taken out of it, since models know no namespaces. */
+/** Reads the tools of a request; those of a namespace are flattened, since models have no namespaces. */
 export function readClientTools(tools: readonly JsonObject[]): ClientTools {
   if (tools.length === 0) return NO_TOOLS;
   const known = new Map<string, ClientTool>();
@@ -42,7 +42,7 @@ function unpacked(tool: JsonObject): readonly JsonObject[] {
   return tool.tools.filter(isRecord).map((inner) => ({ ...inner, namespace: tool.name }));
 }
 
-/** As a note quotes it; tools in the input have not been checked. */
+/** The type as a note quotes it; tools in the input have not been validated. */
 function printed(type: unknown): string {
   return typeof type === 'string' ? type.slice(0, 100) : typeof type;
 }
@@ -50,13 +50,13 @@ function printed(type: unknown): string {
 function clientTool(tool: JsonObject): ClientTool | undefined {
   const { name, namespace } = tool;
   if (tool.type !== 'function' && tool.type !== 'custom') return undefined;
-  // A middleware reads tools that nobody has checked.
+  // A middleware reads unvalidated tools.
   if (typeof name !== 'string' || (namespace !== undefined && typeof namespace !== 'string')) return undefined;
   const form: ToolForm = { kind: tool.type, name, ...(namespace === undefined ? {} : { namespace }) };
   return { form, definition: form.kind === 'custom' ? freeform(form, tool) : callable(form, tool) };
 }
 
-/** The name under which the model knows the tool. */
+/** The model's name for the tool. */
 export function modelNameOf({ kind, name, namespace }: ToolForm): string {
   if (namespace !== undefined) return namespacedName(namespace, name);
   return kind === 'custom' ? modelSafe(name) : name;
@@ -71,7 +71,7 @@ function callable(form: ToolForm, { description, parameters, strict }: JsonObjec
   };
 }
 
-/** Free text, possibly of a grammar, which the Chat wire has only as the one argument of a function. */
+/** Free text, possibly of a grammar, which Chat Completions can express only as the one argument of a function. */
 function freeform(form: ToolForm, { description, format }: JsonObject): ToolDefinition {
   const rule = isRecord(format) && format.type === 'grammar' ? grammarRule(format) : '';
   const text = [plainTextOf(description), rule].filter(Boolean).join('\n\n');

@@ -1,4 +1,4 @@
-/** Puts the server's own tools into a Responses body. */
+/** Adds the server-run tools to a Responses body. */
 
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
@@ -11,8 +11,8 @@ import { readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
 
 /**
- * Adds the tools behind the client's own, with those of the servers that the request names; a client's tool of the same
- * name wins. Throws `ApiError` for a server that cannot be had.
+ * Adds the tools after the client's own, with those of the servers that the request names; a client's tool of the same
+ * name wins. Throws `ApiError` for a server that is unavailable.
  */
 export async function injectServerTools(request: EndpointRequest, settings: PrepareSettings): Promise<EndpointRequest> {
   const { body, context = {}, signal } = request;
@@ -28,7 +28,7 @@ export async function injectServerTools(request: EndpointRequest, settings: Prep
   return { ...request, body: withTools(body, tools), context: Object.assign({}, context, { tools }) };
 }
 
-/** The body with the client's tools and the server's, some in the place of the client's; as it is where there are none. */
+/** The body with the client's and the server-run tools, some replacing the client's; unchanged if there are none. */
 export function withTools(
   body: JsonObject,
   { toolset, client = [] }: { readonly toolset: Toolset; readonly client: readonly JsonObject[] | undefined },
@@ -37,7 +37,7 @@ export function withTools(
   return { ...body, tools: [...clientToolsOnly(client, toolset), ...definitions(toolset).map(functionTool)] };
 }
 
-/** Null as `strict` lets every server take the schema as it is. */
+/** With `strict` null, every server accepts the schema as it is. */
 function functionTool({ name, description, parameters = EMPTY }: ToolDefinition): JsonObject {
   return { type: 'function', name, description: description ?? null, parameters, strict: null };
 }

@@ -1,4 +1,4 @@
-/** Puts what a Responses body refers to into it: the turns that it continues, and single items by their id. */
+/** Resolves the references of a Responses body: the turns that it continues, and single items by their id. */
 
 import { conversationItems } from '../../../history/conversation.ts';
 import { type History, loadHistory, resolveReferences } from '../../../history/history.ts';
@@ -15,8 +15,8 @@ import { withTools } from './inject-tools.ts';
 import { onTermsOf } from './server-tools.ts';
 
 /**
- * Puts the earlier items in front of the input, and takes over the tools of the response that is continued where the
- * request says nothing of tools. Throws as `loadHistory` does.
+ * Prepends the earlier items to the input, and inherits the tools of the continued response if the request has no tools
+ * field. Throws as `loadHistory` does.
  */
 export async function loadRequestHistory(
   request: EndpointRequest,
@@ -44,7 +44,7 @@ function idIn({ previous_response_id: id }: JsonObject): string | undefined {
   return typeof id === 'string' ? id : undefined;
 }
 
-/** A text is one message of the user's. The cast: what is no item of any kind is left to whoever checks the body. */
+/** A text is one message of the user's. The cast: invalid items are left to the body's validation. */
 function ownItems(input: unknown): readonly Item[] {
   if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }];
   return (Array.isArray(input) ? input : []) as readonly Item[];
@@ -60,13 +60,13 @@ function inherit(
   previous: StoredResponse | undefined,
   context: TurnContext,
 ): EndpointRequest {
-  // The cast: the caller has made this body.
+  // The cast: the caller has created this body.
   const body = request.body as JsonObject;
   const given = context.tools ? context.tools.client : toolList(body.tools);
   const { resource = {} } = previous ?? {};
   if (given || !Array.isArray(resource.tools)) return { ...request, context };
   const client = resource.tools.filter(isRecord);
-  // The default alone says nothing, and not every server takes a choice without tools.
+  // The default has no effect, and not every server accepts a choice without tools.
   const inherited = client.length === 0 && resource.tool_choice === 'auto' ? undefined : resource.tool_choice;
   const choice = body.tool_choice ?? inherited;
   const chosen = choice === undefined ? body : { ...body, tool_choice: choice };
@@ -75,7 +75,7 @@ function inherit(
   return { ...request, body: withTools({ ...chosen, tools: client }, tools), context: { ...context, tools } };
 }
 
-/** A client's tool wins over the server's of the same name, and its terms hold, inherited or not. */
+/** A client's tool wins over the server-run tool of the same name, and its terms apply, inherited or not. */
 function joined({ toolset }: InjectedTools, client: readonly JsonObject[]): InjectedTools {
   const names = readClientTools(client).known;
   return { toolset: new Map([...onTermsOf(client, toolset)].filter(([name]) => !names.has(name))), client };

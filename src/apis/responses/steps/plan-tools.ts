@@ -1,4 +1,4 @@
-/** Settles which tools the model is offered, and what it may do with them. */
+/** Determines which tools the model is offered, and how it may use them. */
 
 import type { Toolset } from '../../../ports/toolset.ts';
 import { ApiError } from '../../../protocol/errors.ts';
@@ -10,12 +10,12 @@ import type { ToolForm } from '../../../protocol/tool-calls/tool-form.ts';
 import { clientToolsOnly, definitions, namesServing } from '../../../tools/toolset.ts';
 import { modelNameOf, readClientTools } from './client-tools.ts';
 
-/** Which tools the model is offered and what it may do with them. */
+/** The tools that the model is offered, and how it may use them. */
 export interface ToolPlan {
   /** The client's tools as they are echoed. */
   readonly tools: readonly JsonObject[];
   readonly choice: unknown;
-  /** How the client knows its tools, by the names that the model knows. */
+  /** The client's definition of its tools, by the model's names for them. */
   readonly forms: ReadonlyMap<string, ToolForm>;
   readonly modelTools: readonly ToolDefinition[];
   readonly toolChoice: ToolChoice | undefined;
@@ -32,7 +32,7 @@ interface GivenTools {
 
 const NO_FORMS: ToolPlan['forms'] = new Map();
 
-/** Settles what the model is offered: the client's tools and the server's. Tools nobody here can run are noted. */
+/** Determines the offered tools: the client's and the server-run ones. Tools that this server cannot run are noted. */
 export function planTools(given: GivenTools, toolset: Toolset, note: (note: Note) => void): ToolPlan {
   const { tools, additional = [], choice } = given;
   const { known, unknown, repeated } = readClientTools(clientToolsOnly([...tools, ...additional], toolset));
@@ -83,10 +83,10 @@ function namedChoice(choice: JsonObject, modelTools: readonly ToolDefinition[]):
   throw choiceError(`Tool choice '${typeof name === 'string' ? name : 'function'}' not found in 'tools' parameter.`);
 }
 
-/** Each may stand for all tools of a server. */
+/** Each may name all tools of a server. */
 const MOST_ALLOWED = 4096;
 
-/** All tools stay in the prompt; one required tool is the same as naming it, which every server understands. */
+/** All tools stay in the prompt; one required tool is the same as naming it, which every server supports. */
 function allowedTools({ tools, mode }: JsonObject, modelTools: readonly ToolDefinition[], toolset: Toolset): Settled {
   if (!Array.isArray(tools)) throw choiceError("Missing required parameter: 'tool_choice.tools'.");
   refuseLong('tool_choice.tools', tools.length, MOST_ALLOWED);
@@ -98,7 +98,7 @@ function allowedTools({ tools, mode }: JsonObject, modelTools: readonly ToolDefi
   return { toolChoice: only ?? (mode === 'required' ? 'required' : 'auto'), allowed: new Set(names) };
 }
 
-/** A server's label stands for all of its tools, or for the one that is named. */
+/** A server's label means all of its tools, or the named one. */
 function namesOf(tool: JsonObject, toolset: Toolset): readonly string[] {
   const { type, server_label: label } = tool;
   const served = namesServing(toolset, type);
@@ -110,12 +110,12 @@ function namesOf(tool: JsonObject, toolset: Toolset): readonly string[] {
     .map(([modelName]) => modelName);
 }
 
-/** Some clients name a function as the Chat wire does. */
+/** Some clients name a function as Chat Completions does. */
 function nameIn({ name, function: called }: JsonObject): unknown {
   return name ?? (isRecord(called) ? called.name : undefined);
 }
 
-/** The name under which the model knows the tool. */
+/** The model's name for the tool. */
 function modelNameIn(tool: JsonObject): string | undefined {
   const name = nameIn(tool);
   if (typeof name !== 'string') return undefined;

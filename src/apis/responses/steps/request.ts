@@ -14,13 +14,13 @@ import type { ToolPlan } from './plan-tools.ts';
 
 /** After `validate`. */
 export interface CheckedRequest {
-  /** As it came; each step may rewrite its body, and says so in its context. */
+  /** As it arrived; each step may rewrite its body, and records that in its context. */
   readonly apiRequest: EndpointRequest;
   /** The body with known fields typed. */
   readonly body: CreateBody;
 }
 
-/** After `resolveHistory`; the body names the past that the request really has. */
+/** After `resolveHistory`; the body references the resolved history. */
 export interface RequestWithHistory extends CheckedRequest {
   readonly history: LoadedHistory;
   /** The random part of the new response's id. */
@@ -33,30 +33,30 @@ export interface RequestWithHistory extends CheckedRequest {
 
 /** After `selectWindow`. */
 export interface RequestInWindow extends RequestWithHistory {
-  /** What of the conversation the model is told. */
+  /** The part of the conversation that the model receives. */
   readonly window: ContextWindow;
 }
 
 /** After `resolveTools`. */
 export interface RequestWithTools extends RequestInWindow {
-  /** The server's own tools. */
+  /** The server-run tools. */
   readonly toolset: Toolset;
-  /** The client's tools, those in its input included. */
+  /** The client's tools, including those in its input. */
   readonly brought: readonly JsonObject[];
   readonly tools: ToolPlan;
 }
 
 /** After `applyApprovals`. */
 export interface RequestWithApprovals extends RequestWithTools {
-  /** Which of the server's tools wait for approval. */
+  /** Which of the server-run tools need approval. */
   readonly approvalRules: ApprovalRules;
-  /** What the user has decided of calls that waited. */
+  /** The user's decisions on pending calls. */
   readonly answers: Answers;
 }
 
 /** After `toModelRequest`: ready to run. */
 export interface PreparedRequest extends RequestWithApprovals {
-  /** What the model server needs back of what it writes. */
+  /** The opaque provider state of the model server. */
   readonly states: ProviderStates;
   readonly request: ModelRequest;
 }

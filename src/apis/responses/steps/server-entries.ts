@@ -1,4 +1,4 @@
-/** Reads the tools of type `mcp` in a request: servers by their URL, or by the label of one that the host has. */
+/** Reads the tools of type `mcp` in a request: servers by their URL, or by the label of one that the host provides. */
 
 import { z } from 'zod';
 import type { RemoteServer, RemoteServers } from '../../../ports/remote-servers.ts';
@@ -11,17 +11,17 @@ import { invalid } from '../../../protocol/responses/invalid.ts';
 /** One server that a request names, and its terms for the tools. */
 export interface ServerEntry {
   readonly label: string;
-  /** Where in the request it stands, such as `tools[2]`. */
+  /** The field in the request, such as `tools[2]`. */
   readonly param: string;
   /** Undefined for a server of the host's own. */
   readonly remote: RemoteServer | undefined;
-  /** Whether the request says which tools it wants. */
+  /** Whether the request selects its tools. */
   readonly isFiltered: boolean;
   readonly allows: (tool: ProvidedTool) => boolean;
   readonly needsApproval: (tool: ProvidedTool) => boolean;
 }
 
-/** What decides which servers a request may name. */
+/** The settings that decide which servers a request may name. */
 export interface ServerSettings {
   readonly remoteMcp?: RemoteServers | undefined;
   readonly mcpLabels?: readonly string[] | undefined;
@@ -40,12 +40,12 @@ const approvalSchema = z.union([
 type Approval = z.infer<typeof approvalSchema>;
 const allowedSchema = z.union([names, filterSchema]);
 
-/** A union whose error says what it must be. */
+/** A union whose error names the allowed values. */
 function fitting<Schema extends z.ZodType>(schema: Schema, expected: string) {
   return z.custom<z.infer<Schema>>((value) => schema.safeParse(value).success, `it must be ${expected}`).nullish();
 }
 
-/** More than any server reads. */
+/** More than any server accepts. */
 const HEADERS = { pairs: 64, keyLength: 256, valueLength: 16_384 };
 
 const entrySchema = z.object({
@@ -60,8 +60,8 @@ const entrySchema = z.object({
 type Entry = z.infer<typeof entrySchema>;
 
 /**
- * The servers that the request names, in its order; `hosted` are the labels of the host's own. What this server was not
- * set up for is left out. Throws `ApiError` naming the field at fault; its message quotes no secret.
+ * The servers that the request names, in its order; `hosted` are the labels of the host's own. Entries that this server
+ * is not configured for are left out. Throws `ApiError` naming the field at fault; its message quotes no secret.
  */
 export function serverEntries(
   tools: readonly JsonObject[],
@@ -86,7 +86,9 @@ function refuseMany(tools: readonly JsonObject[]): void {
   throw new ApiError('array_above_max_length', message, { param: 'tools' });
 }
 
-/** Whether this server was set up for such an entry; what is not is noted, as all tools that nobody here can run. */
+/**
+ * Whether this server is configured for such an entry; others are noted, like all tools that this server cannot run.
+ */
 function isTurnedOn(tool: JsonObject, hosted: ReadonlySet<string>, { remoteMcp, mcpLabels }: ServerSettings): boolean {
   if (tool.type !== 'mcp') return false;
   if (remoteMcp) return true;
@@ -117,12 +119,12 @@ type Fault = (code: ErrorCode, field: string, message: string) => ApiError;
 
 const NO_CONNECTORS = "Connectors are not supported here; name a 'server_url'.";
 
-/** As long as common web servers take a URL. */
+/** The maximum length of a URL that common web servers accept. */
 const MOST_URL_CHARACTERS = 8 * 1024;
-/** All headers of a request that Node's own server takes. */
+/** The maximum size of a request's headers that Node's own server accepts. */
 const MOST_HEADER_CHARACTERS = 16 * 1024;
 
-/** Each is looked for in whatever the server says, and kept in memory for that. */
+/** Each is searched for in all of the server's output, and kept in memory for that. */
 function refuseLong({ server_url: url, headers, authorization }: Entry, fault: Fault): void {
   if (url && url.length > MOST_URL_CHARACTERS)
     throw fault('string_above_max_length', 'server_url', tooLong('server_url', MOST_URL_CHARACTERS));
@@ -136,7 +138,7 @@ function tooLong(what: string, most: number): string {
   return `Invalid '${what}': it may have at most ${most} characters in all.`;
 }
 
-/** Models know its tools by names that the label may be part of. */
+/** Models know its tools by names that may contain the label. */
 function refuseLabel(label: string, hosted: ReadonlySet<string>, fault: Fault): void {
   if (hosted.has(label))
     throw fault('invalid_value', 'server_label', `The label '${label}' is that of one of this server's own servers.`);
@@ -148,7 +150,7 @@ function refuseLabel(label: string, hosted: ReadonlySet<string>, fault: Fault): 
     );
 }
 
-/** The host's own servers get the host's own headers. */
+/** The host's own servers receive the host's own headers. */
 function refuseStrange({ server_label: label, ...entry }: Entry, isKnown: boolean, fault: Fault): void {
   const secret = (['headers', 'authorization'] as const).find((field) => entry[field]);
   if (secret) throw fault('invalid_value', secret, `'${secret}' has no meaning without a 'server_url'.`);
@@ -172,7 +174,7 @@ function headersIn(headers: Readonly<Record<string, string>>, field: string, fau
   try {
     return new Headers(headers);
   } catch {
-    // The message of what is caught quotes the value.
+    // The caught error's message quotes the value.
     throw fault('invalid_value', field, `Invalid '${field}': a name or a value is not fit for a header.`);
   }
 }
@@ -190,7 +192,7 @@ function termsOf({ allowed_tools: allowed, require_approval: approval, server_ur
   };
 }
 
-/** Of a tool that neither filter names: the host's own are trusted where only `always` is told, others never are. */
+/** For a tool that neither filter names: the host's own are trusted if only `always` is given, others never are. */
 function approvalOf(approval: Approval, isHosted: boolean): (tool: ProvidedTool) => boolean {
   if (typeof approval === 'string') return () => approval === 'always';
   const always = approval.always ? passing(approval.always) : () => false;
@@ -198,7 +200,7 @@ function approvalOf(approval: Approval, isHosted: boolean): (tool: ProvidedTool)
   return (tool) => always(tool) || !never(tool);
 }
 
-/** Whether a tool passes the filter, whose names a client may have written a million of. */
+/** Whether a tool passes the filter, in which a client may list a million names. */
 function passing({ tool_names: listed, read_only: readOnly }: Filter): (tool: ProvidedTool) => boolean {
   const names = listed ? new Set(listed) : undefined;
   return ({ name, annotations }) => {

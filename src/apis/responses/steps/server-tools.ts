@@ -1,4 +1,4 @@
-/** The tools of the servers that a request names, and its terms for those that the host has. */
+/** The tools of the servers that a request names, and its terms for the host's servers. */
 
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
 import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
@@ -30,7 +30,7 @@ export async function withNamedServers(
   return tools;
 }
 
-/** The tools that are on offer already, on the terms that the client has for the host's servers. Throws `ApiError`. */
+/** The tools that are already offered, on the client's terms for the host's servers. Throws `ApiError`. */
 export function onTermsOf(named: readonly JsonObject[], toolset: Toolset): Toolset {
   const entries = serverEntries(named, labelsOf([...toolset.values()]), {});
   return new Map([...toolset].flatMap(([name, tool]) => onTerms([tool], entries).map((kept) => [name, kept] as const)));
