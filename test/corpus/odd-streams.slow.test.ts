@@ -213,9 +213,14 @@ describeShared('an odd recording, through an Express app', () => {
       expect([response.status, texts(response.output[0])]).toEqual(['completed', ['Done.']]);
     });
 
-    it('[A-17] completes with no item where the model only made sounds', async () => {
+    it('[A-17] [V-07] has the transcript as its text where the model only made sounds', async () => {
       const { response } = await answer(recordedStream('openai-chatwithbasicaudiooutputasync-1'));
-      expect([response.status, response.output, response.usage?.total_tokens]).toEqual(['completed', [], 34]);
+      const { status, output, usage } = response;
+      expect([status, output, usage?.total_tokens]).toMatchObject([
+        'completed',
+        [{ content: [{ text: 'Hello' }] }],
+        34,
+      ]);
     });
 
     it('[S-11] is incomplete where the text was cut off, its last item with it', async () => {

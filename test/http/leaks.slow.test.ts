@@ -117,5 +117,5 @@ describe('a connection to the model server', () => {
   });
 });
 
-/** This is how the test counts. */
-const EXPECTED = /queryObjects/;
+/** This is how the test counts, and failures that no hook receives are warnings of the process. */
+const EXPECTED = /queryObjects|ExpressOpenResponsesWarning/;

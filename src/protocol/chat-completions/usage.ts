@@ -96,8 +96,12 @@ function wholeOutput(
 ): { readonly output: number; readonly reasoning: number } {
   const left = total - input - completed;
   if (left > 0) return { output: completed + left, reasoning: reasoning || left };
-  return { output: reasoning > completed ? completed + reasoning : completed, reasoning };
+  if (reasoning > MISCOUNT * completed) return { output: completed + reasoning, reasoning };
+  return { output: completed, reasoning: Math.min(reasoning, completed) };
 }
+
+/** Gateways estimate reasoning by a tokenizer of their own: it may seem a little more than the output that it is part of. */
+const MISCOUNT = 2;
 
 function firstOf(usage: JsonObject, places: readonly Place[]): number | undefined {
   let found: number | undefined;
