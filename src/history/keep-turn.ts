@@ -18,7 +18,7 @@ import { appendItems } from './conversation.ts';
 
 /**
  * Puts the turn with its final resource; resolves when it can be continued. A store that fails throws `store_error`, or
- * is only told of, as the host chose.
+ * is only reported, as the host chose.
  */
 export async function keepTurn(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
@@ -36,7 +36,7 @@ export class TurnOverruled extends Error {
 
 /**
  * Puts the end of a turn in the place of its response in progress, as `keepTurn` does. Throws `TurnOverruled` where that is
- * in progress no longer: whoever ended it first, on whichever node, has told a client so.
+ * in progress no longer: another node, or another request, has ended it first and answered so.
  */
 export async function keepEnd(
   turn: Omit<StoredResponse, 'output' | 'resource'>,

@@ -16,7 +16,7 @@ export interface AnswerHead {
 /** What happens to the answer's bytes at one middleware: one in front of it may compress them later. */
 export type Layer = Pick<ServerResponse, 'write' | 'end'>;
 
-/** Calls `told` once, when any call of the handler writes the answer's head, and before the first byte. */
+/** Calls `listener` once, when any call of the handler writes the answer's head, and before the first byte. */
 export function onHead(res: ServerResponse, listener: (head: AnswerHead, layer: Layer) => void): void {
   const { writeHead } = res;
   const layer: Layer = { write: res.write.bind(res), end: res.end.bind(res) };

@@ -107,7 +107,7 @@ function unforced(choice: unknown): unknown {
 
 /** One output for each open call, by its call id or its item's. Throws, naming the ids that do not fit. */
 function outputItems(outputs: readonly Output[], calls: readonly JsonObject[]): readonly JsonObject[] {
-  // By maps and sets: a stranger may send very many outputs.
+  // By maps and sets: a client may send very many outputs.
   const open = new Map(calls.toReversed().flatMap((call) => [call.id, call.call_id].map((id) => [id, call] as const)));
   const items = outputs.map((each) => {
     const id = each.tool_call_id ?? each.call_id;
@@ -131,7 +131,7 @@ function outputItems(outputs: readonly Output[], calls: readonly JsonObject[]): 
   return items.map(({ call, output }) => ({ type: `${call?.type}_output`, call_id: call?.call_id, output }));
 }
 
-/** Parts stay parts, and what is no text is told as JSON. */
+/** Parts stay parts, and what is no text is written as JSON. */
 function textOf(output: unknown): unknown {
   if (typeof output === 'string' || Array.isArray(output)) return output;
   return output === undefined || output === null ? '' : JSON.stringify(output);

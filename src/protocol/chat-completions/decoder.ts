@@ -40,9 +40,9 @@ export interface ChatDecoderOptions {
   readonly think?: boolean;
   /** Whether somebody else passes the answer on as it came, so that what is no answer is not refused here. */
   readonly passes?: boolean;
-  /** Is told what of the answer nobody reads. */
+  /** Receives a note about fields of the answer that nobody reads. */
   readonly note?: (note: Note) => void;
-  /** Is told of every entry of a call as it came. Default: what its server wants back of it is told as state. */
+  /** Receives every entry of a call as it came. Default: what its server needs back of it becomes provider state. */
   readonly seeEntry?: SeeEntry;
 }
 
@@ -63,12 +63,12 @@ class Decoder implements ChatDecoder {
   private calls: ToolCalls | undefined = undefined;
   private finish: unknown = undefined;
   private spoke = false;
-  /** Whether anything has been told, and whether text has since the last call or picture. */
+  /** Whether any output has been emitted, and whether text has since the last call or picture. */
   private hasOutput = false;
   private hasText = false;
   /** Whether something was left out that the answer may be nothing without. */
   private hasLost = false;
-  /** Whether words came as such, and not as what is heard. */
+  /** Whether text came as text, and not as a transcript of audio. */
   private hasWords = false;
   private hasOthers = false;
   private model: unknown = undefined;
@@ -77,7 +77,7 @@ class Decoder implements ChatDecoder {
   private hasNews = false;
   /** Most servers want nothing back. */
   private state: AnswerState | undefined = undefined;
-  /** Whether anything but reasoning was told. */
+  /** Whether anything but reasoning has been emitted. */
   private hasBegun = false;
   private readonly seeEntry: SeeEntry;
 
@@ -102,7 +102,7 @@ class Decoder implements ChatDecoder {
     if (!choice) return;
     if (isRecord(delta)) this.takeDelta(delta, choice, events);
     this.spoke = true;
-    // The finish is told at the end of the stream: some upstreams repeat it, or write on after it.
+    // The finish is emitted at the end of the stream: some upstreams repeat it, or write on after it.
     if (choice.finish_reason) this.finish = choice.finish_reason;
   }
 
@@ -129,7 +129,7 @@ class Decoder implements ChatDecoder {
     events.push({ type: 'finish', reason });
   }
 
-  /** Throws where what has ended is no answer, or none that could be told. */
+  /** Throws if what has ended is no answer, or holds nothing that a response can show. */
   private refuseNothing(sawDone: boolean): void {
     if (!this.passes && !this.answered)
       throw new ApiError(
@@ -253,7 +253,7 @@ class Decoder implements ChatDecoder {
     this.unread.add('message.audio.data');
   }
 
-  /** What cites the text before them is told first: a picture ends it. */
+  /** Citations of the text before a picture come first: the picture ends that text. */
   private takePictures(pictures: readonly unknown[], events: ModelEvent[]): void {
     this.tags?.end(events);
     for (const each of pictures) {
@@ -279,7 +279,7 @@ class Decoder implements ChatDecoder {
     if (this.hasText && this.citations.waiting) this.citations.emit(events);
   }
 
-  /** A call that waits for its arguments began before what was just said, so it is told on first. */
+  /** A call that waits for its arguments began before the newest output, so it is emitted first. */
   private settleBefore(events: ModelEvent[], before: number): void {
     if (!this.calls?.hasWaiting()) return;
     const delta = events.splice(before);
@@ -312,7 +312,7 @@ class Decoder implements ChatDecoder {
     } else if (hasThinking(delta.content)) this.reasoningField ??= 'thinking';
   }
 
-  /** Those with a place are told as they come, all others when the text has ended. */
+  /** Annotations with a place are emitted as they come, all others when the text has ended. */
   private takeAnnotations(annotations: unknown, events: ModelEvent[]): void {
     if (!Array.isArray(annotations)) {
       if (!isBlank(annotations)) this.unread.add('message.annotations');

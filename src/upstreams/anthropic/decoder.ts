@@ -13,13 +13,13 @@ import { usageReader } from './usage.ts';
 
 /** Takes one parsed event after another. */
 export interface MessagesDecoder {
-  /** Whether the message is whole: its `finish` has been told, unless it is a pause. */
+  /** Whether the message is whole: its `finish` event has been added, unless it is a pause. */
   readonly done: boolean;
   /** What is needed to go on, where the message ended in a pause of the turn. */
   readonly pause: Pause | undefined;
   /** Adds what the event says to `events`; throws `ApiError` where it is an error. */
   take(event: unknown, events: ModelEvent[]): void;
-  /** Adds the `finish` where the message told why it stopped, unless it is a pause, and answers whether it did. */
+  /** Adds the `finish` if the message named its stop reason, unless it is a pause; returns whether it named one. */
   end(events: ModelEvent[]): boolean;
   /** Goes on with another message of the same turn, after a pause. */
   resume(): void;

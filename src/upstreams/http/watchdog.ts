@@ -25,7 +25,7 @@ export interface Watchdog {
   stop(): void;
 }
 
-/** Starts watching; the first limit holds until the first `heard`. Both are in milliseconds. */
+/** Starts watching; the first limit holds until the first `reset`. Both are in milliseconds. */
 export function watchdog(caller: AbortSignal, firstByteMs: number, idleMs: number): Watchdog {
   return new Watch(caller, firstByteMs, idleMs);
 }
