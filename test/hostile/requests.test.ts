@@ -214,7 +214,12 @@ describe('a hostile body', () => {
     ['background', { background: 'yes' }, 'invalid_type', 'background'],
     ['a conversation without an id', { conversation: {} }, 'invalid_type', 'conversation'],
     ['a prompt template', { prompt: { id: 'p' } }, 'unsupported_parameter', 'prompt'],
-    ['a long safety_identifier', { safety_identifier: 'x'.repeat(129) }, 'string_above_max_length', 'safety_identifier'],
+    [
+      'a long safety_identifier',
+      { safety_identifier: 'x'.repeat(129) },
+      'string_above_max_length',
+      'safety_identifier',
+    ],
   ])('[P-11][P-14] is a 400 that names the field: %s', async (_, body, code, param) => {
     const text = JSON.stringify({ model: 'm', input: 'Hi', ...body });
     const seen = await refusalOf(text);

@@ -48,10 +48,10 @@ describeSandboxed('a process of the sandbox', () => {
       const script = scriptFile(asked);
       const dist = new URL('../../dist/code-interpreter/', import.meta.url);
       const host = `
-        const { launchOf, pyodideFolder } = await import('${dist}launch.js');
-        const { isolationOf } = await import('${dist}isolation.js');
-        const { startChild } = await import('${dist}start-child.js');
-        const { PYODIDE_LIMITS } = await import('${dist}pyodide-settings.js');
+        const { launchOf, pyodideFolder } = await import('${dist}sandbox/launch.js');
+        const { isolationOf } = await import('${dist}sandbox/isolation.js');
+        const { startChild } = await import('${dist}sandbox/start-child.js');
+        const { PYODIDE_LIMITS } = await import('${dist}sandbox/pyodide-settings.js');
         const launch = await launchOf(pyodideFolder(), PYODIDE_LIMITS, isolationOf('bubblewrap'));
         const at = launch.args.indexOf('--remount-ro'), node = launch.args.lastIndexOf('/node');
         const args = [...launch.args.slice(0, at), '--ro-bind', ${JSON.stringify(script.file)}, '/s.mjs', ...launch.args.slice(at, node), '/node', '/s.mjs'];
