@@ -150,14 +150,14 @@ function countsOf(chunks: readonly Json[]): Counts {
   const input = number(usage?.prompt_tokens);
   const said = number(usage?.completion_tokens);
   const reasoning = number(usage?.completion_tokens_details?.reasoning_tokens, usage?.reasoning_tokens);
-  // Some count reasoning in the total only, or nowhere.
+  // Some count reasoning in the total only, or nowhere; others estimate it a little too high.
   const hidden = Math.max(0, number(usage?.total_tokens) - input - said);
-  const output = said + (hidden || (reasoning > said ? reasoning : 0));
+  const output = said + (hidden || (reasoning > 2 * said ? reasoning : 0));
   return {
     input,
     cached: Math.min(input, Math.max(...cached)),
     output,
-    reasoning: reasoning || hidden,
+    reasoning: Math.min(reasoning || hidden, output),
     total: input + output,
   };
 }
