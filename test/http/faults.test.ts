@@ -268,7 +268,7 @@ const faults: readonly Fault[] = [
     name: 'endless event',
     replies: [{ body: ['data: ', 'x'.repeat(65_536)], endless: true }],
     outcome: refused(502, 'upstream_error'),
-    limits: { eventBytes: 1024 * 1024 },
+    limits: { eventBytes: 32_768 },
   },
   {
     name: 'endless event after some text',
