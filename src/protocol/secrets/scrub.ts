@@ -36,7 +36,7 @@ export type Scrub = (error: unknown) => unknown;
 type Sent = Readonly<Record<string, string>>;
 
 /** The scrubs of one server. */
-interface Scrubber {
+export interface Scrubber {
   /** For a request with these headers, which may belong to another tenant than those of the next. */
   of(sent: Sent): Scrub;
   /** The same as text. */

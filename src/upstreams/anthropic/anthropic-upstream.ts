@@ -5,17 +5,17 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { cleanNote, scrubber } from '../../protocol/secrets/scrub.ts';
+import { cleanNote, type Scrubber, scrubber } from '../../protocol/secrets/scrub.ts';
 import { ownerOf } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
-import { httpClient } from '../http/http.ts';
+import { type HttpClient, httpClient } from '../http/http.ts';
 import { STATE_REJECTED, secondTry, withoutThoughts } from '../http/second-try.ts';
 import { fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { toMessagesBody } from './body.ts';
 import { continuedBody } from './continued.ts';
 import { type MessagesDecoder, messagesDecoder } from './decoder.ts';
 import { isThought, type Message } from './messages.ts';
-import { type AnthropicOptions, anthropicSettings, keyHeaders } from './options.ts';
+import { type AnthropicOptions, type AnthropicSettings, anthropicSettings, keyHeaders } from './options.ts';
 
 export type { AnthropicOptions, ServerTool } from './options.ts';
 export { ADAPTIVE_THINKING, BUDGET_THINKING, type Thinking, type ThinkingTable } from './thinking.ts';
@@ -37,66 +37,10 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const headersFor = ({ headers }: UpstreamCall) =>
     requestHeaders('anthropicUpstream', settings, keyHeaders(settings), headers);
 
-  /** Reads all messages of a turn across its pauses; `limit` is the client's own, in tokens. */
-  async function* answer(
-    fields: JsonObject,
-    limit: number | undefined,
-    call: UpstreamCall,
-    headers: Headers,
-  ): AsyncGenerator<readonly ModelEvent[]> {
-    const decoder = messagesDecoder(cleanNote(call.note, scrub.textOf(headers)), call.limits.outputBytes);
-    let next: JsonObject | undefined = fields;
-    for (let pauses = 0; next; pauses += 1) {
-      yield* message(decoder, JSON.stringify(next), call, headers);
-      const { pause } = decoder;
-      if (!pause) return;
-      next = pauses < call.limits.toolIterations ? continuedBody(fields, pause, limit) : undefined;
-      decoder.resume();
-    }
-    yield [{ type: 'finish', reason: 'length' }];
-  }
-
-  async function* message(
-    decoder: MessagesDecoder,
-    body: string,
-    call: UpstreamCall,
-    headers: Headers,
-  ): AsyncGenerator<readonly ModelEvent[]> {
-    const httpRequest = { path: '/messages', headers, body, isLast };
-    for await (const { data } of exchange(client, httpRequest, call)) {
-      const events: ModelEvent[] = [];
-      const failure = decodeBatch(data, decoder, events);
-      // Events before an error still count; an empty batch means that the request was accepted.
-      if (events.length > 0 || data.length === 0) yield events;
-      if (failure) throw failure;
-      if (decoder.done) return;
-    }
-    yield ending(decoder);
-  }
-
-  /** The body without thinking; the first body has already noted the unsupported settings. */
-  function thoughtlessBody(request: ModelRequest, { note }: UpstreamCall): JsonObject {
-    const noted = new Set<string>();
-    toMessagesBody(request, settings, ({ message }) => noted.add(message));
-    return toMessagesBody(withoutThoughts(request), settings, (each) => noted.has(each.message) || note(each));
-  }
-
-  function answers(request: ModelRequest, call: UpstreamCall, headers: Headers): AsyncIterable<readonly ModelEvent[]> {
-    const fields = toMessagesBody(request, settings, call.note);
-    const { maxOutputTokens: limit } = request;
-    const first = answer(fields, limit, call, headers);
-    if (!holdsThoughts(fields)) return first;
-    return secondTry(first, (error) => {
-      if (!isStateRejected(error)) return undefined;
-      call.note(STATE_REJECTED);
-      return answer(thoughtlessBody(request, call), limit, call, headers);
-    });
-  }
-
   async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
     const headers = headersFor(call);
     try {
-      yield* answers(request, call, headers);
+      yield* new Turn({ settings, client, scrub }, call, headers).events(request);
     } catch (error) {
       throw scrub.of(headers)(error);
     }
@@ -120,6 +64,75 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
     models,
     close: () => client.close(),
   };
+}
+
+interface Server {
+  readonly settings: AnthropicSettings;
+  readonly client: HttpClient;
+  readonly scrub: Scrubber;
+}
+
+/** One call to the model server, with all the messages that its pauses make of it. */
+class Turn {
+  private readonly server: Server;
+  private readonly call: UpstreamCall;
+  private readonly headers: Headers;
+
+  constructor(server: Server, call: UpstreamCall, headers: Headers) {
+    this.server = server;
+    this.call = call;
+    this.headers = headers;
+  }
+
+  /** Asks once more without thinking where the server rejects thoughts that it signed. */
+  events(request: ModelRequest): AsyncIterable<readonly ModelEvent[]> {
+    const fields = toMessagesBody(request, this.server.settings, this.call.note);
+    const { maxOutputTokens: limit } = request;
+    const first = this.answer(fields, limit);
+    if (!holdsThoughts(fields)) return first;
+    return secondTry(first, (error) => {
+      if (!isStateRejected(error)) return undefined;
+      this.call.note(STATE_REJECTED);
+      return this.answer(this.thoughtlessBody(request), limit);
+    });
+  }
+
+  /** The body without thinking; the first body has already noted the unsupported settings. */
+  private thoughtlessBody(request: ModelRequest): JsonObject {
+    const { settings } = this.server;
+    const { note } = this.call;
+    const noted = new Set<string>();
+    toMessagesBody(request, settings, ({ message }) => noted.add(message));
+    return toMessagesBody(withoutThoughts(request), settings, (each) => noted.has(each.message) || note(each));
+  }
+
+  /** Reads all messages of a turn across its pauses; `limit` is the client's own, in tokens. */
+  private async *answer(fields: JsonObject, limit: number | undefined): AsyncGenerator<readonly ModelEvent[]> {
+    const { limits, note } = this.call;
+    const decoder = messagesDecoder(cleanNote(note, this.server.scrub.textOf(this.headers)), limits.outputBytes);
+    let next: JsonObject | undefined = fields;
+    for (let pauses = 0; next; pauses += 1) {
+      yield* this.message(decoder, JSON.stringify(next));
+      const { pause } = decoder;
+      if (!pause) return;
+      next = pauses < limits.toolIterations ? continuedBody(fields, pause, limit) : undefined;
+      decoder.resume();
+    }
+    yield [{ type: 'finish', reason: 'length' }];
+  }
+
+  private async *message(decoder: MessagesDecoder, body: string): AsyncGenerator<readonly ModelEvent[]> {
+    const httpRequest = { path: '/messages', headers: this.headers, body, isLast };
+    for await (const { data } of exchange(this.server.client, httpRequest, this.call)) {
+      const events: ModelEvent[] = [];
+      const failure = decodeBatch(data, decoder, events);
+      // Events before an error still count; an empty batch means that the request was accepted.
+      if (events.length > 0 || data.length === 0) yield events;
+      if (failure) throw failure;
+      if (decoder.done) return;
+    }
+    yield ending(decoder);
+  }
 }
 
 function holdsThoughts({ messages }: JsonObject): boolean {

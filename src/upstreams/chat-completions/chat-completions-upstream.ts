@@ -40,9 +40,7 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   const seen = new SeenFields();
   /** Computed for each call, because the host's headers may belong to another tenant each time. */
   const scrubs = new WeakMap<UpstreamCall, Scrub>();
-
-  /** Computed for each call, because a turn of several rounds is one response. */
-  const noted = new WeakMap<UpstreamCall, Set<string>>();
+  const noteOnce = noteOncePerCall();
 
   function open(body: JsonObject, call: UpstreamCall) {
     const headers = headersFor(call);
@@ -52,14 +50,6 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
     const request = { path: '/chat/completions', headers, body: JSON.stringify(body) };
     const batches = exchange(client, { isLast: isDone, scrubError, unexpected, ...request }, call);
     return { batches, scrubError, unexpected, note: cleanNote((note) => noteOnce(call, note), clean) };
-  }
-
-  function noteOnce(call: UpstreamCall, note: Note): void {
-    const messages = noted.get(call) ?? new Set();
-    noted.set(call, messages);
-    if (messages.has(note.message)) return;
-    messages.add(note.message);
-    call.note(note);
   }
 
   function chat(body: JsonObject, call: UpstreamCall): PullStream<ChatBatch> {
@@ -92,6 +82,18 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
 
   const stateOwner = ownerOf('chat-completions', settings.baseURL);
   return { name: 'chat-completions', stateOwner, stream, chat, redact, models, close: () => client.close() };
+}
+
+/** Notes each message once for each call: a turn of several rounds is one call and one response. */
+function noteOncePerCall(): (call: UpstreamCall, note: Note) => void {
+  const noted = new WeakMap<UpstreamCall, Set<string>>();
+  return (call, note) => {
+    const messages = noted.get(call) ?? new Set();
+    noted.set(call, messages);
+    if (messages.has(note.message)) return;
+    messages.add(note.message);
+    call.note(note);
+  };
 }
 
 /** The context for reading one answer. */
