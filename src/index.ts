@@ -2,7 +2,7 @@
 
 export type { CompactionOptions } from './compaction/settings.ts';
 export { chatCompletionsRouter } from './express/chat-completions-router.ts';
-export type { Scope } from './express/endpoint-request.ts';
+export type { Scope } from './express/handle.ts';
 export { responsesRouter } from './express/responses-router.ts';
 export type { DrainableRouter, RouterOptions } from './express/router.ts';
 export type { Repair, RepairCode } from './history/repair.ts';

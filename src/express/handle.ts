@@ -1,10 +1,11 @@
 /** Runs an endpoint as an Express handler. */
+
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { keepContext } from '../node/node-request.ts';
+import { endpointRequestOfNode, keepContext, type ScopeOf } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
 import type { Endpoint } from '../ports/endpoints/endpoint.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { hasLeft } from '../ports/endpoints/endpoint-request.ts';
-import { endpointRequestOf, type Scope } from './endpoint-request.ts';
 
 /** Creates a handler for the endpoint. Errors that the endpoint may not answer go to the host's error handler. */
 export function handle(endpoint: Endpoint, scope?: Scope): RequestHandler {
@@ -25,4 +26,12 @@ export function run(endpoint: Endpoint, req: Request, res: Response, next: NextF
     )
     // Express 4 does not see rejections.
     .catch(next);
+}
+
+/** Returns the tenant of a request, as the host knows it. */
+export type Scope = ScopeOf<Request>;
+
+/** The request, with what Express has read from the URL. */
+export function endpointRequestOf(req: Request, res: Response, scope?: Scope): EndpointRequest {
+  return { ...endpointRequestOfNode(req, res, scope), params: req.params, query: req.query };
 }

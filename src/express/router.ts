@@ -6,7 +6,7 @@ import type { ApiRoutes } from '../ports/endpoints/routes.ts';
 import { checkOptions, isFunction } from '../ports/host/options-check.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../server/options.ts';
-import type { Scope } from './endpoint-request.ts';
+import type { Scope } from './handle.ts';
 import { handle, run } from './handle.ts';
 import { readBody } from './read-body.ts';
 

@@ -7,9 +7,8 @@ import type { TurnEnd, TurnEvent, TurnInput } from '../protocol/events.ts';
 import { type Heartbeat, withHeartbeats } from '../streams/heartbeats.ts';
 import { type Consumer, inTurn, NULL_CONSUMER, type PullStream, Stage } from '../streams/pull-stream.ts';
 import { step } from './machine.ts';
-import { startState, type TurnPlan, type TurnState } from './state.ts';
+import { isCutOff, startState, type TurnPlan, type TurnState } from './state.ts';
 import { type Inputs, type Loop, soleAnswer, turnSources } from './tool-loop.ts';
-import { withCompaction } from './with-compaction.ts';
 
 /** The last of this many heartbeats in a row is an event, since some clients' idle timers do not see comments. */
 const EVENT_HEARTBEAT = 4;
@@ -139,4 +138,15 @@ async function endKept(state: TurnState, { now, keep }: Turn): Promise<readonly 
   const end = events.at(-1);
   if (end?.type === 'turn-end') await keep(end);
   return events;
+}
+
+/** The turn's own sources, followed by the compaction. A truncated turn is not compacted. */
+export async function* withCompaction(
+  sources: AsyncGenerator<Inputs, void>,
+  { only, compact }: TurnCompaction,
+  current: () => TurnState,
+): AsyncGenerator<Inputs, void> {
+  if (!only) yield* sources;
+  const state = current();
+  if (!isCutOff(state) && !state.stopped) yield compact(state.output.from(0));
 }

@@ -7,6 +7,7 @@ import type { Activity } from '../ports/endpoints/activity.ts';
 import { refusal, reportError } from '../ports/endpoints/endpoint.ts';
 import { type EndpointRequest, headersFrom } from '../ports/endpoints/endpoint-request.ts';
 import { ownError } from '../ports/host/host-error.ts';
+import type { Upstream } from '../ports/upstream.ts';
 import type { ApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';
@@ -14,7 +15,6 @@ import { type CoreSettings, settingsFor } from '../server/options.ts';
 import type { ConnectionMemory } from './memory.ts';
 import type { BadMessage, CreateMessage } from './message.ts';
 import type { Outlet } from './outlet.ts';
-import { noModel } from './warm-up.ts';
 
 /** The client that is answered, and the settings. */
 export interface Client {
@@ -95,3 +95,11 @@ async function write(
 function inLane(json: string, lane: string | undefined): string {
   return lane === undefined ? json : `${json.slice(0, -1)},"stream_id":"${lane}"}`;
 }
+
+/** Ends every turn without output, so that everything before a model call is done and stored. */
+export const noModel: Upstream = {
+  name: 'none',
+  async *stream() {
+    yield [{ type: 'finish', reason: 'stop' }];
+  },
+};

@@ -1,4 +1,5 @@
 /** The connection to one server that a request named, over the transport that the server supports. */
+
 import type { RemoteServer } from '../../ports/remote-servers.ts';
 import { type Redactor, redactor } from '../shared/redact.ts';
 import type { HttpServer, ServerSettings } from '../shared/server-config.ts';
@@ -6,7 +7,6 @@ import { type ServerTools, serverTools } from '../shared/server-tools.ts';
 import { SilentServer } from './remote-errors.ts';
 import { type RemoteHttp, remoteHttp } from './remote-http.ts';
 import type { RemoteSettings } from './remote-options.ts';
-import { seenText } from './remote-text.ts';
 
 /** A connection that is opening, open, or unusable. */
 export interface RemoteConnection {
@@ -84,4 +84,12 @@ function remoteRedactor(headers: RemoteServer['headers'], url: URL): Redactor {
   const inPath = url.pathname.split('/').filter((part) => part.length >= SHORTEST_SECRET_IN_PATH);
   const { error, content } = redactor({ headers, env: {}, url: url.href, inserted: inPath });
   return { error: (text) => error(seenText(text)), content: (text) => content(seenText(text)) };
+}
+
+/** Controls other than line feed and tab; marks that reverse the direction of text; tags, which encode hidden text. */
+const UNSEEN = /(?![\n\t])\p{Cc}|[\u202A-\u202E\u2066-\u2069\u{E0000}-\u{E007F}]/gu;
+
+/** The text without characters that hide its content on a screen or in a log. */
+export function seenText(text: string): string {
+  return text.replace(UNSEEN, '');
 }

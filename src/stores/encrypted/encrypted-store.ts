@@ -10,10 +10,9 @@ import type {
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { type EncryptionKey, keyringFrom } from './keys.ts';
-import { type Place, type Seal, sealWith } from './seal.ts';
+import { type EncryptionKey, keyringFrom, type Place, type Seal, sealWith } from './seal.ts';
 
-export type { EncryptionKey } from './keys.ts';
+export type { EncryptionKey } from './seal.ts';
 
 /** The options of an encrypted store. */
 export interface EncryptedStoreOptions {

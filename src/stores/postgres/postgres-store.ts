@@ -2,9 +2,8 @@
 import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { type ConversationMethods, postgresConversations } from './conversations.ts';
-import { postgresResponses, type ResponseMethods } from './responses.ts';
+import { postgresResponses, type ResponseMethods, sweeper } from './responses.ts';
 import { migrate, type PostgresPool, type PostgresQueries, postgresTables } from './schema.ts';
-import { sweeper } from './sweep.ts';
 
 export type { PostgresPool, PostgresQueries } from './schema.ts';
 

@@ -1,4 +1,5 @@
-/** Responses in PostgreSQL: one row each. */
+/** Responses in PostgreSQL: one row each, and the sweep of expired rows. */
+
 import { hash } from 'node:crypto';
 import { type ResponseStore, type StoredResponse, TooManyBytes, versionOf } from '../../ports/store.ts';
 import { fieldOf, type PostgresQueries, type PostgresTables } from './schema.ts';
@@ -87,4 +88,29 @@ function statements({ responses }: PostgresTables) {
       SELECT is_too_much, CASE WHEN NOT is_too_much THEN response END AS response
       FROM chain CROSS JOIN total ORDER BY depth LIMIT $4`,
   };
+}
+
+/** One call in so many sweeps; it deletes more rows than can have been added in between. */
+const CALLS_PER_SWEEP = 20;
+const ROWS_PER_SWEEP = 100;
+
+/** Returns a function to call with every put: the first call sweeps, and every twentieth after it. */
+export function sweeper({ queries, tables, now }: PostgresPlace): () => Promise<void> {
+  const statements = [tables.responses, tables.conversations].map(deleteExpired);
+  let calls = 0;
+
+  return async function sweep(): Promise<void> {
+    calls += 1;
+    if (calls % CALLS_PER_SWEEP !== 1) return;
+    for (const statement of statements) await queries.query(statement, [now()]);
+  };
+}
+
+/** SKIP LOCKED: concurrent sweeps do not wait for each other. */
+function deleteExpired(table: string): string {
+  return `
+    DELETE FROM ${table} WHERE (scope, id) IN (
+      SELECT scope, id FROM ${table} WHERE expires_at <= $1 ORDER BY expires_at
+      LIMIT ${ROWS_PER_SWEEP} FOR UPDATE SKIP LOCKED
+    )`;
 }

@@ -1,5 +1,7 @@
-/** One way to run a script over both of Node's Redis clients. */
+/** One way to run a script over both of Node's Redis clients, and the names of the keys. */
+
 import { hash } from 'node:crypto';
+import type { ResponseKey } from '../../ports/store.ts';
 
 /** The part of a client or cluster of the package `redis` (node-redis) that the store uses. */
 export interface NodeRedisClient {
@@ -74,4 +76,22 @@ function ioRedisRunner(client: IoRedisClient): { readonly byDigest: ScriptRunner
 /** The first word of a Redis error is its code. */
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
+
+/** The names under one prefix. */
+export interface RedisKeys {
+  readonly response: (key: ResponseKey) => string;
+  readonly conversation: (key: ResponseKey) => string;
+}
+
+/** The braces put all keys of a scope into one slot of a cluster, so that a chain is on one node. */
+export function redisKeys(prefix: string): RedisKeys {
+  const named = (kind: string) => (key: ResponseKey) =>
+    `{${prefix}:${digestOf(key.scope)}}:${kind}:${digestOf(key.id)}`;
+  return { response: named('response'), conversation: named('conversation') };
+}
+
+/** A digest of the text; JSON preserves lone surrogates, which UTF-8 does not. */
+export function digestOf(text: string): string {
+  return hash('sha256', JSON.stringify(text), 'base64url');
 }

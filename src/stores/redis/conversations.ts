@@ -2,8 +2,7 @@
 
 import { type ConversationStore, type ItemPage, type StoredConversation, TooManyBytes } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { type RedisScript, redisScript } from './client.ts';
-import { digestOf } from './keys.ts';
+import { digestOf, type RedisScript, redisScript } from './client.ts';
 import type { RedisPlace } from './responses.ts';
 
 /** Separates the texts of items that are sent to a script as one argument: JSON has no such character unescaped. */

@@ -1,8 +1,7 @@
 /** Keeps responses and conversations in Redis, for any number of processes. */
 import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
-import { isRedisClient, type RedisClient, redisScript, scriptsOn } from './client.ts';
+import { isRedisClient, type RedisClient, redisKeys, redisScript, scriptsOn } from './client.ts';
 import { type ConversationMethods, redisConversations } from './conversations.ts';
-import { redisKeys } from './keys.ts';
 import { type ResponseMethods, redisResponses } from './responses.ts';
 
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.ts';

@@ -6,8 +6,7 @@ import {
   TooManyBytes,
   versionOf,
 } from '../../ports/store.ts';
-import { type RunScript, redisScript } from './client.ts';
-import { digestOf, type RedisKeys } from './keys.ts';
+import { digestOf, type RedisKeys, type RunScript, redisScript } from './client.ts';
 
 /** The context of both kinds of values in Redis. */
 export interface RedisPlace {

@@ -1,4 +1,5 @@
-/** The driver methods that the SQLite store needs: those that node:sqlite, better-sqlite3 and libsql share. */
+/** The driver methods that the SQLite store needs (those that node:sqlite, better-sqlite3 and libsql share), and its tables. */
+
 import { isRecord } from '../../protocol/record.ts';
 
 /** The values of a statement: JSON as text, and times. */
@@ -59,4 +60,89 @@ export function rowsOf<Row>(statement: SqliteStatement, ...values: SqliteValue[]
 /** Whether the statement changed any row. */
 export function changes(statement: SqliteStatement, ...values: SqliteValue[]): boolean {
   return Number(statement.run(...values).changes) > 0;
+}
+
+const BUSY_TIMEOUT_MS = 5000;
+
+// Each step migrates from the version before it, so a released step must never change: add one.
+const MIGRATIONS = [
+  `CREATE TABLE open_responses (
+     scope TEXT NOT NULL, id TEXT NOT NULL, previous_id TEXT, expires_at INTEGER NOT NULL, body TEXT NOT NULL,
+     PRIMARY KEY (scope, id));
+   CREATE INDEX open_responses_expiry ON open_responses (expires_at);`,
+  `CREATE TABLE open_responses_conversations (
+     number INTEGER PRIMARY KEY AUTOINCREMENT,
+     scope TEXT NOT NULL, id TEXT NOT NULL, expires_at INTEGER NOT NULL, body TEXT NOT NULL,
+     UNIQUE (scope, id));
+   CREATE INDEX open_responses_conversations_expiry ON open_responses_conversations (expires_at);
+   CREATE TABLE open_responses_items (
+     place INTEGER PRIMARY KEY AUTOINCREMENT, conversation INTEGER NOT NULL, id TEXT, body TEXT NOT NULL);
+   CREATE INDEX open_responses_items_order ON open_responses_items (conversation, place);`,
+  `ALTER TABLE open_responses ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE open_responses_conversations ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+   UPDATE open_responses_conversations SET bytes = (SELECT coalesce(sum(length(CAST(body AS BLOB))), 0)
+     FROM open_responses_items WHERE conversation = open_responses_conversations.number);
+   CREATE INDEX open_responses_items_by_id ON open_responses_items (conversation, id, place);`,
+] as const;
+
+/** Prepares the connection and creates or upgrades the tables; any number of processes may do so at once. */
+export function setUpSqlite(database: SqliteDatabase): void {
+  waitForOthers(database);
+  writeAhead(database);
+  // FULL, so that acknowledged writes are on the disk: the default differs between drivers.
+  database.exec('PRAGMA synchronous = FULL');
+  inTransaction(database, () => migrate(database));
+}
+
+/** Runs first: any other statement may meet another connection's lock. */
+function waitForOthers(database: SqliteDatabase): void {
+  const rows = rowsOf<{ readonly timeout: number }>(database.prepare('PRAGMA busy_timeout'));
+  checkAnswered(rows);
+  const [row] = rows;
+  if (Number(row?.timeout ?? 0) < BUSY_TIMEOUT_MS) database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+}
+
+/**
+ * Lets readers read while one connection writes; an in-memory database stays as it is. SQLite does not wait for others
+ * that switch at the same time, whatever the busy timeout, so this function does.
+ */
+function writeAhead(database: SqliteDatabase): void {
+  const deadline = Date.now() + BUSY_TIMEOUT_MS;
+  while (Date.now() < deadline) {
+    if (isWritingAhead(database)) return;
+    pause();
+  }
+  rowsOf(database.prepare('PRAGMA journal_mode = WAL'));
+}
+
+function isWritingAhead(database: SqliteDatabase): boolean {
+  try {
+    rowsOf(database.prepare('PRAGMA journal_mode = WAL'));
+    return true;
+  } catch {
+    // Only the next attempt shows whether it can succeed; the last one throws the reason.
+    return false;
+  }
+}
+
+function pause(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+}
+
+function migrate(database: SqliteDatabase): void {
+  database.exec('CREATE TABLE IF NOT EXISTS open_responses_schema (version INTEGER NOT NULL)');
+  const [row] = rowsOf<{ readonly version: number }>(database.prepare('SELECT version FROM open_responses_schema'));
+  const version = Number(row?.version ?? 0);
+  checkVersion(version);
+  if (version === MIGRATIONS.length) return;
+  for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
+  database.exec('DELETE FROM open_responses_schema');
+  database.prepare('INSERT INTO open_responses_schema (version) VALUES (?)').run(MIGRATIONS.length);
+}
+
+function checkVersion(version: number): void {
+  if (version <= MIGRATIONS.length) return;
+  throw new Error(
+    `sqliteStore: the tables have version ${version}, made by a newer release; this one knows ${MIGRATIONS.length}`,
+  );
 }

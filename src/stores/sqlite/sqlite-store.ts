@@ -2,9 +2,8 @@
 import { checkOptions, positiveInteger } from '../../ports/host/options-check.ts';
 import type { ConversationStore, ResponseKey, ResponseStore, StoredResponse } from '../../ports/store.ts';
 import { type SqliteConversations, sqliteConversations } from './conversations.ts';
-import { inTransaction, isSqliteDatabase, type SqliteDatabase } from './database.ts';
+import { inTransaction, isSqliteDatabase, type SqliteDatabase, setUpSqlite } from './database.ts';
 import { type SqliteResponses, sqliteResponses } from './responses.ts';
-import { setUpSqlite } from './schema.ts';
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts';
 
