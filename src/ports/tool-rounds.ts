@@ -1,4 +1,5 @@
 /** The tool rounds of one turn, as the turn's loop needs them. */
+import type { IncompleteReason } from '../protocol/events.ts';
 import type { ToolCallResult } from '../protocol/items.ts';
 import type { Limits } from './limits.ts';
 
@@ -11,12 +12,15 @@ export interface RoundCall {
 /** The limits of the rounds. */
 export type RoundLimits = Pick<Limits, 'toolIterations' | 'toolCalls' | 'parallelTools' | 'repeatedCalls'>;
 
+/** Why no more rounds follow: a limit, or a model that repeats its calls although it was told to answer without tools. */
+export type ToolLimit = Extract<IncompleteReason, 'max_tool_iterations' | 'max_tool_calls' | 'repeated_tool_calls'>;
+
 /** The rounds of one turn. */
 export interface ToolRounds<Call extends RoundCall> {
   /** Runs the calls of one round; calls past a limit receive an answer but are not run. */
   run(calls: readonly Call[]): AsyncGenerator<{ readonly call: Call; readonly outcome: ToolCallResult }>;
   /** The limit that was reached: the model may not be called again. */
-  stopped(): 'max_tool_iterations' | 'max_tool_calls' | undefined;
+  stopped(): ToolLimit | undefined;
   /** Whether the model repeats itself and must answer without tools. */
   circling(): boolean;
 }

@@ -85,7 +85,12 @@ export type ModelEvent =
   | { readonly type: 'finish'; readonly reason: FinishReason };
 
 /** Why a turn ended before the model was done. */
-export type IncompleteReason = 'max_output_tokens' | 'content_filter' | 'max_tool_calls' | 'max_tool_iterations';
+export type IncompleteReason =
+  | 'max_output_tokens'
+  | 'content_filter'
+  | 'max_tool_calls'
+  | 'max_tool_iterations'
+  | 'repeated_tool_calls';
 
 /**
  * The input of a turn besides the model. `index` is the output index of the call that a result is for, `stop` is the

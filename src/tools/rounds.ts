@@ -1,6 +1,6 @@
 /** The tool rounds of one turn: calls run in parallel, results keep the order of the calls, and all limits apply. */
 
-import type { RoundCall, RoundLimits, ToolRounds } from '../ports/tool-rounds.ts';
+import type { RoundCall, RoundLimits, ToolLimit, ToolRounds } from '../ports/tool-rounds.ts';
 import type { ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
 
@@ -12,12 +12,13 @@ export function toolRounds<Call extends RoundCall>(
   const repeats = repeatCounter(limits.repeatedCalls);
   let rounds = 0;
   let ran = 0;
-  let stopped: ReturnType<ToolRounds<Call>['stopped']>;
+  let stopped: ToolLimit | undefined;
 
   return {
     async *run(calls) {
       rounds += 1;
       const room = rounds > limits.toolIterations ? 0 : Math.max(0, limits.toolCalls - ran);
+      if (repeats.circling() && calls.length > 0) stopped = 'repeated_tool_calls';
       if (calls.length > room) stopped = rounds > limits.toolIterations ? 'max_tool_iterations' : 'max_tool_calls';
       ran += calls.length;
       const slots = limiter(limits.parallelTools);

@@ -214,7 +214,13 @@ const textFormat = z.discriminatedUnion('type', [
 ]);
 
 /** OpenAI's two, and what ends the rounds of tools that the server runs. */
-const REASONS = ['max_output_tokens', 'content_filter', 'max_tool_calls', 'max_tool_iterations'] as const;
+const REASONS = [
+  'max_output_tokens',
+  'content_filter',
+  'max_tool_calls',
+  'max_tool_iterations',
+  'repeated_tool_calls',
+] as const;
 
 const STATUSES = ['queued', 'in_progress', 'completed', 'incomplete', 'failed'] as const;
 

@@ -185,11 +185,12 @@ describe('the same call with the same result', () => {
     expect(asked.map((body) => body.tool_choice)).toEqual(Array(6).fill(undefined));
   });
 
-  it('[T-12] is bounded by the rounds where the model calls on and on', async () => {
-    const { response, asked } = await played({ ...OPTIONS, limits: { toolIterations: 5 } }, [again], {}, 6);
-    expect([response.incomplete_details, asked.map((body) => body.tool_choice)]).toEqual([
-      { reason: 'max_tool_iterations' },
-      [undefined, undefined, undefined, 'none', 'none', 'none'],
+  it('[T-12] ends the response after one more round where the model calls on and on', async () => {
+    const { response, asked } = await played(OPTIONS, [again], {}, 4);
+    expect([response.status, response.incomplete_details, asked.map((body) => body.tool_choice)]).toEqual([
+      'incomplete',
+      { reason: 'repeated_tool_calls' },
+      [undefined, undefined, undefined, 'none'],
     ]);
   });
 

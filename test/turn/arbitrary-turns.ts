@@ -143,7 +143,7 @@ const toolsListed = fc.record({
 });
 const stop = fc.record({
   type: fc.constant('stop' as const),
-  reason: fc.constantFrom('max_tool_calls' as const, 'max_tool_iterations' as const),
+  reason: fc.constantFrom('max_tool_calls' as const, 'max_tool_iterations' as const, 'repeated_tool_calls' as const),
 });
 
 const error = { message: 'The upstream went away.', type: 'server_error', param: null, code: 'upstream_error' };
