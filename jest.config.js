@@ -4,11 +4,14 @@ const express = process.env.EXPRESS ?? 'express';
 const SLOW_TESTS = '**/test/**/*.slow.test.ts';
 /** Attacks, each of which says what it tried and counts: `npm run test:hostile` runs them, as HOSTILE=1. */
 const HOSTILE_TESTS = '**/test/hostile/**/*.test.ts';
+/** Clients whose packages are large: `npm run test:clients` installs them and runs these, as CLIENTS=1. */
+const CLIENT_TESTS = '**/test/clients/**/*.test.ts';
 
-function testsToRun({ SLOW, HOSTILE }) {
+function testsToRun({ SLOW, HOSTILE, CLIENTS }) {
   if (HOSTILE) return [HOSTILE_TESTS];
+  if (CLIENTS) return [CLIENT_TESTS];
   if (SLOW) return [SLOW_TESTS];
-  return ['<rootDir>/test/**/*.test.ts', `!${SLOW_TESTS}`, `!${HOSTILE_TESTS}`];
+  return ['<rootDir>/test/**/*.test.ts', `!${SLOW_TESTS}`, `!${HOSTILE_TESTS}`, `!${CLIENT_TESTS}`];
 }
 
 export default {
@@ -37,5 +40,5 @@ export default {
   // Most tests wait for sockets and timers: jest's default, a worker less than there are cores, leaves one idle.
   maxWorkers: '100%',
   // For the busiest machine: no test waits for it, but one that hangs.
-  testTimeout: process.env.SLOW || process.env.HOSTILE ? 240_000 : 60_000,
+  testTimeout: process.env.SLOW || process.env.HOSTILE || process.env.CLIENTS ? 240_000 : 60_000,
 };

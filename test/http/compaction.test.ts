@@ -1,5 +1,5 @@
 /** Compaction over HTTP: the endpoint, the items it makes, and turns that compact their own conversation. */
-import OpenAI from 'openai7';
+import OpenAI from 'openai';
 import { functionTools, toWebHandler } from '../../src/index.ts';
 import { chatCompletion, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { clientRequests } from '../support/client-bodies.ts';

@@ -1,5 +1,5 @@
 /** `POST /responses/input_tokens` over HTTP. */
-import OpenAI from 'openai7';
+import OpenAI from 'openai';
 import { functionTools } from '../../src/index.ts';
 import { type Fields, type RequestApp, type RequestAppSetup, startRequestApp } from '../support/request-app.ts';
 

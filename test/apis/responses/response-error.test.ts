@@ -5,7 +5,7 @@ import { errorCodes } from '../../../src/protocol/errors.ts';
 import { responseError } from '../../../src/protocol/responses/response-error.ts';
 
 const message = 'No.';
-const OPENAI = '../../../node_modules/openai7/resources/responses/responses.d.ts';
+const OPENAI = '../../../node_modules/openai/resources/responses/responses.d.ts';
 
 /** The codes of the newest types of OpenAI's. */
 function listedCodes(): readonly string[] {

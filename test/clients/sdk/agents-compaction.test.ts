@@ -2,8 +2,8 @@
 import { Agent, OpenAIProvider, OpenAIResponsesCompactionSession, Runner } from '@openai/agents';
 import OpenAI from 'openai7';
 import { textStream } from '../../../src/testing/index.ts';
-import { transcript } from '../../clients-tools/transcript.ts';
 import { startRequestApp } from '../../support/request-app.ts';
+import { transcript } from '../tools/transcript.ts';
 
 it('[Q-02] [S-14] goes on after a compaction, with what the model made of it', async () => {
   const app = await startRequestApp();

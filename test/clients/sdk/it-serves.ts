@@ -1,7 +1,7 @@
 /** Tests that the example app serves a client: every scenario, every failure, and its hang-up. */
 import { type FakeResponder, type FakeUpstream, startFakeUpstream } from '../../../src/testing/index.ts';
-import { transcript } from '../../clients-tools/transcript.ts';
 import { startExample } from '../../examples/support.ts';
+import { transcript } from '../tools/transcript.ts';
 import { CUT, type Heard, REFUSED, STALLED, scenarios, type Wanted } from './scenarios.ts';
 
 /** How an app uses the client: resolves with what it heard, and rejects with what the client throws. */

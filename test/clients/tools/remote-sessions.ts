@@ -7,7 +7,7 @@ import * as ai6 from 'ai';
 import { createOpenAI as createOpenAI4 } from 'ai-sdk-openai4';
 import * as ai7 from 'ai7';
 import type OpenAI from 'openai';
-import { type BroughtServer, wireTool } from '../tools/remote-app.ts';
+import { type BroughtServer, wireTool } from '../../tools/remote-app.ts';
 import { asks, clientOf, versions } from './openai-responses.ts';
 
 /** What a client shows of one response. */

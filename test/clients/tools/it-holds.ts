@@ -1,5 +1,5 @@
 /** Tests that a client can hold every talk. */
-import type { CoreOptions } from '../../src/index.ts';
+import type { CoreOptions } from '../../../src/index.ts';
 import type { Asked } from './asked.ts';
 import { scenarios } from './scenarios.ts';
 import { type Converse, hold } from './talk-app.ts';

@@ -7,10 +7,10 @@ import * as ai6 from 'ai';
 import { createOpenAI as createOpenAI4 } from 'ai-sdk-openai4';
 import * as ai7 from 'ai7';
 import type OpenAI from 'openai';
-import type { RouterOptions } from '../../src/index.ts';
-import { answerTo, LETTER, mailer } from '../tools/approvals-support.ts';
-import { fakeRemote, URL_A } from '../tools/remote-support.ts';
-import { calls, chatBody, type Fields, says, type ToolsApp, withTools } from '../tools/support.ts';
+import type { RouterOptions } from '../../../src/index.ts';
+import { answerTo, LETTER, mailer } from '../../tools/approvals-support.ts';
+import { fakeRemote, URL_A } from '../../tools/remote-support.ts';
+import { calls, chatBody, type Fields, says, type ToolsApp, withTools } from '../../tools/support.ts';
 import { asks, type Continuing, clientOf, versions } from './openai-responses.ts';
 
 // It prints what is sent without the server's calls.

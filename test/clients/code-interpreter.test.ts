@@ -6,8 +6,8 @@ import { createOpenAI as createOpenAI4 } from 'ai-sdk-openai4';
 import * as ai7 from 'ai7';
 import OpenAI from 'openai';
 import OpenAI7 from 'openai7';
+import { ASKING, interpreter, runs } from '../code-interpreter/interpreter.ts';
 import { chatBody, says, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
-import { ASKING, interpreter, runs } from './interpreter.ts';
 
 // It prints what it sends again.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });

@@ -1,5 +1,5 @@
 /** Talks of two turns over tools that the server runs, and what must come of them. */
-import { chatStream, type FakeAnswer } from '../../src/testing/index.ts';
+import { chatStream, type FakeAnswer } from '../../../src/testing/index.ts';
 import type { Script, Told } from './talk-app.ts';
 
 /** A talk, and what must come of it whatever client holds it. */

@@ -12,8 +12,8 @@ import {
   memoryStore,
   type ResponseStore,
   responsesRouter,
-} from '../../src/index.ts';
-import { type FakeAnswer, startFakeUpstream } from '../../src/testing/index.ts';
+} from '../../../src/index.ts';
+import { type FakeAnswer, startFakeUpstream } from '../../../src/testing/index.ts';
 import { transcript } from './transcript.ts';
 
 /** A talk of several questions, and the model's part in it. */

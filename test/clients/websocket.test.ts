@@ -9,7 +9,7 @@ import type { ResponsesServerEvent } from 'openai7/resources/responses/responses
 import { ResponsesWS } from 'openai7/resources/responses/ws';
 import { textStream, toolCallStream } from '../../src/testing/index.ts';
 import { describeShared, readShared } from '../support/shared.ts';
-import { type Fields, finalOf, type Message, outcomeOf, type SocketApp, startSocketApp } from './support.ts';
+import { type Fields, finalOf, type Message, outcomeOf, type SocketApp, startSocketApp } from '../websocket/support.ts';
 
 let app: SocketApp;
 /** What the server was asked for: posts, and connections. */
@@ -88,7 +88,7 @@ describe('the agents SDK over its WebSocket', () => {
       { body: textStream('A tree.') },
       { body: textStream('Still a tree.') },
     );
-    const script = join(import.meta.dirname, 'agents-client.mjs');
+    const script = join(import.meta.dirname, 'websocket-agents.mjs');
     // Node 20 has a global WebSocket only when it is told so.
     const { stdout } = await promisify(execFile)(process.execPath, ['--experimental-websocket', script], {
       env: { ...process.env, BASE_URL: app.url },
