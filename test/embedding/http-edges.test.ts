@@ -25,7 +25,7 @@ import { fetchProxy, httpProxy, type ProxyMaker } from './proxies.ts';
 
 const BODY = { model: 'm', messages: [{ role: 'user', content: 'Hi.' }] };
 
-/** Every middleware, in the order of the README. */
+/** Every middleware, in the order of docs/middlewares.md. */
 function everything(store: ResponseStore = memoryStore()): readonly Stage[] {
   const options = { store, tools: weather };
   return [heartbeat(), recordTurn(options), loadHistory(options), injectTools(options), validateMessages(options)];

@@ -1,4 +1,4 @@
-/** The README's snippet for other frameworks and the Koa example really run. */
+/** The snippet of docs/mounting.md for other frameworks and the Koa example really run. */
 import OpenAI from 'openai';
 import { type DemoModel, startDemoModel } from '../../examples/express/demo-model.ts';
 import { type RunningExample, start } from '../../examples/koa-adapter/start.ts';
@@ -34,7 +34,7 @@ const TALK = [
   'Hello from the demo model. You wrote "Hi."',
 ];
 
-describe('the README on other frameworks', () => {
+describe('docs/mounting.md on other frameworks', () => {
   let demo: DemoModel;
 
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe('the README on other frameworks', () => {
   afterAll(() => demo.close());
 
   it('quotes the example', () => {
-    expect(codeBlocks('README.md', 'js')).toContain(SNIPPET);
+    expect(codeBlocks('docs/mounting.md', 'js')).toContain(SNIPPET);
   });
 
   itBuilt('dist/core.js')('[X-03] serves both APIs with Hono', async () => {

@@ -1,25 +1,28 @@
-/** The README's commands and snippets really run, and print what it says. */
-import { execPath } from 'node:process';
+/** The README fits on a few screens, and its commands and snippets run and print what it says. */
 import { type DemoModel, startDemoModel } from '../../examples/express/demo-model.ts';
-import type { Example } from '../../examples/express/start.ts';
-import { codeBlocks, itBuilt, itWith, readProject, run, serve, startExample } from './support.ts';
+import { codeBlocks, itBuilt, itWith, readProject, run, type Served, serve, startExample } from './support.ts';
 
-const [tryIt, curl, tests] = codeBlocks('README.md', 'bash');
-const [client, mount, tools, mcpServers] = codeBlocks('README.md', 'js');
-const [broughtServers] = codeBlocks('docs/remote-mcp.md', 'js');
-const [curlPrinted, clientPrinted] = codeBlocks('README.md', 'text');
+const README_BYTES = 9000;
+const README = readProject('README.md');
+const [start, test, curl] = codeBlocks('README.md', 'bash');
+const [hello, threeWays] = codeBlocks('README.md', 'ts');
+const [curlPrinted] = codeBlocks('README.md', 'text');
 const itCurl = await itWith('curl');
+/** The snippets as the build makes JavaScript of them. */
+const HELLO = 'build/examples/express/hello.js';
+const THREE_WAYS = 'build/examples/express/three-ways.js';
 
-let example: Example;
+/** What the README's command prints when it is sent to this address. */
+function curlTo(url: string): Promise<string> {
+  if (!curl?.startsWith('curl ')) throw new Error(`The README's third command is no request: ${curl}`);
+  const here = curl.replace('http://localhost:3000', url).replace('curl', 'curl --silent --show-error');
+  return run('sh', ['-c', here]);
+}
 
-beforeAll(async () => {
-  example = await startExample();
-});
-afterAll(() => example.close());
-
-/** The code with the example's address in place of the README's. */
-function here(code = ''): string {
-  return code.replaceAll('http://localhost:3000', example.url);
+/** What the README shows. It breaks the line for the eye and leaves out what stands at the dots. */
+function asPrinted(): RegExp {
+  const shown = (curlPrinted ?? '').trimEnd().replace(/\n */g, '').split('…');
+  return new RegExp(`^${shown.map(literal).join('.*')}$`);
 }
 
 /** A pattern for exactly this text. */
@@ -27,127 +30,93 @@ function literal(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }
 
-/** Runs JavaScript as a file in the project would be run. */
-function runModule(code: string): Promise<string> {
-  return run(execPath, ['--input-type=module', '--eval', code]);
-}
-
 describe('the README', () => {
-  it('starts and tests the project with scripts that are there', () => {
+  it('is a welcome and no manual', () => {
+    expect(Buffer.byteLength(README)).toBeLessThan(README_BYTES);
+  });
+
+  it('starts and tests the project with the scripts that there are, which the gate runs', () => {
     const { scripts } = JSON.parse(readProject('package.json'));
-    expect([tryIt, tests, typeof scripts.start, typeof scripts.test]).toEqual([
-      'npm ci && npm start\n',
-      'npm ci && npm test\n',
-      'string',
-      'string',
-    ]);
-  });
-
-  itCurl('[S-01] shows what its curl command prints', async () => {
-    const printed = await run('sh', ['-c', here(curl).replace('curl', 'curl --silent --show-error')]);
-    // The README breaks the line for the eye and leaves out what stands at the dots.
-    const shown = (curlPrinted ?? '').trimEnd().replace(/\n */g, '').split('…');
-    expect(printed).toMatch(new RegExp(`^${shown.map(literal).join('.*')}$`));
-  });
-
-  it('[S-01] [S-12] shows what its SDK snippet prints', async () => {
-    expect(`${await runModule(here(client))}\n`).toBe(clientPrinted);
+    const gate = readProject('.ci/run');
+    expect([
+      start,
+      test,
+      typeof scripts.start,
+      typeof scripts.test,
+      / npm ci /.test(gate),
+      / npm test\n/.test(gate),
+    ]).toEqual(['npm ci && npm start\n', 'npm ci && npm test\n', 'string', 'string', true, true]);
   });
 
   it('quotes its snippets from the example', () => {
-    const files = ['client', 'mount', 'tools', 'mcp-servers'].map((name) =>
-      readProject(`examples/express/${name}.mjs`),
-    );
-    expect([client, mount, tools, mcpServers]).toEqual(files);
-    expect(broughtServers).toBe(readProject('examples/express/remote-mcp.mjs'));
+    const files = ['hello', 'three-ways'].map((name) => readProject(`examples/express/${name}.ts`));
+    expect([hello, threeWays]).toEqual(files);
+  });
+
+  itCurl('[S-01] shows what its request prints', async () => {
+    const example = await startExample();
+    const printed = await curlTo(example.url);
+    await example.close();
+    expect(printed).toMatch(asPrinted());
   });
 });
 
-describe('the README’s servers', () => {
+describe('the README’s apps', () => {
   let demo: DemoModel;
+  let app: Served | undefined;
 
   beforeAll(async () => {
     demo = await startDemoModel();
   });
+  afterEach(() => app?.stop());
   afterAll(() => demo.close());
 
-  /** Runs the snippet with the demo model, on a free port that it prints. */
-  function serveSnippet(code = '') {
+  /** Runs the snippet with the demo model, on a free port, and answers where it listens. */
+  async function serveSnippet(file: string): Promise<string> {
     const anyPort = 'listen(0, function () { console.log("http://localhost:" + this.address().port) })';
-    const changed = code.replace('http://localhost:8000/v1', demo.baseURL).replace('listen(3000)', anyPort);
-    return serve(['--input-type=module', '--eval', changed], 1, { OPENAI_BASE_URL: demo.baseURL, OPENAI_API_KEY: 'k' });
+    const code = readProject(file).replace('listen(3000)', anyPort);
+    const variables = { OPENAI_BASE_URL: demo.baseURL, OPENAI_API_KEY: 'k' };
+    app = await serve(['--input-type=module', '--eval', code], 1, variables);
+    return String(app.lines[0]);
   }
 
-  function ask(url: string, input: string, user = 'ada') {
-    const headers = { authorization: `Bearer key-of-${user}`, 'content-type': 'application/json' };
-    return fetch(url, { method: 'POST', headers, body: JSON.stringify({ model: 'm', input }) });
-  }
-
-  itBuilt('dist/index.js')('[X-01] [P-13] keep an app’s users apart, and stop at SIGTERM', async () => {
-    const app = await serveSnippet(mount);
-    const url = `${app.lines[0]}/v1/responses`;
-    const { id } = JSON.parse(await (await ask(url, 'Hi.')).text());
-    const get = (user: string) => fetch(`${url}/${id}`, { headers: { authorization: `Bearer key-of-${user}` } });
-    const answers = await Promise.all(['ada', 'bob', 'eve'].map(get));
-    expect([answers.map(({ status }) => status), await app.stop()]).toEqual([[200, 404, 401], 0]);
+  itBuilt(HELLO)('[X-01] answers the request with ten lines, beside a route of its own', async () => {
+    const url = await serveSnippet(HELLO);
+    const health = await fetch(`${url}/health`);
+    expect([await health.text(), await curlTo(url)]).toEqual(['ok', expect.stringMatching(asPrinted())]);
   });
 
-  itBuilt('dist/index.js')('[T-10] run a tool of the host before the model answers', async () => {
-    const app = await serveSnippet(tools);
-    const answer = await ask(`${app.lines[0]}/v1/responses`, 'What is the status of order "7"?');
-    const { output } = JSON.parse(await answer.text());
-    await app.stop();
-    expect([output.at(-2)?.output, output.at(-1)?.content[0].text]).toEqual([
-      'Order 7 is on its way.',
-      'The tool answered "Order 7 is on its way.". Before that you wrote "What is the status of order "7"?"',
-    ]);
-  });
-
-  itBuilt('dist/index.js')('[T-01] [S-19] run the tools of MCP servers on the Chat Completions API', async () => {
-    const script = 'node_modules/@modelcontextprotocol/server-everything/dist/index.js';
-    const local = (mcpServers ?? '')
-      .replace("command: 'npx'", `command: '${execPath}'`)
-      .replace("'-y', '@modelcontextprotocol/server-everything'", `'${script}'`)
-      .replace('https://mcp.example.com/mcp', 'http://127.0.0.1:1/mcp');
-    const app = await serveSnippet(local);
-    const messages = [{ role: 'user', content: 'Please call the echo tool.' }];
-    const headers = { 'content-type': 'application/json' };
-    const body = JSON.stringify({ model: 'm', messages });
-    const answer = await fetch(`${app.lines[0]}/v1/chat/completions`, { method: 'POST', headers, body });
-    const { choices } = JSON.parse(await answer.text());
-    const states = JSON.parse(await (await fetch(`${app.lines[0]}/health`)).text());
-    await app.stop();
-    expect([choices[0].message.content, states.map(({ state }: { state: string }) => state)]).toEqual([
-      expect.stringContaining('Echo: '),
-      ['ready', 'failed'],
-    ]);
-  });
-
-  itBuilt('dist/index.js')(
-    '[T-09] [B-19] let requests bring MCP servers from where the host says, and stop',
-    async () => {
-      const app = await serveSnippet(broughtServers);
+  itBuilt(THREE_WAYS)('[X-01] [X-02] [S-19] is mounted in three ways, each of which answers', async () => {
+    const url = await serveSnippet(THREE_WAYS);
+    const post = async (path: string, body: object) => {
       const headers = { 'content-type': 'application/json' };
-      const ask = async (server_url: string) => {
-        const body = JSON.stringify({
-          model: 'm',
-          input: 'Hi.',
-          tools: [{ type: 'mcp', server_label: 'a', server_url }],
-        });
-        const answer = await fetch(`${app.lines[0]}/v1/responses`, { method: 'POST', headers, body });
-        return [answer.status, JSON.parse(await answer.text()).error.message];
-      };
-      // Alike, so that nobody learns what there is in the host's network.
-      const unreachable =
-        "The MCP server 'a' cannot be reached: its host is not known, does not answer, or is not one that this server may go to.";
-      const answers = [await ask('https://169.254.169.254/latest'), await ask('https://mcp.example.org/mcp')];
-      expect([answers, await app.stop()]).toEqual([
-        [
-          [422, unreachable],
-          [422, unreachable],
-        ],
-        0,
-      ]);
-    },
-  );
+      const answer = await fetch(url + path, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ model: 'demo', ...body }),
+      });
+      return JSON.parse(await answer.text());
+    };
+    const messages = [{ role: 'user', content: 'Please tell the time.' }];
+    const response = await post('/v1/responses', { input: 'Say hello.' });
+    const chat = await post('/v1/chat/completions', { messages });
+    const proxied = await post('/proxy/v1/chat/completions', { messages });
+    const next = [{ role: 'user', content: 'Thanks.' }];
+    const continued = await post('/proxy/v1/chat/completions', { messages: next, previous_response_id: proxied.id });
+    const models = await fetch(`${url}/proxy/v1/models`);
+    const time = expect.stringMatching(/^The tool answered "\d{4}-\d\d-\d\dT/);
+    expect([
+      response.output[0].content[0].text,
+      chat.choices[0].message.content,
+      proxied.choices[0].message.content,
+      continued.choices[0].message.content,
+      models.status,
+    ]).toEqual([
+      'Hello from the demo model. You wrote "Say hello."',
+      time,
+      time,
+      'Hello from the demo model. You wrote "Thanks." Before that you wrote "Please tell the time."',
+      200,
+    ]);
+  });
 });

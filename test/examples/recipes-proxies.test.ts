@@ -42,7 +42,7 @@ async function start(name: string): Promise<string> {
   return `${recipe.url}/v1/chat/completions`;
 }
 
-describe('the README on middlewares', () => {
+describe('docs/middlewares.md', () => {
   it('[X-01] [X-02] [S-12] has a chat that goes on, is repaired, and is told the time by a tool', async () => {
     const url = await start('middlewares');
     const time = { tool_calls: [{ ...ECHO.tool_calls[0], function: { name: 'time', arguments: '{}' } }] };

@@ -6,7 +6,10 @@ import { codeBlocks, readProject } from './support.ts';
 const root = join(import.meta.dirname, '../..');
 const files = readdirSync(join(root, 'examples/recipes')).toSorted();
 const pages = readdirSync(join(root, 'docs/recipes')).map((name) => `docs/recipes/${name}`);
-const code = [...pages, 'README.md'].flatMap((page) => [...codeBlocks(page, 'js'), ...codeBlocks(page, 'nginx')]);
+const code = [...pages, 'docs/middlewares.md'].flatMap((page) => [
+  ...codeBlocks(page, 'js'),
+  ...codeBlocks(page, 'nginx'),
+]);
 
 describe('the recipes', () => {
   it.each(files)('quote %s as it is', (name) => {

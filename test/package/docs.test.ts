@@ -11,6 +11,7 @@ const documents = [
   'README.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'SECURITY.md',
   ...['docs', 'docs/decisions'].flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`)),
 ].filter((path) => path.endsWith('.md'));
 
@@ -24,10 +25,10 @@ function optionNames(create: (options: object) => unknown): readonly string[] {
   throw new Error('An unknown option was taken.');
 }
 
-/** The rows of the README's table under the heading: what stands in each one's first two cells. */
+/** The rows of the table under the heading of docs/options.md: what stands in each one's first two cells. */
 function tableUnder(heading: string): readonly (readonly [name: string, value: string])[] {
   const section =
-    read('README.md')
+    read('docs/options.md')
       .split(new RegExp(`^#+ ${heading}$`, 'm'))[1]
       ?.split(/^#/m)[0] ?? '';
   return [...section.matchAll(/^\| `([^`]+)` +\| (.+?) +\|/gm)].map(([, name = '', value = '']) => [name, value]);
@@ -49,7 +50,7 @@ describe('docs/errors.md', () => {
   });
 });
 
-describe('README.md', () => {
+describe('docs/options.md', () => {
   it('lists the options of responsesRouter', () => {
     expect(namesUnder('Options').toSorted()).toEqual(optionNames(responsesRouter).toSorted());
   });
@@ -81,6 +82,55 @@ describe.each(documents)('%s', (path) => {
   it('links only to files that are there', () => {
     const targets = [...read(path).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, target = '']) => target);
     expect(targets.filter((target) => !existsSync(join(root, dirname(path), target)))).toEqual([]);
+  });
+
+  it('links only to headings that are there', () => {
+    const links = [...read(path).matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)];
+    const lost = links.filter(
+      ([, page, anchor = '']) => !anchorsIn(page ? join(dirname(path), page) : path).includes(anchor),
+    );
+    expect(lost.map(([link]) => link)).toEqual([]);
+  });
+});
+
+/** The anchors of a page's headings, as GitHub and npm make them. */
+function anchorsIn(path: string): readonly string[] {
+  return [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+describe('docs/README.md', () => {
+  it('lists every page', () => {
+    const pages = readdirSync(join(root, 'docs')).map((name) => (name === 'recipes' ? 'recipes/README.md' : name));
+    const unlisted = pages.filter((name) => !read('docs/README.md').includes(`](${name})`));
+    expect(unlisted).toEqual(['README.md']);
+  });
+});
+
+describe('docs/clients.md', () => {
+  it('names clients in the versions that the tests run', () => {
+    const { devDependencies } = JSON.parse(read('package.json')) as { devDependencies: Record<string, string> };
+    const agents = [...read('test/agents/scenes.mjs').matchAll(/^ {2}'(\S+?)(?:@npm:.*)?@(\d[^'-]*)/gm)];
+    const versionsOf = (client: string) => [
+      ...Object.entries(devDependencies).flatMap(([name, version]) =>
+        name.replace(/\d$/, '') === client ? [version.split('@').at(-1) ?? ''] : [],
+      ),
+      ...agents.flatMap(([, name = '', version = '']) => (name.includes(client.toLowerCase()) ? [version] : [])),
+    ];
+    const rows = [...read('docs/clients.md').matchAll(/^\| `?([\w@/-]+).*? \| (\d[^|]*?) \|/gm)];
+    const wrong = rows.filter(([, client = '', versions = '']) => {
+      const tested = versionsOf(client).map((version) => version.replace('^', ''));
+      const written = versions.split(' and ');
+      return (
+        tested.length === 0 ||
+        !written.every((start) => tested.some((version) => `${version}.`.startsWith(`${start}.`)))
+      );
+    });
+    expect([rows.length, wrong.map(([row]) => row)]).toEqual([8, []]);
   });
 });
 
