@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chatCompletionsUpstream, memoryStore } from 'express-open-responses/core';
-import { startDemoModel } from '../express/demo-model.ts';
+import { startDemoModel } from 'express-open-responses/testing';
 import { type Environment, readSettings } from '../express/settings.ts';
 import { createApp } from './app.ts';
 

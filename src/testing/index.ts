@@ -1,4 +1,4 @@
-/** For tests of your own stores and apps: contract suites for adapters, and a fake model server. */
+/** For tests of your own stores and apps: contract suites for adapters, a fake model server, and a demo model. */
 export {
   type ChatExtra,
   type ChatFields,
@@ -11,6 +11,7 @@ export {
 } from './chat-bytes.ts';
 export { type CodeRuntimeUnderTest, codeScript } from './code-runtime-case.ts';
 export { type CodeRuntimeContract, codeRuntimeContract } from './code-runtime-contract.ts';
+export { type DemoModel, startDemoModel } from './demo-model/demo-model.ts';
 export type { FakeRequest, FakeResponder } from './fake-exchange.ts';
 export type { FakeAnswer, FakeBytes, FakeReply } from './fake-reply.ts';
 export { type FakeUpstream, type FakeUpstreamOptions, startFakeUpstream } from './fake-upstream.ts';

@@ -1,6 +1,6 @@
 /** The snippet of docs/mounting.md for other frameworks and the Koa example really run. */
 import OpenAI from 'openai';
-import { type DemoModel, startDemoModel } from '../../examples/express/demo-model.ts';
+import { type DemoModel, startDemoModel } from 'express-open-responses/testing';
 import { type RunningExample, start } from '../../examples/koa-adapter/start.ts';
 import { codeBlocks, itBuilt, readProject, serve } from './support.ts';
 

@@ -1,5 +1,5 @@
 /** The README fits on a few screens, and its commands and snippets run and print what it says. */
-import { type DemoModel, startDemoModel } from '../../examples/express/demo-model.ts';
+import { type DemoModel, startDemoModel } from 'express-open-responses/testing';
 import { codeBlocks, itBuilt, itWith, readProject, run, type Served, serve, startExample } from './support.ts';
 
 const README_BYTES = 9000;

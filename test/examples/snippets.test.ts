@@ -1,6 +1,6 @@
 /** The snippets of docs/ really run, and print what the pages say. */
 import { execPath } from 'node:process';
-import { type DemoModel, startDemoModel } from '../../examples/express/demo-model.ts';
+import { type DemoModel, startDemoModel } from 'express-open-responses/testing';
 import type { Example } from '../../examples/express/start.ts';
 import { codeBlocks, itBuilt, readProject, run, serve, startExample } from './support.ts';
 

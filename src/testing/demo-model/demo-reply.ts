@@ -31,7 +31,7 @@ export interface DemoReply {
 
 /** A text as the pieces in which it is streamed. */
 export function inWords(text: string): readonly string[] {
-  return text.match(/\s*\S{1,12}|\s+$/gu) ?? [];
+  return text.match(/\s{0,64}\S{1,12}|\s{1,64}/gu) ?? [];
 }
 
 /** The reply: a tool call where the request asks for one, else the wanted JSON, else a sentence about what was said. */

@@ -1,6 +1,6 @@
 /** The demo model as a Chat Completions server, asked directly. */
 import OpenAI from 'openai';
-import { type DemoModel, startDemoModel } from '../../examples/express/demo-model.ts';
+import { type DemoModel, startDemoModel } from '../../src/testing/index.ts';
 
 let demo: DemoModel;
 let client: OpenAI;

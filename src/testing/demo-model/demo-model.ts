@@ -1,4 +1,4 @@
-/** A scripted Chat Completions server on this machine, so that the example runs without a model and without a key. */
+/** A scripted Chat Completions server on this machine, so that an app runs without a model and without a key. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,7 +17,10 @@ export interface DemoModel {
   close(): Promise<void>;
 }
 
-/** Starts the demo model on a free port of the loopback address. */
+/**
+ * Starts the demo model on a free port of the loopback address. The same request always gets the same reply: it repeats what the
+ * user wrote, calls tools that the prompt speaks of, and fills in JSON Schemas.
+ */
 export async function startDemoModel(): Promise<DemoModel> {
   const server = createServer((request, response) => {
     answer(request, response).catch(() => sendError(response, 400, 'The request is not a chat completion request.'));
@@ -42,7 +45,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const route = `${request.method} ${request.url}`;
   if (route === 'GET /v1/models') return sendJson(response, 200, MODELS);
   if (route !== 'POST /v1/chat/completions') return sendError(response, 404, `There is no ${route}.`);
-  // The cast: only the example asks this server; what is missing makes a 400.
+  // The cast: only this machine asks this server; what is missing makes a 400.
   const chat = (await json(request)) as ChatRequest;
   const reply = demoReply(chat);
   if (!chat.stream) return sendJson(response, 200, completion(chat.model, reply));

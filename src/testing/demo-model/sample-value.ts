@@ -140,5 +140,6 @@ function first(values: unknown): unknown {
 
 /** `true`, `false` and a missing schema say nothing about the value. */
 function asSchema(value: unknown): Schema {
+  // The cast: an object that is parsed JSON has string keys.
   return typeof value === 'object' && value !== null ? (value as Schema) : {};
 }

@@ -1,7 +1,7 @@
 /** The values that the demo model makes up for a JSON Schema. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { sampleValue } from '../../examples/express/sample-value.ts';
+import { sampleValue } from '../../src/testing/demo-model/sample-value.ts';
 
 const ajv = new Ajv2020({ strict: false });
 formats.default(ajv);
