@@ -4,13 +4,16 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chatCompletionsUpstream, memoryStore } from 'express-open-responses/core';
 import { startDemoModel } from 'express-open-responses/testing';
-import { type Environment, readSettings } from '../express/settings.ts';
+import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 import { createApp } from './app.ts';
 
 /** How long running responses have to finish when the example is stopped, in milliseconds. */
 const DRAIN_MS = 10_000;
 /** How long the last connections may stay open after that, in milliseconds. */
 const LINGER_MS = 1000;
+
+/** The environment, as `process.env` has it. */
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A running example. */
 export interface RunningExample {
@@ -22,18 +25,23 @@ export interface RunningExample {
 
 /** Starts the example; `say` is told where it listens. It reads `PORT`, `UPSTREAM_BASE_URL` and `UPSTREAM_API_KEY`. */
 export async function start(env: Environment, say: (line: string) => void = console.log): Promise<RunningExample> {
-  const { port, upstreamBaseURL, upstreamApiKey } = readSettings(env);
-  const demo = upstreamBaseURL === undefined ? await startDemoModel() : undefined;
-  const upstream = chatCompletionsUpstream({ baseURL: upstreamBaseURL ?? demo?.baseURL, apiKey: upstreamApiKey });
-  const { app, drain } = createApp({ upstream, store: memoryStore() });
-  const server = createServer(app.callback()).listen(port);
+  const demo = env.UPSTREAM_BASE_URL ? undefined : await startDemoModel();
+  const baseURL = demo?.baseURL ?? env.UPSTREAM_BASE_URL;
+  const upstream = chatCompletionsUpstream({ baseURL, apiKey: env.UPSTREAM_API_KEY ?? '' });
+  // One object for all, so that what was stored over HTTP is continued over the WebSocket.
+  const options = { upstream, store: memoryStore() };
+  const { app, drain } = createApp(options);
+  const server = createServer(app.callback());
+  const webSocket = attachResponsesWebSocket(server, options);
+  server.listen(Number(env.PORT || 3000));
   await once(server, 'listening');
   // The cast: a server that listens on TCP has an address, and it is no pipe's name.
   const url = `http://localhost:${(server.address() as AddressInfo).port}`;
   say(`The Responses API is at ${url}/v1`);
 
   async function close(): Promise<void> {
-    await drain({ server, timeoutMs: DRAIN_MS });
+    const draining = { server, timeoutMs: DRAIN_MS };
+    await Promise.all([drain(draining), webSocket.drain(draining)]);
     const closed = once(server, 'close');
     server.close();
     setTimeout(() => server.closeAllConnections(), LINGER_MS).unref();

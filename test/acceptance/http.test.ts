@@ -1,26 +1,19 @@
 /**
- * What the Open Responses acceptance suite asserts over HTTP, of the example app: one test for each of its tests, under
+ * What the Open Responses acceptance suite asserts over HTTP, of each example app: one test for each of its tests, under
  * their names. Not here: `response-output-phase-schema`, which asks no server.
  */
-import type { Example } from '../../examples/express/start.ts';
-import { startExample } from '../examples/support.ts';
 import { clientRequests } from '../support/client-bodies.ts';
 import { expectValidEvent, expectValidResponse } from '../support/open-responses-schema.ts';
 import { describeShared } from '../support/shared.ts';
 import { expectWireResponse, type WireResponse } from '../support/wire-schemas.ts';
+import { EXAMPLES, type RunningExample } from './examples.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=';
 
-let example: Example;
-
-beforeAll(async () => {
-  example = await startExample();
-});
-
-afterAll(() => example.close());
+let example: RunningExample;
 
 const message = (role: string, content: unknown, more: Fields = {}): Fields => ({
   type: 'message',
@@ -56,98 +49,108 @@ const TOOL = {
   parameters: { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] },
 };
 
-describe('the acceptance suite over HTTP', () => {
-  it.each<readonly [string, Fields]>([
-    ['basic-response', said(message('user', 'Say hello in exactly 3 words.'))],
-    [
-      'assistant-phase',
-      said(
-        message('assistant', 'I am looking.', { phase: 'commentary' }),
-        message('assistant', 'It is blue.', { phase: 'final_answer' }),
-        message('user', 'What did you find?'),
-      ),
-    ],
-    ['system-prompt', said(message('system', 'You talk like a pirate.'), message('user', 'Say hello.'))],
-    [
-      'image-input',
-      said(
-        message('user', [
-          { type: 'input_text', text: 'What is in this image?' },
-          { type: 'input_image', image_url: PIXEL },
-        ]),
-      ),
-    ],
-    [
-      'multi-turn',
-      said(message('user', 'I am Alice.'), message('assistant', 'Hello Alice!'), message('user', 'What is my name?')),
-    ],
-  ])('[Q-02] [S-01] [S-03] %s', async (_, body) => {
-    const { status, output, error } = await resource(body);
-    expect([status, output.map(({ type }) => type), error]).toEqual(['completed', ['message'], null]);
+describe.each(EXAMPLES)('the %s example', (_name, start) => {
+  beforeAll(async () => {
+    example = await start({});
   });
+  afterAll(() => example.close());
 
-  it('[Q-02] [S-05] tool-calling', async () => {
-    const { output, tools } = await resource({
-      ...said(message('user', "What's the weather like in San Francisco?")),
-      tools: [TOOL],
-    });
-    expect([output.some(({ type }) => type === 'function_call'), tools]).toEqual([true, [{ ...TOOL, strict: null }]]);
-  });
-
-  it('[Q-02] [S-02] streaming-response', async () => {
-    const answer = await post({ ...said(message('user', 'Count from 1 to 5.')), stream: true });
-    const events = await readAsTheSuiteDoes(answer);
-    for (const event of events) expectValidEvent(event);
-    const { response } = events.at(-1) as { readonly response?: unknown };
-    expectValidResponse(response);
-    const kinds = [...new Set(events.map(({ type }) => type))];
-    expect([
-      answer.status,
-      expectWireResponse(response).status,
-      kinds,
-      events.map((event) => event.sequence_number),
-    ]).toEqual([
-      200,
-      'completed',
+  describe('the acceptance suite over HTTP', () => {
+    it.each<readonly [string, Fields]>([
+      ['basic-response', said(message('user', 'Say hello in exactly 3 words.'))],
       [
-        'response.created',
-        'response.in_progress',
-        'response.output_item.added',
-        'response.content_part.added',
-        'response.output_text.delta',
-        'response.output_text.done',
-        'response.content_part.done',
-        'response.output_item.done',
-        'response.completed',
+        'assistant-phase',
+        said(
+          message('assistant', 'I am looking.', { phase: 'commentary' }),
+          message('assistant', 'It is blue.', { phase: 'final_answer' }),
+          message('user', 'What did you find?'),
+        ),
       ],
-      [...events.keys()],
-    ]);
+      ['system-prompt', said(message('system', 'You talk like a pirate.'), message('user', 'Say hello.'))],
+      [
+        'image-input',
+        said(
+          message('user', [
+            { type: 'input_text', text: 'What is in this image?' },
+            { type: 'input_image', image_url: PIXEL },
+          ]),
+        ),
+      ],
+      [
+        'multi-turn',
+        said(message('user', 'I am Alice.'), message('assistant', 'Hello Alice!'), message('user', 'What is my name?')),
+      ],
+    ])('[Q-02] [S-01] [S-03] %s', async (_, body) => {
+      const { status, output, error } = await resource(body);
+      expect([status, output.map(({ type }) => type), error]).toEqual(['completed', ['message'], null]);
+    });
+
+    it('[Q-02] [S-05] tool-calling', async () => {
+      const { output, tools } = await resource({
+        ...said(message('user', "What's the weather like in San Francisco?")),
+        tools: [TOOL],
+      });
+      expect([output.some(({ type }) => type === 'function_call'), tools]).toEqual([true, [{ ...TOOL, strict: null }]]);
+    });
+
+    it('[Q-02] [S-02] streaming-response', async () => {
+      const answer = await post({ ...said(message('user', 'Count from 1 to 5.')), stream: true });
+      const events = await readAsTheSuiteDoes(answer);
+      for (const event of events) expectValidEvent(event);
+      const { response } = events.at(-1) as { readonly response?: unknown };
+      expectValidResponse(response);
+      const kinds = [...new Set(events.map(({ type }) => type))];
+      expect([
+        answer.status,
+        expectWireResponse(response).status,
+        kinds,
+        events.map((event) => event.sequence_number),
+      ]).toEqual([
+        200,
+        'completed',
+        [
+          'response.created',
+          'response.in_progress',
+          'response.output_item.added',
+          'response.content_part.added',
+          'response.output_text.delta',
+          'response.output_text.done',
+          'response.content_part.done',
+          'response.output_item.done',
+          'response.completed',
+        ],
+        [...events.keys()],
+      ]);
+    });
+
+    it('[Q-02] [S-14] compact-response', async () => {
+      const input = [message('user', 'Remember the code word: slate.'), message('user', 'Compress this conversation.')];
+      const answer = await post({ input, prompt_cache_key: 'acceptance' }, '/responses/compact');
+      const { object, output } = (await answer.json()) as {
+        readonly object: string;
+        readonly output: readonly Fields[];
+      };
+      expect([answer.status, object, output.filter(({ type }) => type === 'compaction')]).toEqual([
+        200,
+        'response.compaction',
+        [{ id: expect.any(String), type: 'compaction', encrypted_content: expect.any(String) }],
+      ]);
+    });
+
+    it('[Q-02] [S-14] compact-missing-model', async () => {
+      const { status } = await post({ model: undefined, input: [message('user', 'Hi.')] }, '/responses/compact');
+      expect([400, 422]).toContain(status);
+    });
   });
 
-  it('[Q-02] [S-14] compact-response', async () => {
-    const input = [message('user', 'Remember the code word: slate.'), message('user', 'Compress this conversation.')];
-    const answer = await post({ input, prompt_cache_key: 'acceptance' }, '/responses/compact');
-    const { object, output } = (await answer.json()) as { readonly object: string; readonly output: readonly Fields[] };
-    expect([answer.status, object, output.filter(({ type }) => type === 'compaction')]).toEqual([
-      200,
-      'response.compaction',
-      [{ id: expect.any(String), type: 'compaction', encrypted_content: expect.any(String) }],
-    ]);
-  });
+  describeShared('the bodies that the suite was seen to send', () => {
+    const bodies = clientRequests().filter(({ name, method }) => name.startsWith('compliance.') && method === 'POST');
 
-  it('[Q-02] [S-14] compact-missing-model', async () => {
-    const { status } = await post({ model: undefined, input: [message('user', 'Hi.')] }, '/responses/compact');
-    expect([400, 422]).toContain(status);
-  });
-});
-
-describeShared('the bodies that the suite was seen to send', () => {
-  const bodies = clientRequests().filter(({ name, method }) => name.startsWith('compliance.') && method === 'POST');
-
-  it.each(bodies)('[Q-02] [S-01] are answered: $name', async ({ body, path }) => {
-    const answer = await post(body, path);
-    const text = await answer.text();
-    expect([answer.status, /"status":"completed"|"type":"compaction"/.test(text)]).toEqual([200, true]);
+    it.each(bodies)('[Q-02] [S-01] are answered: $name', async ({ body, path }) => {
+      const answer = await post(body, path);
+      const text = await answer.text();
+      expect([answer.status, /"status":"completed"|"type":"compaction"/.test(text)]).toEqual([200, true]);
+    });
   });
 });
 

@@ -1,34 +1,16 @@
 /** The README fits on a few screens, and its commands and snippets run and print what it says. */
 import { type DemoModel, startDemoModel } from 'express-open-responses/testing';
-import { codeBlocks, itBuilt, itWith, readProject, run, type Served, serve, startExample } from './support.ts';
+import { printedBy, shownIn } from './printed.ts';
+import { codeBlocks, itBuilt, itWith, readProject, type Served, serve, startExample } from './support.ts';
 
 const README_BYTES = 9000;
 const README = readProject('README.md');
-const [start, test, curl] = codeBlocks('README.md', 'bash');
+const [start, test] = codeBlocks('README.md', 'bash');
 const [hello, threeWays] = codeBlocks('README.md', 'ts');
-const [curlPrinted] = codeBlocks('README.md', 'text');
 const itCurl = await itWith('curl');
 /** The snippets as the build makes JavaScript of them. */
 const HELLO = 'build/examples/express/hello.js';
 const THREE_WAYS = 'build/examples/express/three-ways.js';
-
-/** What the README's command prints when it is sent to this address. */
-function curlTo(url: string): Promise<string> {
-  if (!curl?.startsWith('curl ')) throw new Error(`The README's third command is no request: ${curl}`);
-  const here = curl.replace('http://localhost:3000', url).replace('curl', 'curl --silent --show-error');
-  return run('sh', ['-c', here]);
-}
-
-/** What the README shows. It breaks the line for the eye and leaves out what stands at the dots. */
-function asPrinted(): RegExp {
-  const shown = (curlPrinted ?? '').trimEnd().replace(/\n */g, '').split('…');
-  return new RegExp(`^${shown.map(literal).join('.*')}$`);
-}
-
-/** A pattern for exactly this text. */
-function literal(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
-}
 
 describe('the README', () => {
   it('is a welcome and no manual', () => {
@@ -53,11 +35,12 @@ describe('the README', () => {
     expect([hello, threeWays]).toEqual(files);
   });
 
-  itCurl('[S-01] shows what its request prints', async () => {
+  itCurl('[S-01] shows what its request prints, as the example’s own does', async () => {
     const example = await startExample();
-    const printed = await curlTo(example.url);
+    const pages = ['README.md', 'examples/express/README.md'];
+    const printed = await Promise.all(pages.map((page) => printedBy(page, example.url)));
     await example.close();
-    expect(printed).toMatch(asPrinted());
+    expect(printed).toEqual(pages.map((page) => expect.stringMatching(shownIn(page))));
   });
 });
 
@@ -83,7 +66,10 @@ describe('the README’s apps', () => {
   itBuilt(HELLO)('[X-01] answers the request with ten lines, beside a route of its own', async () => {
     const url = await serveSnippet(HELLO);
     const health = await fetch(`${url}/health`);
-    expect([await health.text(), await curlTo(url)]).toEqual(['ok', expect.stringMatching(asPrinted())]);
+    expect([await health.text(), await printedBy('README.md', url)]).toEqual([
+      'ok',
+      expect.stringMatching(shownIn('README.md')),
+    ]);
   });
 
   itBuilt(THREE_WAYS)('[X-01] [X-02] [S-19] is mounted in three ways, each of which answers', async () => {

@@ -12,6 +12,7 @@ const documents = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'SECURITY.md',
+  ...['express', 'koa-adapter', 'hono'].map((name) => `examples/${name}/README.md`),
   ...['docs', 'docs/decisions'].flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`)),
 ].filter((path) => path.endsWith('.md'));
 

@@ -1,7 +1,7 @@
 /** The example runs, and the documentation shows it and names every option. */
 import { on, once } from 'node:events';
 import { type ClientOptions, WebSocket } from 'ws';
-import { type DemoModel, startDemoModel } from 'express-open-responses/testing';
+import { type DemoModel, startDemoModel } from '../../src/testing/index.ts';
 import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { codeBlocks, itBuilt, readProject, serve } from '../examples/support.ts';
 

@@ -3,10 +3,10 @@ import { EventEmitter, once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type ClientOptions, WebSocket } from 'ws';
-import { start } from '../../examples/express/start.ts';
 import { type ChatCompletionsOptions, chatCompletionsUpstream, memoryStore } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type AttachedWebSocket, attachResponsesWebSocket, type WebSocketOptions } from '../../src/websocket/index.ts';
+import type { StartExample } from '../acceptance/examples.ts';
 import { type App, startApp } from '../support/app.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -78,10 +78,12 @@ export async function startSocketApp({ chat, ...options }: SocketAppSetup = {}):
   };
 }
 
-/** The example app, as `npm start` starts it, over a fake model server. */
-export async function startExampleApp(): Promise<Pick<SocketApp, 'connect' | 'asked' | 'fake' | 'url' | 'close'>> {
+/** An example app over a fake model server. */
+export async function startExampleApp(
+  start: StartExample,
+): Promise<Pick<SocketApp, 'connect' | 'asked' | 'fake' | 'url' | 'close'>> {
   const fake = await startFakeUpstream();
-  const example = await start({ PORT: '0', LOG: 'off', UPSTREAM_BASE_URL: fake.baseURL }, () => {});
+  const example = await start({ UPSTREAM_BASE_URL: fake.baseURL });
   const url = `${example.url}/v1`;
   const open: WebSocket[] = [];
 

@@ -1,15 +1,12 @@
-/** What the Open Responses acceptance suite asks of a WebSocket, test by test, in its words (PROTOCOL, section 3). */
+/** What the Open Responses acceptance suite asks of a WebSocket, of each example app: one test for each of its tests, under their names. */
 import { chatCompletion, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { expectValidEvent, expectValidResponse } from '../support/open-responses-schema.ts';
 import { expectWireLaws } from '../support/wire-laws.ts';
 import { expectWire } from '../support/wire-schemas.ts';
-import { finalOf, type Message, outcomeOf, startExampleApp } from './support.ts';
+import { finalOf, type Message, outcomeOf, startExampleApp } from '../websocket/support.ts';
+import { EXAMPLES } from './examples.ts';
 
 let app: Awaited<ReturnType<typeof startExampleApp>>;
-beforeEach(async () => {
-  app = await startExampleApp();
-});
-afterEach(() => app.close());
 
 const USER = [{ type: 'message', role: 'user', content: 'Say hello.' }];
 const ORPHAN = [{ type: 'function_call_output', call_id: 'call_openresponses_missing', output: 'x' }];
@@ -21,7 +18,12 @@ function expectWhole(messages: readonly Message[]): void {
   expectWireLaws(messages.map((message) => expectWire(message)));
 }
 
-describe('the example app over WebSocket', () => {
+describe.each(EXAMPLES)('the %s example over WebSocket', (_name, start) => {
+  beforeEach(async () => {
+    app = await startExampleApp(start);
+  });
+  afterEach(() => app.close());
+
   it('[S-15] [Q-01] websocket-response: every frame is an event of the schema, and the response completes', async () => {
     const talk = await app.connect();
     const messages = await talk.ask({ input: USER });
