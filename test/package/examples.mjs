@@ -27,12 +27,14 @@ function copied(example) {
 async function started(cwd) {
   const env = { ...process.env, PORT: '0', LOG: 'off', UPSTREAM_BASE_URL: '' };
   const child = spawn('npm', ['start'], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = once(child, 'exit');
+  // Not 'exit': npm may end before the server does, whose output keeps this open.
+  const ended = once(child, 'close');
   const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), START_MS);
   for await (const line of createInterface({ input: child.stdout })) {
     const [, url] = line.match(/^The Responses API is at (\S+)/) ?? [];
     if (!url) continue;
     clearTimeout(timer);
+    child.stdout.resume();
     return { url, stop: () => stopped(child, ended) };
   }
   throw new Error(`npm start in ${cwd} ended with ${await ended}.`);
