@@ -172,7 +172,7 @@ describe('followers that do not read', () => {
 
 describe('10,000 clients that follow one response', () => {
   it('[F-15] are as many as may, and the others are told so; places that are left are free again', async () => {
-    await startOver(ENDLESS, { heartbeat: { intervalMs: 100 } });
+    await startOver(ENDLESS, { heartbeat: { intervalMs: 100 }, limits: { idleTimeoutMs: 600_000 } });
     const id = await left();
     // Held: an answer that nobody holds is left.
     const followed: Response[] = [];
