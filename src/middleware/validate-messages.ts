@@ -4,7 +4,6 @@ import { repairMessages } from '../apis/chat-completions/repair.ts';
 import { repairInput } from '../apis/responses/repair.ts';
 import { type Repair, type Repaired, rejectFirst } from '../history/repair.ts';
 import type { NodeRequest } from '../node/node-request.ts';
-import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import type { Prepare } from '../ports/endpoints/prepare.ts';
 import { guarded } from '../ports/hooks.ts';
 import type { TurnContext } from '../ports/turn-context.ts';
@@ -44,7 +43,7 @@ export function validateMessages<Req extends NodeRequest = NodeRequest>(
       const { list, repairs } = repaired;
       if (mode === 'reject') rejectFirst(repairs);
       if (mode === 'reject' || repairs.length === 0) return request;
-      report(onRepair, repairs, request);
+      guarded('onRepair', () => onRepair?.(repairs, { requestId: request.requestId }), settings.recorder);
       return { ...request, body: { ...body, [field]: list }, context: stillLoaded(request.context, given, repaired) };
     };
   return asMiddleware(
@@ -64,12 +63,4 @@ function stillLoaded(
   const known = new Set(history.loaded);
   const loaded = list.filter((_, at) => known.has(given[places[at] ?? -1]));
   return { ...context, history: { ...history, loaded } };
-}
-
-function report(
-  onRepair: ValidateMessagesOptions['onRepair'],
-  repairs: readonly Repair[],
-  { requestId }: EndpointRequest,
-): void {
-  guarded('onRepair', () => onRepair?.(repairs, { requestId }));
 }

@@ -6,6 +6,7 @@ import type { Note } from '../protocol/note.ts';
 import { isPromise } from '../protocol/record.ts';
 import { warnOfError } from './host/error-warning.ts';
 import { processWarning } from './host/warner.ts';
+import type { OnStep } from './step.ts';
 
 /** One request, before the model is called. */
 export interface RequestInfo {
@@ -59,7 +60,7 @@ export interface ApprovalInfo {
   readonly forcedByHost: boolean;
 }
 
-/** Functions of the host; each is optional and none may throw (an error that one throws becomes a process warning). */
+/** Functions of the host; each is optional and none may throw (an error that one throws becomes a line of the log, or a process warning). */
 export interface Hooks {
   readonly onRequest?: ((info: RequestInfo) => void) | undefined;
   readonly onResponse?: ((info: ResponseInfo) => void) | undefined;
@@ -67,38 +68,65 @@ export interface Hooks {
   /** Every step of an approval, for the host's audit. */
   readonly onApproval?: ((info: ApprovalInfo) => void) | undefined;
   /**
-   * Every error that a client receives, and store failures that `onStoreError: 'continue'` hides from it. Without it,
-   * server errors become process warnings, at most one a second of each code.
+   * Every error that a client receives, and store failures that `onStoreError: 'continue'` hides from it. Without it
+   * and without a `logger`, server errors become process warnings, at most one a second of each code.
    */
   readonly onError?: ((error: ApiError, info: { readonly requestId: string }) => void) | undefined;
   /** Parts of a request that were left out without failing it. */
   readonly onNote?: ((note: Note, info: { readonly requestId: string }) => void) | undefined;
 }
 
-/**
- * Calls a hook; its failure is reported to the host, not to the client. A server error without a hook becomes a process
- * warning: it would otherwise go unnoticed.
- */
-export function notify<Name extends keyof Hooks>(
-  hooks: Hooks,
-  name: Name,
-  ...args: Parameters<NonNullable<Hooks[Name]>>
-): void {
-  // The cast: this hook receives this argument.
-  if (name === 'onError' && !hooks.onError) return warnOfError(...(args as Parameters<NonNullable<Hooks['onError']>>));
-  guarded(`hooks.${name}`, () => (hooks[name] as ((...values: readonly unknown[]) => unknown) | undefined)?.(...args));
+/** What this package itself records of the same events, for the host's log and for the status. None of it throws. */
+export interface Recorder {
+  onResponse(info: ResponseInfo): void;
+  onToolCall(info: ToolCallInfo): void;
+  onError(error: ApiError, info: ErrorInfo): void;
+  /** Undefined while nobody reads steps, so that a step costs one check. */
+  readonly onStep: OnStep | undefined;
+  /** Reports an error that a function of the host's threw where it may break nothing. */
+  onFault(name: string, error: unknown): void;
+}
+
+/** The request of an error, and its response where there is one. */
+export interface ErrorInfo {
+  readonly requestId: string;
+  readonly responseId?: string;
+}
+
+/** The hooks as every room receives them. */
+export interface Reports extends Hooks {
+  readonly recorder?: Recorder | undefined;
 }
 
 /**
- * Calls a function of the host's that may break nothing: an error that it throws, now or later, becomes a process
- * warning.
+ * Calls a hook; its failure is reported to the host, not to the client. A server error that nothing records becomes a
+ * process warning: it would otherwise go unnoticed.
  */
-export function guarded(name: string, run: () => unknown): void {
-  const warn = (error: unknown) => processWarning(`${name} threw: ${error}`);
+export function notify<Name extends keyof Hooks>(
+  hooks: Reports,
+  name: Name,
+  ...args: Parameters<NonNullable<Hooks[Name]>>
+): void {
+  const { recorder } = hooks;
+  // The casts: these functions receive these arguments.
+  if (recorder) (recorder as Recorded)[name]?.(...args);
+  else if (name === 'onError' && !hooks.onError) warnOfError(...(args as Parameters<NonNullable<Hooks['onError']>>));
+  if (hooks[name]) guarded(`hooks.${name}`, () => (hooks as Recorded)[name]?.(...args), recorder);
+}
+
+type Recorded = Partial<Record<keyof Hooks, (...values: readonly unknown[]) => unknown>>;
+
+/**
+ * Calls a function of the host's that may break nothing: an error that it throws, now or later, becomes a line of the
+ * host's log, or a process warning.
+ */
+export function guarded(name: string, run: () => unknown, recorder?: Pick<Recorder, 'onFault'>): void {
+  const failed = (error: unknown) =>
+    recorder ? recorder.onFault(name, error) : processWarning(`${name} threw: ${error}`);
   try {
     const answer = run();
-    if (isPromise(answer)) answer.then(undefined, warn);
+    if (isPromise(answer)) answer.then(undefined, failed);
   } catch (error) {
-    warn(error);
+    failed(error);
   }
 }

@@ -67,6 +67,8 @@ export interface ApiErrorOptions extends ErrorOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Host and port of the model server that it comes from; for the host only, and not part of any answer. */
   readonly server?: string | undefined;
+  /** What the host can do about it, in one sentence; for the host's log only, and not part of any answer. */
+  readonly advice?: string | undefined;
 }
 
 /** OpenAI's error envelope, as the `error` key of a JSON body. */
@@ -87,6 +89,8 @@ export class ApiError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** Host and port of the model server that it comes from, for the host's log. */
   readonly server: string | undefined;
+  /** What the host can do about it, for its log. */
+  readonly advice: string | undefined;
 
   constructor(code: ErrorCode | (string & {}), message: string, options: ApiErrorOptions = {}) {
     super(message, options);
@@ -97,6 +101,7 @@ export class ApiError extends Error {
     this.param = options.param ?? null;
     this.headers = options.headers ?? {};
     this.server = options.server;
+    this.advice = options.advice;
   }
 
   /** The value of the envelope's `error` key. */

@@ -129,8 +129,9 @@ export interface TurnError extends ErrorBody {
   readonly status?: number;
   /** For the host only. */
   readonly cause?: unknown;
-  /** As in `ApiError`. */
+  /** As in `ApiError`, like the next. */
   readonly server?: string | undefined;
+  readonly advice?: string | undefined;
 }
 
 /** Metadata that model servers reported with their answers in one turn; what none reported is undefined. */

@@ -8,8 +8,9 @@ import type { Dialect, DialectName } from '../ports/dialect.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { stateSealer } from '../ports/endpoints/provider-state.ts';
 import { tenantStore } from '../ports/endpoints/tenant-store.ts';
-import type { Hooks } from '../ports/hooks.ts';
+import type { Hooks, Reports } from '../ports/hooks.ts';
 import { fromHost } from '../ports/host/host-error.ts';
+import { isLogger, type Logger } from '../ports/host/logger.ts';
 import { checkOptions, isFunction, type OptionCheck } from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
 import type { Presentation } from '../ports/presentation.ts';
@@ -24,6 +25,8 @@ import { isRecord } from '../protocol/record.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
 import { type TokenOptions, tokenSettings } from '../tokens/settings.ts';
 import { chatCompletionsUpstream } from '../upstreams/chat-completions/chat-completions-upstream.ts';
+import { type HostRecorder, recorderFor, reportsOf } from './recorder.ts';
+import { watchedStore } from './watched-store.ts';
 
 /** How idle time on an event stream is filled. */
 export interface HeartbeatOptions {
@@ -80,6 +83,11 @@ export interface CoreOptions {
   /** How tokens are counted. */
   readonly tokens?: TokenOptions | undefined;
   readonly hooks?: Hooks | undefined;
+  /**
+   * Receives the lines for the host's log: an object of pino or winston, or `console`, as it is. False: no lines at all.
+   * Default: failures of the server are process warnings.
+   */
+  readonly logger?: Logger | false | undefined;
 }
 
 /** Chooses the dialect of one request; `request` is the host framework's own. */
@@ -98,7 +106,10 @@ export interface CoreSettings extends Presentation {
   readonly stateSealer: Sealer;
   readonly compaction: CompactionSettings;
   readonly countTokens: TokenCounter;
-  readonly hooks: Hooks;
+  readonly hooks: Reports;
+  readonly recorder: HostRecorder;
+  /** The tools of every request; undefined if the host chooses them by request. */
+  readonly providers: readonly ToolProvider[] | undefined;
   /** The dialect of a request, and how responses are shown in it. */
   readonly dialectOf: (request: unknown) => Dialect;
   readonly shownIn: (dialect: Dialect) => Presentation;
@@ -152,6 +163,7 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   compaction: () => true,
   tokens: (value) => isRecord(value) || 'an object',
   hooks: (value) => isRecord(value) || 'an object of functions',
+  logger: isLogger,
 };
 
 /** Node treats longer times as zero. */
@@ -186,6 +198,7 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
   const usual = heartbeatSettings(owner, {});
   const settledLimits = { ...DEFAULT_LIMITS, ...given(limits) };
   const dialectOf = dialectsOf(owner, options.dialect);
+  const recorder = recorderFor(options.logger, hooks);
   const key = stateKey === undefined ? processSecret() : checkedSecret(`${owner}: stateKey`, stateKey);
   const shownIn = ({ presentation: shown = {} }: Dialect): Presentation => ({
     mcpItems: options.mcpItems ?? shown.mcpItems ?? 'mcp_call',
@@ -196,7 +209,9 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
   });
   return {
     ...shownIn(typeof options.dialect === 'string' ? DIALECTS[options.dialect] : openai),
-    store: tenantStore(boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs)),
+    store: tenantStore(
+      watchedStore(boundedStore(options.store ?? sharedStore(), settledLimits.storeTimeoutMs), recorder.vitals.store),
+    ),
     toolsOf: toolsOf(options.tools),
     remoteMcp: options.remoteMcp,
     mcpLabels: options.mcpLabels,
@@ -206,7 +221,9 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
     stateSealer: stateSealer(key),
     compaction: compactionSettings(`${owner}: compaction`, options.compaction, key),
     countTokens: tokenSettings(`${owner}: tokens`, options.tokens),
-    hooks,
+    hooks: reportsOf(hooks, recorder),
+    recorder,
+    providers: typeof options.tools === 'function' ? undefined : providersOf(options.tools),
     dialectOf,
     shownIn,
   };
@@ -241,8 +258,12 @@ export function heartbeatSettings(owner: string, options: HeartbeatOptions): Req
 
 function toolsOf(tools: CoreOptions['tools']): ToolsOf {
   if (typeof tools === 'function') return (request) => fromHost(() => tools(request));
-  const providers = tools === undefined ? [] : [tools].flat();
+  const providers = providersOf(tools);
   return () => providers;
+}
+
+function providersOf(tools: Exclude<CoreOptions['tools'], ToolsOf>): readonly ToolProvider[] {
+  return tools === undefined ? [] : [tools].flat();
 }
 
 function given(limits: SomeLimits): Partial<Limits> {

@@ -41,12 +41,13 @@ function droppedCall({ name, why }: Extract<TurnEvent, { type: 'call-dropped' }>
 }
 
 /** The original error behind a turn's error. */
-export function errorOf({ code, message, type, param, status, cause, server }: TurnError): ApiError {
+export function errorOf({ code, message, type, param, status, cause, server, advice }: TurnError): ApiError {
   return new ApiError(code ?? 'server_error', message, {
     type,
     param,
     cause,
     server,
+    advice,
     ...(status === undefined ? {} : { status }),
   });
 }

@@ -94,8 +94,8 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
       turn.leave();
       return this.consumer.onError(error);
     }
-    const { body, status, cause, server } = toApiError(error);
-    const [, events] = step(state, [{ type: 'fail', error: { ...body, status, cause, server } }]);
+    const { body, status, cause, server, advice } = toApiError(error);
+    const [, events] = step(state, [{ type: 'fail', error: { ...body, status, cause, server, advice } }]);
     this.emitLast(events);
   }
 

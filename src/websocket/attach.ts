@@ -2,10 +2,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { inspect } from 'node:util';
 import type { WebSocketServer as Acceptor } from 'ws';
 import { activity, type DrainOptions } from '../ports/endpoints/activity.ts';
-import { processWarning } from '../ports/host/warner.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { upgradeRefusal } from './answer.ts';
 import { type Connection, serveConnection } from './connection.ts';
@@ -72,7 +70,7 @@ export function attachResponsesWebSocket(server: UpgradeServer, options: WebSock
   /** Nobody awaits a listener, so an error here, such as one of the host's functions, destroys only this socket. */
   const onUpgrade: UpgradeListener = (request, socket, head) =>
     upgrade(request, socket, head).catch((error: unknown) => {
-      processWarning(inspect(error));
+      core.recorder.onHostError(error);
       socket.on('error', ignore).destroy();
     });
 

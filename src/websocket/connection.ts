@@ -1,9 +1,7 @@
 /** One connection: takes its messages in order, remembers its turns, and closes at its time limit. */
 import type { IncomingMessage } from 'node:http';
-import { inspect } from 'node:util';
 import type { WebSocket } from 'ws';
 import type { Activity } from '../ports/endpoints/activity.ts';
-import { processWarning } from '../ports/host/warner.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { answerCreate, answerError, type Client } from './answer.ts';
 import { type Job, jobLanes } from './lanes.ts';
@@ -131,7 +129,7 @@ class ServedConnection implements Connection {
 
   private fail(error: unknown): void {
     if (this.left.signal.aborted) return;
-    processWarning(inspect(error));
+    this.client.core.recorder.onHostError(error);
     this.socket.close(UNEXPECTED);
   }
 

@@ -41,8 +41,14 @@ afterEach(async () => {
   await fake.close();
 });
 
-const ADVICE = 'Request: <id>. Set hooks.onError to handle errors yourself.';
-const line = (text: string) => `ExpressOpenResponsesWarning: ${text} ${ADVICE}`;
+/** A line ends with the request, what to do, and where to read more. */
+const line = (text: string, advice: string, code: string) =>
+  `ExpressOpenResponsesWarning: ${text} Request: <id>. ${advice} See express-open-responses/docs/errors.md#${code}.`;
+const STORE_FAILED = line(
+  'store_error (status 500): The store of responses failed. Cause: Error: disk full.',
+  'Is the store running, and may this process write to it?',
+  'store_error',
+);
 const hostOf = (url: string) => new URL(url).host;
 
 /** A store that fails at this. A response that has output is answered all the same, as a failed one. */
@@ -79,7 +85,9 @@ describe('without hooks.onError', () => {
       502,
       [
         line(
-          `upstream_unavailable (status 502): The model server could not be reached. Model server: 127.0.0.1:${port}. Cause: Error: connect ECONNREFUSED 127.0.0.1:${port}`,
+          `upstream_unavailable (status 502): The model server could not be reached. Model server: 127.0.0.1:${port}. Cause: Error: connect ECONNREFUSED 127.0.0.1:${port}.`,
+          `Is the model server running at http://127.0.0.1:${port}? If so, set baseURL (or OPENAI_BASE_URL) to its address.`,
+          'upstream_unavailable',
         ),
       ],
     ]);
@@ -90,8 +98,7 @@ describe('without hooks.onError', () => {
     ['is passed over, as the host wants', { onStoreError: 'continue' }, 200],
   ])('[F-09] a store that %s is warned of', async (_, options, status) => {
     const answered = await asked({ ...options, store: failing('put') });
-    const expected = line('store_error (status 500): The store of responses failed. Cause: Error: disk full');
-    expect([answered, warned]).toEqual([status, [expected]]);
+    expect([answered, warned]).toEqual([status, [STORE_FAILED]]);
   });
 
   it('[F-09] a stream that breaks is warned of', async () => {
@@ -128,7 +135,7 @@ describe('without hooks.onError', () => {
     socket.terminate();
     await attached.close();
     await upstream.close?.();
-    expect(warned).toEqual([line('store_error (status 500): The store of responses failed. Cause: Error: disk full')]);
+    expect(warned).toEqual([STORE_FAILED]);
   });
 
   it('[F-09] a key that the model server refuses is warned of, and what a client did wrong is not', async () => {
@@ -136,7 +143,13 @@ describe('without hooks.onError', () => {
     await asked({});
     await ask(app?.url ?? '', { temperature: 7 });
     await ask(app?.url ?? '', { previous_response_id: 'resp_none' });
-    expect(warned).toEqual([line(`invalid_api_key (status 401): Bad key ***. Model server: ${hostOf(fake.baseURL)}.`)]);
+    expect(warned).toEqual([
+      line(
+        `invalid_api_key (status 401): Bad key ***. Model server: ${hostOf(fake.baseURL)}.`,
+        `Set apiKey (or OPENAI_API_KEY, where baseURL is not set) to a key that http://${hostOf(fake.baseURL)} accepts: the one that is set is refused, and the client's own key is not forwarded.`,
+        'invalid_api_key',
+      ),
+    ]);
   });
 
   it('[F-09] a fault of unknown origin is warned of with its stack', async () => {

@@ -1,67 +1,80 @@
-/** Warns of server errors if the host has no hook for them: a failing model server must not go unnoticed. */
+/** Reports the server's own errors to its host, as process warnings or in its log: a failing model server must not go unnoticed. */
 import { inspect } from 'node:util';
 import type { ApiError } from '../../protocol/errors.ts';
 import { isError } from '../../protocol/record.ts';
+import { pageOf, remedyFor } from './advice.ts';
+import { causeCodeOf } from './cause-code.ts';
+import type { HostLog, LogFields } from './logger.ts';
+import { RateLimit } from './rate-limit.ts';
 import { processWarning } from './warner.ts';
 
-/** At most one warning of each code in this time, in milliseconds. */
-const EVERY_MS = 1000;
-/** Codes may be any text from a model server: those past this number count as one. */
-const MOST_CODES = 64;
 /** Characters of the cause, which may hold a server's answer. */
 const CAUSE_CHARACTERS = 2000;
+/** A code may be any text of a model server; these name a kind of error. */
+const NAME = /^[\w.:-]{1,64}$/;
+/** Limits of the host's own end these requests: nothing is broken. */
+const LIMITED: ReadonlySet<string> = new Set(['output_too_large', 'duration_exceeded']);
 
-interface Warned {
-  /** On the clock of `performance.now()`. */
-  at: number;
-  suppressed: number;
+/** The request of an error, and its response where there is one. */
+interface About {
+  readonly requestId: string;
+  readonly responseId?: string;
 }
 
-const byCode = new Map<string, Warned>();
+const warnings = new RateLimit();
 
 /**
- * Emits a process warning with the code, the model server's host and the cause, unless this code had a warning
- * recently.
+ * Emits a process warning with the code, the model server's host, the cause and what to do, unless this code had a
+ * warning recently.
  */
-export function warnOfError(error: ApiError, { requestId }: { readonly requestId: string }): void {
+export function warnOfError(error: ApiError, { requestId }: About): void {
   if (!isServers(error)) return;
-  const warned = warnedOf(error.code);
-  const now = performance.now();
-  if (now - warned.at < EVERY_MS) {
-    warned.suppressed += 1;
-    return;
-  }
-  const { suppressed } = warned;
-  warned.at = now;
-  warned.suppressed = 0;
-  processWarning(textOf(error, requestId, suppressed));
+  const suppressed = warnings.take(error.code);
+  if (suppressed !== undefined) processWarning(textOf(error, requestId, suppressed));
 }
 
-function warnedOf(code: string): Warned {
-  const name = byCode.has(code) || byCode.size < MOST_CODES ? code : 'others';
-  const warned = byCode.get(name) ?? { at: Number.NEGATIVE_INFINITY, suppressed: 0 };
-  byCode.set(name, warned);
-  return warned;
+const limits = new WeakMap<HostLog, RateLimit>();
+
+/**
+ * The same as a line of the host's log, with fields. It has no text of others: a model server's message may repeat the
+ * prompt, and a store's may hold what was to be stored.
+ */
+export function logError(log: HostLog, error: ApiError, about: About): void {
+  if (!isServers(error)) return;
+  const limit = limits.get(log) ?? new RateLimit();
+  limits.set(log, limit);
+  const suppressed = limit.take(error.code);
+  if (suppressed === undefined) return;
+  const { what, advice } = remedyFor(error);
+  const level = LIMITED.has(error.code) ? 'warn' : 'error';
+  log.write(level, `${what} ${advice} See ${pageOf(error)}.`, fieldsOf(error, about, suppressed));
 }
 
 /**
  * Not a client's mistake. A model server that refuses the configured key or URL does not answer 5xx, but the host must
  * fix it.
  */
-function isServers({ status, code, server, cause }: ApiError): boolean {
+export function isServers({ status, code, server, cause }: ApiError): boolean {
   if (code === 'server_draining') return false;
   if (status >= 500) return true;
   return server !== undefined && (status === 401 || status === 403 || cause !== undefined);
 }
 
-function textOf({ code, status, message, server, cause }: ApiError, requestId: string, suppressed: number): string {
+/** The code, unless it is a text that a model server made up. */
+export function codeNameOf({ code }: Pick<ApiError, 'code'>): string {
+  return NAME.test(code) ? code : 'other';
+}
+
+function textOf(error: ApiError, requestId: string, suppressed: number): string {
+  const { code, status, message, server, cause } = error;
   const parts = [
     `${code} (status ${status}): ${message}`,
     ...(server === undefined ? [] : [`Model server: ${server}.`]),
-    ...(cause === undefined ? [] : [`Cause: ${causeText(cause, code)}`]),
+    ...(cause === undefined ? [] : [`Cause: ${causeText(cause, code)}.`]),
     `Request: ${requestId}.`,
     ...(suppressed === 0 ? [] : [`${suppressed} more of this code were not shown.`]),
-    'Set hooks.onError to handle errors yourself.',
+    remedyFor(error).advice,
+    `See ${pageOf(error)}.`,
   ];
   return parts.join(' ');
 }
@@ -69,7 +82,7 @@ function textOf({ code, status, message, server, cause }: ApiError, requestId: s
 /** A fault of unknown origin is shown with its stack. */
 function causeText(cause: unknown, code: string): string {
   const text = isError(cause) && code !== 'server_error' ? nameOf(cause) : inspect(cause, { depth: 2 });
-  return text.slice(0, CAUSE_CHARACTERS);
+  return text.slice(0, CAUSE_CHARACTERS).replace(/\.$/, '');
 }
 
 /** Connection errors of several addresses have no message of their own. */
@@ -77,4 +90,32 @@ function nameOf(cause: Error): string {
   const { errors } = cause as { readonly errors?: unknown };
   const all = cause.message === '' && Array.isArray(errors) ? errors : [cause];
   return all.map(String).join('; ');
+}
+
+function fieldsOf(error: ApiError, { requestId, responseId }: About, suppressed: number): LogFields {
+  const { status, server, cause } = error;
+  const facts = {
+    code: codeNameOf(error),
+    status,
+    requestId,
+    responseId,
+    upstream: server,
+    cause: causeCodeOf(cause) ?? (isError(cause) ? cause.name : undefined),
+    at: error.code === 'server_error' ? placesOf(cause) : undefined,
+    suppressed: suppressed === 0 ? undefined : suppressed,
+  };
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+}
+
+/** Frames of the stack that are shown. */
+const MOST_FRAMES = 8;
+
+/** Where an error was thrown, without its message, which may contain anything; undefined if that is not known. */
+export function placesOf(error: unknown): readonly string[] | undefined {
+  if (!isError(error) || typeof error.stack !== 'string') return undefined;
+  // The message comes first, and may have lines that look like frames.
+  const place = error.stack.indexOf(error.message);
+  if (place < 0) return undefined;
+  const lines = error.stack.slice(place + error.message.length).split('\n', MOST_FRAMES + 1);
+  return lines.slice(1).map((line) => line.trim().replace(/^at /, ''));
 }

@@ -60,8 +60,8 @@ export function scrubber(settings: ScrubSettings): Scrubber {
 /** The same for an error without a server or configured secrets: it is only cut to the length that is shown. */
 export function shortened(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.message.length <= SHOWN_CHARACTERS) return error;
-  const { message, code, status, type, param, headers, cause } = error;
-  return new ApiError(code, message.slice(0, SHOWN_CHARACTERS), { status, type, param, headers, cause });
+  const { message, code, status, type, param, headers, cause, advice } = error;
+  return new ApiError(code, message.slice(0, SHOWN_CHARACTERS), { status, type, param, headers, cause, advice });
 }
 
 /** Reports notes without secrets: they may repeat the server's text. */
@@ -70,7 +70,7 @@ export function cleanNote(notify: (note: Note) => void, clean: (text: string) =>
 }
 
 function shown(error: ApiError, { forClient, forHost }: Cleaner, { baseURL }: ScrubSettings): ApiError {
-  const { message, code, status, type, param, headers, cause } = error;
+  const { message, code, status, type, param, headers, cause, advice } = error;
   const cleanHeaders = Object.entries(headers).map(([name, value]) => [name, forClient(value)]);
   return new ApiError(forClient(code), forClient(message), {
     status,
@@ -78,6 +78,7 @@ function shown(error: ApiError, { forClient, forHost }: Cleaner, { baseURL }: Sc
     param: param && forClient(param),
     headers: Object.fromEntries(cleanHeaders),
     server: baseURL.host,
+    advice,
     ...(cause === undefined ? {} : { cause: cleanCause(cause, forHost, DEEPEST_CAUSE) }),
   });
 }

@@ -1,6 +1,6 @@
 /** Converts a model server's errors, of any shape, into errors that the client may see. */
 
-import { ApiError } from '../errors.ts';
+import { ApiError, type ApiErrorOptions } from '../errors.ts';
 import { isRecord, type JsonObject } from '../record.ts';
 import { CONTEXT_OVERFLOW, isContextOverflow } from './context-overflow.ts';
 
@@ -26,7 +26,7 @@ export function upstreamError(
   status: number,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
-  cause?: Error,
+  forHost: Pick<ApiErrorOptions, 'cause' | 'advice'> = {},
 ): ApiError {
   const known = knownStatus(status);
   const details = detailsOf(body);
@@ -36,7 +36,8 @@ export function upstreamError(
     type: typeOf(details, known),
     param: typeof details.param === 'string' ? details.param : null,
     headers,
-    ...(cause ? { cause } : {}),
+    advice: forHost.advice,
+    ...(forHost.cause ? { cause: forHost.cause } : {}),
   });
 }
 

@@ -32,7 +32,7 @@ const MODELS = 1000;
  */
 export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const settings = anthropicSettings(options);
-  const client = httpClient(settings);
+  const client = httpClient({ ...settings, variables: 'ANTHROPIC' });
   const scrub = scrubber(settings);
   const headersFor = ({ headers }: UpstreamCall) =>
     requestHeaders('anthropicUpstream', settings, keyHeaders(settings), headers);

@@ -7,6 +7,7 @@ import { isRecord } from '../../protocol/record.ts';
 import { CONTEXT_OVERFLOW } from '../../protocol/upstream-errors/context-overflow.ts';
 import { upstreamError } from '../../protocol/upstream-errors/upstream-error.ts';
 import { type Bytes, readWhole } from '../../streams/bytes.ts';
+import { type AdviceSettings, addressAdvice, keyAdvice } from './advice.ts';
 import { basePath } from './base-path.ts';
 import { type Answered, type AnswerHeaders, dispatch } from './dispatch.ts';
 import type { Stop } from './watchdog.ts';
@@ -17,7 +18,7 @@ const BACKOFF_MS = 250;
 const LONGEST_PAUSE_MS = 10_000;
 
 /** The address of a model server and its connection settings. */
-interface HttpOptions {
+interface HttpOptions extends AdviceSettings {
   /** Such as `http://localhost:8000/v1`; its query, if any, is sent with every request. */
   readonly baseURL: URL;
   /** Further attempts after a 429, 502, 503, 504, 529 or a connection that broke before the response. */
@@ -48,7 +49,8 @@ export interface HttpClient {
 }
 
 /** Opens the pool; connections are made on demand. */
-export function httpClient({ baseURL, retries, connectTimeoutMs }: HttpOptions): HttpClient {
+export function httpClient(options: HttpOptions): HttpClient {
+  const { baseURL, retries, connectTimeoutMs } = options;
   // `watchdog` keeps the deadlines of a call: undici's cannot tell the first byte from later gaps.
   const pool = new Pool(baseURL.origin, { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: connectTimeoutMs } });
   const prefix = basePath(baseURL);
@@ -60,7 +62,7 @@ export function httpClient({ baseURL, retries, connectTimeoutMs }: HttpOptions):
     const contentType = String(answer.headers['content-type'] ?? '');
     if (answer.status >= 200 && answer.status < 300) return { contentType, body: answer.body };
     if (answer.status >= 300 && answer.status < 400) throw redirected(answer, baseURL);
-    throw await refusal(answer, baseURL, request.path);
+    throw await refusal(answer, options, request.path);
   }
 
   return {
@@ -71,7 +73,7 @@ export function httpClient({ baseURL, retries, connectTimeoutMs }: HttpOptions):
         } catch (error) {
           throwIfStopped(request);
           const pause = retry < retries ? pauseBefore(error, retry) : undefined;
-          if (pause === undefined) throw unreachableAs(error);
+          if (pause === undefined) throw unreachableAs(error, options);
           await rest(pause, request.stop);
           throwIfStopped(request);
         }
@@ -105,13 +107,14 @@ type Refusal = ApiError & {
   readonly final?: boolean;
 };
 
-async function refusal({ status, headers, body }: Answered, baseURL: URL, path: string): Promise<Refusal> {
+async function refusal({ status, headers, body }: Answered, options: HttpOptions, path: string): Promise<Refusal> {
   const retryAfter = headers['retry-after'];
   const text = await readWhole(body);
   const passed = typeof retryAfter === 'string' ? { 'retry-after': retryAfter } : {};
   const answer = jsonIn(text);
-  const hint = status === 404 ? missingVersion(answer, baseURL, path) : undefined;
-  const error = upstreamError(status, answer, passed, hint);
+  const hint = status === 404 ? missingVersion(answer, options.baseURL, path) : undefined;
+  const advice = status === 401 || status === 403 ? keyAdvice(options) : undefined;
+  const error = upstreamError(status, answer, passed, { cause: hint, advice });
   const final = headers['x-should-retry'] === 'false' || error.code === CONTEXT_OVERFLOW;
   return Object.assign(error, { answered: status, retryAfterMs: retryAfterMs(headers), final });
 }
@@ -153,7 +156,10 @@ function pauseBefore(error: unknown, retry: number): number | undefined {
   return RETRIED.has(answered) && !final && retryAfterMs <= LONGEST_PAUSE_MS ? retryAfterMs : undefined;
 }
 
-function unreachableAs(error: unknown): ApiError {
+function unreachableAs(error: unknown, options: HttpOptions): ApiError {
   if (error instanceof ApiError) return error;
-  return new ApiError('upstream_unavailable', 'The model server could not be reached.', { cause: error });
+  return new ApiError('upstream_unavailable', 'The model server could not be reached.', {
+    cause: error,
+    advice: addressAdvice(options),
+  });
 }

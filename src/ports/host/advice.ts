@@ -1,0 +1,85 @@
+/** What the host can do about a failure of its server, in one sentence for each code, and where to read more. */
+import { type ApiError, errorCodes } from '../../protocol/errors.ts';
+import { causeCodeOf, isFullDisk } from './cause-code.ts';
+
+/** What happened and what to do, without any text of a model server, a store or a client. */
+interface Remedy {
+  readonly what: string;
+  readonly advice: string;
+}
+
+const REMEDIES: Readonly<Record<string, Remedy>> = {
+  server_error: {
+    what: 'The server had an error of unknown origin.',
+    advice: 'Look at the cause: a function of your own threw, or this package has a fault, which is worth a report.',
+  },
+  store_error: {
+    what: 'The store of responses failed.',
+    advice: 'Is the store running, and may this process write to it?',
+  },
+  upstream_unavailable: {
+    what: 'The model server could not be reached.',
+    advice: 'Is the model server running, and is baseURL its address?',
+  },
+  upstream_timeout: {
+    what: 'The model server did not answer in time.',
+    advice: 'Is it overloaded? Otherwise raise limits.firstByteTimeoutMs or limits.idleTimeoutMs.',
+  },
+  upstream_truncated: {
+    what: 'The model server broke off its answer.',
+    advice: "Look into the model server's log, and for a proxy in between that cuts long answers.",
+  },
+  upstream_error: {
+    what: 'The model server failed, or answered something that is not its API.',
+    advice: "Look into the model server's log, and set baseURL to where its API is, often with '/v1' at its end.",
+  },
+  not_found: {
+    what: 'The model server does not have this path or model.',
+    advice: "Set baseURL to where its API is, often with '/v1' at its end.",
+  },
+  invalid_api_key: {
+    what: 'The model server refused the API key.',
+    advice: 'Set apiKey to a key that the model server accepts.',
+  },
+  permission_denied: {
+    what: 'The model server denied access.',
+    advice: 'Set apiKey to a key that may use this model.',
+  },
+  output_too_large: {
+    what: 'The model wrote more than a limit allows.',
+    advice: 'Raise limits.outputBytes or limits.argumentBytes if answers may be so long.',
+  },
+  duration_exceeded: {
+    what: 'A response took longer than it may.',
+    advice: 'Raise limits.durationMs if responses may take so long.',
+  },
+};
+
+const OTHERS: Remedy = {
+  what: 'The model server answered with an error.',
+  advice: "Look into the model server's log.",
+};
+
+const NO_ROOM: Remedy = {
+  what: 'The store of responses could not write: its disk is full.',
+  advice: 'Free space on the disk of the store, or let the store keep less.',
+};
+
+/** Codes that the page explains besides those of this package. */
+const EXPLAINED: ReadonlySet<string> = new Set([...errorCodes, 'invalid_api_key']);
+
+/** What is known of the failure; the error's own advice, which knows its server, wins. */
+export function remedyFor({ code, cause, advice }: ApiError): Remedy {
+  const remedy = code === 'store_error' && isFullDisk(causeCodeOf(cause)) ? NO_ROOM : remedyOf(code);
+  return advice === undefined ? remedy : { ...remedy, advice };
+}
+
+function remedyOf(code: string): Remedy {
+  return (Object.hasOwn(REMEDIES, code) ? REMEDIES[code] : undefined) ?? OTHERS;
+}
+
+/** The page is part of the package, below `node_modules`. */
+export function pageOf({ code }: Pick<ApiError, 'code'>): string {
+  const anchor = EXPLAINED.has(code) ? code : 'codes-of-the-model-server-pass-through';
+  return `express-open-responses/docs/errors.md#${anchor}`;
+}

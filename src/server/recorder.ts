@@ -1,0 +1,105 @@
+/** Records what happens to requests: failures and steps in the host's log, and what the status is made of. */
+import { debuglog, inspect } from 'node:util';
+import type { ErrorInfo, Hooks, Recorder, Reports, ResponseInfo, ToolCallInfo } from '../ports/hooks.ts';
+import { codeNameOf, logError, placesOf, warnOfError } from '../ports/host/error-warning.ts';
+import { type HostLog, hostLog, type LogFields, type Logger } from '../ports/host/logger.ts';
+import { processWarning } from '../ports/host/warner.ts';
+import type { OnStep, Step } from '../ports/step.ts';
+import type { ApiError } from '../protocol/errors.ts';
+import { isError } from '../protocol/record.ts';
+import { stepLine } from './step-line.ts';
+import { Vitals } from './vitals.ts';
+
+/** Shown by `NODE_DEBUG=express-open-responses`. */
+const debug = debuglog('express-open-responses');
+
+/** The recorder of one router or middleware. */
+export interface HostRecorder extends Recorder {
+  readonly vitals: Vitals;
+  /** Reports an error of the host's own functions for which there is no request to fail and no handler to pass it to. */
+  onHostError(error: unknown): void;
+  /** Writes a line of information, which nobody sees by default. */
+  announce(message: string, fields: LogFields): void;
+}
+
+/** `logger` is the option; false for no lines. The host's hook takes the place of warnings, but not of the log. */
+export function recorderFor(logger: Logger | false | undefined, hooks: Hooks): HostRecorder {
+  return new LoggingRecorder(logger, hooks.onError !== undefined);
+}
+
+/** The host's hooks with the recorder. Each is called on the host's own object, which may be that of a class. */
+export function reportsOf(hooks: Hooks, recorder: Recorder): Reports {
+  const { onRequest, onResponse, onToolCall, onApproval, onError, onNote } = hooks;
+  return {
+    recorder,
+    onRequest: onRequest?.bind(hooks),
+    onResponse: onResponse?.bind(hooks),
+    onToolCall: onToolCall?.bind(hooks),
+    onApproval: onApproval?.bind(hooks),
+    onError: onError?.bind(hooks),
+    onNote: onNote?.bind(hooks),
+  };
+}
+
+class LoggingRecorder implements HostRecorder {
+  readonly vitals = new Vitals();
+  private readonly log: HostLog | undefined;
+  /** Whether nobody else receives failures. */
+  private readonly warns: boolean;
+  private readonly isSilent: boolean;
+  private readonly write: OnStep = (step) => this.writeStep(step);
+
+  constructor(logger: Logger | false | undefined, hasErrorHook: boolean) {
+    this.log = logger ? hostLog(logger) : undefined;
+    this.isSilent = logger === false;
+    this.warns = logger === undefined && !hasErrorHook;
+  }
+
+  get onStep(): OnStep | undefined {
+    return debug.enabled || this.log?.showsDebug ? this.write : undefined;
+  }
+
+  onResponse({ requestId, responseId, status, durationMs: ms, usage }: ResponseInfo): void {
+    if (status !== 'failed') this.vitals.upstream.succeeded();
+    const { input_tokens: inputTokens, output_tokens: outputTokens } = usage;
+    this.onStep?.({ name: 'ended', requestId, responseId, status, ms, inputTokens, outputTokens });
+  }
+
+  onToolCall({ requestId, server, name: tool, durationMs: ms, error }: ToolCallInfo): void {
+    this.onStep?.({ name: 'tool called', requestId, tool, server, ms, ok: error === undefined });
+  }
+
+  onError(error: ApiError, info: ErrorInfo): void {
+    this.vitals.noteError(error);
+    this.onStep?.({ name: 'failed', requestId: info.requestId, code: codeNameOf(error), status: error.status });
+    if (this.log) logError(this.log, error, info);
+    else if (this.warns) warnOfError(error, info);
+  }
+
+  onFault(name: string, error: unknown): void {
+    if (this.isSilent) return;
+    if (!this.log) return processWarning(`${name} threw: ${error}`);
+    this.log.write('warn', `${name} threw, which affected no request.`, errorFields(error));
+  }
+
+  onHostError(error: unknown): void {
+    if (this.isSilent) return;
+    if (!this.log) return processWarning(inspect(error));
+    this.log.write('error', 'A function of the host threw.', errorFields(error));
+  }
+
+  announce(message: string, fields: LogFields): void {
+    if (debug.enabled) debug('%s', stepLine(message, fields));
+    this.log?.write('info', message, fields);
+  }
+
+  private writeStep({ name, ...facts }: Step): void {
+    if (debug.enabled) debug('%s', stepLine(name, facts));
+    if (this.log?.showsDebug) this.log.write('debug', name, facts);
+  }
+}
+
+/** Without the message, which may contain anything. */
+function errorFields(error: unknown): LogFields {
+  return { error: isError(error) ? error.name : typeof error, at: placesOf(error) };
+}

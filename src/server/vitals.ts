@@ -1,0 +1,54 @@
+/** The last failures and successes that a router has seen, for its status. */
+
+import { causeCodeOf } from '../ports/host/cause-code.ts';
+import { codeNameOf, isServers } from '../ports/host/error-warning.ts';
+import type { ApiError } from '../protocol/errors.ts';
+
+/** A failure, without any text of others. */
+export interface Failure {
+  /** As in docs/errors.md. */
+  readonly code: string;
+  /** The system's or the driver's own code, such as `ECONNREFUSED`. */
+  readonly cause: string | null;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** A failure counts for this long, in milliseconds: a server that receives no requests for it could not recover. */
+const COUNTS_MS = 60_000;
+
+/** What one part last did. */
+export class Vital {
+  lastError: Failure | null = null;
+  lastSuccessAt: number | null = null;
+
+  succeeded(): void {
+    this.lastSuccessAt = Date.now();
+  }
+
+  failed(error: ApiError): void {
+    this.lastError = { code: codeNameOf(error), cause: causeCodeOf(error.cause) ?? null, at: Date.now() };
+  }
+
+  /** Whether it failed within the last minute and has not succeeded since. */
+  get isFailing(): boolean {
+    if (!this.lastError || Date.now() - this.lastError.at > COUNTS_MS) return false;
+    return this.lastSuccessAt === null || this.lastError.at > this.lastSuccessAt;
+  }
+}
+
+/** The parts of a router that may fail. */
+export class Vitals {
+  readonly upstream = new Vital();
+  readonly store = new Vital();
+
+  noteError(error: ApiError): void {
+    if (error.code === 'store_error') this.store.failed(error);
+    else if (isServers(error) && isUpstreams(error)) this.upstream.failed(error);
+  }
+}
+
+/** Upstreams of the host's own may give no server. */
+function isUpstreams({ code, server }: ApiError): boolean {
+  return server !== undefined || code.startsWith('upstream_');
+}
