@@ -52,6 +52,8 @@ export type {
 export type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from './protocol/model-request.ts';
 export type { Note } from './protocol/note.ts';
 export type { CoreOptions, DialectOf, HeartbeatOptions } from './server/options.ts';
+export type { RouterStatus } from './server/status.ts';
+export type { Failure } from './server/vitals.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
 export type { TokenOptions } from './tokens/settings.ts';
 export {

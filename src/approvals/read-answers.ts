@@ -1,7 +1,7 @@
 /** Reads the user's answers to calls that wait for approval: all are checked before any is used. */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { Hooks } from '../ports/hooks.ts';
+import type { Reports } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
 import type { ResponseStore } from '../ports/store.ts';
 import { findTool } from '../ports/toolset.ts';
@@ -32,7 +32,7 @@ interface AnswerSources extends Approver {
 /** The dependencies of reading answers. */
 export interface ApprovalSettings {
   readonly store: ResponseStore;
-  readonly hooks: Hooks;
+  readonly hooks: Reports;
   readonly limits: Limits;
 }
 

@@ -1,6 +1,6 @@
 /** Reports each step of an approval to the host. */
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
-import { type ApprovalInfo, type Hooks, notify } from '../ports/hooks.ts';
+import { type ApprovalInfo, notify, type Reports } from '../ports/hooks.ts';
 import { type ApprovalRules, findTool, type Toolset } from '../ports/toolset.ts';
 import type { Item } from '../protocol/items.ts';
 
@@ -22,7 +22,7 @@ export function reportApproval(
   { id, request }: Decided,
   decision: ApprovalInfo['decision'],
   { apiRequest: { requestId, scope }, toolset, approvalRules }: Approver,
-  { hooks }: { readonly hooks: Hooks },
+  { hooks }: { readonly hooks: Reports },
 ): void {
   const server = textOf(request?.server_label);
   const name = textOf(request?.name);

@@ -9,6 +9,8 @@ const MOST_CHARACTERS = 64 * 1024 * 1024;
 
 export interface Runs {
   find(key: ResponseKey): Run | undefined;
+  /** How many have not ended. */
+  readonly running: number;
   add(run: Run): void;
   /** Drops its events. */
   forget(run: Run): void;
@@ -18,6 +20,7 @@ export interface Runs {
 export function newRuns(): Runs {
   const runs = new Map<string, Run>();
   const ended = new Set<Run>();
+  let running = 0;
 
   function forget(run: Run): void {
     ended.delete(run);
@@ -40,9 +43,17 @@ export function newRuns(): Runs {
 
   return {
     find: (key) => runs.get(placeOf(key)),
+    get running() {
+      return running;
+    },
     add(run) {
+      running += 1;
       runs.set(placeOf(run.key), run);
-      void run.done.then(() => (run.recording ? keep(run) : forget(run)));
+      void run.done.then(() => {
+        running -= 1;
+        if (run.recording) keep(run);
+        else forget(run);
+      });
     },
     forget,
   };

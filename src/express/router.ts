@@ -6,8 +6,9 @@ import type { ApiRoutes } from '../ports/endpoints/routes.ts';
 import { checkOptions, isFunction } from '../ports/host/options-check.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from '../server/options.ts';
-import type { Scope } from './handle.ts';
-import { handle, run } from './handle.ts';
+import { reportedRoutes } from '../server/reported-routes.ts';
+import { type RouterStatus, statusReader } from '../server/status.ts';
+import { handle, run, type Scope } from './handle.ts';
 import { readBody } from './read-body.ts';
 
 /** The shared options, and those that need an Express app. */
@@ -19,10 +20,15 @@ export interface RouterOptions extends CoreOptions {
   readonly scope?: Scope | undefined;
 }
 
-/** An Express router that can be shut down. */
+/** An Express router that can be shut down, and asked how it is. */
 export interface DrainableRouter extends Router {
   /** Refuses new requests with 503 and resolves when every running answer has ended; see `DrainOptions`. */
   drain(options?: DrainOptions): Promise<void>;
+  /**
+   * What works, for the host's own health route: plain JSON within a second or so, however often it is called. It reads
+   * from the store once and never asks the model; it never rejects.
+   */
+  status(): Promise<RouterStatus>;
 }
 
 /** The settings of a router, and how to serve routes with them. */
@@ -38,14 +44,15 @@ export function routerKit(owner: string, options: RouterOptions): RouterKit {
   const settings = coreSettings(owner, core);
   const body = readBody(settings.limits);
 
-  function serve({ routes, drain }: ApiRoutes): DrainableRouter {
+  function serve(api: ApiRoutes): DrainableRouter {
+    const { routes, drain, running } = reportedRoutes(api, settings);
     const router = Router();
     for (const { method, path, endpoint } of routes) {
       if (method === 'POST') router.post(path, body, handle(endpoint, scope));
       else if (method === 'GET') router.get(path, handle(endpoint, scope));
       else router.delete(path, handle(endpoint, scope));
     }
-    return Object.assign(router.use(answerErrors(settings)), { drain });
+    return Object.assign(router.use(answerErrors(settings)), { drain, status: statusReader(settings, running) });
   }
 
   return { settings, serve };

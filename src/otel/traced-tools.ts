@@ -12,7 +12,7 @@ import { beginOperation } from './operation.ts';
 export function tracedTools(tools: ToolProvider, options: TelemetryOptions = {}): ToolProvider {
   checkTelemetry('tracedTools', options);
   const instruments = lazyInstruments(options);
-  const { close } = tools;
+  const { close, status } = tools;
   return {
     name: tools.name,
     list: (signal) => tools.list(signal),
@@ -32,6 +32,7 @@ export function tracedTools(tools: ToolProvider, options: TelemetryOptions = {})
         throw error;
       }
     },
+    ...(status ? { status: () => status.call(tools) } : {}),
     ...(close ? { close: () => close.call(tools) } : {}),
   };
 }

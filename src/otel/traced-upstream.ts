@@ -32,6 +32,7 @@ export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOption
   return {
     name: upstream.name,
     stateOwner: upstream.stateOwner ?? upstream.name,
+    origin: upstream.origin,
     stream: (request, call) =>
       new Traced(() => upstream.stream(request, call), call.signal, {
         begin: beginner(factsOfModelRequest(request)),

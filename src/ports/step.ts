@@ -17,6 +17,11 @@ type Named<Name extends string, Facts extends object> = Readonly<{ name: Name; r
 /** Receives the steps. */
 export type OnStep = (step: Step) => void;
 
+/** Reports the attempts of a model call; undefined where nobody reads steps. */
+export function attemptsOf(requestId: string, onStep: OnStep | undefined) {
+  return onStep && ((attempt: number, host: string) => onStep({ name: 'upstream asked', requestId, host, attempt }));
+}
+
 /** Runs the work, and reports its end with the milliseconds that it took; without a reader of steps it only runs it. */
 export async function timed<Value>(
   onStep: OnStep | undefined,

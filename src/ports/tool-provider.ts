@@ -56,6 +56,17 @@ export interface ToolResult {
   readonly outputs?: readonly CodeOutput[];
 }
 
+/** The state of a server that runs tools; without secrets. */
+export interface ToolServerStatus {
+  readonly label: string;
+  /** `ready` if it is connected, `failed` if the last attempt to connect failed. */
+  readonly state: string;
+  /** How many tools it offers now. */
+  readonly tools: number;
+  /** Why it does not work. */
+  readonly error?: string;
+}
+
 /**
  * Tools that the server runs. `list` runs on every request, so it must answer from a cache. A `call` that throws is a
  * failed call, whose message is passed to the model; it must end soon after the signal is aborted.
@@ -64,6 +75,8 @@ export interface ToolProvider {
   readonly name: string;
   list(signal: AbortSignal): MaybePromise<readonly ProvidedTool[]>;
   call(call: ToolCall, signal: AbortSignal): Promise<ToolResult>;
+  /** The servers behind these tools, without connecting to any; for the router's status. */
+  status?(): readonly ToolServerStatus[];
   /** Releases connections and processes. May be called twice. */
   close?(): Promise<void>;
 }

@@ -15,6 +15,8 @@ export interface UpstreamCall {
   >;
   /** Receives what this upstream could not pass on. */
   readonly note: (note: Note) => void;
+  /** Receives each attempt to reach the server, counted from 1, with its host; undefined while nobody reads it. */
+  readonly onAttempt?: ((attempt: number, host: string) => void) | undefined;
 }
 
 /** The owner of the opaque state in this model's answers. */
@@ -40,6 +42,8 @@ export interface Upstream {
    * that forwards requests answers per model. It must not contain a secret. Default: the name.
    */
   readonly stateOwner?: string | ((model: string) => string) | undefined;
+  /** Scheme, host and port of the server, for the host's log and status; nothing else, since a path may hold a secret. */
+  readonly origin?: string | undefined;
   stream(request: ModelRequest, call: UpstreamCall): AsyncIterable<readonly ModelEvent[]>;
   /**
    * Posts a Chat Completions body unchanged and yields the answer unchanged, including `[DONE]` and errors. Other kinds

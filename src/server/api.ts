@@ -13,6 +13,7 @@ import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';
 import { type BodyLimits, bodyErrors, isJsonType, readJson } from './json-body.ts';
 import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';
+import { reportedRoutes } from './reported-routes.ts';
 import { responsesRoutes } from './responses-routes.ts';
 
 /** A request, as any framework can describe it. */
@@ -94,7 +95,8 @@ function chatApi(settings: CoreSettings & ChatSettings): Api {
   return apiOf(settings, chatRoutes(settings));
 }
 
-function apiOf(settings: CoreSettings, { routes, drain }: ApiRoutes): Api {
+function apiOf(settings: CoreSettings, api: ApiRoutes): Api {
+  const { routes, drain } = reportedRoutes(api, settings);
   const { limits } = settings;
 
   async function answer({ endpoint }: Route, request: ApiRequest, params: RawParams): Promise<Reply> {

@@ -108,6 +108,8 @@ export interface CoreSettings extends Presentation {
   readonly countTokens: TokenCounter;
   readonly hooks: Reports;
   readonly recorder: HostRecorder;
+  /** The function that the host called, such as `responsesRouter`. */
+  readonly owner: string;
   /** The tools of every request; undefined if the host chooses them by request. */
   readonly providers: readonly ToolProvider[] | undefined;
   /** The dialect of a request, and how responses are shown in it. */
@@ -223,6 +225,7 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
     countTokens: tokenSettings(`${owner}: tokens`, options.tokens),
     hooks: reportsOf(hooks, recorder),
     recorder,
+    owner,
     providers: typeof options.tools === 'function' ? undefined : providersOf(options.tools),
     dialectOf,
     shownIn,

@@ -52,7 +52,7 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
     },
     { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
   ];
-  return { routes, drain: (options) => endpoints.drain(options) };
+  return { routes, running: () => endpoints.running, drain: (options) => endpoints.drain(options) };
 }
 
 class ResponsesEndpoints {
@@ -114,6 +114,10 @@ class ResponsesEndpoints {
     await this.turns.drain(options);
     const timeoutMs = Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
     await this.followers.drain({ ...options, timeoutMs });
+  }
+
+  get running() {
+    return { inFlight: this.turns.running, background: this.runs.running };
   }
 
   private get background() {

@@ -1,7 +1,7 @@
 /** Runs the calls of one request and reports each to the host. */
 
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
-import { type Hooks, notify } from '../ports/hooks.ts';
+import { notify, type Reports } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
 import type { Workspace } from '../ports/tool-provider.ts';
 import type { RoundCall } from '../ports/tool-rounds.ts';
@@ -18,7 +18,7 @@ interface RunnerTools {
 /** The limits of each call, and the hooks that report it to the host. */
 export interface RunnerSettings {
   readonly limits: Limits;
-  readonly hooks: Hooks;
+  readonly hooks: Reports;
 }
 
 /** Rejects only with the signal's reason. */

@@ -13,7 +13,7 @@ import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from '.
 export interface Loop {
   /** Hands over the first request, once, so that a long history can be freed while the model answers. */
   readonly takeRequest: () => ModelRequest;
-  readonly upstream: Upstream;
+  readonly upstream: Pick<Upstream, 'stream'>;
   /** The items as the upstream receives them: with the upstream's own state that they carry. */
   readonly opened: (items: readonly Item[]) => readonly Item[];
   readonly call: UpstreamCall;

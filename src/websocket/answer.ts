@@ -12,6 +12,7 @@ import type { ApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';
 import { type CoreSettings, settingsFor } from '../server/options.ts';
+import { receivedStep } from '../server/reported-routes.ts';
 import type { ConnectionMemory } from './memory.ts';
 import type { BadMessage, CreateMessage } from './message.ts';
 import type { Outlet } from './outlet.ts';
@@ -36,6 +37,7 @@ export async function answerCreate(client: Client, { body, generate, lane }: Cre
   const turn = memory.turn();
   // Compaction is a model call too.
   const request = endpointRequestOf(client, generate ? body : { ...body, context_management: null });
+  core.recorder.onStep?.(receivedStep(request, 'WebSocket response.create'));
   const settings = settingsFor({ ...core, upstream, store: turn.store, keepsUnstored: true }, request);
   const live = await openResponse(request, settings, turns).catch((error) => refuse(error, request, client, lane));
   if (live) await write(client, live, lane);

@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { WebSocketServer as Acceptor } from 'ws';
 import { activity, type DrainOptions } from '../ports/endpoints/activity.ts';
 import { ApiError } from '../protocol/errors.ts';
+import { announcer } from '../server/announce.ts';
 import { upgradeRefusal } from './answer.ts';
 import { type Connection, serveConnection } from './connection.ts';
 import {
@@ -47,6 +48,8 @@ export function attachResponsesWebSocket(server: UpgradeServer, options: WebSock
   const acceptor = acceptorFor(settings);
   let draining = false;
 
+  const announce = announcer(core);
+
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const refuse = async (error: ApiError) => writeReply(socket, await upgradeRefusal(error, request, core));
     const requestPath = pathOf(request);
@@ -61,6 +64,7 @@ export function attachResponsesWebSocket(server: UpgradeServer, options: WebSock
     if (draining) return refuse(shuttingDown());
     acceptor.handleUpgrade(request, socket, head, (accepted) => {
       socket.off('error', ignore);
+      announce();
       const connection = serveConnection(accepted, { request, scope: admitted }, settings, turns);
       connections.add(connection);
       connection.closed.then(() => connections.delete(connection));

@@ -14,6 +14,7 @@ export function chatRoutes(settings: ChatSettings): ApiRoutes {
       { method: 'POST', path: '/chat/completions', endpoint: create },
       { method: 'GET', path: '/models', endpoint: modelsEndpoint(settings) },
     ],
+    running: () => ({ inFlight: turns.running, background: 0 }),
     drain: turns.drain,
   };
 }

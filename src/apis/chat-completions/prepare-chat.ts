@@ -5,12 +5,14 @@ import { type EndpointSettings, passedHeaders } from '../../ports/endpoints/endp
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import type { KeepSettings } from '../../ports/endpoints/keep.ts';
 import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
+import { attemptsOf, type OnStep } from '../../ports/step.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
-import type { Upstream } from '../../ports/upstream.ts';
+import type { ChatBatch, Upstream } from '../../ports/upstream.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
+import { withFirstOutput } from '../../turn/first-output.ts';
 import { newCompletion } from './completion/completion.ts';
 import { countingUsage, isLegacy, wantsUsage } from './inject.ts';
 import { keepResults } from './kept-results.ts';
@@ -42,11 +44,13 @@ export async function prepareChat(
   // Messages have no containers: the code of each request runs in a new one, unless the request names one.
   const workspaceCase = { toolset, tools, conversation: [], seed: randomSeed(), scope: request.scope };
   const workspace = await workspaceOf(workspaceCase, settings.store);
+  const { onStep } = settings.hooks.recorder ?? NO_STEPS;
+  const onAttempt = attemptsOf(request.requestId, onStep);
   return {
     body: toolset.size === 0 ? body : countingUsage(body),
     completion: newCompletion({ wantsUsage: wantsUsage(checked) || toolset.size === 0, legacy: isLegacy(checked) }),
-    chat: (next, upstreamCall) => upstream.chat(next, upstreamCall),
-    call: { signal, headers: passedHeaders(request), limits, note: noteOf(request, settings) },
+    chat: chatOf(upstream, request, onStep),
+    call: { signal, headers: passedHeaders(request), limits, note: noteOf(request, settings), onAttempt },
     limits,
     hasServerTools: toolset.size > 0,
     isOwned: (name) => toolset.has(name),
@@ -54,6 +58,18 @@ export async function prepareChat(
     runCall: toolRunner({ toolset, workspace }, request, settings, signal),
     keepResults: (round) => keepResults(settings, request, round),
   };
+}
+
+const NO_STEPS = { onStep: undefined };
+
+function chatOf(
+  upstream: ChatSettings['upstream'],
+  { requestId }: EndpointRequest,
+  onStep: OnStep | undefined,
+): ChatTurn['chat'] {
+  if (!onStep) return (body, call) => upstream.chat(body, call);
+  const hasData = ({ data }: ChatBatch) => data.length > 0;
+  return (body, call) => withFirstOutput(upstream.chat(body, call), hasData, requestId, onStep);
 }
 
 /** A router without tools of its own passes everything on and calls no provider. */

@@ -2,7 +2,7 @@
 
 import { loadHistory } from '../../history/history.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
+import { noteOf, type PrepareSettings, reportingHistory } from '../../ports/endpoints/prepare.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { isMessageList, itemsOf, messagesOf } from './items.ts';
@@ -15,10 +15,9 @@ type Messages = ChatBody['messages'];
  * Prepends the messages of the turns up to `previous_response_id`, a field that no model server supports, and restores
  * the server-run calls and results for this client. Throws as `loadHistory` does.
  */
-export async function prepareChatHistory(
-  request: EndpointRequest,
-  settings: PrepareSettings,
-): Promise<EndpointRequest> {
+export const prepareChatHistory = reportingHistory(addHistory);
+
+async function addHistory(request: EndpointRequest, settings: PrepareSettings): Promise<EndpointRequest> {
   const { body, context = {}, scope } = request;
   if (context.history || !isRecord(body) || !isMessageList(body.messages)) return request;
   const { store, limits } = settings;
@@ -37,7 +36,11 @@ export async function prepareChatHistory(
   const answered = new Set(answers.map((answer) => answer.tool_call_id));
   const loaded = (past ?? []).filter((message, at) => at < lastAnswer || !isAnswer(message, answered));
   const continued = { ...(previous ? rest : body), messages: [...(past ?? []), ...(own ?? [])] };
-  return { ...request, body: continued, context: Object.assign({}, context, { history: { previous, loaded } }) };
+  return {
+    ...request,
+    body: continued,
+    context: Object.assign({}, context, { history: { previous, loaded: loaded } }),
+  };
 }
 
 function isText(value: unknown): value is string {

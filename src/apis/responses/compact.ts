@@ -8,6 +8,7 @@ import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts'
 import { noteOf } from '../../ports/endpoints/prepare.ts';
 import { notify, type RequestInfo } from '../../ports/hooks.ts';
 import { needTenant } from '../../ports/scope.ts';
+import { attemptsOf } from '../../ports/step.ts';
 import { outputItemId, responseId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
@@ -77,7 +78,9 @@ function summary(
   settings: ResponsesApiSettings,
 ): Promise<Summarised> {
   const note = noteOf(apiRequest, settings);
-  const modelCall = { signal: apiRequest.signal, headers: passedHeaders(apiRequest), limits: settings.limits, note };
+  const onAttempt = attemptsOf(apiRequest.requestId, settings.hooks.recorder?.onStep);
+  const headers = passedHeaders(apiRequest);
+  const modelCall = { signal: apiRequest.signal, headers, limits: settings.limits, note, onAttempt };
   const request = modelRequest(body, [], planTools({ tools: [], choice: undefined }, new Map(), note));
   return summaryOf({ request, items: window.items, retained, scope: apiRequest.scope, call: modelCall }, settings);
 }

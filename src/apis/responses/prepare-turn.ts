@@ -11,9 +11,11 @@ import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts'
 import { heartbeatOf, noteOf } from '../../ports/endpoints/prepare.ts';
 import type { RequestInfo } from '../../ports/hooks.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
+import { attemptsOf, type OnStep } from '../../ports/step.ts';
 import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
 import { findTool } from '../../ports/toolset.ts';
 import type { LoadedHistory } from '../../ports/turn-context.ts';
+import type { Upstream } from '../../ports/upstream.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
@@ -24,6 +26,7 @@ import { toolRounds } from '../../tools/rounds.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
 import { newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
+import { holdsOutput, withFirstOutput } from '../../turn/first-output.ts';
 import type { Lifetime } from '../../turn/lifetime.ts';
 import { observer } from '../../turn/observe.ts';
 import type { Turn } from '../../turn/run-turn.ts';
@@ -45,6 +48,7 @@ export interface PreparedTurn {
   readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
 }
 
+const NO_STEPS = { onStep: undefined };
 const NO_LISTS: Turn['lists'] = new Map();
 const now = () => Math.floor(Date.now() / 1000);
 
@@ -70,7 +74,9 @@ export async function prepareTurn(
   const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
   const workspace = await workspaceOf({ toolset, tools: brought, conversation, seed, scope }, settings.store);
   const continued = previous ? { previousId: previous.id } : {};
-  const modelCall = { signal, headers: passedHeaders(apiRequest), limits, note };
+  const { onStep } = settings.hooks.recorder ?? NO_STEPS;
+  const onAttempt = attemptsOf(requestId, onStep);
+  const modelCall = { signal, headers: passedHeaders(apiRequest), limits, note, onAttempt };
 
   const stored = { scope, id, ...continued, createdAt, input };
   const background = body.background === true;
@@ -85,7 +91,7 @@ export async function prepareTurn(
     named: serversNamed(toolset),
     approved: answers.approved,
     takeRequest: handedOver(request),
-    upstream,
+    upstream: onStep ? reportingModel(upstream, requestId, onStep) : upstream,
     opened: states.opened,
     call: modelCall,
     compaction: turnCompaction(
@@ -105,6 +111,12 @@ export async function prepareTurn(
   // The last step that may be refused: an answer counts once.
   await useAnswers(answers, prepared, settings);
   return { info, started, presentItem: itemPresenter(body.include), turn, stored };
+}
+
+function reportingModel(upstream: Upstream, requestId: string, onStep: OnStep): Turn['upstream'] {
+  return {
+    stream: (request, call) => withFirstOutput(upstream.stream(request, call), holdsOutput, requestId, onStep),
+  };
 }
 
 /**

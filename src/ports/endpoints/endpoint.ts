@@ -4,7 +4,7 @@ import { type ApiError, toApiError } from '../../protocol/errors.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { errorReply, type JsonReply, jsonReply, type Reply, written } from '../../protocol/reply.ts';
 import type { Dialect } from '../dialect.ts';
-import { type Hooks, notify } from '../hooks.ts';
+import { notify, type Reports } from '../hooks.ts';
 import { HostError, ownError } from '../host/host-error.ts';
 import type { Limits } from '../limits.ts';
 import type { Upstream } from '../upstream.ts';
@@ -18,7 +18,7 @@ export type Endpoint = (request: EndpointRequest) => Promise<Reply>;
 
 /** The parts that surround every endpoint. */
 export interface EndpointSettings {
-  readonly hooks: Hooks;
+  readonly hooks: Reports;
   /** The dialect of a client; `request` is the host framework's own. */
   readonly dialectOf: (request: unknown) => Dialect;
 }
@@ -56,7 +56,7 @@ function inDialect(reply: Reply | JsonReply, { resource, errorBody }: Dialect): 
 export function reportError(
   error: unknown,
   { requestId }: Pick<EndpointRequest, 'requestId'>,
-  { hooks }: { readonly hooks: Hooks },
+  { hooks }: { readonly hooks: Reports },
 ): ApiError {
   const shown = toApiError(error);
   notify(hooks, 'onError', shown, { requestId });
@@ -64,7 +64,7 @@ export function reportError(
 }
 
 /** Answers an error in OpenAI's envelope, and reports it to the host. */
-export function errorReplyTo(error: unknown, request: EndpointRequest, settings: { readonly hooks: Hooks }): Reply {
+export function errorReplyTo(error: unknown, request: EndpointRequest, settings: { readonly hooks: Reports }): Reply {
   return withRequestId(written(errorReply(reportError(error, request, settings))), request);
 }
 

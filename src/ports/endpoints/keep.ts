@@ -1,12 +1,13 @@
 /** Stores what a later request needs: the one place that applies the host's policy for a failing store. */
 import type { ApiError } from '../../protocol/errors.ts';
-import { type Hooks, notify } from '../hooks.ts';
+import { notify, type Reports } from '../hooks.ts';
+import { timed } from '../step.ts';
 import { fromStore, type MaybePromise, type ResponseStore, type StoredResponse } from '../store.ts';
 
 /** The policy for a failing store. */
 interface StoreFailureSettings {
   readonly onStoreError: 'fail' | 'continue';
-  readonly hooks: Hooks;
+  readonly hooks: Reports;
 }
 
 /** The store, and the policy for its failures. */
@@ -30,7 +31,7 @@ export async function kept(
   requestId: string,
 ): Promise<void> {
   try {
-    await keeping();
+    await timed(hooks.recorder?.onStep, keeping, (_, ms) => ({ name: 'stored', requestId, ms }));
   } catch (error) {
     if (onStoreError === 'fail') throw error;
     // The cast: both throw only this error.

@@ -2,9 +2,10 @@
 
 import type { Note } from '../../protocol/note.ts';
 import type { ApprovalPolicy } from '../approval-policy.ts';
-import { type Hooks, notify } from '../hooks.ts';
+import { notify, type Reports } from '../hooks.ts';
 import type { Limits } from '../limits.ts';
 import type { RemoteServers } from '../remote-servers.ts';
+import { timed } from '../step.ts';
 import type { MaybePromise, ResponseStore } from '../store.ts';
 import type { ToolsOf } from '../tool-provider.ts';
 import type { WantedHeartbeat } from '../turn-context.ts';
@@ -14,7 +15,7 @@ import type { EndpointRequest } from './endpoint-request.ts';
 export interface PrepareSettings {
   readonly store: ResponseStore;
   readonly limits: Limits;
-  readonly hooks: Hooks;
+  readonly hooks: Reports;
   readonly toolsOf: ToolsOf;
   readonly remoteMcp?: RemoteServers | undefined;
   readonly mcpLabels?: readonly string[] | undefined;
@@ -26,6 +27,21 @@ export interface PrepareSettings {
  * context are not repeated. Throws `ApiError` for an invalid request.
  */
 export type Prepare = (request: EndpointRequest, settings: PrepareSettings) => MaybePromise<EndpointRequest>;
+
+/** The same preparation, which reports what it has loaded, where somebody reads the steps of requests. */
+export function reportingHistory(
+  load: (request: EndpointRequest, settings: PrepareSettings) => Promise<EndpointRequest>,
+): (request: EndpointRequest, settings: PrepareSettings) => Promise<EndpointRequest> {
+  return (request, settings) =>
+    timed(
+      settings.hooks.recorder?.onStep,
+      () => load(request, settings),
+      ({ context }, ms) => {
+        const items = request.context?.history ? 0 : (context?.history?.loaded.length ?? 0);
+        return items > 0 ? { name: 'history loaded', requestId: request.requestId, items, ms } : undefined;
+      },
+    );
+}
 
 /** The heartbeat settings: a middleware in front knows the request better than the router's options do. */
 export function heartbeatOf(
@@ -42,7 +58,7 @@ export function heartbeatOf(
 const MOST_NOTES = 64;
 
 /** Reports to the host what was left out of this request. */
-export function noteOf({ requestId }: Pick<EndpointRequest, 'requestId'>, { hooks }: { readonly hooks: Hooks }) {
+export function noteOf({ requestId }: Pick<EndpointRequest, 'requestId'>, { hooks }: { readonly hooks: Reports }) {
   let notes = 0;
   return (note: Note) => {
     notes += 1;

@@ -23,8 +23,17 @@ export function matchPath(pattern: string, path: string): Readonly<Record<string
   return params;
 }
 
-/** All routes, and their shutdown. */
+/** How many responses run. */
+export interface RunningTurns {
+  /** Of all kinds. */
+  readonly inFlight: number;
+  /** Those of them that no client waits for. */
+  readonly background: number;
+}
+
+/** All routes, what runs on them, and their shutdown. */
 export interface ApiRoutes {
   readonly routes: readonly Route[];
+  readonly running: () => RunningTurns;
   readonly drain: Activity['drain'];
 }

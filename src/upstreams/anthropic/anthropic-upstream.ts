@@ -59,6 +59,7 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   return {
     name: 'anthropic',
     stateOwner: ownerOf('anthropic', settings.baseURL),
+    origin: settings.baseURL.origin,
     stream,
     redact: scrub.of(fixedHeaders(settings, keyHeaders(settings))),
     models,

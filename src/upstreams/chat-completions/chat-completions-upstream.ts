@@ -81,7 +81,8 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): U
   }
 
   const stateOwner = ownerOf('chat-completions', settings.baseURL);
-  return { name: 'chat-completions', stateOwner, stream, chat, redact, models, close: () => client.close() };
+  const { origin } = settings.baseURL;
+  return { name: 'chat-completions', stateOwner, origin, stream, chat, redact, models, close: () => client.close() };
 }
 
 /** Notes each message once for each call: a turn of several rounds is one call and one response. */

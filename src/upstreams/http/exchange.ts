@@ -101,10 +101,10 @@ class Exchange extends Stage<AnswerBatch> implements Consumer<readonly string[]>
 
   private async open(): Promise<void> {
     const { path, headers, body } = this.request as ExchangeRequest;
-    const { signal, limits } = this.call;
+    const { signal, limits, onAttempt } = this.call;
     const watch = watchdog(signal, limits.firstByteTimeoutMs, limits.idleTimeoutMs);
     this.watch = watch;
-    const answer = await this.client.send({ method: 'POST', path, headers, body, stop: watch.call });
+    const answer = await this.client.send({ method: 'POST', path, headers, body, stop: watch.call, onAttempt });
     this.request = undefined;
     if (isJson(answer)) return this.last({ whole: true, data: [await readWhole(answer.body)] });
     this.contentType = answer.contentType;

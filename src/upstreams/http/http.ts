@@ -33,6 +33,8 @@ interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly stop: Stop;
+  /** Receives the number of each attempt and the server's host. */
+  readonly onAttempt?: ((attempt: number, host: string) => void) | undefined;
 }
 
 /** A response with a success status. */
@@ -68,6 +70,7 @@ export function httpClient(options: HttpOptions): HttpClient {
   return {
     async send(request) {
       for (let retry = 0; ; retry += 1) {
+        request.onAttempt?.(retry + 1, baseURL.host);
         try {
           return await attempt(request);
         } catch (error) {

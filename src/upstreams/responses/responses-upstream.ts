@@ -75,6 +75,7 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   return {
     name: 'responses',
     stateOwner: ownerOf('responses', settings.baseURL),
+    origin: settings.baseURL.origin,
     stream,
     redact: scrub.of(fixedHeaders(settings, bearer(settings))),
     models,

@@ -3,7 +3,7 @@
 import { conversationItems } from '../../../history/conversation.ts';
 import { type History, loadHistory, resolveReferences } from '../../../history/history.ts';
 import type { EndpointRequest } from '../../../ports/endpoints/endpoint-request.ts';
-import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.ts';
+import { noteOf, type PrepareSettings, reportingHistory } from '../../../ports/endpoints/prepare.ts';
 import type { StoredResponse } from '../../../ports/store.ts';
 import type { InjectedTools, TurnContext } from '../../../ports/turn-context.ts';
 import { conversationId } from '../../../protocol/ids.ts';
@@ -18,10 +18,9 @@ import { onTermsOf } from './server-tools.ts';
  * Prepends the earlier items to the input, and inherits the tools of the continued response if the request has no tools
  * field. Throws as `loadHistory` does.
  */
-export async function loadRequestHistory(
-  request: EndpointRequest,
-  settings: PrepareSettings,
-): Promise<EndpointRequest> {
+export const loadRequestHistory = reportingHistory(addHistory);
+
+async function addHistory(request: EndpointRequest, settings: PrepareSettings): Promise<EndpointRequest> {
   const { body, context = {}, scope } = request;
   if (context.history || !isRecord(body)) return request;
   const { store, limits } = settings;

@@ -1,0 +1,48 @@
+/** Reports each request to a router and the beginning of its answer, where somebody reads the steps of requests. */
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import type { ApiRoutes, Route } from '../ports/endpoints/routes.ts';
+import { stopwatch } from '../ports/step.ts';
+import { isRecord } from '../protocol/record.ts';
+import { announcer } from './announce.ts';
+import type { CoreSettings } from './options.ts';
+
+/** The same routes; the first request to any of them announces the router in the host's log. */
+export function reportedRoutes(api: ApiRoutes, settings: CoreSettings): ApiRoutes {
+  const announce = announcer(settings);
+  return { ...api, routes: api.routes.map((route) => reported(route, settings, announce)) };
+}
+
+function reported(route: Route, { recorder }: CoreSettings, announce: () => void): Route {
+  const { method, path, endpoint } = route;
+  const name = `${method} ${path}`;
+  return {
+    ...route,
+    endpoint(request) {
+      announce();
+      const { onStep } = recorder;
+      if (!onStep) return endpoint(request);
+      const elapsed = stopwatch();
+      const { requestId } = request;
+      onStep(receivedStep(request, name));
+      return endpoint(request).then((reply) => {
+        onStep({ name: 'answered', requestId, status: reply.status, ms: elapsed() });
+        return reply;
+      });
+    },
+  };
+}
+
+/** Characters of a model's name, which is whatever the client wrote. */
+const MODEL_CHARACTERS = 128;
+
+/** The step that begins a request; its body has not been checked yet. */
+export function receivedStep({ requestId, body }: Pick<EndpointRequest, 'requestId' | 'body'>, endpoint: string) {
+  const { model, stream } = isRecord(body) ? body : {};
+  return {
+    name: 'request received',
+    requestId,
+    endpoint,
+    model: typeof model === 'string' ? model.slice(0, MODEL_CHARACTERS) : undefined,
+    stream: stream === true,
+  } as const;
+}

@@ -1,0 +1,119 @@
+/** The status of a router, for the host's own health route. */
+import type { RunningTurns } from '../ports/endpoints/routes.ts';
+import type { ResponseStore } from '../ports/store.ts';
+import type { CoreSettings } from './options.ts';
+import { toolServersOf } from './tool-servers.ts';
+import { VERSION } from './version.ts';
+import type { Failure, Vitals } from './vitals.ts';
+
+/** What works and what does not, as plain JSON. It names no tenant, no request and no secret. */
+export interface RouterStatus {
+  /** `degraded` if any part below does not work; requests that do not need that part are still answered. */
+  readonly status: 'ok' | 'degraded';
+  /** Of this package. */
+  readonly version: string;
+  readonly upstream: {
+    readonly kind: string;
+    /** Scheme, host and port; null if the upstream does not say. */
+    readonly origin: string | null;
+    /** False if a request failed in the last minute and none has succeeded since. */
+    readonly ok: boolean;
+    readonly lastError: Failure | null;
+    /** Milliseconds since the epoch. */
+    readonly lastSuccessAt: number | null;
+  };
+  readonly store: {
+    readonly kind: string;
+    /** Whether it answers a read within a second, and its last write did not fail in the last minute. */
+    readonly ok: boolean;
+    readonly lastError: Failure | null;
+  };
+  /** The MCP servers of `tools`; none if `tools` is a function. */
+  readonly mcp: readonly {
+    readonly label: string;
+    /** `idle` if it is not connected because nobody has needed it. */
+    readonly state: string;
+    readonly connected: boolean;
+    readonly tools: number;
+  }[];
+  readonly responses: RunningTurns;
+}
+
+/** How long the store has to answer, in milliseconds. */
+const STORE_MS = 1000;
+/** A response that nobody has. */
+const ABSENT = { scope: 'express-open-responses:status', id: 'resp_status' };
+
+/** Returns a function that reads the status. It asks the store once, however often it is called meanwhile, and never the model. */
+export function statusReader(settings: CoreSettings, running: () => RunningTurns): () => Promise<RouterStatus> {
+  const { upstream, recorder, providers = [] } = settings;
+  const probe = new StoreProbe(settings.store);
+  return async () => {
+    const answers = await probe.answers();
+    const mcp = toolServersOf(providers).map(({ label, state, tools }) => ({
+      label,
+      state,
+      connected: state === 'ready',
+      tools,
+    }));
+    const parts = { ...partsOf(recorder.vitals, answers), mcp };
+    const isOk = parts.upstream.ok && parts.store.ok && !hasFailedServer(providers);
+    return {
+      status: isOk ? 'ok' : 'degraded',
+      version: VERSION,
+      upstream: { kind: upstream.name, origin: upstream.origin ?? null, ...parts.upstream },
+      store: { kind: settings.store.name, ...parts.store },
+      mcp,
+      responses: running(),
+    };
+  };
+}
+
+function partsOf({ upstream, store }: Vitals, answers: boolean) {
+  const { lastError, lastSuccessAt } = upstream;
+  return {
+    upstream: { ok: !upstream.isFailing, lastError, lastSuccessAt },
+    store: { ok: answers && !store.isFailing, lastError: store.lastError },
+  };
+}
+
+/** One that is tried again after a failure still has the error. */
+function hasFailedServer(providers: NonNullable<CoreSettings['providers']>): boolean {
+  return toolServersOf(providers).some(
+    ({ state, error }) => state === 'failed' || (state === 'connecting' && error !== undefined),
+  );
+}
+
+/** Asks the store whether it answers; a store that hangs has one question at a time, not one a second. */
+class StoreProbe {
+  private readonly store: ResponseStore;
+  private asking: Promise<boolean> | undefined = undefined;
+
+  constructor(store: ResponseStore) {
+    this.store = store;
+  }
+
+  /** Whether it answers in time; never rejects. */
+  async answers(): Promise<boolean> {
+    this.asking ??= this.ask().finally(() => {
+      this.asking = undefined;
+    });
+    return withinMs(this.asking, STORE_MS);
+  }
+
+  private async ask(): Promise<boolean> {
+    try {
+      await this.store.get(ABSENT);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+function withinMs(answer: Promise<boolean>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), ms);
+    void answer.then(resolve).finally(() => clearTimeout(timer));
+  });
+}
