@@ -1,8 +1,8 @@
 /** Announces a router in the host's log when its first request arrives: what it serves with, and no secret of it. */
 
+import { VERSION } from '../protocol/version.ts';
 import type { CoreSettings } from './options.ts';
 import { toolServersOf } from './tool-servers.ts';
-import { VERSION } from './version.ts';
 
 /** Returns a function that announces the router at its first call. */
 export function announcer(settings: CoreSettings): () => void {

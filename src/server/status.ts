@@ -1,9 +1,9 @@
 /** The status of a router, for the host's own health route. */
 import type { RunningTurns } from '../ports/endpoints/routes.ts';
 import type { ResponseStore } from '../ports/store.ts';
+import { VERSION } from '../protocol/version.ts';
 import type { CoreSettings } from './options.ts';
 import { toolServersOf } from './tool-servers.ts';
-import { VERSION } from './version.ts';
 import type { Failure, Vitals } from './vitals.ts';
 
 /** What works and what does not, as plain JSON. It names no tenant, no request and no secret. */

@@ -1,6 +1,7 @@
 /** NODE_DEBUG=express-open-responses, Node's own way to watch a package: the life of each request on stderr. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FakeUpstream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { ask } from './client.ts';
@@ -35,13 +36,13 @@ async function outputOf(env: Readonly<Record<string, string>>, body = {}): Promi
   return output;
 }
 
-/** Without the process's id, the times and the ids, which differ each time. */
+/** Without the process's id, the times, the addresses and the ids, which differ each time. */
 function plain(stderr: string): readonly string[] {
   return stderr
     .split('\n')
     .filter(Boolean)
     .map((line) => line.replace(/^(\S+) \d+: /, '$1: ').replace(/ms=\d+/, 'ms=N'))
-    .map((line) => line.replace(/resp_\w+/, 'resp_…').replaceAll(new URL(fake.baseURL).host, 'HOST'));
+    .map((line) => line.replace(/resp_\w+/, 'resp_…').replaceAll(/127\.0\.0\.1:\d+/g, 'HOST'));
 }
 
 describe('NODE_DEBUG', () => {
@@ -50,7 +51,6 @@ describe('NODE_DEBUG', () => {
     fake.reply({ body: toolCallStream([call]) }, { body: textStream('secret-answer') });
     const body = { model: 'my model', stream: true, input: 'secret-prompt' };
     const { stdout, stderr } = await outputOf({ NODE_DEBUG: 'express-open-responses' }, body);
-    if (process.env.SHOW) process.stdout.write(stderr);
     expect([stdout, plain(stderr)]).toEqual([
       '',
       [
@@ -67,6 +67,9 @@ describe('NODE_DEBUG', () => {
       ].map((line) => `EXPRESS-OPEN-RESPONSES: ${line}`),
     ]);
     expect(stderr).not.toContain('secret');
+    const page = readFileSync(join(import.meta.dirname, '../../docs/logging.md'), 'utf8');
+    const [, sample = ''] = /```text\n(EXPRESS-OPEN-RESPONSES [^`]+)```/.exec(page) ?? [];
+    expect(plain(sample)).toEqual(plain(stderr));
   });
 
   it('cannot be made to forge a line or to colour a terminal by what a client sends', async () => {

@@ -1,6 +1,7 @@
 /** One session with an MCP server: requests, each with its own end, and the server's notifications. */
 
 import { LONGEST_MS } from '../../ports/host/options-check.ts';
+import { VERSION } from '../../protocol/version.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import type { HttpPool } from './http-pool.ts';
 import { openLink } from './link.ts';
@@ -37,7 +38,7 @@ interface SessionEvents {
 }
 
 /** How this package identifies itself to servers; the version is that of package.json. */
-export const CLIENT_INFO = { name: 'express-open-responses', version: '0.1.0' };
+export const CLIENT_INFO = { name: 'express-open-responses', version: VERSION };
 
 /** Sent to the server as the reason instead of the host's own, which stays private. */
 const GIVEN_UP = 'The client gave the request up.';
