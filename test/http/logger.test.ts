@@ -186,6 +186,17 @@ describe('one line that says what to do', () => {
     expect(JSON.stringify(lines)).not.toMatch(/secret plan|forged/);
   });
 
+  it('tells a model server that says it is not available from one that cannot be reached', async () => {
+    fake.reply({ status: 503, body: JSON.stringify({ error: { message: 'Loading model' } }) });
+    await asked({});
+    expect(lines.map(([level, message]) => [level, message])).toEqual([
+      [
+        'error',
+        `The model server answered that it is not available. Is it overloaded, or still loading its model? ${SEE}#upstream_unavailable.`,
+      ],
+    ]);
+  });
+
   it('tells of a limit of the host as a warning, since nothing is broken', async () => {
     fake.reply({ body: textStream('x'.repeat(100)) });
     await asked({ limits: { outputBytes: 10 } }, { stream: true });

@@ -65,16 +65,26 @@ const NO_ROOM: Remedy = {
   advice: 'Free space on the disk of the store, or let the store keep less.',
 };
 
+/** The code is also that of a status 503, with which a server says so itself. */
+const BUSY: Remedy = {
+  what: 'The model server answered that it is not available.',
+  advice: 'Is it overloaded, or still loading its model?',
+};
+
 /** Codes that the page explains besides those of this package. */
 const EXPLAINED: ReadonlySet<string> = new Set([...errorCodes, 'invalid_api_key']);
 
 /** What is known of the failure; the error's own advice, which knows its server, wins. */
-export function remedyFor({ code, cause, advice }: ApiError): Remedy {
-  const remedy = code === 'store_error' && isFullDisk(causeCodeOf(cause)) ? NO_ROOM : remedyOf(code);
+export function remedyFor(error: ApiError): Remedy {
+  const { advice } = error;
+  const remedy = remedyOf(error);
   return advice === undefined ? remedy : { ...remedy, advice };
 }
 
-function remedyOf(code: string): Remedy {
+function remedyOf({ code, cause, advice }: ApiError): Remedy {
+  if (code === 'store_error' && isFullDisk(causeCodeOf(cause))) return NO_ROOM;
+  // Where it could not be reached, the upstream gives advice or at least the cause.
+  if (code === 'upstream_unavailable' && advice === undefined && cause === undefined) return BUSY;
   return (Object.hasOwn(REMEDIES, code) ? REMEDIES[code] : undefined) ?? OTHERS;
 }
 
