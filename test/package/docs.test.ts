@@ -114,7 +114,10 @@ describe('docs/README.md', () => {
 
 describe('docs/clients.md', () => {
   it('names clients in the versions that the tests run', () => {
-    const { devDependencies } = JSON.parse(read('package.json')) as { devDependencies: Record<string, string> };
+    const devDependencies: Record<string, string> = Object.assign(
+      {},
+      ...['package.json', 'test/clients/package.json'].map((path) => JSON.parse(read(path)).devDependencies),
+    );
     const agents = [...read('test/agents/scenes.mjs').matchAll(/^ {2}'(\S+?)(?:@npm:.*)?@(\d[^'-]*)/gm)];
     const versionsOf = (client: string) => [
       ...Object.entries(devDependencies).flatMap(([name, version]) =>
