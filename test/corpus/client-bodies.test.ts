@@ -2,19 +2,19 @@
 import { memoryStore } from '../../src/index.ts';
 import { type ClientRequest, clientRequests, continuedBy, postedBody } from '../support/client-bodies.ts';
 import { expectValidResponse } from '../support/open-responses-schema.ts';
-import { type Fields, finalOf, type RequestApp, type Resource, startRequestApp } from '../support/request-app.ts';
+import { type Fields, finalOf, type RequestApp, type Resource, requestAppPerTest } from '../support/request-app.ts';
 import { describeShared } from '../support/shared.ts';
 
 const recorded = clientRequests();
 const isServed = ({ path }: ClientRequest) => path === '/responses';
 const store = memoryStore();
 let app: RequestApp;
-
-beforeEach(async () => {
-  app = await startRequestApp({ store });
-});
-
-afterEach(() => app.close());
+requestAppPerTest(
+  (started) => {
+    app = started;
+  },
+  () => ({ store }),
+);
 
 /** The response to the body, which is asked for as the client asked. */
 async function answered(body: Fields): Promise<Resource> {

@@ -10,7 +10,7 @@ import {
   finalOf,
   type RequestApp,
   type RequestAppSetup,
-  startRequestApp,
+  requestAppPerTest,
 } from '../support/request-app.ts';
 import { describeShared } from '../support/shared.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
@@ -29,20 +29,18 @@ const LONG = 'word '.repeat(1200);
 const MANAGED = { context_management: [{ type: 'compaction', compact_threshold: 1000 }] };
 const LOOK = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } };
 
+const COMPACTION = { compaction: { key: KEY, prompt: 'Sum up.' } };
+
 let app: RequestApp;
+const start = requestAppPerTest(
+  (started) => {
+    app = started;
+  },
+  () => COMPACTION,
+);
 
-beforeEach(() => start());
-afterEach(() => app.close());
-
-async function start(options: RequestAppSetup = {}): Promise<void> {
-  app = await startRequestApp({ compaction: { key: KEY, prompt: 'Sum up.' }, ...options });
-}
-
-/** Starts anew with these options. */
-async function restart(options: RequestAppSetup): Promise<void> {
-  await app.close();
-  await start(options);
-}
+/** Replaces the app of this test by one with these options besides. */
+const restart = (options: RequestAppSetup) => start({ ...COMPACTION, ...options });
 
 interface Answer {
   readonly status: number;

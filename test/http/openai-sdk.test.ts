@@ -3,36 +3,25 @@ import OpenAI from 'openai';
 import { zodTextFormat } from 'openai/helpers/zod';
 import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator';
 import type {
-  FunctionTool,
   Response,
   ResponseInput,
   ResponseInputItem,
   ResponseStreamEvent,
 } from 'openai/resources/responses/responses';
 import { z } from 'zod';
-import { chatChunk, chatStream, type FakeToolCall, textStream } from '../../src/testing/index.ts';
-import { type Fields, type RequestApp, startRequestApp } from '../support/request-app.ts';
+import { chatChunk, chatStream, textStream } from '../../src/testing/index.ts';
+import { type Fields, type RequestApp, requestAppPerTest } from '../support/request-app.ts';
+import { OSLO, PARIS, WEATHER } from './response-values.ts';
 
 let app: RequestApp;
 let client: OpenAI;
 
-beforeEach(async () => {
-  app = await startRequestApp();
+requestAppPerTest((started) => {
+  app = started;
   client = new OpenAI({ baseURL: app.url, apiKey: 'client-key', maxRetries: 0 });
 });
 
-afterEach(() => app.close());
-
 const MODEL = 'fake-model';
-const WEATHER: FunctionTool = {
-  type: 'function',
-  name: 'get_weather',
-  description: 'Tells the weather.',
-  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-  strict: true,
-};
-const PARIS: FakeToolCall = { id: 'call_paris', name: 'get_weather', arguments: '{"city":"Paris"}' };
-const OSLO: FakeToolCall = { id: 'call_oslo', name: 'get_weather', arguments: '{"city":"Oslo"}' };
 const OUTPUTS: ResponseInputItem[] = [
   { type: 'function_call_output', call_id: 'call_oslo', output: 'Snow' },
   { type: 'function_call_output', call_id: 'call_paris', output: 'Sun' },

@@ -1,20 +1,12 @@
 /** What the model server is asked: every form of a request, over real HTTP, as the chat request that it becomes. */
 import { chatStream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { expectValidResponse } from '../support/open-responses-schema.ts';
-import { type Fields, type RequestApp, type RequestAppSetup, startRequestApp } from '../support/request-app.ts';
+import { type Fields, type RequestApp, requestAppPerTest } from '../support/request-app.ts';
 
 let app: RequestApp;
-
-beforeEach(async () => {
-  app = await startRequestApp();
+const restart = requestAppPerTest((started) => {
+  app = started;
 });
-
-afterEach(() => app.close());
-
-async function restart(setup: RequestAppSetup): Promise<void> {
-  await app.close();
-  app = await startRequestApp(setup);
-}
 
 /** The messages that the input becomes. Throws where the request is refused. */
 async function messagesOf(input: unknown, fields: Fields = {}): Promise<readonly Fields[]> {

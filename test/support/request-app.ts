@@ -90,6 +90,27 @@ export async function startRequestApp({ chat, mount, ...options }: RequestAppSet
   };
 }
 
+/**
+ * Starts an app before each test of a file, gives it to `use`, and closes it after the test. Returns a function that
+ * replaces the app of a running test by one with other options.
+ */
+export function requestAppPerTest(
+  use: (app: RequestApp) => void,
+  setup: () => RequestAppSetup = () => ({}),
+): (setup: RequestAppSetup) => Promise<void> {
+  let app: RequestApp;
+  const start = async (chosen: RequestAppSetup) => {
+    app = await startRequestApp(chosen);
+    use(app);
+  };
+  beforeEach(() => start(setup()));
+  afterEach(() => app.close());
+  return async (chosen) => {
+    await app.close();
+    await start(chosen);
+  };
+}
+
 async function answerOf(response: Response): Promise<Answer> {
   const text = await response.text();
   // The cast: only answers of this API are read.

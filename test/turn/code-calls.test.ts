@@ -4,14 +4,10 @@ import type { TurnEvent, TurnInput } from '../../src/protocol/events.ts';
 import type { OutputItem } from '../../src/protocol/items.ts';
 import { step } from '../../src/turn/machine.ts';
 import { startState, type TurnPlan } from '../../src/turn/state.ts';
-import { expectLaws } from '../support/laws.ts';
+import { DEFAULT_PLAN, turnEndIn, wholeTurn } from './whole-turn.ts';
 
 const PLAN: TurnPlan = {
-  seed: '0123456789abcdef0123456789abcdef',
-  reasoning: 'summary_text',
-  queuedEvent: false,
-  outputBytes: 1_000_000,
-  argumentBytes: 1_000_000,
+  ...DEFAULT_PLAN,
   owners: new Map([
     [
       'code_interpreter',
@@ -19,7 +15,6 @@ const PLAN: TurnPlan = {
     ],
     ['look_up', { server: 'files', name: 'look.up' }],
   ]),
-  ownedAs: 'mcp_call',
 };
 
 const call = (args: string, name?: string, number = 0): TurnInput => ({
@@ -41,17 +36,9 @@ const result = (index: number, more: Partial<Extract<TurnInput, { type: 'tool-re
   ...more,
 });
 
-/** The events of a whole turn, one step each, which keep the laws. */
+/** The events of a whole turn by this plan. */
 function turn(model: readonly TurnInput[], plan: Partial<TurnPlan> = {}): readonly TurnEvent[] {
-  let state = startState({ ...PLAN, ...plan });
-  const inputs: readonly TurnInput[] = [{ type: 'start' }, ...model, { type: 'end', at: 1_700_000_000 }];
-  const events = inputs.flatMap((input) => {
-    const [next, said] = step(state, [input]);
-    state = next;
-    return said;
-  });
-  expectLaws(events);
-  return events;
+  return wholeTurn(model, { ...PLAN, ...plan });
 }
 
 /** What is said between the opening and the end. */
@@ -68,9 +55,7 @@ function line(event: TurnEvent): string {
 }
 
 function outputOf(model: readonly TurnInput[], plan?: Partial<TurnPlan>): readonly OutputItem[] {
-  const end = turn(model, plan).at(-1);
-  if (end?.type !== 'turn-end') throw new Error('a turn ends with turn-end');
-  return end.output;
+  return turnEndIn(turn(model, plan)).output;
 }
 
 /** The one item of a turn. */

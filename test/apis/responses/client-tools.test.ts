@@ -1,7 +1,7 @@
 /** Tools that models do not know as such (free text, namespaces, tools sent as items), over HTTP and back. */
 import { functionTools } from '../../../src/index.ts';
 import { type FakeToolCall, toolCallStream } from '../../../src/testing/index.ts';
-import { type Fields, type RequestApp, type Resource, startRequestApp } from '../../support/request-app.ts';
+import { type Fields, type RequestApp, type Resource, requestAppPerTest } from '../../support/request-app.ts';
 import {
   askForJson,
   askForStream,
@@ -13,12 +13,9 @@ import {
 import type { WireItem } from '../../support/wire-schemas.ts';
 
 let app: RequestApp;
-
-beforeEach(async () => {
-  app = await startRequestApp();
+const restart = requestAppPerTest((started) => {
+  app = started;
 });
-
-afterEach(() => app.close());
 
 const LARK = 'start: "*** Begin Patch" LF\n';
 const PATCH = {
@@ -144,9 +141,8 @@ describe('what the model is offered', () => {
   });
 
   it('[S-06] [T-04] holds the client’s tool where the server has one of that name, however it was sent', async () => {
-    await app.close();
     const tools = functionTools({ apply_patch: { execute: () => 'server' }, mail__send: { execute: () => 'server' } });
-    app = await startRequestApp({ tools });
+    await restart({ tools });
     await app.create({ input: [{ type: 'additional_tools', tools: [PATCH, MAIL] }, QUESTION] });
     expect([namesOffered(), app.notes.map(({ code }) => code)]).toEqual([
       ['apply_patch', 'mail__send', 'mail__run'],
@@ -198,8 +194,7 @@ describe('what the client is answered', () => {
   });
 
   it('[S-06] [T-04] [P-05] keeps the server’s own calls apart from free text beside them', async () => {
-    await app.close();
-    app = await startRequestApp({ tools: functionTools({ look: { execute: () => 'Seen.' } }) });
+    await restart({ tools: functionTools({ look: { execute: () => 'Seen.' } }) });
     const { output } = await calling({ tools: [PATCH] }, called('apply_patch', '{"input":"a"}'), called('look', '{}'));
     expect(output.map(({ type, input, output: result }) => [type, input ?? result])).toEqual([
       ['custom_tool_call', 'a'],
@@ -269,8 +264,7 @@ describe('the next turn', () => {
   });
 
   it('[S-06] refuses a free call that nobody answered, whatever tools the server has', async () => {
-    await app.close();
-    app = await startRequestApp({ tools: functionTools({ send: { execute: () => 'server' } }) });
+    await restart({ tools: functionTools({ send: { execute: () => 'server' } }) });
     const call = { type: 'function_call', call_id: 'c', name: 'send', namespace: 'mail', arguments: '{}' };
     const { status, body } = await app.create({ input: [QUESTION, call, QUESTION], tools: [MAIL] });
     expect([status, (body.error as Fields).code]).toEqual([400, 'tool_output_missing']);

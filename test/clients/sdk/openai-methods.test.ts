@@ -5,18 +5,15 @@ import OpenAI7 from 'openai7';
 import { zodTextFormat as zodTextFormat7 } from 'openai7/helpers/zod';
 import { z } from 'zod';
 import { textStream } from '../../../src/testing/index.ts';
-import { type RequestApp, startRequestApp } from '../../support/request-app.ts';
+import { type RequestApp, requestAppPerTest } from '../../support/request-app.ts';
 
 const City = z.object({ city: z.string() });
 const MODEL = 'fake-model';
 
 let app: RequestApp;
-
-beforeEach(async () => {
-  app = await startRequestApp();
+requestAppPerTest((started) => {
+  app = started;
 });
-
-afterEach(() => app.close());
 
 // The casts: what is called is the same in both.
 const versions = [

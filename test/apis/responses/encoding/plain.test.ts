@@ -8,7 +8,8 @@ import type { TurnEvent } from '../../../../src/protocol/events.ts';
 import { HEARTBEAT_FRAME, numberedFrame } from '../../../../src/streams/sse-frames.ts';
 import { step } from '../../../../src/turn/machine.ts';
 import { startState } from '../../../../src/turn/state.ts';
-import { anyPlan, END, inputs } from '../../../turn/arbitrary-turns.ts';
+import { anyPlan, inputs } from '../../../turn/arbitrary-turns.ts';
+import { END } from '../../../turn/whole-turn.ts';
 
 const OPTIONS: EncodeOptions = {
   presentItem: (item) => item,
