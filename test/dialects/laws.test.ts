@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { memoryStore, type Upstream } from '../../src/index.ts';
 import type { DialectName } from '../../src/ports/dialect.ts';
 import { toWebHandler } from '../../src/web/to-web-handler.ts';
+import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import { CLIENT_TOOLS, SERVER_TOOLS } from './scenarios.ts';
 import { type Event, eventsOf, type Fields, NAMES, withoutIdentity } from './support.ts';
 
@@ -131,6 +132,7 @@ describe.each(NAMES)('any answer, told in the dialect %s', (dialect) => {
     fc.assert(
       fc.asyncProperty(answer, form, async (events, mcpItems) => {
         const usual = await toldIn('openai', events, mcpItems);
+        expectWireLaws(readWire(usual.writes.join('')));
         const told = await toldIn(dialect, events, mcpItems);
         expect(UNDONE[dialect](told.streamed)).toEqual(usual.streamed);
         expect(wordsOf(told.events)).toEqual(wordsOf(usual.events));
