@@ -1,4 +1,5 @@
 /** Clients that leave: the model server and the tools are left at once, whatever the turn is at, and its place is free. */
+
 import type { Response as ExpressResponse, NextFunction, Request } from 'express';
 import express from 'express';
 import { createChatCompletion } from '../../src/apis/chat-completions/create.ts';
@@ -6,8 +7,9 @@ import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, type Ups
 import { activity } from '../../src/ports/endpoints/activity.ts';
 import { coreSettings } from '../../src/server/options.ts';
 import { chatChunk, type FakeReply, startFakeUpstream, textStream } from '../../src/testing/index.ts';
+import { type Gate, gate } from '../support/gate.ts';
 import { ask, askJson, type ChatApp, type Fields, listen, QUESTION, startChatApp } from './chat-app.ts';
-import { calling, type Gate, gate, says } from './script.ts';
+import { calling, says } from './script.ts';
 
 const SAID = chatChunk({ role: 'assistant', content: 'Hello' });
 const CALL = chatChunk({ tool_calls: [{ index: 0, id: 'a', function: { name: 'ours', arguments: '{"a":' } }] });

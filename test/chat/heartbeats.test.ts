@@ -1,9 +1,9 @@
 /** What fills the silences of a chat stream: comments, for as long as the client is told nothing. */
 import { chatCompletionsUpstream, functionTools } from '../../src/index.ts';
 import { chatChunk, textStream } from '../../src/testing/index.ts';
+import { gate } from '../support/gate.ts';
 import { ask, type ChatApp, dataIn, startChatApp } from './chat-app.ts';
 import { type GatedUpstream, startGatedUpstream } from './gated-upstream.ts';
-import { gate } from './script.ts';
 
 const BEAT = ': heartbeat\n\n';
 const DONE = 'data: [DONE]\n\n';

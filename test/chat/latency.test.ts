@@ -1,9 +1,9 @@
 /** What reaches the client while the model server is still writing: nothing waits that need not, and no sleep proves it. */
 import { chatCompletionsUpstream, functionTools } from '../../src/index.ts';
 import { chatChunk, textStream } from '../../src/testing/index.ts';
+import { type Gate, gate } from '../support/gate.ts';
 import { ask, type ChatApp, startChatApp } from './chat-app.ts';
 import { type GatedUpstream, type Script, startGatedUpstream } from './gated-upstream.ts';
-import { type Gate, gate } from './script.ts';
 
 let app: ChatApp;
 let gated: GatedUpstream;

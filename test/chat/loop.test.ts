@@ -1,5 +1,7 @@
 /** Tools that the server runs in a chat completion: the rounds, what the model is asked in each, and what stops them. */
+
 import { functionTools, type Note, type RouterOptions, type ToolProvider } from '../../src/index.ts';
+import { gate } from '../support/gate.ts';
 import {
   ask,
   askChunks,
@@ -13,7 +15,7 @@ import {
   USER,
   whole,
 } from './chat-app.ts';
-import { calling, gate, result, says, wired } from './script.ts';
+import { calling, result, says, wired } from './script.ts';
 
 const ADDED = { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] };
 const FORMS = [

@@ -1,7 +1,7 @@
 /** The middlewares against HTTP as it comes: odd bodies, other methods, clients that leave or do not read. */
+
 import { once } from 'node:events';
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -17,6 +17,7 @@ import {
   validateMessages,
 } from '../../src/index.ts';
 import { chatChunk, type FakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
+import { unreadClient } from '../support/unread-client.ts';
 import { deferred } from '../tools/support.ts';
 import { weather } from './cases.ts';
 import { bareExpress, parsingExpress, type Running, type Stage, startHost } from './hosts.ts';
@@ -238,7 +239,7 @@ describe('clients that do not read', () => {
       }
     };
     app = await startHost(parsingExpress, stages(handler));
-    const client = deafClient(JSON.stringify({ ...BODY, stream: true }));
+    const client = unreadClient(app.url, '/', { ...BODY, stream: true });
     for (let quiet = 0, last = -1; quiet < 10; last = written) {
       await pause(20);
       quiet = written > 0 && written === last ? quiet + 1 : 0;
@@ -250,14 +251,6 @@ describe('clients that do not read', () => {
     expect(held).toBeLessThan(LIMIT / 2);
   });
 });
-
-/** Asks on a socket that does not read. */
-function deafClient(json: string): Socket {
-  const socket = connect(Number(new URL(app.url).port), '127.0.0.1').pause();
-  const head = `POST / HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: ${json.length}`;
-  socket.on('error', () => {}).write(`${head}\r\n\r\n${json}`);
-  return socket;
-}
 
 describe('a thousand requests', () => {
   it('[P-10] leave no listener behind, on any connection', async () => {

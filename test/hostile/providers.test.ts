@@ -1,8 +1,10 @@
 /** Model servers that send by the hundred thousand what stands beside an answer: sources, pictures, unknown names, joined events. */
+
 import { chatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
 import { readFinish } from '../../src/protocol/chat-completions/finish-reasons.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { eventsIn } from '../../src/streams/joined-events.ts';
+import { cpuSeconds } from '../support/cpu-time.ts';
 import {
   chunkStream,
   completion,
@@ -21,13 +23,6 @@ beforeAll(async () => {
   app = await startProviderApp();
 });
 afterAll(() => app.close());
-
-function secondsOf(run: () => void): number {
-  const began = process.cpuUsage();
-  run();
-  const { user, system } = process.cpuUsage(began);
-  return (user + system) / 1e6;
-}
 
 function decoded(chunks: Iterable<unknown>): readonly ModelEvent[] {
   const decoder = chatDecoder({ note() {} });
@@ -77,7 +72,7 @@ describe('what stands beside an answer', () => {
       const chunks = [...make(count), deltaChunk({ content: 'a' }, {}, STOP)];
       tried(what, chunks.length);
       decoded(chunks.slice(0, 1000));
-      return secondsOf(() => decoded(chunks));
+      return cpuSeconds(() => decoded(chunks));
     }) as [number, number];
     expect(more).toBeLessThan(Math.max(few, 0.05) * 40);
   });
@@ -100,7 +95,7 @@ describe('what stands beside an answer', () => {
         .trimEnd();
       const spoilt = `${lines}\n{"a":`;
       tried('joined lines', size * 160_000);
-      return secondsOf(() => {
+      return cpuSeconds(() => {
         expect([eventsIn(lines).length, eventsIn(spoilt).length]).toEqual([size * 80_000, 1]);
       });
     }) as [number, number];
@@ -109,7 +104,7 @@ describe('what stands beside an answer', () => {
 
   it('[V-04] reads a finish reason of megabytes without rewriting it', () => {
     const said = `${' '.repeat(4 * 2 ** 20)}:`.repeat(2);
-    const seconds = secondsOf(() => {
+    const seconds = cpuSeconds(() => {
       for (let at = 0; at < 10_000; at += 1) readFinish(said);
     });
     tried('long finish reasons', 10_000);

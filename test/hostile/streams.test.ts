@@ -85,7 +85,7 @@ async function statusOf(id: string): Promise<unknown> {
 }
 
 /** Follows a response on a socket that never reads. */
-function deafFollower(id: string): Socket {
+function unreadFollower(id: string): Socket {
   const { hostname, port, host } = new URL(app.url);
   const socket = connect(Number(port), hostname).pause();
   socket.on('error', () => {}).write(`GET /v1/responses/${id}?stream=true HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
@@ -130,20 +130,20 @@ describe('followers that do not read', () => {
   const FOLLOWERS = 50;
 
   /** Followers of a response that has ended, each of which was sent what its socket takes; and the server's own sockets of theirs. */
-  async function deafFollowers(options: AppSetup['options'] = {}) {
+  async function unreadFollowers(options: AppSetup['options'] = {}) {
     await start(pieces(6000, 1000), options);
     const id = await left();
     await statusOf(id);
     const own: Socket[] = [];
     app.server.on('connection', (socket) => own.push(socket));
-    const followers = Array.from({ length: FOLLOWERS }, () => deafFollower(id));
+    const followers = Array.from({ length: FOLLOWERS }, () => unreadFollower(id));
     const closed = followers.map((follower) => once(follower, 'close'));
     while (own.filter(({ bytesWritten }) => bytesWritten > 100_000).length < FOLLOWERS) await sleep(20);
     return { followers, closed: Promise.all(closed), own };
   }
 
   /** Only by reading does a socket notice its end; all of the events are 31 MB, of which the kernel holds some. */
-  async function expectCutOff({ followers, closed }: Awaited<ReturnType<typeof deafFollowers>>): Promise<void> {
+  async function expectCutOff({ followers, closed }: Awaited<ReturnType<typeof unreadFollowers>>): Promise<void> {
     for (const follower of followers) follower.resume();
     await closed;
     expect(Math.max(...followers.map(({ bytesRead }) => bytesRead))).toBeLessThan(24_000_000);
@@ -151,22 +151,22 @@ describe('followers that do not read', () => {
   }
 
   it('[F-15] are given no more than they read', async () => {
-    const { own } = await deafFollowers();
+    const { own } = await unreadFollowers();
     await sleep(500);
     expect(Math.max(...own.map(({ writableLength }) => writableLength))).toBeLessThan(MIB / 2);
     tried('followers that read nothing', FOLLOWERS);
   });
 
   it('[F-15] are cut off when their time is up, though the response has ended', async () => {
-    const deaf = await deafFollowers({ limits: { durationMs: 4000 } });
-    while (deaf.own.some(({ destroyed }) => !destroyed)) await sleep(50);
-    await expectCutOff(deaf);
+    const followers = await unreadFollowers({ limits: { durationMs: 4000 } });
+    while (followers.own.some(({ destroyed }) => !destroyed)) await sleep(50);
+    await expectCutOff(followers);
   });
 
   it('[F-15] are cut off by the end of a drain', async () => {
-    const deaf = await deafFollowers();
+    const followers = await unreadFollowers();
     await app.router.drain({ timeoutMs: 100 });
-    await expectCutOff(deaf);
+    await expectCutOff(followers);
   });
 });
 

@@ -36,7 +36,7 @@ import {
   send,
   typesOf,
 } from '../http/client.ts';
-import { deafClient, endlessModel, takenInAll, until } from './deaf-client.ts';
+import { endlessModel, takenInAll, unreadClient, until } from '../support/unread-client.ts';
 import { type Host, type HostSetup, type RunningHost, startHost, TENANT } from './host.ts';
 
 const SPOKEN: FakeReply = { body: chatChunk({ content: 'word' }), stallAfterBytes: 10_000 };
@@ -375,7 +375,7 @@ export function hostSuite(host: Host): void {
     it(`[X-03][P-10] ${host.name} takes no more of the model than a client that reads nothing leaves room for`, async () => {
       const model = endlessModel();
       await start({ upstream: model.upstream, limits: { outputBytes: 2 ** 30 } });
-      const client = deafClient(url);
+      const client = unreadClient(url);
       const taken = await takenInAll(model);
       client.resume();
       await until(() => model.taken > taken + 200);
@@ -451,7 +451,7 @@ export function hostSuite(host: Host): void {
       printed = host.printsOfCutOff;
       const model = endlessModel();
       await start({ upstream: model.upstream });
-      const client = deafClient(url);
+      const client = unreadClient(url);
       await takenInAll(model);
       await app.drain({ timeoutMs: 50 });
       let end = '';

@@ -1,4 +1,5 @@
 /** `background: true`: the client leaves, and comes back for the response, for its events, or to cancel it. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   chatCompletionsUpstream,
@@ -10,6 +11,7 @@ import {
 import { chatChunk, textStream } from '../../src/testing/index.ts';
 import { type GatedUpstream, type Script, startGatedUpstream } from '../chat/gated-upstream.ts';
 import { type App, startApp } from '../support/app.ts';
+import { gate } from '../support/gate.ts';
 import { ask, askJson, errorIn, type Fields, parsed, parseStream, type StreamEvent, send, typesOf } from './client.ts';
 
 const apps: App[] = [];
@@ -36,11 +38,8 @@ afterEach(async () => {
 
 /** What a model server writes: `said`, then nothing until `open` is called, then `rest`. */
 function gated(said: string, rest: string) {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { script: [said, opened, rest], open: () => open() };
+  const { open, opened } = gate();
+  return { script: [said, opened, rest], open };
 }
 
 const HELLO = chatChunk({ content: 'Hello' });

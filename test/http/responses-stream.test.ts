@@ -1,7 +1,9 @@
 /** `POST /responses` over real HTTP, answered as a stream, frame by frame. */
+
 import { memoryStore } from '../../src/index.ts';
 import { coreSettings } from '../../src/server/options.ts';
 import { chatChunk, chatStream, textStream } from '../../src/testing/index.ts';
+import { gate } from '../support/gate.ts';
 import {
   eventsOf,
   type Fields,
@@ -221,14 +223,14 @@ describe('POST /responses as a stream', () => {
   });
 
   it('[M-08] [M-12] fills silence with comments, which have no number, by default after 15 s', async () => {
-    const [beat, resume] = gate();
+    const rest = gate();
     const upstream = upstreamOf(async function* () {
       yield [{ type: 'text-delta', text: 'a' }];
-      await beat;
+      await rest.opened;
       yield [{ type: 'finish', reason: 'stop' }];
     });
     await restart({ upstream, heartbeat: { intervalMs: 1 } });
-    const text = await readUntil(': heartbeat\n\n', resume);
+    const text = await readUntil(': heartbeat\n\n', rest.open);
     const sequences = eventsOf(text).map(({ sequence_number: sequence }) => sequence);
     const { heartbeat } = coreSettings('test', { store: memoryStore(), upstream });
     expect([text.includes('\n\n: heartbeat\n\n'), sequences, heartbeat]).toEqual([
@@ -285,15 +287,6 @@ function itemEvents(text: string): readonly unknown[] {
   return eventsOf(masked(text))
     .slice(2, -1)
     .map(({ type, sequence_number: _, ...fields }) => [type, fields]);
-}
-
-/** A promise, and what resolves it. */
-function gate(): readonly [Promise<void>, () => void] {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return [opened, () => open()];
 }
 
 /** The whole stream; `seen` is called when the text shows. */

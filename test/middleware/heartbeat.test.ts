@@ -1,4 +1,5 @@
 /** When a foreign event stream is filled with beats, and when never. */
+
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import express from 'express';
@@ -12,7 +13,8 @@ import {
 import { textStream } from '../../src/testing/index.ts';
 import { listen } from '../chat/chat-app.ts';
 import { startGatedUpstream } from '../chat/gated-upstream.ts';
-import { ASKED, CHAT, type Fields, gate, otherTraffic, type Step, withHost } from './host.ts';
+import { gate } from '../support/gate.ts';
+import { ASKED, CHAT, type Fields, otherTraffic, type Step, withHost } from './host.ts';
 
 const SSE = { 'content-type': 'text/event-stream' };
 const BEAT = ': heartbeat\n\n';

@@ -1,4 +1,5 @@
 /** What of somebody else's answers is kept, when, and that no answer is harmed by it. */
+
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -6,11 +7,11 @@ import { gzipSync } from 'node:zlib';
 import { loadHistory, recordTurn, validateMessages } from '../../src/index.ts';
 import type { ApiError } from '../../src/protocol/errors.ts';
 import { chatCompletion, chatStream, textStream } from '../../src/testing/index.ts';
+import { gate } from '../support/gate.ts';
 import {
   ASKED,
   CHAT,
   type Fields,
-  gate,
   type HostRequest,
   otherTraffic,
   responseOf,

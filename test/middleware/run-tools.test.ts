@@ -1,4 +1,5 @@
 /** Server-run tools behind a handler of the host's, which answers each model call in whatever way it likes. */
+
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
@@ -10,7 +11,8 @@ import { chatCompletionsUpstream, functionTools, heartbeat, memoryStore, runTool
 import type { ApiError } from '../../src/protocol/errors.ts';
 import { chatCompletion, chatStream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { listen } from '../chat/chat-app.ts';
-import { CHAT, type Fields, gate, type Host, type HostRequest, otherTraffic, type Step, withHost } from './host.ts';
+import { gate } from '../support/gate.ts';
+import { CHAT, type Fields, type Host, type HostRequest, otherTraffic, type Step, withHost } from './host.ts';
 
 const SSE = { 'content-type': 'text/event-stream' };
 const JSON_TYPE = { 'content-type': 'application/json' };

@@ -1,4 +1,5 @@
 /** Every recorded Messages answer through a real app: as JSON, as a stream, and as openai-node sees it. */
+
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import type { ModelEvent } from '../../src/protocol/events.ts';
@@ -15,6 +16,7 @@ import {
   withoutIdentity,
 } from '../support/responses-client.ts';
 import { describeShared, listShared, readShared } from '../support/shared.ts';
+import { splitBytes } from '../support/split-bytes.ts';
 import type { WireItem, WireResponse } from '../support/wire-schemas.ts';
 import { type MessagesApp, startMessagesApp, streamOf } from './messages-app.ts';
 import { type MessagesReading, readMessagesJson, readMessagesStream, streamsIn } from './naive-messages.ts';
@@ -69,7 +71,7 @@ describeShared('a recorded Messages stream, through an Express app', () => {
     const cuts = fc.array(fc.nat(bytes.length), { maxLength: 64 });
     await fc.assert(
       fc.asyncProperty(cuts, async (offsets) => {
-        expect(await modelEvents(pieces(bytes, offsets))).toEqual(whole);
+        expect(await modelEvents(splitBytes(bytes, offsets))).toEqual(whole);
       }),
       { numRuns: RUNS },
     );
@@ -156,13 +158,4 @@ function isWhole(data: string): boolean {
   } catch {
     return false;
   }
-}
-
-function* pieces(bytes: Buffer, cuts: readonly number[]): Iterable<Buffer> {
-  let start = 0;
-  for (const end of [...cuts].sort((one, other) => one - other)) {
-    if (end > start) yield bytes.subarray(start, end);
-    start = Math.max(start, end);
-  }
-  yield bytes.subarray(start);
 }

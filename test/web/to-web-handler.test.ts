@@ -1,7 +1,7 @@
 /** The Web handler without a server: a Request in, a Response out. */
 import { memoryStore, toWebHandler, type Upstream, type WebHandlerOptions } from 'express-open-responses/core';
-import { type EndlessModel, endlessModel, until } from '../hosts/deaf-client.ts';
 import { errorIn, parsed } from '../http/client.ts';
+import { type EndlessModel, endlessModel, until } from '../support/unread-client.ts';
 
 const SILENT: Upstream = { name: 'silent', async *stream() {} };
 

@@ -16,7 +16,7 @@ async function untilHeard(talk: Talk): Promise<void> {
 }
 
 /** The client's side of the TCP connection, stopped from reading. */
-function deafen({ socket }: Talk): void {
+function stopReading({ socket }: Talk): void {
   // The cast: ws does not name it in its types.
   (socket as unknown as { readonly _socket: Socket })._socket.pause();
 }
@@ -104,7 +104,7 @@ describe('a client that does not read', () => {
       }) as typeof write;
     });
     const talk = await app.connect();
-    deafen(talk);
+    stopReading(talk);
     talk.create();
     const held = await settled(() => written);
     (talk.socket as unknown as { readonly _socket: Socket })._socket.resume();
@@ -119,7 +119,7 @@ describe('a client that does not read', () => {
     const upgraded = once(app.server, 'upgrade') as Promise<[unknown, Socket]>;
     const talk = await app.connect();
     const [, socket] = await upgraded;
-    deafen(talk);
+    stopReading(talk);
     talk.create();
     await settled(() => socket.bytesWritten);
     const [unsent, read] = [socket.writableLength, socket.bytesRead];
@@ -133,7 +133,7 @@ describe('a client that does not read', () => {
     app = await startSocketApp({ maxQueued: 1, limits: { outputBytes: Number.POSITIVE_INFINITY } });
     app.fake.reply(ENDLESS);
     const talk = await app.connect();
-    deafen(talk);
+    stopReading(talk);
     talk.create();
     await app.fake.nextRequest();
     const flood = setInterval(() => {
@@ -230,7 +230,7 @@ describe('a WebSocket that drains', () => {
     app = await startSocketApp({ limits: { outputBytes: Number.POSITIVE_INFINITY } });
     app.fake.reply(ENDLESS);
     const talk = await app.connect();
-    deafen(talk);
+    stopReading(talk);
     talk.create();
     await app.fake.nextRequest();
     const began = performance.now();
@@ -242,7 +242,7 @@ describe('a WebSocket that drains', () => {
   it('[S-15] cuts off an idle client that does not answer the close', async () => {
     app = await startSocketApp();
     const talk = await app.connect();
-    deafen(talk);
+    stopReading(talk);
     const began = performance.now();
     await app.attached.drain();
     const took = performance.now() - began;

@@ -1,10 +1,12 @@
 /** Which turn is read out of somebody else's chat completion. */
+
 import fc from 'fast-check';
 import { completionReader } from '../../../src/apis/chat-completions/record.ts';
 import type { StoredResponse } from '../../../src/index.ts';
 import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import { chatChunk, chatCompletion, chatStream, textStream, toolCallStream } from '../../../src/testing/index.ts';
+import { endpointRequest } from '../../support/endpoint-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -14,21 +16,13 @@ const CALLS = [
   { id: 'b', name: 'look', arguments: '{}' },
 ];
 
-function callOf(given: Partial<EndpointRequest> = {}): EndpointRequest {
-  return {
-    body: { model: 'asked', messages: [{ role: 'user', content: 'Go.' }] },
-    params: {},
-    query: {},
-    headers: new Headers(),
-    scope: 's',
-    requestId: 'req_1',
-    signal: new AbortController().signal,
-    ...given,
-  };
-}
+const ASKED = { model: 'asked', messages: [{ role: 'user', content: 'Go.' }] };
 
 function readerOf(given?: Partial<EndpointRequest>, limits = {}) {
-  return completionReader(callOf(given), { limits: { ...DEFAULT_LIMITS, ...limits }, reasoning: 'summary' });
+  return completionReader(endpointRequest({ body: ASKED, ...given }), {
+    limits: { ...DEFAULT_LIMITS, ...limits },
+    reasoning: 'summary',
+  });
 }
 
 /** The turn in a stream, and after how many events the reader had all of it. */

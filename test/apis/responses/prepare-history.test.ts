@@ -8,6 +8,7 @@ import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-requ
 import type { Prepare } from '../../../src/ports/endpoints/prepare.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { Note } from '../../../src/protocol/note.ts';
+import { endpointRequest } from '../../support/endpoint-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -29,15 +30,7 @@ async function callAfter(steps: readonly Prepare[], body: Fields, notes: Note[] 
   store.put({ scope: 's', id: 'resp_1', createdAt: 1, input: [ASKED], output: [TOLD], resource });
   const hooks = { onNote: (note: Note) => void notes.push(note) };
   const settings = { store, limits: DEFAULT_LIMITS, hooks, toolsOf: () => [host] };
-  let call: EndpointRequest = {
-    body: { model: 'm', input: 'c', previous_response_id: 'resp_1', ...body },
-    params: {},
-    query: {},
-    headers: new Headers(),
-    scope: 's',
-    requestId: 'req_1',
-    signal: new AbortController().signal,
-  };
+  let call = endpointRequest({ body: { model: 'm', input: 'c', previous_response_id: 'resp_1', ...body } });
   for (const step of steps) call = await step(call, settings);
   return call;
 }

@@ -1,7 +1,9 @@
 /** Which turn is read out of somebody else's answer in the Responses API. */
+
 import fc from 'fast-check';
 import { responseReader } from '../../../src/apis/responses/record.ts';
 import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
+import { endpointRequest } from '../../support/endpoint-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -9,16 +11,7 @@ const TOLD = { type: 'message', id: 'msg_theirs', role: 'assistant', content: [{
 const ANSWER = { id: 'resp_theirs', object: 'response', status: 'completed', model: 'm', tools: [], output: [TOLD] };
 
 function readerOf(given: Partial<EndpointRequest> = {}) {
-  return responseReader({
-    body: { model: 'm', input: 'Go.' },
-    params: {},
-    query: {},
-    headers: new Headers(),
-    scope: 's',
-    requestId: 'req_1',
-    signal: new AbortController().signal,
-    ...given,
-  });
+  return responseReader(endpointRequest({ body: { model: 'm', input: 'Go.' }, ...given }));
 }
 
 /** The turn in an answer, without times and ids of ours. */

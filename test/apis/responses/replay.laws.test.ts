@@ -1,4 +1,5 @@
 /** The law that a client may send our output back as it came: nothing is refused, and the model sees all of it again. */
+
 import fc from 'fast-check';
 import {
   chatCompletionsUpstream,
@@ -16,6 +17,7 @@ import { outputText } from '../../../src/protocol/tool-calls/code-interpreter-ca
 import { type CoreOptions, coreSettings } from '../../../src/server/options.ts';
 import { responsesRoutes } from '../../../src/server/responses-routes.ts';
 import { chatChunk, chatStream, type FakeUpstream, startFakeUpstream, textStream } from '../../../src/testing/index.ts';
+import { endpointRequest } from '../../support/endpoint-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -49,15 +51,7 @@ const tools: readonly ToolProvider[] = [
 
 /** The response to the body. Throws where it is refused. */
 async function create({ routes }: ApiRoutes, body: Fields): Promise<{ id: string; output: readonly Item[] }> {
-  const call = {
-    body: { model: 'm', tools: [{ type: 'code_interpreter' }], ...body },
-    params: {},
-    query: {},
-    headers: new Headers(),
-    scope: 's',
-    requestId: 'req_1',
-    signal: new AbortController().signal,
-  };
+  const call = endpointRequest({ body: { model: 'm', tools: [{ type: 'code_interpreter' }], ...body } });
   const reply = await answerOf(routes, call);
   if (reply.status !== 200) throw new Error(`refused with ${reply.status}: ${reply.body}`);
   // The cast: without `stream` the answer is one JSON text.

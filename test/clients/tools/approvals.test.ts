@@ -1,16 +1,16 @@
 /** Approvals with the real clients: each shows the request, answers in its own way, and goes on. */
+
 import { createOpenAI } from '@ai-sdk/openai';
 import { HumanMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
 import { Agent, type AgentInputItem, hostedMcpTool, OpenAIProvider, Runner } from '@openai/agents';
 import * as ai6 from 'ai';
-import { createOpenAI as createOpenAI4 } from 'ai-sdk-openai4';
-import * as ai7 from 'ai7';
 import type OpenAI from 'openai';
 import type { RouterOptions } from '../../../src/index.ts';
 import { answerTo, LETTER, mailer } from '../../tools/approvals-support.ts';
 import { fakeRemote, URL_A } from '../../tools/remote-support.ts';
 import { calls, chatBody, type Fields, says, type ToolsApp, withTools } from '../../tools/support.ts';
+import { aiVersions } from './ai-versions.ts';
 import { asks, type Continuing, clientOf, versions } from './openai-responses.ts';
 
 // It prints what is sent without the server's calls.
@@ -130,16 +130,6 @@ function agentAt(url: string, stream: boolean, server: HostedServer) {
     return result;
   };
 }
-
-/** The casts: what is called is the same in both versions. */
-const aiVersions = [
-  { version: 'ai 6 with @ai-sdk/openai 3', ai: ai6, create: createOpenAI },
-  {
-    version: 'ai 7 with @ai-sdk/openai 4',
-    ai: ai7 as unknown as typeof ai6,
-    create: createOpenAI4 as unknown as typeof createOpenAI,
-  },
-];
 
 describe.each(aiVersions)('$version', ({ ai: { generateText, streamText }, create }) => {
   for (const stream of [false, true])

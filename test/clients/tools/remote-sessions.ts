@@ -1,13 +1,12 @@
 /** The real clients in talks for which they bring an MCP server: each asks, sees whether a call waits, and answers. */
-import { createOpenAI } from '@ai-sdk/openai';
+
 import { AIMessageChunk, HumanMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
 import { Agent, hostedMcpTool, OpenAIProvider, Runner } from '@openai/agents';
-import * as ai6 from 'ai';
-import { createOpenAI as createOpenAI4 } from 'ai-sdk-openai4';
-import * as ai7 from 'ai7';
+import type * as ai6 from 'ai';
 import type OpenAI from 'openai';
 import { type BroughtServer, wireTool } from '../../tools/remote-app.ts';
+import { aiVersions } from './ai-versions.ts';
 import { asks, clientOf, versions } from './openai-responses.ts';
 
 /** What a client shows of one response. */
@@ -133,16 +132,6 @@ function agentsSession(stream: boolean): BringingClient['start'] {
     };
   };
 }
-
-/** The casts: what is called is the same in both versions. */
-const aiVersions = [
-  { version: 'ai 6 with @ai-sdk/openai 3', ai: ai6, create: createOpenAI },
-  {
-    version: 'ai 7 with @ai-sdk/openai 4',
-    ai: ai7 as unknown as typeof ai6,
-    create: createOpenAI4 as unknown as typeof createOpenAI,
-  },
-];
 
 function aiSession({ ai, create }: (typeof aiVersions)[number], stream: boolean): BringingClient['start'] {
   return (url, { label: serverLabel, url: serverUrl, approval: requireApproval, ...secrets }) => {
