@@ -28,7 +28,7 @@ async function answered(body: Fields): Promise<Resource> {
 
 /** The tools that are neither offered to the model nor noted. */
 function lost(tools: unknown): readonly Fields[] {
-  const offered = JSON.stringify(app.asked().tools ?? []);
+  const offered = JSON.stringify(app.requested().tools ?? []);
   return ((tools ?? []) as readonly Fields[]).flatMap(unpacked).filter(({ type, name }) => {
     const carried = typeof name === 'string' && offered.includes(`"name":"${name}"`);
     return !carried && !app.notes.some(({ message }) => message.includes(`'${type}'`));
@@ -51,7 +51,7 @@ describeShared('what real clients post to /responses', () => {
       const body = postedBody(request);
       const response = await answered(body);
       expectValidResponse(response);
-      expect([response.status, app.asked().model, lost(body.tools)]).toEqual(['completed', body.model, []]);
+      expect([response.status, app.requested().model, lost(body.tools)]).toEqual(['completed', body.model, []]);
     });
   }
 });

@@ -22,7 +22,7 @@ async function pinOf(name: string): Promise<Fields> {
   if (previous) store.put(previous);
   // Only what is asked is of interest here, and that is the same for a stream.
   await app.streamed(body);
-  return summaryOf(app.asked());
+  return summaryOf(app.requested());
 }
 
 /** After a tool's name: `!` is strict, `?` is not, nothing says nothing. */

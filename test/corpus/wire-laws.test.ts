@@ -22,7 +22,7 @@ const SHOWN = {
   mcp_call: ['mcp_list_tools', 'mcp_call', 'mcp_call', 'message'],
   function_call: ['function_call', 'function_call', 'function_call_output', 'function_call_output', 'message'],
 };
-const SAID = [
+const WRITTEN = [
   chatChunk({ reasoning_content: 'Hm.' }),
   chatChunk({ content: 'Hello' }),
   chatChunk({ content: ' there' }),
@@ -36,7 +36,7 @@ let stream: string;
 
 beforeAll(async () => {
   replay = await startReplay();
-  replay.fake.reply(eventStream(SAID));
+  replay.fake.reply(eventStream(WRITTEN));
   stream = (await askForStream(replay.url)).text;
 });
 afterAll(() => replay.close());

@@ -79,12 +79,12 @@ describe('what stands beside an answer', () => {
 
   it('[V-03] tells no more than 1024 sources, nor more than a mebibyte of them', () => {
     const long = many(64, (at) => `https://a/${at}/${'x'.repeat(64 * 1024)}`);
-    const told = [many(100_000, (at) => `https://a/${at}`), long].map(
+    const reported = [many(100_000, (at) => `https://a/${at}`), long].map(
       (citations) =>
         decoded([deltaChunk({ content: 'a' }, { citations }, STOP)]).filter(({ type }) => type === 'annotation').length,
     );
     tried('lists of sources', 2);
-    expect(told).toEqual([1024, 15]);
+    expect(reported).toEqual([1024, 15]);
   });
 
   it('[V-13] splits ten megabytes of joined lines, and looks at none of them more than twice', () => {
@@ -103,9 +103,9 @@ describe('what stands beside an answer', () => {
   });
 
   it('[V-04] reads a finish reason of megabytes without rewriting it', () => {
-    const said = `${' '.repeat(4 * 2 ** 20)}:`.repeat(2);
+    const written = `${' '.repeat(4 * 2 ** 20)}:`.repeat(2);
     const seconds = cpuSeconds(() => {
-      for (let at = 0; at < 10_000; at += 1) readFinish(said);
+      for (let at = 0; at < 10_000; at += 1) readFinish(written);
     });
     tried('long finish reasons', 10_000);
     expect(seconds).toBeLessThan(2);
@@ -137,7 +137,7 @@ describe('through an app', () => {
       { body: '\n'.repeat(1_000_000), headers: { 'content-type': 'text/html' } },
     ];
     for (const answer of answers) {
-      const { status, text } = await app.asked(answer);
+      const { status, text } = await app.requested(answer);
       tried('answers of another kind');
       const [error] = app.errors;
       expect([status, error?.code, String(error?.cause).length < 400, text.length < 400]).toEqual([

@@ -43,8 +43,11 @@ const IN_BACKGROUND = { background: true, stream: true };
 /** How a stream ended: the type of its last event, whether it said that it is over, and how much text its deltas held. */
 function endOf(text: string): readonly unknown[] {
   const { events, done } = parseStream(text);
-  const said = events.reduce((sum, { type, delta }) => sum + (/text\.delta$/.test(type) ? String(delta).length : 0), 0);
-  return [events.at(-1)?.type, done, said];
+  const written = events.reduce(
+    (sum, { type, delta }) => sum + (/text\.delta$/.test(type) ? String(delta).length : 0),
+    0,
+  );
+  return [events.at(-1)?.type, done, written];
 }
 
 /** The whole answer, or what is known where it does not come to an end. */
@@ -59,9 +62,9 @@ const ENDLESS: FakeReply = { body: chatChunk({ content: 'word' }), stallAfterByt
 /** Sends a request and reads nothing of the answer but its head. */
 async function unread(path: string, body?: Fields): Promise<IncomingMessage> {
   const headers = { 'content-type': 'application/json' };
-  const asked = request(`${app.url}${path}`, { method: body ? 'POST' : 'GET', headers });
-  asked.end(body && JSON.stringify({ model: 'm', input: 'Hi', ...body }));
-  const [answer] = await once(asked, 'response');
+  const requested = request(`${app.url}${path}`, { method: body ? 'POST' : 'GET', headers });
+  requested.end(body && JSON.stringify({ model: 'm', input: 'Hi', ...body }));
+  const [answer] = await once(requested, 'response');
   return answer;
 }
 

@@ -36,10 +36,10 @@ afterEach(async () => {
   await model.close();
 });
 
-/** What a model server writes: `said`, then nothing until `open` is called, then `rest`. */
-function gated(said: string, rest: string) {
+/** What a model server writes: `written`, then nothing until `open` is called, then `rest`. */
+function gated(written: string, rest: string) {
   const { open, opened } = gate();
-  return { script: [said, opened, rest], open };
+  return { script: [written, opened, rest], open };
 }
 
 const HELLO = chatChunk({ content: 'Hello' });
@@ -129,8 +129,11 @@ describe('a response in the background', () => {
   });
 
   it.each([true, false])('[S-18] is kept as failed where the model server refuses it (stream: %s)', async (stream) => {
-    const told: unknown[] = [];
-    const hooks = { onError: (error: { code: string }) => void told.push(error.code), onResponse: tellStatus(told) };
+    const reported: unknown[] = [];
+    const hooks = {
+      onError: (error: { code: string }) => void reported.push(error.code),
+      onResponse: tellStatus(reported),
+    };
     const upstream = chatCompletionsUpstream({ baseURL: 'http://127.0.0.1:1/v1', apiKey: 'key', retries: 0 });
     const app = await start([], { upstream, hooks });
     const answer = await ask(app.url, { background: true, stream });
@@ -142,7 +145,7 @@ describe('a response in the background', () => {
       'failed',
       expect.objectContaining({ code: 'server_error', reason: 'upstream_unavailable', message: expect.any(String) }),
     ]);
-    expect(told).toEqual(['upstream_unavailable', 'failed']);
+    expect(reported).toEqual(['upstream_unavailable', 'failed']);
     if (stream) expect(typesOf(parseStream(text).events).slice(-2)).toEqual(['error', 'failed']);
   });
 
@@ -253,8 +256,8 @@ describe('a response in the background', () => {
   });
 });
 
-function tellStatus(told: unknown[]) {
-  return ({ status }: { status: string }) => void told.push(status);
+function tellStatus(reported: unknown[]) {
+  return ({ status }: { status: string }) => void reported.push(status);
 }
 
 /** How a stream is written: the types of its events but for the one that only the background has, and its framing. */

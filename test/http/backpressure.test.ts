@@ -15,8 +15,8 @@ const PIECE = chatChunk({ content: 'x'.repeat(16 * 1024) }).repeat(4);
 /** A model server that writes for as long as its socket takes more. */
 async function startEndlessServer() {
   const sockets = new Set<Socket>();
-  const server = createServer((asked, answer) => {
-    sockets.add(asked.socket.once('close', () => sockets.delete(asked.socket)));
+  const server = createServer((requested, answer) => {
+    sockets.add(requested.socket.once('close', () => sockets.delete(requested.socket)));
     const more = () => {
       while (!answer.destroyed && answer.write(PIECE));
     };

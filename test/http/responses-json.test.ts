@@ -252,8 +252,8 @@ describe('POST /responses as JSON', () => {
       const look = { id: 'call_1', name: 'look', arguments: '{}' };
       app.upstream.reply({ body: toolCallStream([look]) }, { body: textStream('I see a cat.') });
       const { body } = await app.create({ input: 'Hi.' });
-      const told = app.asked().messages.at(-1)?.content;
-      expect([body.status, body.output.map(({ type }) => type), told, body.usage]).toEqual([
+      const reported = app.requested().messages.at(-1)?.content;
+      expect([body.status, body.output.map(({ type }) => type), reported, body.usage]).toEqual([
         'completed',
         types,
         'A cat.',
@@ -325,8 +325,8 @@ describe('errors', () => {
   });
 
   it('[A-18] [M-09] answers JSON with the failed response where the model had begun to speak', async () => {
-    const said = chatChunk({ content: 'Half' });
-    app.upstream.reply({ body: said, cutAfterBytes: said.length });
+    const written = chatChunk({ content: 'Half' });
+    app.upstream.reply({ body: written, cutAfterBytes: written.length });
     const { status, body } = await app.create({ input: 'Hi.' });
     const message = 'The connection to the model server broke.';
     const error = { code: 'server_error', message, type: 'server_error', param: null, reason: 'upstream_truncated' };

@@ -112,7 +112,7 @@ describe('POST /responses as a stream', () => {
     const events = itemEvents(
       await app.streamed({ input: 'Hi.', top_logprobs: 1, include: ['message.output_text.logprobs'] }),
     );
-    const told = [
+    const reported = [
       {
         token: 'é',
         logprob: -0.25,
@@ -121,10 +121,10 @@ describe('POST /responses as a stream', () => {
       },
     ];
     const part = { item_id: 'msg_SEED0000', output_index: 0, content_index: 0 };
-    const whole = { ...outputText('é'), logprobs: told };
+    const whole = { ...outputText('é'), logprobs: reported };
     expect(events.slice(2)).toEqual([
-      ['response.output_text.delta', { ...part, delta: 'é', logprobs: told }],
-      ['response.output_text.done', { ...part, text: 'é', logprobs: told }],
+      ['response.output_text.delta', { ...part, delta: 'é', logprobs: reported }],
+      ['response.output_text.done', { ...part, text: 'é', logprobs: reported }],
       ['response.content_part.done', { ...part, part: whole }],
       ['response.output_item.done', { output_index: 0, item: messageAt(0, whole) }],
     ]);
@@ -241,14 +241,14 @@ describe('POST /responses as a stream', () => {
   });
 
   it('[A-18] [M-09] [D-19] [S-02] ends a broken stream with one merged error, the failed response and [DONE]', async () => {
-    const said = [chatChunk({ content: 'Half an' }), chatChunk({ content: ' answer' })];
-    app.upstream.reply({ body: said, cutAfterBytes: said.join('').length });
+    const written = [chatChunk({ content: 'Half an' }), chatChunk({ content: ' answer' })];
+    app.upstream.reply({ body: written, cutAfterBytes: written.join('').length });
     const frames = framesOf(await app.streamed({ input: 'Hi.' })).slice(-3);
     const message = 'The connection to the model server broke.';
     const code = 'upstream_truncated';
     const output = [{ ...messageAt(0, outputText('Half an answer')), status: 'incomplete' }];
     const [error, failed, done] = frames.map(({ data }) => data);
-    const told = { code: 'server_error', message, type: 'server_error', param: null, reason: code };
+    const reported = { code: 'server_error', message, type: 'server_error', param: null, reason: code };
     expect(maskedValue([(failed as { response: Fields }).response.id, error, failed, done])).toEqual([
       'resp_SEED',
       {
@@ -262,7 +262,7 @@ describe('POST /responses as a stream', () => {
       {
         type: 'response.failed',
         sequence_number: 10,
-        response: { ...STARTED, status: 'failed', error: told, output, usage: NO_USAGE },
+        response: { ...STARTED, status: 'failed', error: reported, output, usage: NO_USAGE },
       },
       '[DONE]',
     ]);

@@ -22,7 +22,7 @@ describe('previous_response_id', () => {
     const first = await app.create({ input: 'One?' });
     const second = await app.create({ input: 'And?', previous_response_id: first.body.id });
     await app.create({ input: 'More?', previous_response_id: second.body.id });
-    expect([second.body.previous_response_id, app.asked().messages]).toEqual([
+    expect([second.body.previous_response_id, app.requested().messages]).toEqual([
       first.body.id,
       [
         { role: 'user', content: 'One?' },
@@ -36,17 +36,17 @@ describe('previous_response_id', () => {
 
   it('[B-31] reads the chain of many turns with one query', async () => {
     const memory = memoryStore();
-    const asked: string[] = [];
+    const requested: string[] = [];
     const store: ResponseStore = {
       name: 'counting',
       get(key) {
-        asked.push('get');
+        requested.push('get');
         return memory.get(key);
       },
       put: (response) => memory.put(response),
       delete: (key) => memory.delete(key),
       chain(key, limit) {
-        asked.push('chain');
+        requested.push('chain');
         return memory.chain(key, limit);
       },
     };
@@ -56,7 +56,7 @@ describe('previous_response_id', () => {
       const { body } = await app.create({ input: `Turn ${turn}.`, previous_response_id: previous });
       previous = body.id;
     }
-    expect([asked, app.asked().messages.length]).toEqual([['chain', 'chain', 'chain', 'chain'], 9]);
+    expect([requested, app.requested().messages.length]).toEqual([['chain', 'chain', 'chain', 'chain'], 9]);
   });
 
   it('[M-23] [A-22] [S-12] does not inherit instructions; new ones take the place of the old', async () => {
@@ -67,9 +67,9 @@ describe('previous_response_id', () => {
       { role: 'user', content: 'Two?' },
     ];
     const { body: without } = await app.create({ input: 'Two?', previous_response_id: first.id });
-    const askedWithout = app.asked().messages;
+    const askedWithout = app.requested().messages;
     const { body: anew } = await app.create({ input: 'Two?', previous_response_id: first.id, instructions: 'New.' });
-    expect([without.instructions, askedWithout, anew.instructions, app.asked().messages]).toEqual([
+    expect([without.instructions, askedWithout, anew.instructions, app.requested().messages]).toEqual([
       null,
       history,
       'New.',
@@ -80,7 +80,7 @@ describe('previous_response_id', () => {
   it('[S-12] [B-31] inherits tools and tool_choice where they are omitted, and not where tools are given', async () => {
     const { body: first } = await app.create({ input: 'One?', tools: [WEATHER], tool_choice: 'required' });
     const { body: second } = await app.create({ input: 'Two?', previous_response_id: first.id });
-    const { tools, tool_choice: choice } = app.asked();
+    const { tools, tool_choice: choice } = app.requested();
     const { body: third } = await app.create({ input: 'Two?', previous_response_id: first.id, tools: [] });
     const { type, ...definition } = WEATHER;
     expect([
@@ -90,7 +90,7 @@ describe('previous_response_id', () => {
       choice,
       third.tools,
       third.tool_choice,
-      app.asked().tools,
+      app.requested().tools,
     ]).toEqual([[WEATHER], 'required', [{ type, function: definition }], 'required', [], 'auto', undefined]);
   });
 
@@ -100,11 +100,11 @@ describe('previous_response_id', () => {
   });
 
   it('[B-28] keeps completed and incomplete responses, and no failed one', async () => {
-    const said = chatChunk({ content: 'Half' });
+    const written = chatChunk({ content: 'Half' });
     app.upstream.reply(
       { body: textStream('Whole') },
       { body: finished('length', { content: 'Cut' }) },
-      { body: said, cutAfterBytes: said.length },
+      { body: written, cutAfterBytes: written.length },
     );
     const kept = [];
     for (const input of ['One?', 'Two?', 'Three?']) {

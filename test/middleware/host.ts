@@ -92,7 +92,7 @@ export async function otherTraffic(url: string): Promise<void> {
 
 /** A question in each dialect. */
 export const CHAT = { model: 'm', messages: [{ role: 'user', content: 'Go.' }] } as const;
-export const ASKED = { model: 'm', input: 'Go.' } as const;
+export const REQUESTED = { model: 'm', input: 'Go.' } as const;
 
 /** A response as a Responses server answers it. */
 export function responseOf(text: string, id = 'resp_theirs', more: Fields = {}): Fields {

@@ -207,7 +207,11 @@ it('[F-14] snapshots of the dialect of open-responses-server do not grow with th
   const begun = frames.filter(({ type }) => type.endsWith('added'));
   const open = openResponsesServer.rewriter?.({ isServerTool: () => false });
   expect(begun.flatMap((frame) => open?.(frame) ?? []).length).toBeLessThan(4200);
-  const said = frames.flatMap((frame) => rewrite?.(frame) ?? []);
-  const snapshots = said.filter(({ type }) => type === 'response.in_progress');
-  expect([said.length - snapshots.length, snapshots.length > 30, snapshots.length < 150]).toEqual([8000, true, true]);
+  const written = frames.flatMap((frame) => rewrite?.(frame) ?? []);
+  const snapshots = written.filter(({ type }) => type === 'response.in_progress');
+  expect([written.length - snapshots.length, snapshots.length > 30, snapshots.length < 150]).toEqual([
+    8000,
+    true,
+    true,
+  ]);
 });

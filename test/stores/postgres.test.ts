@@ -27,12 +27,12 @@ function digest(text: string): Buffer {
 
 /** The pool, and what it was asked. */
 function watching(pool: PostgresPool) {
-  const asked: string[] = [];
+  const requested: string[] = [];
   function query(text: string, values?: unknown[]) {
-    asked.push(text);
+    requested.push(text);
     return pool.query(text, values);
   }
-  return { asked, pool: { query, connect: () => pool.connect() } };
+  return { requested, pool: { query, connect: () => pool.connect() } };
 }
 
 describePostgres('[X-06] postgresStore', () => {
@@ -92,15 +92,15 @@ describePostgres('[X-06] postgresStore', () => {
     });
 
     it('asks for a chain of 1,000 once, and touches only its rows', async () => {
-      const { asked, pool: watched } = watching(pool);
+      const { requested, pool: watched } = watching(pool);
       const store = postgresStore({ pool: watched, tablePrefix: freshPrefix() });
       const turns = Array.from({ length: 1000 }, (_, turn) => storedResponse(`${turn}`, { previousId: `${turn - 1}` }));
       await Promise.all(turns.flatMap((turn) => [store.put(turn), store.put({ ...turn, scope: 'other' })]));
-      asked.length = 0;
+      requested.length = 0;
       const chain = await store.chain({ scope: 's', id: '999' }, 1000);
-      const [sql = ''] = asked;
+      const [sql = ''] = requested;
       const { rows } = await pool.query(`EXPLAIN (FORMAT JSON) ${sql}`, [digest('s'), digest('999'), 0, 1000, 1e9]);
-      expect([chain.length, asked.length, JSON.stringify(rows).includes('Seq Scan')]).toEqual([1000, 1, false]);
+      expect([chain.length, requested.length, JSON.stringify(rows).includes('Seq Scan')]).toEqual([1000, 1, false]);
     });
 
     it('[P-16] deletes what expired in the course of puts, a few at a time', async () => {
@@ -151,17 +151,17 @@ describePostgres('[X-06] postgresStore', () => {
     });
 
     it('[F-05] reads of a conversation of 20,000 items only those of the page', async () => {
-      const { asked, pool: watched } = watching(pool);
+      const { requested, pool: watched } = watching(pool);
       const { conversations } = postgresStore({ pool: watched, tablePrefix: freshPrefix() });
       const key = { scope: 's', id: 'c' };
       await conversations.put({ ...key, createdAt: 0, metadata: {} });
       const items = Array.from({ length: 20_000 }, (_, index) => ({ type: 'message', id: `msg_${index}` }));
       await conversations.append(key, items);
       await pool.query('ANALYZE');
-      asked.length = 0;
+      requested.length = 0;
       await conversations.page(key, { limit: 2, order: 'asc', after: 'msg_15000' });
       const given = [digest('s'), digest('c'), 0, digest('msg_15000'), null, 3];
-      const { rows } = await pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${asked[0]}`, given);
+      const { rows } = await pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${requested[0]}`, given);
       const removed = [...JSON.stringify(rows).matchAll(/"Rows Removed by Filter":(\d+)/g)].map(([, count]) =>
         Number(count),
       );

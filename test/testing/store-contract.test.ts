@@ -56,7 +56,7 @@ function chains(
     limit: number,
   ) => Promise<readonly StoredResponse[]>,
 ): Flaw {
-  return (store) => ({ chain: (key, limit) => chain((asked) => chainOf(store, key, asked), limit) });
+  return (store) => ({ chain: (key, limit) => chain((requested) => chainOf(store, key, requested), limit) });
 }
 
 /** Keeps and gives the very objects, as a plain Map would. */

@@ -42,7 +42,7 @@ function turn(model: readonly TurnInput[], plan: Partial<TurnPlan> = {}): readon
 }
 
 /** What is said between the opening and the end. */
-function said(model: readonly TurnInput[], plan?: Partial<TurnPlan>): readonly string[] {
+function lines(model: readonly TurnInput[], plan?: Partial<TurnPlan>): readonly string[] {
   return turn(model, plan).slice(2, -1).map(line);
 }
 
@@ -84,7 +84,7 @@ const ITEM = {
 describe('a run of code', () => {
   it('[T-11, B-37] is emitted in OpenAI’s order, its code while the model writes the JSON around it', () => {
     const model = [code(), call('{"co'), call('de":"2 '), call('+ '), call('2\\'), call('n"}'), FINISH, result(0)];
-    expect(said(model)).toEqual([
+    expect(lines(model)).toEqual([
       'item-start 0',
       'in_progress 0',
       'delta 0 2 ',
@@ -113,13 +113,13 @@ describe('a run of code', () => {
   it('[T-11] that failed is reported by its item only, whose outputs give the reason', () => {
     const failed = { type: 'tool-result', index: 0, output: 'Out of time.', failed: true } as const;
     const model = [code('{"code":"2 + 2"}'), FINISH, failed];
-    expect(said(model).slice(-2)).toEqual(['interpreting 0', 'end 0 failed']);
+    expect(lines(model).slice(-2)).toEqual(['interpreting 0', 'end 0 failed']);
     expect(only(model)).toEqual({ ...ITEM, status: 'failed', outputs: [{ type: 'logs', logs: 'Out of time.' }] });
   });
 
   it('[T-11] whose code was cut off is incomplete, and not run', () => {
     const model = [code('{"code":"2 +'), CUT_OFF];
-    expect(said(model)).toEqual([
+    expect(lines(model)).toEqual([
       'item-start 0',
       'in_progress 0',
       'delta 0 2 +',

@@ -31,7 +31,7 @@ function turn(model: readonly TurnInput[], plan: Partial<TurnPlan> = {}): readon
 }
 
 /** What is told of arguments: deltas as they are, the end as `name = whole`. */
-function told(model: readonly TurnInput[]): readonly string[] {
+function reported(model: readonly TurnInput[]): readonly string[] {
   return turn(model).flatMap((event) => {
     if (event.type === 'arguments-delta') return [`${event.call} ${event.text}`];
     return event.type === 'arguments-end' ? [`${event.call} ${event.name} = ${event.arguments}`] : [];
@@ -52,7 +52,7 @@ function only(model: readonly TurnInput[]): string {
 describe('a call of a custom tool', () => {
   it('[S-06] emits its free text while the model writes the JSON around it', () => {
     expect(
-      told([call(0, '', 'patch'), call(0, '{"inp'), call(0, 'ut": "*** Be'), call(0, 'gin\\'), call(0, 'n"}')]),
+      reported([call(0, '', 'patch'), call(0, '{"inp'), call(0, 'ut": "*** Be'), call(0, 'gin\\'), call(0, 'n"}')]),
     ).toEqual([
       'custom_tool_call *** Be',
       'custom_tool_call gin',
@@ -115,7 +115,7 @@ describe('a call of a tool in a namespace', () => {
   });
 
   it('[S-06] names its function in the end of the arguments as the client does', () => {
-    expect(told([call(0, '{}', 'mail__send')])).toEqual(['function_call {}', 'function_call send = {}']);
+    expect(reported([call(0, '{}', 'mail__send')])).toEqual(['function_call {}', 'function_call send = {}']);
   });
 });
 

@@ -7,9 +7,9 @@ import {
   OWNED_AS_FUNCTION_CALL,
   type Row,
   result,
-  said,
   search,
   text,
+  written,
 } from './turn-script.ts';
 
 const CALLS: readonly Row[] = [
@@ -344,12 +344,12 @@ describe.each([
   ['pictures', PICTURES],
 ])('%s', (_, rows) => {
   it.each(rows)('$name', ({ model, plan, says }) => {
-    expect(said(model, plan)).toEqual(says);
+    expect(written(model, plan)).toEqual(says);
   });
 });
 
 describe('calls that the server runs, shown as function calls', () => {
   it.each(SERVER_CALLS_AS_FUNCTION_CALLS)('$name', ({ model, plan, says }) => {
-    expect(said(model, { ...OWNED_AS_FUNCTION_CALL, ...plan })).toEqual(says);
+    expect(written(model, { ...OWNED_AS_FUNCTION_CALL, ...plan })).toEqual(says);
   });
 });

@@ -36,9 +36,9 @@ function feed(plan: TurnPlan, batches: readonly (readonly TurnInput[])[]): reado
   let state = startState(plan);
   const events: TurnEvent[] = [];
   for (const batch of batches) {
-    const [next, said] = step(state, batch);
+    const [next, emitted] = step(state, batch);
     state = next;
-    events.push(...said);
+    events.push(...emitted);
   }
   return [state, events];
 }

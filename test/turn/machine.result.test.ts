@@ -16,11 +16,11 @@ import {
   reasoning,
   refusal,
   result,
-  said,
   stop,
   text,
   usage,
   used,
+  written,
 } from './turn-script.ts';
 import { endOf, outputOf, SEED, wholeTurn } from './whole-turn.ts';
 
@@ -72,11 +72,11 @@ describe('items', () => {
       logprobs: tokens.map(probable),
     });
     const events = wholeTurn([delta('ab', 'a', 'b'), text('-'), delta('', 'c'), delta('d', 'd'), finish()]);
-    const told = events.flatMap((event) =>
+    const reported = events.flatMap((event) =>
       event.type === 'part-delta' || event.type === 'text-end' ? [event.logprobs] : [],
     );
     const all = ['a', 'b', 'c', 'd'].map(probable);
-    expect(told).toEqual([all.slice(0, 2), [], all.slice(2, 3), all.slice(3), all].map(logProbsText));
+    expect(reported).toEqual([all.slice(0, 2), [], all.slice(2, 3), all.slice(3), all].map(logProbsText));
   });
 
   it('[S-09] [Q-03] take log probabilities as a list or as its JSON', () => {
@@ -128,10 +128,10 @@ describe('items', () => {
       ],
       OWNED,
     );
-    const told = 'A cat:\n[image/png, 1 bytes]\n[application/pdf, 1 bytes]';
+    const reported = 'A cat:\n[image/png, 1 bytes]\n[application/pdf, 1 bytes]';
     expect([completed, failed, empty]).toMatchObject([
-      { output: told, error: null },
-      { output: null, error: executionError(told) },
+      { output: reported, error: null },
+      { output: null, error: executionError(reported) },
       { output: '', error: null },
     ]);
   });
@@ -286,7 +286,7 @@ describe('limits', () => {
 
   it('[P-14, P-04] close what is open, once, and stop listening', () => {
     const plan = { outputBytes: 9, argumentBytes: 1 };
-    expect(said([call(0, '{}', { id: 'abcd', name: 'abcd' }), text('Hi'), finish()], plan)).toEqual([
+    expect(written([call(0, '{}', { id: 'abcd', name: 'abcd' }), text('Hi'), finish()], plan)).toEqual([
       'item-start 0 function_call',
       'arguments-delta 0 {}',
       'arguments-end 0 abcd {}',

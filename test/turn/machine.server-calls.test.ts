@@ -9,9 +9,9 @@ import {
   OWNED,
   type Row,
   result,
-  said,
   stop,
   text,
+  written,
 } from './turn-script.ts';
 
 const SERVER_CALLS: readonly Row[] = [
@@ -327,6 +327,6 @@ const SERVER_CALLS: readonly Row[] = [
 
 describe('calls that the server runs', () => {
   it.each(SERVER_CALLS)('$name', ({ model, plan, says }) => {
-    expect(said(model, { ...OWNED, ...plan })).toEqual(says);
+    expect(written(model, { ...OWNED, ...plan })).toEqual(says);
   });
 });

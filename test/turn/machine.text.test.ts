@@ -9,8 +9,8 @@ import {
   type Row,
   reasoning,
   refusal,
-  said,
   text,
+  written,
 } from './turn-script.ts';
 import { END, START } from './whole-turn.ts';
 
@@ -279,6 +279,6 @@ describe.each([
   ['a turn that is cut off', CUT_OFF],
 ])('%s', (_, rows) => {
   it.each(rows)('$name', ({ model, plan, says }) => {
-    expect(said(model, plan)).toEqual(says);
+    expect(written(model, plan)).toEqual(says);
   });
 });

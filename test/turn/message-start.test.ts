@@ -8,14 +8,14 @@ const starts = (phase?: string): ModelEvent => ({ type: 'message-start', ...(pha
 const FINISH: ModelEvent = { type: 'finish', reason: 'stop' };
 
 /** Type, phase and words of each item. */
-const told = (said: readonly ModelEvent[]) =>
-  endOf(said).output.map((item) => [item.type, 'phase' in item ? item.phase : undefined, JSON.stringify(item)]);
-const phases = (said: readonly ModelEvent[]) => told(said).map(([type, phase]) => [type, phase]);
+const reported = (written: readonly ModelEvent[]) =>
+  endOf(written).output.map((item) => [item.type, 'phase' in item ? item.phase : undefined, JSON.stringify(item)]);
+const phases = (written: readonly ModelEvent[]) => reported(written).map(([type, phase]) => [type, phase]);
 
 describe('the start of a message', () => {
   it('[V-05] closes the message before it and gives the next words an item of their own', () => {
-    const said = [starts('commentary'), says('a'), says('b'), starts('final_answer'), says('c'), FINISH];
-    expect(endOf(said).output).toMatchObject([
+    const written = [starts('commentary'), says('a'), says('b'), starts('final_answer'), says('c'), FINISH];
+    expect(endOf(written).output).toMatchObject([
       { type: 'message', status: 'completed', phase: 'commentary', content: [{ text: 'ab' }] },
       { type: 'message', status: 'completed', phase: 'final_answer', content: [{ text: 'c' }] },
     ]);

@@ -11,7 +11,7 @@ const SPOKEN: FakeReply = { body: chatChunk({ content: 'word' }), stallAfterByte
 const ENDLESS: FakeReply = { body: chatChunk({ content: 'x'.repeat(65_536) }), endless: true };
 
 /** Resolves when the first text has come. */
-async function untilHeard(talk: Talk): Promise<void> {
+async function untilReceived(talk: Talk): Promise<void> {
   while ((await talk.next()).type !== 'response.output_text.delta');
 }
 
@@ -29,7 +29,7 @@ describe('a client that leaves', () => {
     talk.create({ stream_id: 'a' });
     talk.create({ stream_id: 'b' });
     talk.create({ stream_id: 'b' });
-    await untilHeard(talk);
+    await untilReceived(talk);
     while (app.fake.requests.length < 2) await talk.next();
     const left = performance.now();
     talk.socket.terminate();
@@ -56,7 +56,7 @@ describe('a client that shows no life', () => {
     app.fake.reply(SPOKEN);
     const talk = await app.connect({ autoPong: false });
     talk.create();
-    await untilHeard(talk);
+    await untilReceived(talk);
     await app.fake.closed(0);
     expect((await talk.closed).code).toBe(1006);
   });
@@ -108,7 +108,7 @@ describe('a client that does not read', () => {
     talk.create();
     const held = await settled(() => written);
     (talk.socket as unknown as { readonly _socket: Socket })._socket.resume();
-    while (written < held + 1_000_000) await untilHeard(talk);
+    while (written < held + 1_000_000) await untilReceived(talk);
     // Some megabytes lie in the sockets of both sides: how many is the kernel's to choose.
     expect([held > 0, held < 16 * 1024 * 1024]).toEqual([true, true]);
   });
@@ -216,7 +216,7 @@ describe('a WebSocket that drains', () => {
     app.fake.reply(SPOKEN);
     const talk = await app.connect();
     talk.create();
-    await untilHeard(talk);
+    await untilReceived(talk);
     await app.attached.drain({ timeoutMs: 100 });
     const rest = await talk.response();
     expect([outcomeOf(rest), finalOf(rest).error, (await talk.closed).code]).toEqual([

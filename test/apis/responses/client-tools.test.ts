@@ -7,7 +7,7 @@ import {
   askForStream,
   askOpenai,
   outputOfDeltas,
-  told as toldOf,
+  reported as reportedOf,
   withoutIdentity,
 } from '../../support/responses-client.ts';
 import type { WireItem } from '../../support/wire-schemas.ts';
@@ -44,7 +44,7 @@ const called = (name: string, args: string): FakeToolCall => ({
 
 /** The tools of the last request to the model. */
 function offered(): readonly Fields[] {
-  const { tools = [] } = app.asked();
+  const { tools = [] } = app.requested();
   return (tools as readonly { readonly function: Fields }[]).map(({ function: tool }) => tool);
 }
 
@@ -54,7 +54,7 @@ function namesOffered(): readonly unknown[] {
 
 /** The calls and answers in the last request to the model. */
 function replayed(): readonly unknown[] {
-  return app.asked().messages.flatMap(({ role, content, tool_calls: calls = [] }) => {
+  return app.requested().messages.flatMap(({ role, content, tool_calls: calls = [] }) => {
     if (role === 'tool') return [content];
     return (calls as readonly { readonly function: Fields }[]).map(({ function: made }) => [made.name, made.arguments]);
   });
@@ -126,7 +126,7 @@ describe('what the model is offered', () => {
   it('[S-06] holds the tools that come as an item of the input, behind those of the request', async () => {
     const item = { type: 'additional_tools', role: 'developer', tools: [MAIL, PATCH, { type: 'web_search' }] };
     await app.create({ input: [item, QUESTION], tools: [ADD] });
-    expect([namesOffered(), app.asked().messages, app.notes.length]).toEqual([
+    expect([namesOffered(), app.requested().messages, app.notes.length]).toEqual([
       ['add', 'mail__send', 'mail__run', 'apply_patch'],
       [QUESTION],
       1,
@@ -170,22 +170,22 @@ describe('what the client is answered', () => {
     const body = { tools: [PATCH, MAIL, ADD] };
     const streamed = await askForStream(app.url, body);
     const whole = await askForJson(app.url, body);
-    const told = streamed.response.output.map((item) => [
+    const reported = streamed.response.output.map((item) => [
       item.type,
       'name' in item && item.name,
       'namespace' in item ? item.namespace : undefined,
       'input' in item ? item.input : 'arguments' in item && item.arguments,
     ]);
-    expect([told, withoutIdentity(whole)]).toEqual([OUTPUT, withoutIdentity(streamed.response)]);
+    expect([reported, withoutIdentity(whole)]).toEqual([OUTPUT, withoutIdentity(streamed.response)]);
   });
 
   it('[S-06] [S-02] is rebuilt from its deltas by OpenAI’s own client', async () => {
     app.upstream.reply({ body: toolCallStream(CALLS) });
     const tools = [PATCH, MAIL, ADD];
-    const { final, told } = await askOpenai(app.url, { tools });
+    const { final, reported } = await askOpenai(app.url, { tools });
     const { events } = await askForStream(app.url, { tools });
     const { response } = events.at(-1) as { readonly response: { readonly output: readonly WireItem[] } };
-    expect([final, outputOfDeltas(events)]).toEqual([told, response.output.map(toldOf)]);
+    expect([final, outputOfDeltas(events)]).toEqual([reported, response.output.map(reportedOf)]);
   });
 
   it('[S-06] [S-01] holds the tools as they were sent', async () => {
@@ -257,7 +257,7 @@ describe('the next turn', () => {
       input: [{ type: 'custom_tool_call_output', call_id: 'call_my_patch', output }],
       previous_response_id: id,
     });
-    expect(app.asked().messages.slice(-2)).toEqual([
+    expect(app.requested().messages.slice(-2)).toEqual([
       { role: 'tool', tool_call_id: 'call_my_patch', content: 'Seen:' },
       { role: 'user', content: [{ type: 'image_url', image_url: { url: image.image_url, detail: 'high' } }] },
     ]);
@@ -275,7 +275,7 @@ describe('the next turn', () => {
     const call = { type: 'custom_tool_call', call_id: 'c', name: 'apply_patch', input: 'a' };
     const output = { type: 'custom_tool_call_output', call_id: 'c', output: 'Done.' };
     await app.create({ input: [QUESTION, { ...thought, encrypted_content: null }, call, output], tools: [PATCH] });
-    expect(app.asked().messages[1]).toEqual({
+    expect(app.requested().messages[1]).toEqual({
       role: 'assistant',
       content: null,
       reasoning_content: 'Hm.',
@@ -314,7 +314,7 @@ describe('tool_choice', () => {
       tools: [{ type: 'custom', name: 'my patch' }, MAIL, ADD],
       tool_choice: choice,
     });
-    expect([status, app.asked().tool_choice, body.tool_choice]).toEqual([200, expected, choice]);
+    expect([status, app.requested().tool_choice, body.tool_choice]).toEqual([200, expected, choice]);
   });
 
   it('[S-05] [S-06] [B-24] allows the calls that allowed_tools names by the client’s names, and no other', async () => {

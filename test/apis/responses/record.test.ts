@@ -7,8 +7,20 @@ import { endpointRequest } from '../../support/endpoint-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const TOLD = { type: 'message', id: 'msg_theirs', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] };
-const ANSWER = { id: 'resp_theirs', object: 'response', status: 'completed', model: 'm', tools: [], output: [TOLD] };
+const REPORTED = {
+  type: 'message',
+  id: 'msg_theirs',
+  role: 'assistant',
+  content: [{ type: 'output_text', text: 'Hi' }],
+};
+const ANSWER = {
+  id: 'resp_theirs',
+  object: 'response',
+  status: 'completed',
+  model: 'm',
+  tools: [],
+  output: [REPORTED],
+};
 
 function readerOf(given: Partial<EndpointRequest> = {}) {
   return responseReader(endpointRequest({ body: { model: 'm', input: 'Go.' }, ...given }));
@@ -38,7 +50,7 @@ const KEPT = {
   scope: 's',
   id: 'resp_theirs',
   input: [{ type: 'message', role: 'user', status: 'completed', content: [{ type: 'input_text', text: 'Go.' }] }],
-  output: [TOLD],
+  output: [REPORTED],
   resource: { id: 'resp_theirs', object: 'response', status: 'completed', model: 'm', tools: [] },
 };
 

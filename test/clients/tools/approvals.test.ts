@@ -39,10 +39,10 @@ function itAsks(title: string, converse: Conversation, last: readonly string[] =
       app.fake.reply(calls(['call_a', 'send', LETTER]), says('Done.'), says('Still done.'));
       const answers = await converse(app.url, approve);
       const result = approve ? 'Sent.' : 'The user did not approve this call, so it was not run.';
-      expect({ answers, ran, told: app.approvals.map(({ decision }) => decision), notes: app.notes }).toEqual({
+      expect({ answers, ran, reported: app.approvals.map(({ decision }) => decision), notes: app.notes }).toEqual({
         answers: ['Done.', 'Still done.'],
         ran: approve ? ['send {"to":"Ann"}'] : [],
-        told: ['requested', approve ? 'approved' : 'denied'],
+        reported: ['requested', approve ? 'approved' : 'denied'],
         notes: [],
       });
       expect([0, 1, 2].map((index) => rolesIn(app, index))).toEqual([['user'], ['user', 'assistant', 'tool'], last]);
@@ -72,8 +72,8 @@ describe.each(versions)('$version', ({ Client }) => {
         let previous: { readonly previous_response_id?: string } = {};
         const turn = async (...input: OpenAI.Responses.ResponseInput) => {
           history = [...history, ...input];
-          const asked = continuing === 'history' ? { input: history, store: false } : { input, ...previous };
-          const response = await asks[ask](client, { model: 'fake-model', ...asked });
+          const requested = continuing === 'history' ? { input: history, store: false } : { input, ...previous };
+          const response = await asks[ask](client, { model: 'fake-model', ...requested });
           previous = { previous_response_id: response.id };
           // The cast: what was said goes back as it came.
           history = [...history, ...(response.output as OpenAI.Responses.ResponseInput)];
