@@ -73,7 +73,7 @@ describe('POST /responses as JSON', () => {
     expect([status, maskedValue(body)]).toEqual([200, completed([messageAt(0, outputText('Hello!'))])]);
   });
 
-  it('[M-20] [S-01] tells when it was created and completed in whole Unix seconds', async () => {
+  it('[M-20] [S-01] reports when it was created and completed in whole Unix seconds', async () => {
     const before = Math.floor(Date.now() / 1000);
     const { created_at: created, completed_at: done } = (await app.create({ input: 'Hi.' })).body;
     const after = Math.floor(Date.now() / 1000);
@@ -144,7 +144,7 @@ describe('POST /responses as JSON', () => {
     ]);
   });
 
-  it('[S-10] [B-42] [D-23] [F-26] tells the cached and the reasoning tokens, and zeros where the upstream counts nothing', async () => {
+  it('[S-10] [B-42] [D-23] [F-26] reports the cached and the reasoning tokens, and zeros where the upstream counts nothing', async () => {
     const usage = {
       prompt_tokens: 100,
       completion_tokens: 50,
@@ -207,7 +207,7 @@ describe('POST /responses as JSON', () => {
     ]);
   });
 
-  it('[C-13] says nothing of items where the model said nothing', async () => {
+  it('[C-13] has no items where the model wrote nothing', async () => {
     app.upstream.reply({ body: chatStream({ role: 'assistant', content: '' }) });
     const { body } = await app.create({ input: 'Hi.' });
     const types = eventsOf(await app.streamed({ input: 'Hi.' })).map(({ type }) => type);
@@ -324,7 +324,7 @@ describe('errors', () => {
     ]);
   });
 
-  it('[A-18] [M-09] answers JSON with the failed response where the model had begun to speak', async () => {
+  it('[A-18] [M-09] answers JSON with the failed response where the model had begun to write', async () => {
     const written = chatChunk({ content: 'Half' });
     app.upstream.reply({ body: written, cutAfterBytes: written.length });
     const { status, body } = await app.create({ input: 'Hi.' });

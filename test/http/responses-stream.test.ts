@@ -35,7 +35,7 @@ const restart = requestAppPerTest((started) => {
 });
 
 describe('POST /responses as a stream', () => {
-  it('[S-02] [A-01] [C-12] [D-03] [D-08] [M-11] [M-12] [M-13] [M-15] [M-16] says a text in the strict order, one frame for each event', async () => {
+  it('[S-02] [A-01] [C-12] [D-03] [D-08] [M-11] [M-12] [M-13] [M-15] [M-16] emits a text in the strict order, one frame for each event', async () => {
     app.upstream.reply({ body: textStream(['Hel', 'lo', ' \n']) });
     const message = { output_index: 0, item: { ...messageAt(0), status: 'in_progress' } };
     const part = { item_id: 'msg_SEED0000', output_index: 0, content_index: 0 };
@@ -57,7 +57,7 @@ describe('POST /responses as a stream', () => {
     );
   });
 
-  it('[C-01] [C-02] [C-03] [C-04] [A-06] [A-07] [A-10] [M-01] [M-02] [M-03] [M-04] [M-25] says a call under one id, from no arguments to all of them, and completes', async () => {
+  it('[C-01] [C-02] [C-03] [C-04] [A-06] [A-07] [A-10] [M-01] [M-02] [M-03] [M-04] [M-25] emits a call under one id, from no arguments to all of them, and completes', async () => {
     const fragments = ['{"city":', '"Paris"}'].map((text) => ({
       tool_calls: [{ index: 0, function: { arguments: text } }],
     }));
@@ -86,7 +86,7 @@ describe('POST /responses as a stream', () => {
     );
   });
 
-  it('[S-09] [D-11] says a refusal in a part of its own', async () => {
+  it('[S-09] [D-11] emits a refusal in a part of its own', async () => {
     app.upstream.reply({ body: chatStream({ refusal: 'I ' }, { refusal: 'cannot.' }) });
     const part = { item_id: 'msg_SEED0000', output_index: 0, content_index: 0 };
     const events = itemEvents(await app.streamed({ input: 'Hi.' }));
@@ -101,7 +101,7 @@ describe('POST /responses as a stream', () => {
     ]);
   });
 
-  it('[S-09] fills in the bytes of log probabilities, and tells them with delta, end and part', async () => {
+  it('[S-09] fills in the bytes of log probabilities, and sends them with delta, end and part', async () => {
     const alternatives = [{ token: 'ö', logprob: -0.5, bytes: null }];
     const logprobs = {
       content: [{ token: 'é', logprob: -0.25, bytes: null, top_logprobs: alternatives }],
@@ -146,7 +146,7 @@ describe('POST /responses as a stream', () => {
     ]);
   });
 
-  it('[S-08] [M-07] [M-25] [D-09] says reasoning as a summary, by summary_index, unless the host wants it otherwise', async () => {
+  it('[S-08] [M-07] [M-25] [D-09] emits reasoning as a summary, by summary_index, unless the host wants it otherwise', async () => {
     app.upstream.reply({ body: chatStream({ reasoning_content: 'Hm' }, { content: 'Yes' }) });
     const item = { id: 'rs_SEED0000', type: 'reasoning', status: 'completed', summary: [] as readonly Fields[] };
     const part = { item_id: 'rs_SEED0000', output_index: 0, summary_index: 0 };
@@ -165,7 +165,7 @@ describe('POST /responses as a stream', () => {
   it.each([
     ['text', 'response.reasoning_text'],
     ['spec', 'response.reasoning'],
-  ] as const)('[S-08] [M-07] [D-10] says raw reasoning with reasoning: %s', async (reasoning, name) => {
+  ] as const)('[S-08] [M-07] [D-10] emits raw reasoning with reasoning: %s', async (reasoning, name) => {
     await restart({ reasoning });
     app.upstream.reply({ body: chatStream({ reasoning: 'Hm' }) });
     const item = { id: 'rs_SEED0000', type: 'reasoning', status: 'completed', summary: [] };
@@ -203,7 +203,7 @@ describe('POST /responses as a stream', () => {
     ]);
   });
 
-  it('[M-14] [D-04] says queued only where the host asks for it', async () => {
+  it('[M-14] [D-04] emits queued only where the host asks for it', async () => {
     const without = eventsOf(await app.streamed({ input: 'Hi.' })).slice(0, 2);
     await restart({ queuedEvent: true });
     const withQueued = eventsOf(await app.streamed({ input: 'Hi.' })).slice(0, 3);

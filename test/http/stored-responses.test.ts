@@ -17,7 +17,7 @@ const NOT_FOUND = {
 };
 
 describe('previous_response_id', () => {
-  it('[S-12] [A-11] [B-31] [D-15] puts before the input all that was said, oldest first', async () => {
+  it('[S-12] [A-11] [B-31] [D-15] puts all earlier input and output before the input, oldest first', async () => {
     app.upstream.reply({ body: textStream('Two.') }, { body: textStream('Three.') });
     const first = await app.create({ input: 'One?' });
     const second = await app.create({ input: 'And?', previous_response_id: first.body.id });

@@ -1,6 +1,7 @@
 /** The events of calls that the machine does not run as MCP calls: the client's, the model server's own, and the server's shown as function calls. */
 import {
   call,
+  eventLines,
   FAIL,
   finish,
   found,
@@ -9,7 +10,6 @@ import {
   result,
   search,
   text,
-  written,
 } from './turn-script.ts';
 
 const CALLS: readonly Row[] = [
@@ -22,7 +22,7 @@ const CALLS: readonly Row[] = [
       call(1, ':2}'),
       finish(),
     ],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {"a"',
       'item-start 1 function_call',
@@ -43,7 +43,7 @@ const CALLS: readonly Row[] = [
       call(0, ':1}', { id: 'call_a', name: 'look_up' }),
       finish(),
     ],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {"a"',
       'arguments-delta 0 :1}',
@@ -55,7 +55,7 @@ const CALLS: readonly Row[] = [
   {
     name: '[P-05] gives a call without arguments `{}`, as a delta too',
     model: [call(0, '', { name: 'look_up' }), finish()],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {}',
       'arguments-end 0 look_up {}',
@@ -66,7 +66,7 @@ const CALLS: readonly Row[] = [
   {
     name: '[P-05] completes arguments of nothing but whitespace to `{}`',
     model: [call(0, ' ', { name: 'look_up' }), finish()],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0  ',
       'arguments-delta 0 {}',
@@ -84,7 +84,7 @@ const CALLS: readonly Row[] = [
       call(0, ':1}', { name: 'look_up' }),
       finish(),
     ],
-    says: [
+    events: [
       'call-dropped send',
       'item-start 0 function_call',
       'arguments-delta 0 {}',
@@ -97,7 +97,7 @@ const CALLS: readonly Row[] = [
     name: '[D-13] does not close the text for a call that it drops',
     plan: { allowedTools: new Set() },
     model: [text('Hel'), call(0, '{}', { name: 'send' }), text('lo'), finish()],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "Hel"',
@@ -113,7 +113,7 @@ const CALLS: readonly Row[] = [
     name: '[D-13] drops calls by their number for one model call only',
     plan: { allowedTools: new Set(['look_up']) },
     model: [call(0, '{}', { name: 'send' }), finish(), call(0, '{}', { name: 'look_up' }), finish()],
-    says: [
+    events: [
       'call-dropped send',
       'item-start 0 function_call',
       'arguments-delta 0 {}',
@@ -128,7 +128,7 @@ const SEARCHES: readonly Row[] = [
   {
     name: '[X-07] shows a search from beginning to end, between the text before and after it',
     model: [text('a'), search('s', 'fog'), found('s'), text('b'), finish()],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "a"',
@@ -152,7 +152,7 @@ const SEARCHES: readonly Row[] = [
   {
     name: '[X-07] keeps parallel searches apart, in whatever order they end, and reports a failure by the item only',
     model: [search('s', 'fog'), search('t', 'sun'), found('t', true), found('s'), found('s'), found('u'), finish()],
-    says: [
+    events: [
       'item-start 0 web_search_call',
       'web_search_call 0 in_progress',
       'web_search_call 0 searching',
@@ -168,7 +168,7 @@ const SEARCHES: readonly Row[] = [
   {
     name: '[X-07] [S-11] fails a search that never ended, where the model was cut off',
     model: [search('s', 'fog'), finish('length'), found('s'), search('t', 'sun')],
-    says: [
+    events: [
       'item-start 0 web_search_call',
       'web_search_call 0 in_progress',
       'web_search_call 0 searching',
@@ -179,7 +179,7 @@ const SEARCHES: readonly Row[] = [
   {
     name: '[X-07] fails a search that never ended, where the turn fails',
     model: [search('s', 'fog'), FAIL],
-    says: [
+    events: [
       'item-start 0 web_search_call',
       'web_search_call 0 in_progress',
       'web_search_call 0 searching',
@@ -189,9 +189,9 @@ const SEARCHES: readonly Row[] = [
     ],
   },
   {
-    name: '[X-07] fails a search that never ended, where the model did not say that it had finished',
+    name: '[X-07] fails a search that never ended, where the model reported no finish',
     model: [search('s', 'fog')],
-    says: [
+    events: [
       'item-start 0 web_search_call',
       'web_search_call 0 in_progress',
       'web_search_call 0 searching',
@@ -203,7 +203,7 @@ const SEARCHES: readonly Row[] = [
     name: '[X-07] counts what was found against the limit of a response',
     plan: { outputBytes: 80 },
     model: [search('s', 'fog'), found('s'), text('no')],
-    says: [
+    events: [
       'item-start 0 web_search_call',
       'web_search_call 0 in_progress',
       'web_search_call 0 searching',
@@ -219,7 +219,7 @@ const PICTURES: readonly Row[] = [
   {
     name: '[V-07] shows an image from beginning to end, between the text before and after it',
     model: [text('a'), { type: 'image', result: 'UklGRg==', details: {} }, text('b'), finish()],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "a"',
@@ -246,7 +246,7 @@ const SERVER_CALLS_AS_FUNCTION_CALLS: readonly Row[] = [
   {
     name: '[T-03, M-06] puts the output behind its call, as an item of its own',
     model: [call(0, '{"q":1}', { name: 'look_up' }), finish(), result(0), text('Here.'), finish()],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {"q":1}',
       'arguments-end 0 look_up {"q":1}',
@@ -274,7 +274,7 @@ const SERVER_CALLS_AS_FUNCTION_CALLS: readonly Row[] = [
       result(2, 'It broke.', true),
       result(2, 'again'),
     ],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {}',
       'item-start 1 function_call',
@@ -297,7 +297,7 @@ const SERVER_CALLS_AS_FUNCTION_CALLS: readonly Row[] = [
   {
     name: '[P-04] has no output for a call that waits when the turn fails',
     model: [call(0, '{}', { name: 'look_up' }), finish(), FAIL, result(0)],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {}',
       'arguments-end 0 look_up {}',
@@ -307,9 +307,9 @@ const SERVER_CALLS_AS_FUNCTION_CALLS: readonly Row[] = [
     ],
   },
   {
-    name: '[D-06, P-08] has an output that says so for a call that nobody ran, where the upstream never finished',
+    name: '[D-06, P-08] has an output that reports it for a call that nobody ran, where the upstream never finished',
     model: [call(0, '{}', { name: 'look_up' })],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {}',
       'arguments-end 0 look_up {}',
@@ -322,7 +322,7 @@ const SERVER_CALLS_AS_FUNCTION_CALLS: readonly Row[] = [
   {
     name: '[S-11, D-06] puts no output behind the item that was cut off, which must stay the last',
     model: [call(0, '{}', { name: 'look_up' }), text('Let'), finish('length'), result(0)],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {}',
       'item-start 1 message',
@@ -343,13 +343,13 @@ describe.each([
   ["searches of the model's own server", SEARCHES],
   ['pictures', PICTURES],
 ])('%s', (_, rows) => {
-  it.each(rows)('$name', ({ model, plan, says }) => {
-    expect(written(model, plan)).toEqual(says);
+  it.each(rows)('$name', ({ model, plan, events }) => {
+    expect(eventLines(model, plan)).toEqual(events);
   });
 });
 
 describe('calls that the server runs, shown as function calls', () => {
-  it.each(SERVER_CALLS_AS_FUNCTION_CALLS)('$name', ({ model, plan, says }) => {
-    expect(written(model, { ...OWNED_AS_FUNCTION_CALL, ...plan })).toEqual(says);
+  it.each(SERVER_CALLS_AS_FUNCTION_CALLS)('$name', ({ model, plan, events }) => {
+    expect(eventLines(model, { ...OWNED_AS_FUNCTION_CALL, ...plan })).toEqual(events);
   });
 });

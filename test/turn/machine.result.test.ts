@@ -9,6 +9,7 @@ import {
   call,
   cite,
   ERROR,
+  eventLines,
   FAIL,
   finish,
   OWNED,
@@ -20,7 +21,6 @@ import {
   text,
   usage,
   used,
-  written,
 } from './turn-script.ts';
 import { endOf, outputOf, SEED, wholeTurn } from './whole-turn.ts';
 
@@ -186,7 +186,7 @@ describe('how a turn ends', () => {
       { status: 'incomplete', reason: 'content_filter', error: null, completedAt: null },
     ],
     [
-      '[S-11] incomplete after `length` though nothing was written',
+      '[S-11] incomplete after `length` though nothing was eventLines',
       [finish('length')],
       { status: 'incomplete', reason: 'max_output_tokens', error: null, completedAt: null },
     ],
@@ -242,7 +242,7 @@ describe('usage', () => {
       usage(1, 2, 3, 4, 5),
     ],
     ['[S-10] counts the model call that failed', [text('Hi'), first, FAIL], usage(1, 2, 3, 4, 5)],
-    ['[S-10, P-08] counts a model call that never said that it finished', [text('Hi'), first], usage(1, 2, 3, 4, 5)],
+    ['[S-10, P-08] counts a model call that never reported a finish', [text('Hi'), first], usage(1, 2, 3, 4, 5)],
     ['[S-10, P-08] counts a model call that reported nothing else', [first], usage(1, 2, 3, 4, 5)],
     [
       '[S-10, P-08] counts usage that is reported after the finish',
@@ -286,7 +286,7 @@ describe('limits', () => {
 
   it('[P-14, P-04] close what is open, once, and stop listening', () => {
     const plan = { outputBytes: 9, argumentBytes: 1 };
-    expect(written([call(0, '{}', { id: 'abcd', name: 'abcd' }), text('Hi'), finish()], plan)).toEqual([
+    expect(eventLines([call(0, '{}', { id: 'abcd', name: 'abcd' }), text('Hi'), finish()], plan)).toEqual([
       'item-start 0 function_call',
       'arguments-delta 0 {}',
       'arguments-end 0 abcd {}',
@@ -296,7 +296,7 @@ describe('limits', () => {
     ]);
   });
 
-  it('[P-14] say which limit it was', () => {
+  it('[P-14] name the limit in the error', () => {
     const messages = [{ outputBytes: 1 }, { argumentBytes: 1 }].map((plan) => endOf([call(0, '{}')], plan).error);
     const error = { type: 'server_error', param: null, code: 'output_too_large' };
     expect(messages).toEqual([

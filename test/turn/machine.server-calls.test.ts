@@ -1,6 +1,7 @@
 /** The events of calls that the server runs, shown as MCP calls. */
 import {
   call,
+  eventLines,
   FAIL,
   finish,
   KEEPALIVE,
@@ -11,14 +12,13 @@ import {
   result,
   stop,
   text,
-  written,
 } from './turn-script.ts';
 
 const SERVER_CALLS: readonly Row[] = [
   {
     name: '[B-11, T-03, D-16] shows a call that the server runs, its result, and what the model makes of it',
     model: [call(0, '{"q"', { name: 'look_up' }), call(0, ':1}'), finish(), result(0), text('Here.'), finish()],
-    says: [
+    events: [
       'item-start 0 mcp_call',
       'mcp_call 0 in_progress',
       'arguments-delta 0 {"q"',
@@ -38,7 +38,7 @@ const SERVER_CALLS: readonly Row[] = [
   {
     name: '[B-12, T-03] completes the turn though a call failed',
     model: [call(0, '{}', { name: 'look_up' }), finish(), result(0, 'No such file.', true)],
-    says: [
+    events: [
       'item-start 0 mcp_call',
       'mcp_call 0 in_progress',
       'arguments-delta 0 {}',
@@ -51,7 +51,7 @@ const SERVER_CALLS: readonly Row[] = [
   {
     name: '[P-05] gives a call without arguments `{}`, as a delta too',
     model: [call(0, '', { name: 'look_up' }), finish(), result(0)],
-    says: [
+    events: [
       'item-start 0 mcp_call',
       'mcp_call 0 in_progress',
       'arguments-delta 0 {}',
@@ -73,7 +73,7 @@ const SERVER_CALLS: readonly Row[] = [
       KEEPALIVE,
       result(0, 'No.', true),
     ],
-    says: [
+    events: [
       'item-start 0 mcp_call',
       'mcp_call 0 in_progress',
       'arguments-delta 0 {"a"',
@@ -101,7 +101,7 @@ const SERVER_CALLS: readonly Row[] = [
       finish(),
       result(1),
     ],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "Well."',
@@ -133,7 +133,7 @@ const SERVER_CALLS: readonly Row[] = [
       result(1),
       result(1, 'again', true),
     ],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "Well."',
@@ -163,7 +163,7 @@ const SERVER_CALLS: readonly Row[] = [
       FAIL,
       result(1),
     ],
-    says: [
+    events: [
       'item-start 0 mcp_call',
       'mcp_call 0 in_progress',
       'arguments-delta 0 {}',
@@ -182,7 +182,7 @@ const SERVER_CALLS: readonly Row[] = [
   {
     name: '[P-04] leaves a call incomplete whose arguments come when the turn fails',
     model: [call(0, '{"a', { name: 'look_up' }), FAIL],
-    says: [
+    events: [
       'item-start 0 mcp_call',
       'mcp_call 0 in_progress',
       'arguments-delta 0 {"a',
@@ -201,7 +201,7 @@ const SERVER_CALLS: readonly Row[] = [
       result(0),
       result(1),
     ],
-    says: [
+    events: [
       'item-start 0 mcp_call',
       'mcp_call 0 in_progress',
       'arguments-delta 0 {}',
@@ -219,7 +219,7 @@ const SERVER_CALLS: readonly Row[] = [
   {
     name: '[D-06, P-08] fails a call that nobody ran, where the turn ends though the upstream never finished',
     model: [call(0, '{}', { name: 'look_up' })],
-    says: [
+    events: [
       'item-start 0 mcp_call',
       'mcp_call 0 in_progress',
       'arguments-delta 0 {}',
@@ -232,7 +232,7 @@ const SERVER_CALLS: readonly Row[] = [
   {
     name: '[S-11, D-06] fails a whole call that nobody ran because the model was cut off after it',
     model: [call(0, '{}', { name: 'look_up' }), text('Let'), finish('length')],
-    says: [
+    events: [
       'item-start 0 mcp_call',
       'mcp_call 0 in_progress',
       'arguments-delta 0 {}',
@@ -252,7 +252,7 @@ const SERVER_CALLS: readonly Row[] = [
     name: '[D-13, T-04] drops a call that is not allowed though the server could run it',
     plan: { allowedTools: new Set(['mcp__mail__send']) },
     model: [call(0, '{}', { name: 'look_up' }), call(1, '{}', { name: 'mcp__mail__send' }), finish(), result(0)],
-    says: [
+    events: [
       'call-dropped look_up',
       'item-start 0 mcp_call',
       'mcp_call 0 in_progress',
@@ -273,7 +273,7 @@ const SERVER_CALLS: readonly Row[] = [
       finish(),
       result(3),
     ],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "Let me"',
@@ -300,7 +300,7 @@ const SERVER_CALLS: readonly Row[] = [
   {
     name: '[S-11, D-06] lists no tools behind the item that was cut off, which must stay the last',
     model: [text('Let'), finish('length'), listed('files', LISTED), call(0, '{}', { name: 'look_up' }), finish()],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "Let"',
@@ -313,7 +313,7 @@ const SERVER_CALLS: readonly Row[] = [
   {
     name: '[A-30, T-02] ends incomplete where the server let the model go no further',
     model: [call(0, '{}', { name: 'look_up' }), finish(), result(0, 'Not run.', true), stop('max_tool_iterations')],
-    says: [
+    events: [
       'item-start 0 mcp_call',
       'mcp_call 0 in_progress',
       'arguments-delta 0 {}',
@@ -326,7 +326,7 @@ const SERVER_CALLS: readonly Row[] = [
 ];
 
 describe('calls that the server runs', () => {
-  it.each(SERVER_CALLS)('$name', ({ model, plan, says }) => {
-    expect(written(model, { ...OWNED, ...plan })).toEqual(says);
+  it.each(SERVER_CALLS)('$name', ({ model, plan, events }) => {
+    expect(eventLines(model, { ...OWNED, ...plan })).toEqual(events);
   });
 });

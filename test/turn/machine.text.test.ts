@@ -3,6 +3,7 @@ import {
   CITATION,
   call,
   cite,
+  eventLines,
   FAIL,
   finish,
   KEEPALIVE,
@@ -10,15 +11,14 @@ import {
   reasoning,
   refusal,
   text,
-  written,
 } from './turn-script.ts';
 import { END, START } from './whole-turn.ts';
 
 const TEXT: readonly Row[] = [
   {
-    name: '[B-01] says one text in several deltas',
+    name: '[B-01] reports one text in several deltas',
     model: [text('Hel'), text('lo'), text('!'), finish()],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "Hel"',
@@ -33,7 +33,7 @@ const TEXT: readonly Row[] = [
   {
     name: '[C-14] keeps deltas of nothing but whitespace',
     model: [text('\n'), text('a'), text(' '), text('b'), finish()],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "\\n"',
@@ -49,12 +49,12 @@ const TEXT: readonly Row[] = [
   {
     name: '[C-13] has no item where the model wrote nothing',
     model: [finish()],
-    says: ['turn-end completed'],
+    events: ['turn-end completed'],
   },
   {
-    name: '[C-13] says nothing of empty deltas, before or within a text',
+    name: '[C-13] emits nothing for empty deltas, before or within a text',
     model: [text(''), refusal(''), reasoning(''), text('a'), text(''), refusal(''), reasoning(''), text('b'), finish()],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "a"',
@@ -68,7 +68,7 @@ const TEXT: readonly Row[] = [
   {
     name: '[S-09] puts a refusal into a part of its own beside the text',
     model: [text('Well'), refusal('I '), refusal('cannot.'), finish()],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "Well"',
@@ -86,7 +86,7 @@ const TEXT: readonly Row[] = [
   {
     name: '[S-09] numbers the annotations of a text, wherever among the deltas they come',
     model: [cite(CITATION), text('Hi'), cite(CITATION), finish()],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'annotation 0.0 0',
@@ -104,7 +104,7 @@ const ORDER: readonly Row[] = [
   {
     name: '[P-03] closes the reasoning before the text opens',
     model: [reasoning('Hm'), reasoning('m'), text('Hi'), finish()],
-    says: [
+    events: [
       'item-start 0 reasoning',
       'part-start 0.0 summary_text',
       'part-delta 0.0 "Hm"',
@@ -124,7 +124,7 @@ const ORDER: readonly Row[] = [
   {
     name: '[P-02] keeps the text before and after a tool call as items of their own, in order',
     model: [text('Let me look.'), call(0, '{}', { id: 'call_a', name: 'look_up' }), text('Found.'), finish()],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "Let me look."',
@@ -147,7 +147,7 @@ const ORDER: readonly Row[] = [
   {
     name: '[P-02, B-42] gives a second model call items of its own, though it numbers its calls from 0 again',
     model: [call(0, '{"q":1}', { name: 'look_up' }), finish(), call(0, '{"q":2}', { name: 'send' }), finish()],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {"q":1}',
       'arguments-end 0 look_up {"q":1}',
@@ -160,9 +160,9 @@ const ORDER: readonly Row[] = [
     ],
   },
   {
-    name: '[P-08] closes what is open where the upstream never says that it finished',
+    name: '[P-08] closes what is open where the upstream never reports a finish',
     model: [call(0, '{}', { name: 'look_up' }), text('Hi')],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {}',
       'item-start 1 message',
@@ -182,7 +182,7 @@ const CUT_OFF: readonly Row[] = [
   {
     name: '[S-11, B-03, D-06] leaves the text incomplete where the model ran out of tokens',
     model: [reasoning('Hm'), text('Hel'), finish('length')],
-    says: [
+    events: [
       'item-start 0 reasoning',
       'part-start 0.0 summary_text',
       'part-delta 0.0 "Hm"',
@@ -201,7 +201,7 @@ const CUT_OFF: readonly Row[] = [
   {
     name: '[S-11, D-06] leaves only the last of several calls incomplete, with the arguments that it got',
     model: [call(0, '{}', { name: 'look_up' }), call(1, '{"b', { name: 'send' }), finish('content_filter')],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {}',
       'item-start 1 function_call',
@@ -216,7 +216,7 @@ const CUT_OFF: readonly Row[] = [
   {
     name: '[S-11] does not complete the arguments of a call that was cut off before they came',
     model: [call(0, '', { name: 'look_up' }), finish('length')],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-end 0 look_up ',
       'item-end 0 incomplete',
@@ -226,7 +226,7 @@ const CUT_OFF: readonly Row[] = [
   {
     name: '[S-11, D-06] stays cut off though the upstream finishes once more',
     model: [text('Hel'), finish('length'), finish('stop')],
-    says: [
+    events: [
       'item-start 0 message',
       'part-start 0.0 output_text',
       'part-delta 0.0 "Hel"',
@@ -239,7 +239,7 @@ const CUT_OFF: readonly Row[] = [
   {
     name: '[P-04] closes what is open when the turn fails, with one error and one end',
     model: [call(0, '{"a', { name: 'look_up' }), text('Hel'), FAIL, FAIL],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {"a',
       'item-start 1 message',
@@ -257,7 +257,7 @@ const CUT_OFF: readonly Row[] = [
   {
     name: '[P-04] keeps the items of the first round when a later one fails',
     model: [call(0, '{}', { name: 'look_up' }), finish(), FAIL],
-    says: [
+    events: [
       'item-start 0 function_call',
       'arguments-delta 0 {}',
       'arguments-end 0 look_up {}',
@@ -267,9 +267,9 @@ const CUT_OFF: readonly Row[] = [
     ],
   },
   {
-    name: '[D-07] says nothing after the end',
+    name: '[D-07] emits nothing after the end',
     model: [END, text('Hi'), call(0, '{}'), cite(CITATION), finish(), START, KEEPALIVE, FAIL],
-    says: ['turn-end completed'],
+    events: ['turn-end completed'],
   },
 ];
 
@@ -278,7 +278,7 @@ describe.each([
   ['the order of items', ORDER],
   ['a turn that is cut off', CUT_OFF],
 ])('%s', (_, rows) => {
-  it.each(rows)('$name', ({ model, plan, says }) => {
-    expect(written(model, plan)).toEqual(says);
+  it.each(rows)('$name', ({ model, plan, events }) => {
+    expect(eventLines(model, plan)).toEqual(events);
   });
 });

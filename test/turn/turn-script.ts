@@ -83,7 +83,7 @@ export function usage(input: number, cached: number, output: number, reasoning: 
 }
 
 /** Everything between the opening of a turn and its end, one short line for each event. */
-export function written(model: readonly TurnInput[], plan: Partial<TurnPlan> = {}): readonly string[] {
+export function eventLines(model: readonly TurnInput[], plan: Partial<TurnPlan> = {}): readonly string[] {
   return wholeTurn(model, plan).slice(2).map(line);
 }
 
@@ -135,5 +135,5 @@ export interface Row {
   readonly name: string;
   readonly plan?: Partial<TurnPlan>;
   readonly model: readonly TurnInput[];
-  readonly says: readonly string[];
+  readonly events: readonly string[];
 }
