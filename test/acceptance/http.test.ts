@@ -21,7 +21,7 @@ const message = (role: string, content: unknown, more: Fields = {}): Fields => (
   content,
   ...more,
 });
-const said = (...input: readonly Fields[]): Fields => ({ input });
+const written = (...input: readonly Fields[]): Fields => ({ input });
 
 /** As the suite: a bare fetch with a key. */
 function post(body: Fields, path = '/responses'): Promise<Response> {
@@ -57,19 +57,19 @@ describe.each(EXAMPLES)('the %s example', (_name, start) => {
 
   describe('the acceptance suite over HTTP', () => {
     it.each<readonly [string, Fields]>([
-      ['basic-response', said(message('user', 'Say hello in exactly 3 words.'))],
+      ['basic-response', written(message('user', 'Say hello in exactly 3 words.'))],
       [
         'assistant-phase',
-        said(
+        written(
           message('assistant', 'I am looking.', { phase: 'commentary' }),
           message('assistant', 'It is blue.', { phase: 'final_answer' }),
           message('user', 'What did you find?'),
         ),
       ],
-      ['system-prompt', said(message('system', 'You talk like a pirate.'), message('user', 'Say hello.'))],
+      ['system-prompt', written(message('system', 'You talk like a pirate.'), message('user', 'Say hello.'))],
       [
         'image-input',
-        said(
+        written(
           message('user', [
             { type: 'input_text', text: 'What is in this image?' },
             { type: 'input_image', image_url: PIXEL },
@@ -78,7 +78,11 @@ describe.each(EXAMPLES)('the %s example', (_name, start) => {
       ],
       [
         'multi-turn',
-        said(message('user', 'I am Alice.'), message('assistant', 'Hello Alice!'), message('user', 'What is my name?')),
+        written(
+          message('user', 'I am Alice.'),
+          message('assistant', 'Hello Alice!'),
+          message('user', 'What is my name?'),
+        ),
       ],
     ])('[Q-02] [S-01] [S-03] %s', async (_, body) => {
       const { status, output, error } = await resource(body);
@@ -87,14 +91,14 @@ describe.each(EXAMPLES)('the %s example', (_name, start) => {
 
     it('[Q-02] [S-05] tool-calling', async () => {
       const { output, tools } = await resource({
-        ...said(message('user', "What's the weather like in San Francisco?")),
+        ...written(message('user', "What's the weather like in San Francisco?")),
         tools: [TOOL],
       });
       expect([output.some(({ type }) => type === 'function_call'), tools]).toEqual([true, [{ ...TOOL, strict: null }]]);
     });
 
     it('[Q-02] [S-02] streaming-response', async () => {
-      const answer = await post({ ...said(message('user', 'Count from 1 to 5.')), stream: true });
+      const answer = await post({ ...written(message('user', 'Count from 1 to 5.')), stream: true });
       const events = await readAsTheSuiteDoes(answer);
       for (const event of events) expectValidEvent(event);
       const { response } = events.at(-1) as { readonly response?: unknown };

@@ -48,7 +48,7 @@ describe.each(EXAMPLES)('the %s example over WebSocket', (_name, start) => {
     const first = await talk.ask({ store: false, input: 'My name is Ada.' });
     const second = await talk.ask({ store: false, previous_response_id: finalOf(first).id, input: 'My name?' });
     expectWhole(second);
-    expect([outcomeOf(second), app.asked()]).toEqual([
+    expect([outcomeOf(second), app.requested()]).toEqual([
       'completed',
       [
         { role: 'user', content: 'My name is Ada.' },
@@ -113,7 +113,7 @@ describe.each(EXAMPLES)('the %s example over WebSocket', (_name, start) => {
       input: [{ type: 'function_call_output', call_id: call?.call_id, output: 'a tree' }],
     });
     for (const messages of [called, answered]) expectWhole(messages);
-    expect(app.asked().map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
+    expect(app.requested().map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
   });
 });
 

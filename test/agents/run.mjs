@@ -52,8 +52,8 @@ async function play(scene) {
   mkdirSync(work);
   const api = await serve(modelFor(scene), scene);
   try {
-    const said = await output(scene.start({ modules, home, work, url: api.url }), { home, work });
-    return faultsOf(scene, { said, work, ...api });
+    const written = await output(scene.start({ modules, home, work, url: api.url }), { home, work });
+    return faultsOf(scene, { written, work, ...api });
   } catch (error) {
     return [error.message];
   } finally {
@@ -79,12 +79,12 @@ function output({ program, args, env }, { home, work }) {
   });
 }
 
-function faultsOf({ told, makes, websocket = false }, { said, work, requests, posts }) {
+function faultsOf({ reported, makes, websocket = false }, { written, work, requests, posts }) {
   const results = requests.flatMap(({ body }) => body.messages ?? []).filter(({ role }) => role === 'tool');
   return [
     makes === undefined || contentOf(join(work, 'made.txt')) === makes ? '' : 'the file was not made',
-    results.some(({ content }) => told.test(content)) ? '' : `the model was told: ${JSON.stringify(results)}`,
-    said.includes(DONE) ? '' : `the agent did not say the last words: ${said.slice(-2000)}`,
+    results.some(({ content }) => reported.test(content)) ? '' : `the model was told: ${JSON.stringify(results)}`,
+    written.includes(DONE) ? '' : `the agent did not say the last words: ${written.slice(-2000)}`,
     (posts.length === 0) === websocket ? '' : `${posts.length} requests came over plain HTTP`,
   ].filter(Boolean);
 }

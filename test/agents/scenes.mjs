@@ -80,7 +80,7 @@ function pi({ modules, home, url }) {
 }
 
 /**
- * Each scene: the agent runs the tool that the model calls, tells the model, and says what it answers. `told` is what
+ * Each scene: the agent runs the tool that the model calls, tells the model, and says what it answers. `reported` is what
  * the model must have been told of the run, and `makes` what must then be in the file.
  */
 export const scenes = [
@@ -88,14 +88,14 @@ export const scenes = [
     name: 'Codex runs a command',
     start: codex('fake-model'),
     call: { name: 'exec_command', arguments: { cmd: SHELL } },
-    told: /SHELL_RAN/,
+    reported: /SHELL_RAN/,
     makes: MADE,
   },
   {
     name: 'Codex applies a patch, by its free-text tool',
     start: codex('gpt-5.5'),
     call: { name: 'apply_patch', arguments: { input: PATCH } },
-    told: /made\.txt/,
+    reported: /made\.txt/,
     makes: MADE,
   },
   {
@@ -105,28 +105,28 @@ export const scenes = [
       `mcp_servers.everything={command="${process.execPath}",args=["${EVERYTHING}","stdio"]}`,
     ]),
     call: { name: 'mcp__everything__echo', arguments: { message: 'hi' } },
-    told: /Echo: hi/,
+    reported: /Echo: hi/,
   },
   {
     name: 'Codex runs a command, over a WebSocket',
     websocket: true,
     start: codex('fake-model', ',supports_websockets=true'),
     call: { name: 'exec_command', arguments: { cmd: SHELL } },
-    told: /SHELL_RAN/,
+    reported: /SHELL_RAN/,
     makes: MADE,
   },
   {
     name: 'opencode runs a command',
     start: opencode,
     call: { name: 'bash', arguments: { command: SHELL, description: 'Makes a file.' } },
-    told: /SHELL_RAN/,
+    reported: /SHELL_RAN/,
     makes: MADE,
   },
   {
     name: 'pi runs a command',
     start: pi,
     call: { name: 'bash', arguments: { command: SHELL } },
-    told: /SHELL_RAN/,
+    reported: /SHELL_RAN/,
     makes: MADE,
   },
 ];

@@ -47,9 +47,9 @@ describe('an answer', () => {
   });
 
   it('[T-09] is history where words of a later model call follow those of its own', () => {
-    const said = [request(B), message('assistant')];
-    expect(liveAnswers([request(A), answer(A), ...said])).toEqual([]);
-    expect(liveAnswers([request(A), answer(A), ...said.toReversed()])).toEqual([]);
+    const written = [request(B), message('assistant')];
+    expect(liveAnswers([request(A), answer(A), ...written])).toEqual([]);
+    expect(liveAnswers([request(A), answer(A), ...written.toReversed()])).toEqual([]);
   });
 
   it('[T-09, P-14] is found among very many in little time', () => {

@@ -1,20 +1,13 @@
 /** The user's answers, in conversations that were made to be hard to read. */
+
 import { keepPending } from '../../src/approvals/pending-call.ts';
 import { readAnswers } from '../../src/approvals/read-answers.ts';
 import { memoryStore } from '../../src/index.ts';
-import type { EndpointRequest } from '../../src/ports/endpoints/endpoint-request.ts';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import { outputItemId, randomSeed } from '../../src/protocol/ids.ts';
+import { endpointRequest } from '../support/endpoint-request.ts';
 
-const apiRequest: EndpointRequest = {
-  body: {},
-  params: {},
-  query: {},
-  headers: new Headers(),
-  scope: 's',
-  requestId: 'req_1',
-  signal: new AbortController().signal,
-};
+const apiRequest = endpointRequest();
 
 it('[F-02] are held against the call in time in proportion, however often the conversation shows it', async () => {
   const store = memoryStore();

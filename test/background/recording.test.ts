@@ -76,9 +76,9 @@ describe('Recording', () => {
     expect(recording.size).toBeLessThanOrEqual(100);
     expect([recording.after(-1, reader()), recording.after(10, reader())]).toEqual([undefined, undefined]);
     expect(await readAll(recording, 27)).toBe(`${'28'.padEnd(10)}${'29'.padEnd(10)}${END}`);
-    let told = '';
-    for await (const piece of slow ?? []) told += piece;
-    expect(told).toBe(`0: reader_too_slow${END}`);
+    let reported = '';
+    for await (const piece of slow ?? []) reported += piece;
+    expect(reported).toBe(`0: reader_too_slow${END}`);
   });
 
   it('[S-18] tells each reader in its own async context, and none of what another throws', async () => {
@@ -105,8 +105,8 @@ describe('Recording', () => {
     await reading?.return();
     recording.add([recorded(0, 'a')]);
     recording.end();
-    const told = await Promise.race([waiting, new Promise((resolve) => setImmediate(resolve, 'nothing'))]);
-    expect(told).toBe('nothing');
+    const reported = await Promise.race([waiting, new Promise((resolve) => setImmediate(resolve, 'nothing'))]);
+    expect(reported).toBe('nothing');
   });
 });
 

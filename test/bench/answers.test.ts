@@ -5,7 +5,7 @@ import { itBuilt } from '../examples/support.ts';
 const ROUND = 'The quick brown fox "jumps" over\n the lazy dög.';
 const EIGHT = 'The quick brown fox "jumps" over\n the lazy';
 
-function said(text: string, output: number, calls: readonly string[] = [], input = 9): Said {
+function written(text: string, output: number, calls: readonly string[] = [], input = 9): Said {
   return { text, calls, usage: { input, output } };
 }
 
@@ -14,13 +14,13 @@ describe('the servers of the bench', () => {
     '[Q-04] say to every plan exactly what the model said',
     async () => {
       const right = {
-        'burst:500': said(ROUND.repeat(50), 500),
-        'padded:500': said(ROUND.repeat(50), 500),
-        'logprobs:500': said(ROUND.repeat(50), 500),
-        'short:8': said(EIGHT, 8),
-        'json:50': said(ROUND.repeat(5), 50),
-        'paced:100:20': said(ROUND.repeat(10), 100),
-        'arguments:16384': said('', 513, [`{"text":"${'x'.repeat(16_384)}"}`]),
+        'burst:500': written(ROUND.repeat(50), 500),
+        'padded:500': written(ROUND.repeat(50), 500),
+        'logprobs:500': written(ROUND.repeat(50), 500),
+        'short:8': written(EIGHT, 8),
+        'json:50': written(ROUND.repeat(5), 50),
+        'paced:100:20': written(ROUND.repeat(10), 100),
+        'arguments:16384': written('', 513, [`{"text":"${'x'.repeat(16_384)}"}`]),
       };
       const names = ['pass-through', 'pass-through in Express', 'ours in Express', 'ours on node:http', 'ours, chat'];
       const all = [...names, 'bare in Express', 'naive'].map((name) => [name, right]);
@@ -32,7 +32,7 @@ describe('the servers of the bench', () => {
   itBuilt('dist/index.js')(
     '[Q-04] run the tool and say what the model said then, with the tokens of both rounds',
     async () => {
-      const right = { 'ours in Express': said(EIGHT, 9, [], 18), 'ours, chat': said(EIGHT, 9, [], 18) };
+      const right = { 'ours in Express': written(EIGHT, 9, [], 18), 'ours, chat': written(EIGHT, 9, [], 18) };
       expect(await saidAfterTools()).toEqual({ tool: right, mcp: right });
     },
     120_000,

@@ -1,7 +1,7 @@
 /** Tools that need approval, on an API that has no words for it. */
 import type { Note } from '../../src/index.ts';
 import { mailer } from '../tools/approvals-support.ts';
-import { askedOf, askJson, startChatApp } from './chat-app.ts';
+import { askJson, requestedOf, startChatApp } from './chat-app.ts';
 
 const NOTE = {
   code: 'tool_dropped',
@@ -17,7 +17,7 @@ it('[T-09] leaves out the tools that the host wants approved, with a note', asyn
     app.fake.reply({ body: '{"choices":[]}', headers: { 'content-type': 'application/json' } });
     await askJson(app.url);
     // The cast: the tools of a chat request are functions.
-    const tools = askedOf(app).tools as readonly { readonly function: { readonly name: string } }[];
+    const tools = requestedOf(app).tools as readonly { readonly function: { readonly name: string } }[];
     expect([tools.map((tool) => tool.function.name), notes]).toEqual([['read'], [NOTE]]);
   } finally {
     await app.close();

@@ -122,15 +122,15 @@ export function openaiClient(url: string): OpenAI {
 }
 
 /** What an answer comes down to for a client, whatever form it had. */
-export interface Told {
+export interface Reported {
   readonly content: string | null;
   readonly calls: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
   readonly finish: string;
 }
 
 /** What openai-node makes of the stream. */
-export async function streamed(url: string, body: Fields = {}): Promise<Told> {
-  return toldIn(
+export async function streamed(url: string, body: Fields = {}): Promise<Reported> {
+  return reportedIn(
     await openaiClient(url)
       .chat.completions.stream({ ...QUESTION, ...body })
       .finalChatCompletion(),
@@ -138,14 +138,14 @@ export async function streamed(url: string, body: Fields = {}): Promise<Told> {
 }
 
 /** What openai-node makes of the JSON answer. */
-export async function whole(url: string, body: Fields = {}): Promise<Told> {
-  return toldIn(await openaiClient(url).chat.completions.create({ ...QUESTION, ...body, stream: false }));
+export async function whole(url: string, body: Fields = {}): Promise<Reported> {
+  return reportedIn(await openaiClient(url).chat.completions.create({ ...QUESTION, ...body, stream: false }));
 }
 
 /** What the simplest of clients makes of the stream: deltas of one number belong together. */
-export async function gathered(url: string, body: Fields = {}): Promise<Told> {
+export async function gathered(url: string, body: Fields = {}): Promise<Reported> {
   const choices = (await askChunks(url, body)).flatMap(({ choices }) => choices as readonly StreamedChoice[]);
-  const calls = new Map<number, Told['calls'][number]>();
+  const calls = new Map<number, Reported['calls'][number]>();
   for (const { index, id, function: called } of choices.flatMap(({ delta }) => delta.tool_calls ?? [])) {
     const before = calls.get(index) ?? { id: '', name: '', arguments: '' };
     const { name = '', arguments: json } = called;
@@ -171,7 +171,7 @@ interface StreamedChoice {
   readonly finish_reason: string | null;
 }
 
-function toldIn({ choices }: OpenAI.Chat.ChatCompletion): Told {
+function reportedIn({ choices }: OpenAI.Chat.ChatCompletion): Reported {
   const [choice] = choices;
   if (!choice || choices.length > 1) throw new Error(`One choice is expected, not ${choices.length}`);
   const { content, tool_calls = [] } = choice.message;
@@ -183,7 +183,7 @@ function toldIn({ choices }: OpenAI.Chat.ChatCompletion): Told {
 }
 
 /** The body of a request to the model server, as far as tests look into it by name. */
-export function askedOf({ fake }: Pick<ChatApp, 'fake'>, index = -1) {
+export function requestedOf({ fake }: Pick<ChatApp, 'fake'>, index = -1) {
   // The cast: what this package posts is a chat request.
   return fake.requests.at(index)?.body as Fields & { readonly messages: readonly Fields[] };
 }

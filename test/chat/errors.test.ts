@@ -5,31 +5,31 @@ import {
   ask,
   askChunks,
   askData,
-  askedOf,
   askJson,
   type ChatApp,
   type Fields,
   openaiClient,
   QUESTION,
+  requestedOf,
   startChatApp,
   UPSTREAM_KEY,
 } from './chat-app.ts';
 import { calling, says } from './script.ts';
 
 const BROKEN_OFF = { message: 'The model server broke off its answer.', code: 'upstream_truncated' };
-const SAID = chatChunk({ role: 'assistant', content: 'Hello' });
+const WRITTEN = chatChunk({ role: 'assistant', content: 'Hello' });
 
 let app: ChatApp;
-let told: string[];
+let reported: string[];
 
 afterEach(() => app.close());
 
 async function start(options: RouterOptions = {}): Promise<void> {
-  told = [];
+  reported = [];
   const hooks = {
-    onError: ({ code }: { code: string }) => void told.push(`error ${code}`),
-    onResponse: ({ status }: { status: string }) => void told.push(status),
-    onToolCall: ({ name, error }: ToolCallInfo) => void told.push(`${name} ${error ?? 'ok'}`),
+    onError: ({ code }: { code: string }) => void reported.push(`error ${code}`),
+    onResponse: ({ status }: { status: string }) => void reported.push(status),
+    onToolCall: ({ name, error }: ToolCallInfo) => void reported.push(`${name} ${error ?? 'ok'}`),
   };
   app = await startChatApp({ tools: functionTools({ ours: { execute: () => 'ok' } }), hooks, ...options });
 }
@@ -65,7 +65,7 @@ describe('before the first byte', () => {
     const answers = [await askJson(app.url), await askJson(app.url, { stream: true })];
     const expected = { status, body: envelope(error) };
     expect(answers.map((answer) => ({ status: answer.status, body: answer.body }))).toEqual([expected, expected]);
-    expect(told).toEqual([`error ${error.code}`, `error ${error.code}`]);
+    expect(reported).toEqual([`error ${error.code}`, `error ${error.code}`]);
   });
 
   it('[P-09] an error in a 200 is answered with the status that it names, in both forms', async () => {
@@ -113,25 +113,25 @@ describe('in the middle of a stream', () => {
   beforeEach(() => start());
 
   it.each<readonly [what: string, reply: FakeReply, error: Fields]>([
-    ['ends too early', { body: SAID }, BROKEN_OFF],
+    ['ends too early', { body: WRITTEN }, BROKEN_OFF],
     [
       'loses its connection',
-      { body: SAID, cutAfterBytes: SAID.length },
+      { body: WRITTEN, cutAfterBytes: WRITTEN.length },
       { message: 'The connection to the model server broke.', code: 'upstream_truncated' },
     ],
     [
       'holds an error',
-      { body: `${SAID}data: {"error":{"message":"Out of memory.","code":"oom"}}\n\n` },
+      { body: `${WRITTEN}data: {"error":{"message":"Out of memory.","code":"oom"}}\n\n` },
       { message: 'Out of memory.', code: 'oom' },
     ],
     [
       'holds what is no JSON',
-      { body: `${SAID}data: {"choices\n\ndata: [DONE]\n\n` },
+      { body: `${WRITTEN}data: {"choices\n\ndata: [DONE]\n\n` },
       { message: 'The model server sent something that is not a JSON object.', code: 'upstream_error' },
     ],
     [
       'ends with finish_reason error',
-      { body: SAID + chatChunk({}, { finish_reason: 'error' }) },
+      { body: WRITTEN + chatChunk({}, { finish_reason: 'error' }) },
       { message: 'The model server failed while answering.', code: 'upstream_error' },
     ],
   ])('[P-08] [S-19] what came before is told where it %s, then the error, then [DONE]', async (_what, reply, error) => {
@@ -140,30 +140,30 @@ describe('in the middle of a stream', () => {
     const last = JSON.stringify({ error: { message: '', type: 'server_error', param: null, code: '', ...error } });
     const passed = data.filter((each) => each.includes('choices'));
     expect({ first: `data: ${passed[0]}\n\n`, end: data.slice(passed.length) }).toEqual({
-      first: SAID,
+      first: WRITTEN,
       end: [last, '[DONE]'],
     });
-    expect(told).toEqual([`error ${error.code}`, 'failed']);
+    expect(reported).toEqual([`error ${error.code}`, 'failed']);
   });
 
   it('[P-08] [S-19] openai-node throws the error, after the chunks before it', async () => {
-    app.fake.reply({ body: `${SAID}data: {"error":{"message":"Out of memory.","code":"oom"}}\n\n` });
-    const said: unknown[] = [];
+    app.fake.reply({ body: `${WRITTEN}data: {"error":{"message":"Out of memory.","code":"oom"}}\n\n` });
+    const written: unknown[] = [];
     const stream = await openaiClient(app.url).chat.completions.create({ ...QUESTION, stream: true });
     const read = async () => {
-      for await (const { choices } of stream) said.push(choices[0]?.delta.content);
+      for await (const { choices } of stream) written.push(choices[0]?.delta.content);
     };
     await expect(read()).rejects.toThrow('Out of memory.');
-    expect(said).toEqual(['Hello']);
+    expect(written).toEqual(['Hello']);
   });
 
   it('[P-09] [A-27] the same is a status in JSON, since nothing has been told yet', async () => {
-    app.fake.reply({ body: SAID });
+    app.fake.reply({ body: WRITTEN });
     const { status, body } = await askJson(app.url);
-    expect({ status, body, told }).toEqual({
+    expect({ status, body, reported }).toEqual({
       status: 502,
       body: envelope(BROKEN_OFF),
-      told: ['error upstream_truncated'],
+      reported: ['error upstream_truncated'],
     });
   });
 
@@ -172,7 +172,7 @@ describe('in the middle of a stream', () => {
     const data = await askData(app.url);
     const error = { message: 'Too long.', type: 'invalid_request_error', param: null, code: 'invalid_request' };
     expect(data.slice(-2)).toEqual([JSON.stringify({ error }), '[DONE]']);
-    expect(told).toEqual(['ours ok', 'error invalid_request', 'failed']);
+    expect(reported).toEqual(['ours ok', 'error invalid_request', 'failed']);
   });
 
   it('[P-04] [A-27] a later round that is refused is a status in JSON', async () => {
@@ -267,7 +267,7 @@ describe('a limit', () => {
   });
 
   it('[P-08] on silence and on the whole turn ends the answer, too', async () => {
-    const silent: FakeReply = { body: SAID, stallAfterBytes: SAID.length };
+    const silent: FakeReply = { body: WRITTEN, stallAfterBytes: WRITTEN.length };
     await limited({ idleTimeoutMs: 20 });
     app.fake.reply(silent);
     const idle = await askData(app.url);
@@ -318,7 +318,11 @@ describe('a request', () => {
   ])('[P-11] [P-14] that is %s is a 400 in the envelope', async (text, [code, param]) => {
     const { status, body } = await askJson(app.url, text);
     const error = { message: expect.stringMatching(/^[A-Z].*\.$/), type: 'invalid_request_error', param, code };
-    expect({ status, body, asked: app.fake.requests.length }).toEqual({ status: 400, body: { error }, asked: 0 });
+    expect({ status, body, requested: app.fake.requests.length }).toEqual({
+      status: 400,
+      body: { error },
+      requested: 0,
+    });
   });
 
   it('[P-14] nested a thousandfold is a 400', async () => {
@@ -341,7 +345,7 @@ describe('a request', () => {
   it('[P-11] of several megabytes reaches the model server whole', async () => {
     const content = 'x'.repeat(4 * 2 ** 20);
     await askJson(app.url, { messages: [{ role: 'user', content }] });
-    expect(askedOf(app).messages[0]?.content === content).toBe(true);
+    expect(requestedOf(app).messages[0]?.content === content).toBe(true);
   });
 
   it('[P-14] keeps its headers to itself, but for those of the trace', async () => {
@@ -373,9 +377,9 @@ describe('a request', () => {
   it('[P-14] [T-05] cannot run what is not a tool, such as a name that every object has', async () => {
     app.fake.reply(says({ calls: [calling('toString'), calling('__proto__'), calling('ours')] }));
     const chunks = await askChunks(app.url);
-    expect({ handedOut: JSON.stringify(chunks).match(/"name":"\w+"/g), told }).toEqual({
+    expect({ handedOut: JSON.stringify(chunks).match(/"name":"\w+"/g), reported }).toEqual({
       handedOut: ['"name":"toString"', '"name":"__proto__"'],
-      told: ['ours ok', 'completed'],
+      reported: ['ours ok', 'completed'],
     });
   });
 });
@@ -395,7 +399,7 @@ describe('the key and the address of the model server', () => {
     ['an answer', false],
     ['a chunk', true],
   ])('[P-09] stay unknown to clients where the error in %s tells them', async (_what, stream) => {
-    app.fake.reply({ body: stream ? `${SAID}data: ${secret()}\n\n` : secret() });
+    app.fake.reply({ body: stream ? `${WRITTEN}data: ${secret()}\n\n` : secret() });
     expect(await shown({ stream })).toBe(false);
   });
 });

@@ -1,4 +1,5 @@
 /** Clients that leave: the model server and the tools are left at once, whatever the turn is at, and its place is free. */
+
 import type { Response as ExpressResponse, NextFunction, Request } from 'express';
 import express from 'express';
 import { createChatCompletion } from '../../src/apis/chat-completions/create.ts';
@@ -6,10 +7,11 @@ import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, type Ups
 import { activity } from '../../src/ports/endpoints/activity.ts';
 import { coreSettings } from '../../src/server/options.ts';
 import { chatChunk, type FakeReply, startFakeUpstream, textStream } from '../../src/testing/index.ts';
+import { type Gate, gate } from '../support/gate.ts';
 import { ask, askJson, type ChatApp, type Fields, listen, QUESTION, startChatApp } from './chat-app.ts';
-import { calling, type Gate, gate, says } from './script.ts';
+import { calling, says } from './script.ts';
 
-const SAID = chatChunk({ role: 'assistant', content: 'Hello' });
+const WRITTEN = chatChunk({ role: 'assistant', content: 'Hello' });
 const CALL = chatChunk({ tool_calls: [{ index: 0, id: 'a', function: { name: 'ours', arguments: '{"a":' } }] });
 
 /** The requests that only see whether the server is free. */
@@ -19,17 +21,17 @@ let app: ChatApp;
 let running: Gate;
 let aborted: Gate<string>;
 /** The requests that the host heard of, but for those. */
-let told: string[];
+let reported: string[];
 
 beforeEach(async () => {
-  [running, aborted, told] = [gate(), gate<string>(), []];
+  [running, aborted, reported] = [gate(), gate<string>(), []];
   const execute = (_args: Fields, { signal }: { readonly signal: AbortSignal }) => {
     running.open();
     signal.addEventListener('abort', () => aborted.open((signal.reason as Error).message));
     return new Promise(() => {});
   };
   const note = (_told: unknown, { requestId }: { requestId: string }) =>
-    void (requestId !== LATER && told.push(requestId));
+    void (requestId !== LATER && reported.push(requestId));
   const hooks = { onError: note, onResponse: (info: { requestId: string }) => note(info, info) };
   const tools = functionTools({ ours: { execute }, quick: { execute: () => 'ok' } });
   app = await startChatApp({ tools, hooks, limits: { concurrentTurns: 1 } });
@@ -63,18 +65,18 @@ const FORMS = [
 describe.each(FORMS)('a client that leaves %s', (_form, body) => {
   it.each<readonly [moment: string, reply: FakeReply]>([
     ['before the model server answers', { hang: true }],
-    ['before its first byte', { body: SAID, stallAfterBytes: 0 }],
-    ['in the middle of its text', { body: SAID, stallAfterBytes: SAID.length }],
+    ['before its first byte', { body: WRITTEN, stallAfterBytes: 0 }],
+    ['in the middle of its text', { body: WRITTEN, stallAfterBytes: WRITTEN.length }],
     ['in the middle of a call', { body: CALL, stallAfterBytes: CALL.length }],
-    ['while it writes on and on', { body: SAID, endless: true, paceMs: 1 }],
+    ['while it writes on and on', { body: WRITTEN, endless: true, paceMs: 1 }],
   ])('[P-10] leaves the model server, %s', async (_moment, reply) => {
     app.fake.reply(reply);
-    const asked = app.fake.nextRequest();
+    const requested = app.fake.nextRequest();
     const { leave } = client(body);
-    await asked;
+    await requested;
     leave();
     await app.fake.closed(0);
-    expect({ free: await isFree(), told }).toEqual({ free: true, told: [] });
+    expect({ free: await isFree(), reported }).toEqual({ free: true, reported: [] });
   });
 
   it('[P-10] [T-05] aborts a tool that runs, and the model is not asked again', async () => {
@@ -83,11 +85,11 @@ describe.each(FORMS)('a client that leaves %s', (_form, body) => {
     await running.opened;
     leave();
     expect(await aborted.opened).toBe('The client left.');
-    expect({ asked: app.fake.requests.length, free: await isFree() }).toEqual({ asked: 1, free: true });
+    expect({ requested: app.fake.requests.length, free: await isFree() }).toEqual({ requested: 1, free: true });
   });
 
   it('[P-10] leaves the model server in a later round', async () => {
-    app.fake.reply(says({ calls: [calling('quick')] }), { body: SAID, stallAfterBytes: SAID.length });
+    app.fake.reply(says({ calls: [calling('quick')] }), { body: WRITTEN, stallAfterBytes: WRITTEN.length });
     const { leave } = client(body);
     await app.fake.nextRequest();
     await app.fake.nextRequest();
@@ -98,12 +100,12 @@ describe.each(FORMS)('a client that leaves %s', (_form, body) => {
 });
 
 it('[P-10] a client that leaves once it has read something leaves the model server', async () => {
-  app.fake.reply({ body: SAID, stallAfterBytes: SAID.length });
+  app.fake.reply({ body: WRITTEN, stallAfterBytes: WRITTEN.length });
   const { answer, leave } = client({ stream: true });
   await (await answer).body?.getReader().read();
   leave();
   await app.fake.closed(0);
-  expect({ free: await isFree(), told }).toEqual({ free: true, told: [] });
+  expect({ free: await isFree(), reported }).toEqual({ free: true, reported: [] });
 });
 
 it('[P-10] a host that answers in our place frees the model server and the turn', async () => {
@@ -112,7 +114,7 @@ it('[P-10] a host that answers in our place frees the model server and the turn'
   const go = gate();
   fake.reply(async () => {
     await go.opened;
-    return { body: SAID, stallAfterBytes: SAID.length };
+    return { body: WRITTEN, stallAfterBytes: WRITTEN.length };
   });
   const answerAtOnce = (_req: Request, res: ExpressResponse, next: NextFunction) => {
     void fake.nextRequest().then(() => res.status(503).end('Too late.', () => go.open()));
@@ -128,7 +130,7 @@ it('[P-10] a host that answers in our place frees the model server and the turn'
 });
 
 it('[P-10] [P-14] no more turns run at once than the host allows', async () => {
-  app.fake.reply({ body: SAID, stallAfterBytes: SAID.length });
+  app.fake.reply({ body: WRITTEN, stallAfterBytes: WRITTEN.length });
   await ask(app.url, { stream: true });
   const { status, body } = await askJson(app.url);
   expect([status, body.error]).toEqual([429, expect.objectContaining({ code: 'too_many_streams' })]);

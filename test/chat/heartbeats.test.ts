@@ -1,11 +1,11 @@
 /** What fills the silences of a chat stream: comments, for as long as the client is told nothing. */
 import { chatCompletionsUpstream, functionTools } from '../../src/index.ts';
 import { chatChunk, textStream } from '../../src/testing/index.ts';
+import { gate } from '../support/gate.ts';
 import { ask, type ChatApp, dataIn, startChatApp } from './chat-app.ts';
 import { type GatedUpstream, startGatedUpstream } from './gated-upstream.ts';
-import { gate } from './script.ts';
 
-const BEAT = ': heartbeat\n\n';
+const HEARTBEAT = ': heartbeat\n\n';
 const DONE = 'data: [DONE]\n\n';
 const CALL = chatChunk({ tool_calls: [{ index: 0, id: 'a', function: { name: 'ours', arguments: '{"a":"' } }] });
 const MORE = chatChunk({ tool_calls: [{ index: 0, function: { arguments: 'x' } }] });
@@ -16,13 +16,13 @@ let gated: GatedUpstream;
 
 afterEach(() => Promise.all([app.close(), gated.close()]));
 
-/** Reads the stream and calls `beaten` at each beat. */
-async function textWith(beaten: () => void): Promise<string> {
+/** Reads the stream and calls `heartbeatSent` at each heartbeat. */
+async function textWith(heartbeatSent: () => void): Promise<string> {
   const answer = await ask(app.url, { stream: true });
   let text = '';
   for await (const piece of (answer.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
     text += piece;
-    if (text.includes(BEAT)) beaten();
+    if (text.includes(HEARTBEAT)) heartbeatSent();
   }
   return text;
 }
@@ -36,7 +36,10 @@ it('[S-19] are comments while a tool runs, whatever style the responses of this 
     heartbeat: { intervalMs: 5, style: 'ping' },
   });
   const text = await textWith(() => result.open('ok'));
-  expect({ beats: text.startsWith(BEAT), data: dataIn(text).at(-1) }).toEqual({ beats: true, data: '[DONE]' });
+  expect({ heartbeats: text.startsWith(HEARTBEAT), data: dataIn(text).at(-1) }).toEqual({
+    heartbeats: true,
+    data: '[DONE]',
+  });
 });
 
 it('[S-19] [P-09] do not come before the model server has answered, so that its refusal has its own status', async () => {
@@ -47,10 +50,10 @@ it('[S-19] [P-09] do not come before the model server has answered, so that its 
 });
 
 it('[S-19] come in the middle of a call that the client is not shown, however fast the model writes it', async () => {
-  let beaten = false;
+  let heartbeatSent = false;
   function* writing() {
     yield CALL;
-    for (let piece = 0; !beaten && piece < 100_000; piece += 1) {
+    for (let piece = 0; !heartbeatSent && piece < 100_000; piece += 1) {
       yield MORE;
       yield new Promise(setImmediate);
     }
@@ -63,7 +66,7 @@ it('[S-19] come in the middle of a call that the client is not shown, however fa
     heartbeat: { intervalMs: 150 },
   });
   const text = await textWith(() => {
-    beaten = true;
+    heartbeatSent = true;
   });
-  expect(text.startsWith(BEAT)).toBe(true);
+  expect(text.startsWith(HEARTBEAT)).toBe(true);
 });

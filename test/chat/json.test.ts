@@ -34,7 +34,7 @@ describeShared('a recorded JSON answer, through a chat router', () => {
     it('[S-19] [A-28] says the same in chunks where the client wants a stream', async () => {
       plain.fake.reply(recordedJson(name));
       const final = await openaiClient(plain.url).chat.completions.stream(QUESTION).finalChatCompletion();
-      expect(said(final)).toEqual(said(JSON.parse(readShared(`corpus/chat-json/${name}.json`))));
+      expect(written(final)).toEqual(written(JSON.parse(readShared(`corpus/chat-json/${name}.json`))));
     });
   });
 });
@@ -49,7 +49,7 @@ function due(name: string) {
 }
 
 /** What the answer says, in the one spelling that chunks have for it. */
-function said({ id, choices: [choice] }: OpenAI.Chat.ChatCompletion) {
+function written({ id, choices: [choice] }: OpenAI.Chat.ChatCompletion) {
   const { content, tool_calls: calls, function_call: legacy } = choice?.message ?? {};
   const called = calls?.map((call) => ('function' in call ? call.function : inputOf(call.custom))) ?? [];
   return {

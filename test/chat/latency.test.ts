@@ -1,9 +1,9 @@
 /** What reaches the client while the model server is still writing: nothing waits that need not, and no sleep proves it. */
 import { chatCompletionsUpstream, functionTools } from '../../src/index.ts';
 import { chatChunk, textStream } from '../../src/testing/index.ts';
+import { type Gate, gate } from '../support/gate.ts';
 import { ask, type ChatApp, startChatApp } from './chat-app.ts';
 import { type GatedUpstream, type Script, startGatedUpstream } from './gated-upstream.ts';
-import { type Gate, gate } from './script.ts';
 
 let app: ChatApp;
 let gated: GatedUpstream;
@@ -72,8 +72,8 @@ it("[A-29] passes a client's call on at once where it follows one of a tool of t
   const rest = gate();
   await start([TEXT, opening(0, 'ours', '{}'), opening(1, 'theirs', '{"b":2}'), rest.opened, END, DONE]);
   const client = await reader();
-  const said = await client.until('{\\"b\\":2}');
-  expect({ named: said.includes('theirs'), ours: said.includes('ours') }).toEqual({ named: true, ours: false });
+  const written = await client.until('{\\"b\\":2}');
+  expect({ named: written.includes('theirs'), ours: written.includes('ours') }).toEqual({ named: true, ours: false });
   rest.open();
   tool.open('ok');
   expect(await client.until('[DONE]')).toContain('"finish_reason":"tool_calls"');

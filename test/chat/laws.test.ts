@@ -57,7 +57,7 @@ describe('a turn of one to three rounds, in any mixture and at any cut,', () => 
     const property = fc.asyncProperty(turn, async (rounds) => {
       play(rounds);
       const expected = {
-        told: due(rounds),
+        reported: due(rounds),
         ran: rounds.flatMap(({ pieces }) => pieces.filter(isOurs).map(argumentsOf)),
       };
       for (const tell of [streamed, gathered, whole]) {
@@ -65,7 +65,7 @@ describe('a turn of one to three rounds, in any mixture and at any cut,', () => 
         const { content, calls, finish } = await tell(app.url);
         // A call without arguments is as the model server wrote it where its chunks could be passed on.
         const filled = calls.map((call) => ({ ...call, arguments: call.arguments || '{}' }));
-        expect({ told: { content, calls: filled, finish }, ran }).toEqual(expected);
+        expect({ reported: { content, calls: filled, finish }, ran }).toEqual(expected);
       }
     });
     await fc.assert(property, { numRuns: RUNS, seed: SEED });

@@ -1,7 +1,16 @@
 /** Clients that still speak of `functions`: their calls come back as they know them, and the server's run behind them. */
 import { functionTools } from '../../src/index.ts';
 import { chatChunk, chatCompletion, chatStream, type FakeAnswer, textStream } from '../../src/testing/index.ts';
-import { askChunks, askData, askedOf, askJson, type ChatApp, type Fields, QUESTION, startChatApp } from './chat-app.ts';
+import {
+  askChunks,
+  askData,
+  askJson,
+  type ChatApp,
+  type Fields,
+  QUESTION,
+  requestedOf,
+  startChatApp,
+} from './chat-app.ts';
 
 const FUNCTIONS = { functions: [{ name: 'theirs' }] };
 const THEIRS = { name: 'theirs', arguments: '{"b":2}' };
@@ -46,7 +55,7 @@ it('[S-19] [A-28] runs a function of the server, and tells the model in a functi
     shown: false,
     finish: ['"finish_reason":"stop"'],
   });
-  expect({ messages: askedOf(app).messages, choice: askedOf(app).function_call }).toEqual({
+  expect({ messages: requestedOf(app).messages, choice: requestedOf(app).function_call }).toEqual({
     messages: ASKED_BACK,
     choice: 'auto',
   });
@@ -60,7 +69,7 @@ it('[S-19] [A-27] runs a function of the server in JSON too', async () => {
   const { body } = await askJson(app.url, FUNCTIONS);
   const [{ message }] = body.choices as [{ message: Fields }];
   expect(message).toEqual({ role: 'assistant', content: 'Ours: Done.' });
-  expect(askedOf(app).messages).toEqual(ASKED_BACK);
+  expect(requestedOf(app).messages).toEqual(ASKED_BACK);
 });
 
 it("[S-19] tells a client's function call in chunks, where the model server answered in JSON", async () => {
@@ -114,7 +123,7 @@ it('[F-23] shows the model a picture as a picture, not as the text of its bytes'
   app = await startChatApp({ tools: cats });
   app.fake.reply(callsWhole(OURS), { body: chatCompletion('Done.') });
   await askJson(app.url, FUNCTIONS);
-  expect(askedOf(app).messages.slice(-2)).toEqual([
+  expect(requestedOf(app).messages.slice(-2)).toEqual([
     { role: 'function', name: 'ours', content: 'A cat:' },
     { role: 'user', content: [{ type: 'image_url', image_url: { url, detail: 'auto' } }] },
   ]);

@@ -1,19 +1,21 @@
 /** Tools that the server runs in a chat completion: the rounds, what the model is asked in each, and what stops them. */
+
 import { functionTools, type Note, type RouterOptions, type ToolProvider } from '../../src/index.ts';
+import { gate } from '../support/gate.ts';
 import {
   ask,
   askChunks,
-  askedOf,
   askJson,
   type ChatApp,
   type Fields,
   QUESTION,
+  requestedOf,
   startChatApp,
   streamed,
   USER,
   whole,
 } from './chat-app.ts';
-import { calling, gate, result, says, wired } from './script.ts';
+import { calling, result, says, wired } from './script.ts';
 
 const ADDED = { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] };
 const FORMS = [
@@ -74,7 +76,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
       result(call, String(index + 2)),
     ]);
     expect(app.fake.requests).toHaveLength(4);
-    expect(askedOf(app).messages).toEqual([USER, ...rounds]);
+    expect(requestedOf(app).messages).toEqual([USER, ...rounds]);
   });
 
   it('[T-05] [P-05] runs beside others of its round, whose results stand in the order of the calls', async () => {
@@ -93,7 +95,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     const calls = ['one', 'two', 'three'].map((name) => calling(name));
     app.fake.reply(says({ calls }), says({ text: 'Done.' }));
     expect(await tell(app.url)).toEqual({ content: 'Done.', calls: [], finish: 'stop' });
-    expect(askedOf(app).messages).toEqual([
+    expect(requestedOf(app).messages).toEqual([
       USER,
       { role: 'assistant', content: null, tool_calls: calls.map(wired) },
       ...calls.map((call) => result(call, call.name)),
@@ -133,20 +135,20 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     ['arguments that do not fit the schema', calling('add', { a: 'x' }), 'input_validation_error: '],
     ['a tool that throws', calling('fail'), 'out of order'],
     ['no arguments at all', calling('say', ''), 'hello'],
-  ])('[T-05] [T-06] [P-05] tells the model in words what came of %s', async (_name, call, told) => {
+  ])('[T-05] [T-06] [P-05] tells the model in words what came of %s', async (_name, call, reported) => {
     await start();
     app.fake.reply(says({ calls: [call] }), says({ text: 'I see.' }));
     expect(await tell(app.url)).toEqual({ content: 'I see.', calls: [], finish: 'stop' });
-    const content = expect.stringContaining(told);
-    expect({ last: askedOf(app).messages.at(-1), ran }).toEqual({ last: result(call, content), ran: [] });
+    const content = expect.stringContaining(reported);
+    expect({ last: requestedOf(app).messages.at(-1), ran }).toEqual({ last: result(call, content), ran: [] });
   });
 
   it('[P-05] is asked with {} where the model gave it no arguments, and the model is reminded of just that', async () => {
     await start();
     app.fake.reply(says({ calls: [calling('say', '')] }), says({ text: '.' }));
     await tell(app.url);
-    const asked = askedOf(app).messages.at(-2);
-    expect(asked).toEqual({ role: 'assistant', content: null, tool_calls: [wired(calling('say', '{}'))] });
+    const requested = requestedOf(app).messages.at(-2);
+    expect(requested).toEqual({ role: 'assistant', content: null, tool_calls: [wired(calling('say', '{}'))] });
   });
 
   it('[T-05] is given up when its time is over, and the model is told so', async () => {
@@ -159,7 +161,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     const call = calling('slow');
     app.fake.reply(says({ calls: [call] }), says({ text: 'Too slow.' }));
     expect(await tell(app.url)).toEqual({ content: 'Too slow.', calls: [], finish: 'stop' });
-    expect(askedOf(app).messages.at(-1)).toEqual(result(call, 'The tool did not answer within 20 ms.'));
+    expect(requestedOf(app).messages.at(-1)).toEqual(result(call, 'The tool did not answer within 20 ms.'));
     expect(await aborted.opened).toBe('The tool did not answer within 20 ms.');
   });
 
@@ -171,8 +173,8 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     const call = calling('big');
     app.fake.reply(says({ calls: [call] }), says({ text: 'Too big.' }));
     await tell(app.url);
-    const told = 'The tool answered with 101 bytes, more than the 100 that are allowed.';
-    expect(askedOf(app).messages.at(-1)).toEqual(result(call, told));
+    const reported = 'The tool answered with 101 bytes, more than the 100 that are allowed.';
+    expect(requestedOf(app).messages.at(-1)).toEqual(result(call, reported));
   });
 
   it('[T-08] answers with an image, which the model sees in a message of its own', async () => {
@@ -181,7 +183,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     await start({ tools: functionTools({ look: { execute } }) });
     app.fake.reply(says({ calls: [calling('look')] }), says({ text: 'A cat.' }));
     await tell(app.url);
-    expect(askedOf(app).messages.at(-1)).toEqual({
+    expect(requestedOf(app).messages.at(-1)).toEqual({
       role: 'user',
       content: [{ type: 'image_url', image_url: expect.objectContaining({ url: image }) }],
     });
@@ -194,7 +196,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     );
     app.fake.reply(...rounds);
     expect(await tell(app.url)).toEqual({ content: '.'.repeat(26), calls: [], finish: 'length' });
-    expect({ ran: ran.length, asked: app.fake.requests.length }).toEqual({ ran: 25, asked: 26 });
+    expect({ ran: ran.length, requested: app.fake.requests.length }).toEqual({ ran: 25, requested: 26 });
   });
 
   it('[A-30] is stopped where its round holds more calls than are left, even where nothing was said', async () => {
@@ -202,7 +204,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     const calls = [1, 2, 3, 4, 5].map((a) => calling('add', { a }, `call_${a}`));
     app.fake.reply(says({ calls }), says({ text: 'Never said.' }));
     expect(await tell(app.url)).toEqual({ content: null, calls: [], finish: 'length' });
-    expect({ ran, asked: app.fake.requests.length }).toEqual({ ran: [{ a: 1 }, { a: 2 }, { a: 3 }], asked: 1 });
+    expect({ ran, requested: app.fake.requests.length }).toEqual({ ran: [{ a: 1 }, { a: 2 }, { a: 3 }], requested: 1 });
   });
 
   it('[T-12] is called for the same three times at most, then the model must answer without tools', async () => {
@@ -211,9 +213,9 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     app.fake.reply(again, again, again, says({ text: 'Fine.' }));
     expect(await tell(app.url)).toEqual({ content: 'Fine.', calls: [], finish: 'stop' });
     const note = '(add was called 3 times in a row with the same arguments and the same result. Answer without tools.)';
-    const asked = app.fake.requests.map(({ body }) => body as Fields);
-    expect(asked.map(({ tool_choice: choice }) => choice)).toEqual([undefined, undefined, undefined, 'none']);
-    expect(askedOf(app).messages.at(-1)).toEqual(result(calling('add'), `2\n${note}`));
+    const requested = app.fake.requests.map(({ body }) => body as Fields);
+    expect(requested.map(({ tool_choice: choice }) => choice)).toEqual([undefined, undefined, undefined, 'none']);
+    expect(requestedOf(app).messages.at(-1)).toEqual(result(calling('add'), `2\n${note}`));
   });
 
   it('[S-08] gives the model its reasoning back with the call, in the field that it came in', async () => {
@@ -221,7 +223,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
     const call = calling('say');
     app.fake.reply(says({ reasoning: 'Say hello.', calls: [call] }), says({ text: 'Hello.' }));
     await tell(app.url);
-    expect(askedOf(app).messages.at(-2)).toEqual({
+    expect(requestedOf(app).messages.at(-2)).toEqual({
       role: 'assistant',
       content: null,
       reasoning_content: 'Say hello.',
@@ -237,7 +239,7 @@ describe.each(FORMS)('a tool of the server, %s,', (_, tell) => {
       return { body: String(body).replace('"finish_reason":"tool_calls"', '"finish_reason":"length"') };
     });
     expect(await tell(app.url)).toEqual({ content: 'So: ', calls: [], finish: 'length' });
-    expect({ ran, asked: app.fake.requests.length }).toEqual({ ran: [], asked: 1 });
+    expect({ ran, requested: app.fake.requests.length }).toEqual({ ran: [], requested: 1 });
   });
 
   it('[A-15] obeys a forced choice once, or the model could never answer', async () => {
@@ -271,7 +273,7 @@ describe('what the model server is asked', () => {
       unheard_of: { of: [1, null] },
     };
     await (await ask(app.url, body)).text();
-    expect(askedOf(app)).toEqual(body);
+    expect(requestedOf(app)).toEqual(body);
   });
 
   it.each([[{ effort: null, summary: null }], [{}], [null]])(
@@ -279,15 +281,19 @@ describe('what the model server is asked', () => {
     async (reasoning) => {
       await start();
       await askJson(app.url, { reasoning });
-      expect(askedOf(app)).toEqual({ ...QUESTION, tools: served });
+      expect(requestedOf(app)).toEqual({ ...QUESTION, tools: served });
     },
   );
 
   it('[A-14] holds the tools of the server behind those of the client', async () => {
     await start();
     await askJson(app.url, { tools: [client], tool_choice: 'none', parallel_tool_calls: false });
-    const { tools: asked, tool_choice: choice, parallel_tool_calls: parallel } = askedOf(app);
-    expect({ asked, choice, parallel }).toEqual({ asked: [client, ...served], choice: 'none', parallel: false });
+    const { tools: requested, tool_choice: choice, parallel_tool_calls: parallel } = requestedOf(app);
+    expect({ requested, choice, parallel }).toEqual({
+      requested: [client, ...served],
+      choice: 'none',
+      parallel: false,
+    });
   });
 
   it('[A-14] [T-04] holds a tool of the client only, where one of the server has the same name, and notes it', async () => {
@@ -296,9 +302,9 @@ describe('what the model server is asked', () => {
     const named = { type: 'function', function: { name: 'say' } };
     const custom = { type: 'custom', custom: { name: 'fail' } };
     app.fake.reply(says({ calls: [calling('say')] }));
-    const told = await whole(app.url, { tools: [named, custom] });
-    expect(told).toEqual({ content: null, calls: [calling('say')], finish: 'tool_calls' });
-    expect(askedOf(app).tools).toEqual([named, custom, served[0]]);
+    const reported = await whole(app.url, { tools: [named, custom] });
+    expect(reported).toEqual({ content: null, calls: [calling('say')], finish: 'tool_calls' });
+    expect(requestedOf(app).tools).toEqual([named, custom, served[0]]);
     expect(notes.map(({ code }) => code)).toEqual(['tool_dropped', 'tool_dropped']);
   });
 
@@ -308,19 +314,19 @@ describe('what the model server is asked', () => {
     await start({ tools: chosen });
     await askJson(app.url);
     await askJson(app.url, {}, { headers: { 'x-tools': 'on' } });
-    expect([askedOf(app, 0), askedOf(app, 1)]).toEqual([QUESTION, { ...QUESTION, tools: served }]);
+    expect([requestedOf(app, 0), requestedOf(app, 1)]).toEqual([QUESTION, { ...QUESTION, tools: served }]);
   });
 
   it('[S-19] holds no tool of the server where several answers are wanted at once', async () => {
     await start();
     await askJson(app.url, { n: 2 });
-    expect(askedOf(app)).toEqual({ ...QUESTION, n: 2 });
+    expect(requestedOf(app)).toEqual({ ...QUESTION, n: 2 });
   });
 
   it('[S-19] holds them as functions where the client uses those', async () => {
     await start();
     await askJson(app.url, { functions: [{ name: 'mine' }], function_call: { name: 'say' } });
-    expect(askedOf(app)).toEqual({
+    expect(requestedOf(app)).toEqual({
       ...QUESTION,
       functions: [{ name: 'mine' }, ...functions],
       function_call: { name: 'say' },
@@ -333,19 +339,19 @@ describe('the usage', () => {
   const TWICE = { prompt_tokens: 18, completion_tokens: 24, total_tokens: 42 };
 
   it('[S-10] of all rounds is summed in JSON, and the host is told of the sum', async () => {
-    const told: unknown[] = [];
-    await start({ hooks: { onResponse: ({ usage, status }) => void told.push([status, usage.total_tokens]) } });
+    const reported: unknown[] = [];
+    await start({ hooks: { onResponse: ({ usage, status }) => void reported.push([status, usage.total_tokens]) } });
     app.fake.reply(says({ calls: [calling('say')] }), says({ text: '.' }));
     expect((await askJson(app.url)).body.usage).toEqual(TWICE);
-    expect(told).toEqual([['completed', 42]]);
+    expect(reported).toEqual([['completed', 42]]);
   });
 
   it('[S-10] of all rounds is summed in one last chunk, where the client asked for it', async () => {
     await start();
     app.fake.reply(says({ calls: [calling('say')] }), says({ text: '.' }));
     const chunks = await askChunks(app.url, { stream_options: { include_usage: true } });
-    const said = chunks.filter(({ usage }) => usage);
-    expect(said).toEqual([expect.objectContaining({ choices: [], usage: TWICE })]);
+    const written = chunks.filter(({ usage }) => usage);
+    expect(written).toEqual([expect.objectContaining({ choices: [], usage: TWICE })]);
   });
 
   it('[S-10] is summed after a round that ends the answer itself, too', async () => {
@@ -361,15 +367,15 @@ describe('the usage', () => {
     const chunks = await askChunks(app.url, { stream_options: { include_obfuscation: false } });
     expect(chunks.filter(({ usage }) => usage)).toEqual([]);
     const options = app.fake.requests.map(({ body }) => (body as Fields).stream_options);
-    const asked = { include_obfuscation: false, include_usage: true };
-    expect(options).toEqual([asked, asked]);
+    const requested = { include_obfuscation: false, include_usage: true };
+    expect(options).toEqual([requested, requested]);
   });
 
   it('[S-10] is not asked for where the server has no tools to sum it for', async () => {
     await start({ tools: undefined });
     const chunks = await askChunks(app.url);
-    expect({ asked: askedOf(app), last: chunks.at(-1)?.usage }).toEqual({
-      asked: { ...QUESTION, stream: true },
+    expect({ requested: requestedOf(app), last: chunks.at(-1)?.usage }).toEqual({
+      requested: { ...QUESTION, stream: true },
       last: USAGE,
     });
   });

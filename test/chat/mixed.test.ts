@@ -10,14 +10,14 @@ import {
   AS_OPENAI,
   ask,
   askData,
-  askedOf,
   askJson,
   type ChatApp,
   type Extra,
   type Fields,
+  type Reported,
+  requestedOf,
   startChatApp,
   streamed,
-  type Told,
   USER,
   whole,
 } from './chat-app.ts';
@@ -42,29 +42,29 @@ async function start(options: RouterOptions = {}): Promise<void> {
 }
 
 /** The client's next request: what it was told, and the results of its own calls. */
-function answered({ content, calls }: Told): readonly Fields[] {
-  const said = { role: 'assistant', content, tool_calls: calls.map(wired) };
-  return [USER, said, ...calls.map((call) => result(call, `client's ${call.name}`))];
+function answered({ content, calls }: Reported): readonly Fields[] {
+  const written = { role: 'assistant', content, tool_calls: calls.map(wired) };
+  return [USER, written, ...calls.map((call) => result(call, `client's ${call.name}`))];
 }
 
 /** What the model server is asked where the client goes on with the messages. */
-async function askedWith(messages: readonly Fields[], extra: Extra = {}): Promise<readonly Fields[]> {
+async function requestedWith(messages: readonly Fields[], extra: Extra = {}): Promise<readonly Fields[]> {
   app.fake.reply(says({ text: 'Done.' }));
   await askJson(app.url, { messages }, extra);
-  return askedOf(app).messages;
+  return requestedOf(app).messages;
 }
 
 describe.each(FORMS)('a round that calls tools of the server and of the client, %s,', (_, tell) => {
   it("[A-29] [T-04] runs the server's, hands out the client's, and puts both results before the model", async () => {
     await start();
     app.fake.reply(says({ text: 'Both. ', calls: [THEIRS, OURS] }));
-    const told = await tell(app.url);
-    expect({ told, ran, asked: app.fake.requests.length }).toEqual({
-      told: { content: 'Both. ', calls: [THEIRS], finish: 'tool_calls' },
+    const reported = await tell(app.url);
+    expect({ reported, ran, requested: app.fake.requests.length }).toEqual({
+      reported: { content: 'Both. ', calls: [THEIRS], finish: 'tool_calls' },
       ran: 1,
-      asked: 1,
+      requested: 1,
     });
-    expect(await askedWith(answered(told), AS_OPENAI)).toEqual([
+    expect(await requestedWith(answered(reported), AS_OPENAI)).toEqual([
       USER,
       { role: 'assistant', content: 'Both. ', tool_calls: [wired(OURS), wired(THEIRS)] },
       result(OURS, 'result 1'),
@@ -81,9 +81,9 @@ describe.each(FORMS)('a round that calls tools of the server and of the client, 
       says({ text: 'Second. ', calls: [two] }),
       says({ text: 'Yours.', calls: [THEIRS, more] }),
     );
-    const told = await tell(app.url);
-    expect(told).toEqual({ content: 'First. Second. Yours.', calls: [THEIRS, more], finish: 'tool_calls' });
-    expect(await askedWith(answered(told), AS_OPENAI)).toEqual([
+    const reported = await tell(app.url);
+    expect(reported).toEqual({ content: 'First. Second. Yours.', calls: [THEIRS, more], finish: 'tool_calls' });
+    expect(await requestedWith(answered(reported), AS_OPENAI)).toEqual([
       USER,
       { role: 'assistant', content: 'First. ', tool_calls: [wired(one)] },
       result(one, 'result 1'),
@@ -98,12 +98,12 @@ describe.each(FORMS)('a round that calls tools of the server and of the client, 
   it('[A-29] is at an end for the moment where only the client can go on, in one model call', async () => {
     await start();
     app.fake.reply(says({ calls: [THEIRS] }));
-    const told = await tell(app.url);
-    expect({ told, asked: app.fake.requests.length }).toEqual({
-      told: { content: null, calls: [THEIRS], finish: 'tool_calls' },
-      asked: 1,
+    const reported = await tell(app.url);
+    expect({ reported, requested: app.fake.requests.length }).toEqual({
+      reported: { content: null, calls: [THEIRS], finish: 'tool_calls' },
+      requested: 1,
     });
-    expect(await askedWith(answered(told), AS_OPENAI)).toEqual(answered(told));
+    expect(await requestedWith(answered(reported), AS_OPENAI)).toEqual(answered(reported));
   });
 });
 
@@ -112,26 +112,30 @@ describe('what was kept for the client', () => {
   async function mixedTurn(calls = [THEIRS, OURS], extra: Extra = {}): Promise<readonly Fields[]> {
     app.fake.reply(says({ calls }));
     const { choices } = (await askJson(app.url, {}, extra)).body as { choices: readonly [{ message: Fields }] };
-    const { content, tool_calls: told } = choices[0].message as { content: null; tool_calls: readonly Fields[] };
-    const results = told.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: 'mine' }));
-    return [USER, { role: 'assistant', content, tool_calls: told }, ...results];
+    const { content, tool_calls: reported } = choices[0].message as { content: null; tool_calls: readonly Fields[] };
+    const results = reported.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: 'mine' }));
+    return [USER, { role: 'assistant', content, tool_calls: reported }, ...results];
   }
 
   it('[T-04] comes back in every later request, for as long as the conversation goes on', async () => {
     await start();
     const messages = await mixedTurn();
     const later = [...messages, { role: 'assistant', content: 'Done.' }, USER];
-    const restored = await askedWith(messages);
-    expect(await askedWith(later)).toEqual([...restored, ...later.slice(messages.length)]);
+    const restored = await requestedWith(messages);
+    expect(await requestedWith(later)).toEqual([...restored, ...later.slice(messages.length)]);
     expect(restored).toHaveLength(4);
   });
 
   it('[T-04] comes back where the client has written the arguments anew', async () => {
     await start();
-    const [user, said, ...results] = await mixedTurn();
+    const [user, written, ...results] = await mixedTurn();
     const rewritten = { ...THEIRS, arguments: '{ "b" : 2 }' };
-    const asked = await askedWith([user, { ...said, tool_calls: [wired(rewritten)] }, ...results] as Fields[]);
-    expect(asked[1]?.tool_calls).toEqual([wired(OURS), wired(rewritten)]);
+    const requested = await requestedWith([
+      user,
+      { ...written, tool_calls: [wired(rewritten)] },
+      ...results,
+    ] as Fields[]);
+    expect(requested[1]?.tool_calls).toEqual([wired(OURS), wired(rewritten)]);
   });
 
   it.each([
@@ -142,22 +146,22 @@ describe('what was kept for the client', () => {
     await start();
     await mixedTurn();
     const other = answered({ content: null, calls: [call], finish: 'tool_calls' });
-    expect(await askedWith(other)).toEqual(other);
+    expect(await requestedWith(other)).toEqual(other);
   });
 
   it('[T-04] stays where the request is of another scope', async () => {
     await start();
     const messages = await mixedTurn([THEIRS, OURS], { headers: { authorization: 'Bearer one' } });
     const of = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
-    expect(await askedWith(messages, of('two'))).toEqual(messages);
-    expect(await askedWith(messages, of('one'))).toHaveLength(4);
+    expect(await requestedWith(messages, of('two'))).toEqual(messages);
+    expect(await requestedWith(messages, of('one'))).toHaveLength(4);
   });
 
   it('[T-04] is more calls of the client than one, all in their places', async () => {
     await start();
     const more = calling('theirs', { b: 3 }, 'call_more');
     const messages = await mixedTurn([THEIRS, OURS, more]);
-    expect(await askedWith(messages)).toEqual([
+    expect(await requestedWith(messages)).toEqual([
       USER,
       { role: 'assistant', content: null, tool_calls: [wired(OURS), wired(THEIRS), wired(more)] },
       result(OURS, 'result 1'),
@@ -185,20 +189,20 @@ describe('a store that fails', () => {
   });
 
   it('[T-04] is told to the host alone, where the host wants to go on without', async () => {
-    const told: string[] = [];
-    const hooks = { onError: ({ code }: { code: string }) => void told.push(code) };
+    const reported: string[] = [];
+    const hooks = { onError: ({ code }: { code: string }) => void reported.push(code) };
     await start({ store: full, onStoreError: 'continue', hooks });
     app.fake.reply(says({ calls: [THEIRS, OURS] }));
     expect(await whole(app.url)).toEqual({ content: null, calls: [THEIRS], finish: 'tool_calls' });
-    expect(told).toEqual(['store_error']);
+    expect(reported).toEqual(['store_error']);
   });
 
   it('[T-04] is not asked about turns that hold no calls, nor where the server has no tools', async () => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     const watched: ResponseStore = {
       ...memoryStore(),
       get: ({ id }) => {
-        asked.push(id);
+        requested.push(id);
         return undefined;
       },
     };
@@ -208,6 +212,6 @@ describe('a store that fails', () => {
     await app.close();
     await start({ store: watched, tools: undefined });
     await (await ask(app.url, { messages: answered({ content: null, calls: [THEIRS], finish: 'tool_calls' }) })).text();
-    expect(asked).toEqual(['chat_call_theirs']);
+    expect(requested).toEqual(['chat_call_theirs']);
   });
 });

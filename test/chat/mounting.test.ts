@@ -12,7 +12,7 @@ import {
   type Upstream,
 } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { ask, askedOf, askJson, type Fields, listen, QUESTION, USER, whole } from './chat-app.ts';
+import { ask, askJson, type Fields, listen, QUESTION, requestedOf, USER, whole } from './chat-app.ts';
 import { calling, result, says, wired } from './script.ts';
 
 const THEIRS = calling('theirs', { b: 2 });
@@ -72,7 +72,7 @@ it('[X-01] [P-11] takes the body that the host has already parsed, however it wa
   const app = express().use(express.json({ type: '*/*' }), chatCompletionsRouter({ upstream }));
   const url = await serve(app);
   await askJson(url, { user: 'me' });
-  expect(askedOf({ fake })).toEqual({ ...QUESTION, user: 'me' });
+  expect(requestedOf({ fake })).toEqual({ ...QUESTION, user: 'me' });
 });
 
 it('[X-01] works several times with different options, each to itself', async () => {
@@ -86,7 +86,7 @@ it('[X-01] works several times with different options, each to itself', async ()
   await askJson(`${url}/one`);
   const refused = await askJson(`${url}/two`);
   await askJson(`${url}/two`, '{"model":"m","messages":[{"role":"user"}]}');
-  expect([Object.keys(askedOf({ fake })), refused.status, askedOf({ fake: other })]).toEqual([
+  expect([Object.keys(requestedOf({ fake })), refused.status, requestedOf({ fake: other })]).toEqual([
     ['model', 'messages', 'tools'],
     413,
     { model: 'm', messages: [{ role: 'user' }] },
@@ -125,7 +125,7 @@ describe('two chat routers and a Responses router with one store and one provide
 
   it('[X-01] [T-04] let a conversation go on at the other chat router', async () => {
     await askJson(`${url}/v2`, { messages: await mixedTurn() }, AUTH);
-    expect(askedOf({ fake }).messages).toEqual([
+    expect(requestedOf({ fake }).messages).toEqual([
       USER,
       { role: 'assistant', content: null, tool_calls: [wired(OURS), wired(THEIRS)] },
       result(OURS, 'for team at /v1/chat/completions'),
@@ -136,8 +136,8 @@ describe('two chat routers and a Responses router with one store and one provide
   it('[X-01] do not show as responses what the chat routers keep', async () => {
     await mixedTurn();
     const id = `chat_${THEIRS.id}`;
-    const asked = [`/v1/responses/${id}`, `/v1/responses/${id}/input_items`].map((path) => fetch(url + path, AUTH));
-    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    const requested = [`/v1/responses/${id}`, `/v1/responses/${id}/input_items`].map((path) => fetch(url + path, AUTH));
+    const statuses = (await Promise.all(requested)).map(({ status }) => status);
     expect(statuses).toEqual([404, 404]);
   });
 
@@ -159,7 +159,7 @@ describe('two chat routers and a Responses router with one store and one provide
       call,
       response.output_text,
       completion.choices[0]?.message.content,
-      askedOf({ fake }).messages.at(-1),
+      requestedOf({ fake }).messages.at(-1),
     ]).toEqual([
       expect.objectContaining({ name: 'ours', output: 'for team at /v1/responses' }),
       'Done.',

@@ -1,7 +1,16 @@
 /** Ways of cutting calls into chunks that servers are known for, where the calls are the server's, the client's or both. */
 import { functionTools, type ToolProvider } from '../../src/index.ts';
 import { type ChatFields, chatChunk, chatStream, textStream } from '../../src/testing/index.ts';
-import { askedOf, type ChatApp, type Fields, gathered, startChatApp, streamed, type Told, whole } from './chat-app.ts';
+import {
+  type ChatApp,
+  type Fields,
+  gathered,
+  type Reported,
+  requestedOf,
+  startChatApp,
+  streamed,
+  whole,
+} from './chat-app.ts';
 
 const ADD = { id: 'a', name: 'add', arguments: '{"x":1}' };
 const SUB = { id: 'b', name: 'sub', arguments: '{"x":2}' };
@@ -30,19 +39,19 @@ function own(...names: readonly string[]): void {
 
 /** Once: with the results of calls before it, the model says "Done." */
 function answer(stream: string): void {
-  app.fake.reply(({ body }) => ({ body: hasResults(body as Asked) ? textStream('Done.') : stream }));
+  app.fake.reply(({ body }) => ({ body: hasResults(body as Requested) ? textStream('Done.') : stream }));
 }
 
-interface Asked {
+interface Requested {
   readonly messages: readonly Fields[];
 }
 
-function hasResults({ messages }: Asked): boolean {
+function hasResults({ messages }: Requested): boolean {
   return messages.some(({ role }) => role === 'tool');
 }
 
-const ANSWERED: Told = { content: 'Done.', calls: [], finish: 'stop' };
-const handedOut = (...calls: Told['calls']): Told => ({ content: null, calls, finish: 'tool_calls' });
+const ANSWERED: Reported = { content: 'Done.', calls: [], finish: 'stop' };
+const handedOut = (...calls: Reported['calls']): Reported => ({ content: null, calls, finish: 'tool_calls' });
 
 const BY_INDEX: readonly (readonly [how: string, deltas: readonly ChatFields[]])[] = [
   [
@@ -152,32 +161,32 @@ const OTHERWISE: readonly (readonly [how: string, deltas: readonly ChatFields[]]
 describe.each([...BY_INDEX, ...OTHERWISE])('two calls that %s', (_how, deltas) => {
   it('[P-05] [T-02] both run where both are the server’s', async () => {
     play(['add', 'sub'], deltas);
-    const told = await streamed(app.url);
+    const reported = await streamed(app.url);
     const first = ran;
     play(['add', 'sub'], deltas);
     const expected = {
-      told: ANSWERED,
+      reported: ANSWERED,
       ran: [
         ['add', 1],
         ['sub', 2],
       ],
     };
     expect([
-      { told, ran: first },
-      { told: await whole(app.url), ran },
+      { reported, ran: first },
+      { reported: await whole(app.url), ran },
     ]).toEqual([expected, expected]);
   });
 
   it('[P-05] [A-29] run and are handed out where one is the server’s and one the client’s, in JSON', async () => {
     play(['add'], deltas);
-    expect({ told: await whole(app.url), ran }).toEqual({ told: handedOut(SUB), ran: [['add', 1]] });
+    expect({ reported: await whole(app.url), ran }).toEqual({ reported: handedOut(SUB), ran: [['add', 1]] });
     play(['sub'], deltas);
-    expect({ told: await whole(app.url), ran }).toEqual({ told: handedOut(ADD), ran: [['sub', 2]] });
+    expect({ reported: await whole(app.url), ran }).toEqual({ reported: handedOut(ADD), ran: [['sub', 2]] });
   });
 
   it('[P-05] [A-29] run and are handed out where the client’s follows the server’s, in a stream', async () => {
     play(['add'], deltas);
-    expect({ told: await streamed(app.url), ran }).toEqual({ told: handedOut(SUB), ran: [['add', 1]] });
+    expect({ reported: await streamed(app.url), ran }).toEqual({ reported: handedOut(SUB), ran: [['add', 1]] });
   });
 });
 
@@ -185,7 +194,7 @@ it.each(BY_INDEX)(
   '[P-05] [A-29] hands out a call that a call of the server’s follows, where they %s',
   async (_how, deltas) => {
     play(['sub'], deltas);
-    expect({ told: await gathered(app.url), ran }).toEqual({ told: handedOut(ADD), ran: [['sub', 2]] });
+    expect({ reported: await gathered(app.url), ran }).toEqual({ reported: handedOut(ADD), ran: [['sub', 2]] });
   },
 );
 
@@ -200,7 +209,7 @@ it('[P-05] [A-29] gives a client’s call a number of its own, though the server
     { id: 'c', name: 'theirs', arguments: '{"x":3}' },
     { id: 'd', name: 'theirs', arguments: '{"x":4}' },
   ];
-  expect({ told: await gathered(app.url), ran }).toEqual({ told: handedOut(...theirs), ran: [['add', 1]] });
+  expect({ reported: await gathered(app.url), ran }).toEqual({ reported: handedOut(...theirs), ran: [['add', 1]] });
 });
 
 it('[P-05] gives calls ids where they have none, or all the same', async () => {
@@ -213,8 +222,8 @@ it('[P-05] gives calls ids where they have none, or all the same', async () => {
     ],
   );
   expect(await streamed(app.url)).toEqual(ANSWERED);
-  const [asked = {}, ...answered] = askedOf(app).messages.slice(1);
-  const ids = (asked.tool_calls as readonly Fields[]).map(({ id }) => id);
+  const [requested = {}, ...answered] = requestedOf(app).messages.slice(1);
+  const ids = (requested.tool_calls as readonly Fields[]).map(({ id }) => id);
   expect({ ids, answered: answered.map(({ tool_call_id: id }) => id), different: new Set(ids).size }).toEqual({
     ids: ['a', OWN_ID, OWN_ID],
     answered: ids,
@@ -231,7 +240,7 @@ it('[P-05] [T-02] runs a call where the answer ends with finish_reason stop', as
   own('add');
   const body = chatStream({ role: 'assistant' }, calls(piece(0, 'a', 'add', '{"x":1}')));
   answer(body.replace('"finish_reason":"tool_calls"', '"finish_reason":"stop"'));
-  expect({ told: await streamed(app.url), ran }).toEqual({ told: ANSWERED, ran: [['add', 1]] });
+  expect({ reported: await streamed(app.url), ran }).toEqual({ reported: ANSWERED, ran: [['add', 1]] });
 });
 
 it('[P-05] [A-29] tells the client who speaks, though it saw nothing of the chunk that said so', async () => {

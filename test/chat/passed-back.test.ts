@@ -86,8 +86,8 @@ describe('a message behind which our tools ran', () => {
 
   it('[V-01] goes back with signatures on its calls and on itself, and with fields that nobody knows', async () => {
     const calls = [call(0, google('a')), call(1, { unheard: { of: [1] } })];
-    const said = { content: 'Hm.', reasoning: 'So.', vendor: { trace: 'x', list: [1, 2] }, ...google('m') };
-    const expected = { role: 'assistant', ...said, tool_calls: calls };
+    const written = { content: 'Hm.', reasoning: 'So.', vendor: { trace: 'x', list: [1, 2] }, ...google('m') };
+    const expected = { role: 'assistant', ...written, tool_calls: calls };
     const deltas = [
       { reasoning: 'S' },
       { reasoning: 'o.' },
@@ -98,7 +98,7 @@ describe('a message behind which our tools ran', () => {
       { content: '', vendor: { trace: 'x', list: [2] }, ...google('m') },
     ];
     expect(await second({ body: chatStream(...deltas) }, true)).toEqual(expected);
-    expect(await second({ body: chatCompletion({ ...said, tool_calls: calls }) }, false)).toEqual(expected);
+    expect(await second({ body: chatCompletion({ ...written, tool_calls: calls }) }, false)).toEqual(expected);
   });
 
   it('[V-02] goes back with content in parts, put together', async () => {

@@ -4,7 +4,16 @@ import { type FakeAnswer, textStream } from '../../src/testing/index.ts';
 import { readChatStream, type Segment } from '../support/naive-chat.ts';
 import { recordedStream } from '../support/replay.ts';
 import { describeShared, listShared } from '../support/shared.ts';
-import { askChunks, askedOf, type ChatApp, type Fields, QUESTION, startChatApp, streamed, whole } from './chat-app.ts';
+import {
+  askChunks,
+  type ChatApp,
+  type Fields,
+  QUESTION,
+  requestedOf,
+  startChatApp,
+  streamed,
+  whole,
+} from './chat-app.ts';
 
 type Called = Extract<Segment, { call: unknown }>['call'];
 
@@ -48,21 +57,26 @@ describeShared('a recorded stream that calls tools', () => {
 
     it('[P-05] [T-02] [A-28] runs them and goes on with their results, in two model calls', async () => {
       const before = app.fake.requests.length;
-      const told = await streamed(app.url);
-      expect({ told, ran, asked: askedOf(app).messages, modelCalls: app.fake.requests.length - before }).toEqual({
-        told: { content: `${text}Done.`, calls: [], finish: 'stop' },
+      const reported = await streamed(app.url);
+      expect({
+        reported,
+        ran,
+        requested: requestedOf(app).messages,
+        modelCalls: app.fake.requests.length - before,
+      }).toEqual({
+        reported: { content: `${text}Done.`, calls: [], finish: 'stop' },
         ran: calls.filter(hasArguments).map(asRun),
-        asked: [...QUESTION.messages, ...roundOf(calls, text)],
+        requested: [...QUESTION.messages, ...roundOf(calls, text)],
         modelCalls: 2,
       });
     });
 
     it('[P-04] [S-19] is one completion, which ends once and names no tool', async () => {
       const chunks = await askChunks(app.url);
-      const said = JSON.stringify(chunks);
-      expect(said.match(/"finish_reason":"\w+"/g)).toEqual(['"finish_reason":"stop"']);
+      const written = JSON.stringify(chunks);
+      expect(written.match(/"finish_reason":"\w+"/g)).toEqual(['"finish_reason":"stop"']);
       expect(chunks.at(-1)?.id).toBe(id ?? 'chatcmpl-fake');
-      expect(said).not.toMatch(/"tool_calls":\[\{/);
+      expect(written).not.toMatch(/"tool_calls":\[\{/);
     });
 
     it('[P-05] [A-27] says the same to a client that wants JSON', async () => {
@@ -78,10 +92,13 @@ describeShared('a recorded stream that calls tools', () => {
     ])('[A-29] [T-04] [P-05] hands out the whole calls of the client where the server owns %s', async (_, owned) => {
       play(owned, answer);
       const clients = calls.filter(({ name }) => !owned.includes(name));
-      const told = { content: text || null, calls: clients.map(asTold), finish: 'tool_calls' };
-      expect({ told: await streamed(app.url), ran }).toEqual({ told, ran: calls.filter(isOneOf(owned)).map(asRun) });
+      const reported = { content: text || null, calls: clients.map(asReported), finish: 'tool_calls' };
+      expect({ reported: await streamed(app.url), ran }).toEqual({
+        reported,
+        ran: calls.filter(isOneOf(owned)).map(asRun),
+      });
       play(owned, answer);
-      expect(await whole(app.url)).toEqual(told);
+      expect(await whole(app.url)).toEqual(reported);
     });
   });
 });
@@ -90,7 +107,7 @@ function asRun({ name, arguments: json }: Called) {
   return { name, args: JSON.parse(json) };
 }
 
-function asTold({ id, ...called }: Called) {
+function asReported({ id, ...called }: Called) {
   return { id: id === '' ? expect.stringMatching(OWN_ID) : id, ...called };
 }
 
@@ -100,10 +117,10 @@ function isOneOf(names: readonly string[]) {
 
 /** The messages that the model must see after the calls. */
 function roundOf(calls: readonly Called[], text: string): readonly unknown[] {
-  const wired = calls.map(asTold).map(({ id, ...called }) => ({ id, type: 'function', function: called }));
+  const wired = calls.map(asReported).map(({ id, ...called }) => ({ id, type: 'function', function: called }));
   const results = calls.map((call) => ({
     role: 'tool',
-    tool_call_id: asTold(call).id,
+    tool_call_id: asReported(call).id,
     content: hasArguments(call) ? `The result of ${call.name}.` : expect.stringContaining('not a JSON object'),
   }));
   return [expect.objectContaining({ role: 'assistant', content: text || null, tool_calls: wired }), ...results];

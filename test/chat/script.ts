@@ -56,18 +56,3 @@ export function wired({ id, name, arguments: json }: Calling) {
 export function result({ id }: Calling, content: unknown) {
   return { role: 'tool', tool_call_id: id, content };
 }
-
-/** A promise and how to keep it. */
-export interface Gate<Value = void> {
-  readonly open: (value: Value) => void;
-  readonly opened: Promise<Value>;
-}
-
-/** What one side of a test waits for until the other side lets it go on. */
-export function gate<Value = void>(): Gate<Value> {
-  let open: (value: Value) => void = () => {};
-  const opened = new Promise<Value>((resolve) => {
-    open = resolve;
-  });
-  return { open, opened };
-}

@@ -21,7 +21,7 @@ function twoRuns<Result>(run: (app: ToolsApp) => Promise<Result>): Promise<Resul
 }
 
 /** What the model was told of its runs, the last time it was asked. */
-function lastTold({ fake }: ToolsApp): readonly unknown[] {
+function lastReported({ fake }: ToolsApp): readonly unknown[] {
   const [last] = fake.requests.slice(-1).map(chatBody);
   return Object.values(toolTexts(last ?? { messages: [] }));
 }
@@ -78,7 +78,7 @@ describe('@openai/agents', () => {
         ['tool_call_item', 'message_output_item'],
         ['tool_call_item', 'message_output_item'],
       ]);
-      expect([second.finalOutput, lastTold(app)]).toEqual(['42.', ['41', '42']]);
+      expect([second.finalOutput, lastReported(app)]).toEqual(['42.', ['41', '42']]);
     }),
   );
 });
@@ -112,7 +112,7 @@ describe.each(providers)('%s', (_, create, { generateText, streamText }) => {
       const first = await generateText({ ...settingsFor(app), messages });
       messages.push(...first.response.messages, { role: 'user', content: 'Add one.' });
       const second = await generateText({ ...settingsFor(app), messages });
-      expect([first.content.map(({ type }) => type), second.text, lastTold(app)]).toEqual([
+      expect([first.content.map(({ type }) => type), second.text, lastReported(app)]).toEqual([
         ['tool-call', 'tool-result', 'text'],
         '42.',
         ['41', '42'],

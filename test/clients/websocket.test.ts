@@ -13,12 +13,14 @@ import { type Fields, finalOf, type Message, outcomeOf, type SocketApp, startSoc
 
 let app: SocketApp;
 /** What the server was asked for: posts, and connections. */
-let asked: string[];
+let requested: string[];
 
 beforeEach(async () => {
   app = await startSocketApp();
-  asked = [];
-  app.server.on('upgrade', () => asked.push('upgrade')).on('request', ({ method }) => asked.push(String(method)));
+  requested = [];
+  app.server
+    .on('upgrade', () => requested.push('upgrade'))
+    .on('request', ({ method }) => requested.push(String(method)));
 });
 afterEach(() => app.close());
 
@@ -70,11 +72,11 @@ describe.each(MAJORS)('the ResponsesWS of openai %i', (_, connect) => {
     const second = response(ws);
     ws.send({ type: 'response.create', model: 'fake-model', input: 'Two.', store: false, previous_response_id: id });
     await second;
-    const told = new Promise<{ readonly error?: unknown }>((resolve) => ws.once('error', resolve));
+    const reported = new Promise<{ readonly error?: unknown }>((resolve) => ws.once('error', resolve));
     ws.send({ type: 'response.create', model: 'fake-model', input: 'x', previous_response_id: 'resp_unknown' });
-    const { error } = await told;
+    const { error } = await reported;
     ws.close();
-    expect([app.asked().map(({ content }) => content), error]).toEqual([
+    expect([app.requested().map(({ content }) => content), error]).toEqual([
       ['One.', 'Hello!', 'Two.'],
       expect.objectContaining({ status: 400, error: expect.objectContaining({ code: 'previous_response_not_found' }) }),
     ]);
@@ -94,7 +96,7 @@ describe('the agents SDK over its WebSocket', () => {
       env: { ...process.env, BASE_URL: app.url },
       timeout: 15_000,
     });
-    expect([JSON.parse(stdout), asked, app.asked().map(({ role }) => role)]).toEqual([
+    expect([JSON.parse(stdout), requested, app.requested().map(({ role }) => role)]).toEqual([
       ['A tree.', 'Still a tree.'],
       ['upgrade'],
       ['system', 'user', 'assistant', 'tool', 'assistant', 'user'],
@@ -123,7 +125,7 @@ describeShared('Codex', () => {
       previous_response_id: finalOf(called).id,
       input: [{ ...output, call_id: call?.call_id }],
     });
-    const roles = app.asked().map(({ role }) => role);
+    const roles = app.requested().map(({ role }) => role);
     expect([generate, finalOf(warm).output, call?.name, outcomeOf(done), roles.slice(-3)]).toEqual([
       false,
       [],

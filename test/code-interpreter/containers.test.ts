@@ -204,7 +204,7 @@ describe('containers', () => {
       open = resolve;
     });
     let ask = () => {};
-    const asked = new Promise<void>((resolve) => {
+    const requested = new Promise<void>((resolve) => {
       ask = resolve;
     });
     const create: FakeRuntime['create'] = async (signal) => {
@@ -214,7 +214,7 @@ describe('containers', () => {
     };
     const { run, kept } = setUp({}, { ...runtime, create });
     const late = run('a', 'x');
-    await asked;
+    await requested;
     await kept.close();
     open();
     await expect(late).rejects.toThrow('The containers are closed.');

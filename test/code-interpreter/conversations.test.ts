@@ -37,13 +37,13 @@ function logsOf(response: WireResponse): unknown {
 }
 
 /** What the model was told of calls, the last time it was asked. */
-function lastTold({ fake }: ToolsApp): readonly unknown[] {
+function lastReported({ fake }: ToolsApp): readonly unknown[] {
   const [last] = fake.requests.slice(-1).map(chatBody);
   return Object.values(toolTexts(last ?? { messages: [] }));
 }
 
 /** The user's words, the last time the model was asked. */
-function lastAsked({ fake }: ToolsApp): unknown {
+function lastRequested({ fake }: ToolsApp): unknown {
   const [last] = fake.requests.slice(-1).map(chatBody);
   return last?.messages.find(({ role }) => role === 'user')?.content;
 }
@@ -73,7 +73,7 @@ describe('the container', () => {
       const first = await runOnce(app, 'x = 41');
       const second = await runOnce(app, 'print(x + 1)', { previous_response_id: first.id });
       expect([logsOf(second), runIn(second)?.container_id]).toEqual(['42', runIn(first)?.container_id]);
-      expect(lastTold(app)).toEqual(['41', '42']);
+      expect(lastReported(app)).toEqual(['41', '42']);
     }));
 
   it('[T-11] is another one for another conversation', () =>
@@ -188,7 +188,7 @@ describe('outputs', () => {
       ].map((items) => items.flatMap((item) => (item.type === 'code_interpreter_call' ? [item.outputs] : [])));
       const outputs = [{ type: 'logs', logs: '7' }];
       expect(shown).toEqual([[null], [outputs], [null], [outputs], [null], [outputs]]);
-      expect([logsOf(next), lastTold(app)]).toEqual(['8', ['7', '8']]);
+      expect([logsOf(next), lastReported(app)]).toEqual(['8', ['7', '8']]);
     }));
 
   it('[B-38] of items in the input are listed in the same way', () =>
@@ -231,18 +231,18 @@ describe('outputs', () => {
       const first = await runOnce(app, 'print(7)', { include: [] });
       expect(runIn(first)?.outputs).toBeNull();
       await runOnce(app, 'print(8)', { input: [...first.output, { role: 'user', content: 'On.' }] });
-      expect(lastTold(app)).toEqual(['7', '8']);
+      expect(lastReported(app)).toEqual(['7', '8']);
     }));
 
   it('[D-17] the model is told the same of a run whenever it is told', () =>
     withCode(async (app) => {
       const code = 'print("a"); write("p.png", "dots"); nothing';
       const first = await runOnce(app, code);
-      const told = chatBody(app.fake.requests[1] as never).messages;
+      const reported = chatBody(app.fake.requests[1] as never).messages;
       await runOnce(app, '1', { previous_response_id: first.id, input: 'On.' });
-      const again = chatBody(app.fake.requests[2] as never).messages.slice(0, told.length);
+      const again = chatBody(app.fake.requests[2] as never).messages.slice(0, reported.length);
       const withoutIds = (messages: readonly Fields[]) => JSON.stringify(messages).replace(/id":"[^"]*"/g, 'id":""');
-      expect(withoutIds(again)).toEqual(withoutIds(told));
+      expect(withoutIds(again)).toEqual(withoutIds(reported));
     }));
 });
 
@@ -250,7 +250,7 @@ describe('files', () => {
   it('[T-11] of the input are there for the code, and named to the model in the place of their bytes', () =>
     withCode(async (app) => {
       const response = await runOnce(app, 'read("data.csv")', asking(file('data.csv', '1,2')));
-      expect([logsOf(response), lastAsked(app)]).toEqual([
+      expect([logsOf(response), lastRequested(app)]).toEqual([
         '1,2',
         "Sum it.\n[The file 'data.csv' is in the working directory of the code interpreter.]",
       ]);
@@ -261,7 +261,7 @@ describe('files', () => {
       const first = await runOnce(app, 'read("a.csv")', asking(file('a.csv', '1')));
       const more = { ...asking(file('b.csv', '2')), previous_response_id: first.id };
       const second = await runOnce(app, 'read("a.csv") + read("b.csv")', more);
-      expect([logsOf(second), lastAsked(app)]).toEqual([
+      expect([logsOf(second), lastRequested(app)]).toEqual([
         '12',
         "Sum it.\n[The file 'a.csv' is in the working directory of the code interpreter.]",
       ]);
@@ -288,7 +288,7 @@ describe('files', () => {
     withCode(async (app) => {
       const pdf = file('a.pdf', '%PDF', 'application/pdf');
       await runOnce(app, 'read("a.pdf")', asking(pdf));
-      expect(lastAsked(app)).toMatchObject([
+      expect(lastRequested(app)).toMatchObject([
         { type: 'text', text: 'Sum it.' },
         { type: 'text', text: expect.stringContaining('a.pdf') },
         { type: 'file', file: { filename: 'a.pdf', file_data: pdf.file_data } },
@@ -322,7 +322,7 @@ describe('files', () => {
     withCode(async (app) => {
       app.fake.reply(says('Hi'));
       await post(app.url, asking(file('data.csv', '1,2')));
-      expect(lastAsked(app)).toMatchObject([{ type: 'text' }, { type: 'file', file: { filename: 'data.csv' } }]);
+      expect(lastRequested(app)).toMatchObject([{ type: 'text' }, { type: 'file', file: { filename: 'data.csv' } }]);
     }));
 });
 

@@ -25,12 +25,12 @@ describe('chat completions', () => {
         app.fake.reply(runs('x = 41'), runs('x + 1'), says('It is 42.'));
         const answer = await ask(app.url, { tools: [OWN, CODE], stream });
         expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('It is 42.')]);
-        const asked = app.fake.requests.map(chatBody);
-        expect(asked.map((body) => body.tools?.map((tool) => tool.function.name))).toEqual(
+        const requested = app.fake.requests.map(chatBody);
+        expect(requested.map((body) => body.tools?.map((tool) => tool.function.name))).toEqual(
           Array(3).fill(['look', 'code_interpreter']),
         );
-        const told = asked.at(-1)?.messages.filter(({ role }) => role === 'tool');
-        expect(told?.map(({ content }) => content)).toEqual(['41', '42']);
+        const reported = requested.at(-1)?.messages.filter(({ role }) => role === 'tool');
+        expect(reported?.map(({ content }) => content)).toEqual(['41', '42']);
         expect(ran.begun()).toBe(1);
       } finally {
         await app.close();
@@ -86,16 +86,16 @@ describe('middlewares', () => {
   });
 
   it('[T-11] run the code behind somebody else’s handler', async () => {
-    const asked: Fields[] = [];
+    const requested: Fields[] = [];
     const answers = [runs('6 * 7'), says('It is 42.')].map(({ body }) => String(body));
     const handler: Step = (req, res) => {
       // The cast: a middleware has read it.
-      asked.push(req.body as Fields);
-      res.writeHead(200, { 'content-type': 'text/event-stream' }).end(answers[asked.length - 1]);
+      requested.push(req.body as Fields);
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).end(answers[requested.length - 1]);
     };
     await withHost([runTools({ tools: interpreter().tools, handler })], async ({ post }) => {
       const text = await (await post({ ...CHAT, stream: true, tools: [CODE] })).text();
-      expect([text, asked[1]?.messages]).toMatchObject([
+      expect([text, requested[1]?.messages]).toMatchObject([
         expect.stringContaining('It is 42.'),
         [{}, {}, { role: 'tool', content: '42' }],
       ]);

@@ -17,7 +17,7 @@ async function withHost(body: (host: ChildProcess) => Promise<void>): Promise<vo
   }
 }
 
-async function told(host: ChildProcess, ...task: readonly (string | number)[]) {
+async function reported(host: ChildProcess, ...task: readonly (string | number)[]) {
   host.send([...task]);
   const [answer] = await once(host, 'message');
   return answer;
@@ -28,8 +28,8 @@ describe('a host of containers', () => {
     '[T-11] keeps one process and its memory flat over two hundred runs',
     () =>
       withHost(async (host) => {
-        const before = await told(host, 'runs', 20);
-        const after = await told(host, 'runs', 200);
+        const before = await reported(host, 'runs', 20);
+        const after = await reported(host, 'runs', 200);
         expect([after.answers, sandboxesOf(host.pid).length]).toEqual([['2'], 1]);
         expect(after.heap - before.heap).toBeLessThan(2 * 1024 * 1024);
       }),
@@ -40,7 +40,7 @@ describe('a host of containers', () => {
     '[T-11] leaves no process where it is killed while its container is %s',
     (task) =>
       withHost(async (host) => {
-        await told(host, task);
+        await reported(host, task);
         const [pid = 0] = sandboxesOf(host.pid);
         expect(lives(pid)).toBe(true);
         host.kill('SIGKILL');

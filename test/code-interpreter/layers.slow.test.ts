@@ -18,10 +18,10 @@ function escaped({ command, args }: Launch, script: string): Promise<string> {
     0,
     args.findIndex((word) => word.endsWith('child/main.js')),
   );
-  const told = `(async () => { ${script} })().then((v) => console.log('DONE', v), (e) => console.log('REFUSED', e.code ?? e.name));`;
+  const reported = `(async () => { ${script} })().then((v) => console.log('DONE', v), (e) => console.log('REFUSED', e.code ?? e.name));`;
   return new Promise((resolve) => {
     const options = { env: {}, cwd: '/', timeout: PATIENCE };
-    execFile(command, [...flags, '-e', told], options, (_error, stdout) => resolve(stdout.trim()));
+    execFile(command, [...flags, '-e', reported], options, (_error, stdout) => resolve(stdout.trim()));
   });
 }
 

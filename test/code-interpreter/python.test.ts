@@ -23,9 +23,9 @@ describe('real Python', () => {
           const client = openaiClient(url);
           const data = `data:text/csv;base64,${Buffer.from(CSV).toString('base64')}`;
           const file = { type: 'input_file', filename: 'sun.csv', file_data: data };
-          const asked = { model: 'm', ...ASKING, input: [{ role: 'user', content: [file] }] };
+          const requested = { model: 'm', ...ASKING, input: [{ role: 'user', content: [file] }] };
           // The casts: the requests are what the types allow.
-          const first = await client.responses.create(asked as never);
+          const first = await client.responses.create(requested as never);
           const more = { model: 'm', ...ASKING, input: 'Draw.', previous_response_id: (first as { id: string }).id };
           const second = await client.responses.stream(more as never).finalResponse();
           const [read] = (first as typeof second).output;

@@ -22,7 +22,7 @@ describe('a request that asks for a code interpreter', () => {
   it('[T-11, B-37, B-38] has the model’s code run in one response, told in OpenAI’s order', async () => {
     const { tools } = interpreter();
     const script = [runs('print(6 * 7)'), says('It is 42.')];
-    const { response, events, asked, notes } = await played({ tools }, script, ASKING);
+    const { response, events, requested, notes } = await played({ tools }, script, ASKING);
     const seed = response.id.slice('resp_'.length);
 
     expect(typesOf(events)).toEqual([
@@ -51,7 +51,7 @@ describe('a request that asks for a code interpreter', () => {
       code: 'print(6 * 7)',
       outputs: [{ type: 'logs', logs: '42' }],
     });
-    expect([asked[0]?.tools, response.tools, asked[1] && toolTexts(asked[1]), notes]).toMatchObject([
+    expect([requested[0]?.tools, response.tools, requested[1] && toolTexts(requested[1]), notes]).toMatchObject([
       [{ type: 'function', function: DEFINITION }],
       ASKING.tools,
       { call_0: '42' },
@@ -61,8 +61,8 @@ describe('a request that asks for a code interpreter', () => {
 
   it('[B-38] is shown no outputs unless it includes them; the model is told them all the same', async () => {
     const { tools } = interpreter();
-    const { response, asked } = await played({ tools }, [runs('print(1)'), says('One.')], { tools: ASKING.tools });
-    expect([response.output[0], asked[1] && toolTexts(asked[1])]).toMatchObject([
+    const { response, requested } = await played({ tools }, [runs('print(1)'), says('One.')], { tools: ASKING.tools });
+    expect([response.output[0], requested[1] && toolTexts(requested[1])]).toMatchObject([
       { type: 'code_interpreter_call', status: 'completed', outputs: null },
       { call_0: '1' },
     ]);
@@ -71,10 +71,10 @@ describe('a request that asks for a code interpreter', () => {
   it('[T-11] keeps variables for the next run of the same response', async () => {
     const { tools } = interpreter();
     const script = [runs('x = 20'), runs('print(x + 1)'), says('21.')];
-    const { response, asked } = await played({ tools }, script, ASKING);
-    expect([shape(response), asked[2] && toolTexts(asked[2])]).toEqual([
+    const { response, requested } = await played({ tools }, script, ASKING);
+    expect([shape(response), requested[2] && toolTexts(requested[2])]).toEqual([
       ['code_interpreter_call completed', 'code_interpreter_call completed', 'message completed'],
-      { call_0: '20', [String(sinceUser(asked[2] ?? { messages: [] })[3]?.tool_call_id)]: '21' },
+      { call_0: '20', [String(sinceUser(requested[2] ?? { messages: [] })[3]?.tool_call_id)]: '21' },
     ]);
   });
 
@@ -94,9 +94,9 @@ describe('a request that asks for a code interpreter', () => {
   it('[T-11] tells an exception as logs: code that raised has run', async () => {
     const { tools } = interpreter();
     const script = [runs('print("before"); nothing'), says('It failed.')];
-    const { response, asked } = await played({ tools }, script, ASKING);
+    const { response, requested } = await played({ tools }, script, ASKING);
     const logs = 'before\nTraceback: ReferenceError: nothing is not defined';
-    expect([response.output[0], asked[1] && toolTexts(asked[1])]).toMatchObject([
+    expect([response.output[0], requested[1] && toolTexts(requested[1])]).toMatchObject([
       { status: 'completed', outputs: [{ type: 'logs', logs }] },
       { call_0: logs },
     ]);
@@ -104,12 +104,12 @@ describe('a request that asks for a code interpreter', () => {
 
   it('[T-11] shows pictures as images and names every file that was written', async () => {
     const { tools } = interpreter();
-    const { response, asked } = await played(
+    const { response, requested } = await played(
       { tools },
       [runs('write("plot.png", "dots"); write("sums.csv", "1,2"); print("Done.")'), says('See.')],
       ASKING,
     );
-    expect([response.output[0], asked[1] && toolTexts(asked[1])]).toMatchObject([
+    expect([response.output[0], requested[1] && toolTexts(requested[1])]).toMatchObject([
       {
         outputs: [
           { type: 'logs', logs: 'Done.' },
@@ -139,8 +139,8 @@ describe('a request that asks for a code interpreter', () => {
 
   it('[T-11] says so where a run gave nothing', async () => {
     const { tools } = interpreter();
-    const { response, asked } = await played({ tools }, [runs('undefined'), says('Done.')], ASKING);
-    expect([response.output[0], asked[1] && toolTexts(asked[1])]).toMatchObject([
+    const { response, requested } = await played({ tools }, [runs('undefined'), says('Done.')], ASKING);
+    expect([response.output[0], requested[1] && toolTexts(requested[1])]).toMatchObject([
       { outputs: [] },
       { call_0: '(no output)' },
     ]);
@@ -194,8 +194,12 @@ describe('a request that asks for a code interpreter', () => {
 
   it('[T-11] tells the model where it runs the same code again and again', async () => {
     const { tools } = interpreter();
-    const { asked } = await played({ tools, limits: { repeatedCalls: 2 } }, [runs('1'), runs('1'), says('1.')], ASKING);
-    expect(asked[2]?.messages.at(-1)?.content).toBe(
+    const { requested } = await played(
+      { tools, limits: { repeatedCalls: 2 } },
+      [runs('1'), runs('1'), says('1.')],
+      ASKING,
+    );
+    expect(requested[2]?.messages.at(-1)?.content).toBe(
       '1\n(code_interpreter was called 2 times in a row with the same arguments and the same result. Answer without tools.)',
     );
   });
@@ -225,25 +229,25 @@ describe('tool_choice', () => {
     [{ type: 'code_interpreter' }, { type: 'function', function: { name: 'code_interpreter' } }],
     [{ type: 'allowed_tools', mode: 'auto', tools: [{ type: 'code_interpreter' }] }, 'auto'],
     ['required', 'required'],
-  ])('[T-11] may be %j', async (choice, told) => {
+  ])('[T-11] may be %j', async (choice, reported) => {
     const { tools } = interpreter();
-    const { asked } = await played({ tools }, [runs('1'), says('One.')], { ...ASKING, tool_choice: choice });
-    expect(asked.map((body) => body.tool_choice)).toEqual([told, 'auto']);
+    const { requested } = await played({ tools }, [runs('1'), says('One.')], { ...ASKING, tool_choice: choice });
+    expect(requested.map((body) => body.tool_choice)).toEqual([reported, 'auto']);
   });
 });
 
 describe('a request that does not ask for it', () => {
   it('[T-11] is offered nothing, and nothing is noted', async () => {
     const { tools } = interpreter();
-    const { asked, notes } = await played({ tools }, [says('Hi')]);
-    expect([asked[0]?.tools, notes]).toEqual([undefined, []]);
+    const { requested, notes } = await played({ tools }, [says('Hi')]);
+    expect([requested[0]?.tools, notes]).toEqual([undefined, []]);
   });
 });
 
 describe('a server without a code interpreter', () => {
   it('[T-11] leaves the tool out, and notes it', async () => {
-    const { asked, notes } = await played({}, [says('Hi')], ASKING);
-    expect([asked[0]?.tools, notes[0]?.code]).toEqual([undefined, 'tool_dropped']);
+    const { requested, notes } = await played({}, [says('Hi')], ASKING);
+    expect([requested[0]?.tools, notes[0]?.code]).toEqual([undefined, 'tool_dropped']);
   });
 });
 

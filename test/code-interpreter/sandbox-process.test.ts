@@ -27,7 +27,7 @@ function processOf(onAsk: string, first = "say('done', 0)"): SandboxProcess {
 }
 
 /** What comes of one question: the answer's fields, or the reason for which the process was lost. */
-async function asked(onAsk: string): Promise<unknown> {
+async function requested(onAsk: string): Promise<unknown> {
   const sandbox = processOf(onAsk);
   await sandbox.ready;
   try {
@@ -50,7 +50,7 @@ describe('sandboxProcess', () => {
   ])(
     '[T-11] takes only the answer to its question: %s',
     async (onAsk) => {
-      expect(await asked(onAsk)).toEqual({ texts: { result: 'true' }, files: [] });
+      expect(await requested(onAsk)).toEqual({ texts: { result: 'true' }, files: [] });
     },
     PATIENCE,
   );
@@ -71,7 +71,7 @@ describe('sandboxProcess', () => {
   ])(
     '[T-11] tells how it was lost: %s',
     async (onAsk, lost) => {
-      expect(await asked(onAsk)).toEqual(lost);
+      expect(await requested(onAsk)).toEqual(lost);
     },
     PATIENCE,
   );

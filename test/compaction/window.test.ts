@@ -17,7 +17,7 @@ const open =
   ({ encrypted_content: summary }: Item): Compacted => ({ summary: String(summary), retained: 0, kept: [], ...more });
 
 /** The items by their words or types. */
-function told(items: readonly Item[]): readonly unknown[] {
+function reported(items: readonly Item[]): readonly unknown[] {
   return items.map(({ type, content, call_id: id }) => {
     if (typeof content === 'string') return content;
     const [part] = (content ?? []) as readonly { text: string }[];
@@ -34,17 +34,17 @@ describe('contextWindow', () => {
   it('[S-14] [P-07] begins with the newest summary and keeps the rules that were set before it', () => {
     const items = [rule, says('a'), compaction('old'), says('b'), compaction('new'), says('c')];
     const { items: window, summary } = contextWindow(items, open());
-    expect([told(window), window[1] === summary]).toEqual([['Be brief.', 'new', 'c'], true]);
+    expect([reported(window), window[1] === summary]).toEqual([['Be brief.', 'new', 'c'], true]);
   });
 
   it('[S-14] keeps what the user said right in front of an item that says so, and the calls that it carries', () => {
     const items = [says('a'), says('b'), says('c'), compaction('sum'), output('c1')];
     const { items: window } = contextWindow(items, open({ retained: 2, kept: [call('c1')] }));
-    expect(told(window)).toEqual(['b', 'c', 'sum', 'function_call c1', 'function_call_output c1']);
+    expect(reported(window)).toEqual(['b', 'c', 'sum', 'function_call c1', 'function_call_output c1']);
   });
 
   it('[S-14] has no place for a trigger', () => {
-    expect(told(contextWindow([says('a'), { type: 'compaction_trigger' }], open()).items)).toEqual(['a']);
+    expect(reported(contextWindow([says('a'), { type: 'compaction_trigger' }], open()).items)).toEqual(['a']);
   });
 });
 

@@ -8,8 +8,8 @@ import {
   askForStream,
   askOpenai,
   outputOfDeltas,
+  reported,
   type StreamedResponse,
-  told,
   withoutIdentity,
 } from '../support/responses-client.ts';
 import { describeShared, listShared } from '../support/shared.ts';
@@ -42,12 +42,12 @@ describeShared('a recorded answer in JSON, through an Express app', () => {
       it('[Q-03] [C-02] [C-03] [C-04] is rebuilt by the accumulator of openai-node, even from its deltas alone', () => {
         const { events, response } = streamed;
         expect(accumulatedOutput(events)).toEqual(response.output);
-        expect(outputOfDeltas(events)).toEqual(response.output.map(told));
+        expect(outputOfDeltas(events)).toEqual(response.output.map(reported));
       });
 
       it('[Q-03] [C-05] [C-06] is the final response of openai-node', async () => {
         replay.fake.reply(recordedJson(name));
-        const { final, told: last } = await askOpenai(replay.url);
+        const { final, reported: last } = await askOpenai(replay.url);
         expect(final).toEqual(last);
       });
 

@@ -9,8 +9,8 @@ import {
   askForStream,
   askOpenai,
   outputOfDeltas,
+  reported,
   type StreamedResponse,
-  told,
   withoutIdentity,
 } from '../support/responses-client.ts';
 import { describeShared, listShared } from '../support/shared.ts';
@@ -47,14 +47,14 @@ describeShared('a recorded stream, through an Express app', () => {
       it('[Q-03] [C-02] [C-03] [C-04] is rebuilt by the accumulator of openai-node, even from its deltas alone', () => {
         const { events, response } = streamed;
         expect(accumulatedOutput(events)).toEqual(response.output);
-        expect(outputOfDeltas(events)).toEqual(response.output.map(told));
+        expect(outputOfDeltas(events)).toEqual(response.output.map(reported));
       });
 
       it('[Q-03] [C-05] [C-06] [C-12] is the final response of openai-node, or its error', async () => {
         replay.fake.reply(recordedStream(name));
         const { status, error } = streamed.response;
         if (status === 'failed') return expect(askOpenai(replay.url)).rejects.toThrow(error?.message);
-        const { final, told: last } = await askOpenai(replay.url);
+        const { final, reported: last } = await askOpenai(replay.url);
         expect(final).toEqual(last);
       });
 

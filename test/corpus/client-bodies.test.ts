@@ -2,19 +2,19 @@
 import { memoryStore } from '../../src/index.ts';
 import { type ClientRequest, clientRequests, continuedBy, postedBody } from '../support/client-bodies.ts';
 import { expectValidResponse } from '../support/open-responses-schema.ts';
-import { type Fields, finalOf, type RequestApp, type Resource, startRequestApp } from '../support/request-app.ts';
+import { type Fields, finalOf, type RequestApp, type Resource, requestAppPerTest } from '../support/request-app.ts';
 import { describeShared } from '../support/shared.ts';
 
 const recorded = clientRequests();
 const isServed = ({ path }: ClientRequest) => path === '/responses';
 const store = memoryStore();
 let app: RequestApp;
-
-beforeEach(async () => {
-  app = await startRequestApp({ store });
-});
-
-afterEach(() => app.close());
+requestAppPerTest(
+  (started) => {
+    app = started;
+  },
+  () => ({ store }),
+);
 
 /** The response to the body, which is asked for as the client asked. */
 async function answered(body: Fields): Promise<Resource> {
@@ -28,7 +28,7 @@ async function answered(body: Fields): Promise<Resource> {
 
 /** The tools that are neither offered to the model nor noted. */
 function lost(tools: unknown): readonly Fields[] {
-  const offered = JSON.stringify(app.asked().tools ?? []);
+  const offered = JSON.stringify(app.requested().tools ?? []);
   return ((tools ?? []) as readonly Fields[]).flatMap(unpacked).filter(({ type, name }) => {
     const carried = typeof name === 'string' && offered.includes(`"name":"${name}"`);
     return !carried && !app.notes.some(({ message }) => message.includes(`'${type}'`));
@@ -51,7 +51,7 @@ describeShared('what real clients post to /responses', () => {
       const body = postedBody(request);
       const response = await answered(body);
       expectValidResponse(response);
-      expect([response.status, app.asked().model, lost(body.tools)]).toEqual(['completed', body.model, []]);
+      expect([response.status, app.requested().model, lost(body.tools)]).toEqual(['completed', body.model, []]);
     });
   }
 });

@@ -1,17 +1,17 @@
 /** What the bodies of real clients become upstream, frozen: a red pin is a question, not an insult. */
 import { memoryStore } from '../../src/index.ts';
 import { clientRequests, continuedBy, postedBody, summaryOf } from '../support/client-bodies.ts';
-import { type Fields, type RequestApp, startRequestApp } from '../support/request-app.ts';
+import { type Fields, type RequestApp, requestAppPerTest } from '../support/request-app.ts';
 import { describeShared } from '../support/shared.ts';
 
 const store = memoryStore();
 let app: RequestApp;
-
-beforeEach(async () => {
-  app = await startRequestApp({ store });
-});
-
-afterEach(() => app.close());
+requestAppPerTest(
+  (started) => {
+    app = started;
+  },
+  () => ({ store }),
+);
 
 /** The chat request that the recorded body becomes, in short. */
 async function pinOf(name: string): Promise<Fields> {
@@ -22,7 +22,7 @@ async function pinOf(name: string): Promise<Fields> {
   if (previous) store.put(previous);
   // Only what is asked is of interest here, and that is the same for a stream.
   await app.streamed(body);
-  return summaryOf(app.asked());
+  return summaryOf(app.requested());
 }
 
 /** After a tool's name: `!` is strict, `?` is not, nothing says nothing. */

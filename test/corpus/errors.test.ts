@@ -74,8 +74,8 @@ describeShared('a recorded refusal, through an Express app', () => {
 
   it('[P-09] is what openai-node throws for its status', async () => {
     replay.fake.reply(recordedRefusal('openai-400-gpt-5-nano-context-length-1.json'));
-    const asked = openaiClient(replay.url).responses.create({ model: 'recorded-model', input: 'Go.' });
-    await expect(asked).rejects.toMatchObject({ status: 400, code: 'context_length_exceeded', param: 'input' });
+    const requested = openaiClient(replay.url).responses.create({ model: 'recorded-model', input: 'Go.' });
+    await expect(requested).rejects.toMatchObject({ status: 400, code: 'context_length_exceeded', param: 'input' });
   });
 });
 

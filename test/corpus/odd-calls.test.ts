@@ -112,7 +112,7 @@ describe('two calls, through an Express app', () => {
       [A, B],
     ],
   ])('[P-05] [C-02] [C-03] [C-04] [C-15] stay two calls %s', async (_how, deltas, expected) => {
-    expect(await said(deltas)).toEqual(expected.map((call) => ({ call })));
+    expect(await written(deltas)).toEqual(expected.map((call) => ({ call })));
   });
 
   it('[P-02] [P-05] stand where they began, the first without arguments before the text after it', async () => {
@@ -123,12 +123,12 @@ describe('two calls, through an Express app', () => {
       { content: 'done' },
     ];
     const none = { ...A, arguments: '{}' };
-    expect(await said(deltas)).toEqual([{ call: none }, { text: ' then ' }, { call: B }, { text: 'done' }]);
+    expect(await written(deltas)).toEqual([{ call: none }, { text: ' then ' }, { call: B }, { text: 'done' }]);
   });
 });
 
 /** What the app makes of the deltas; the laws of the wire are checked on the way. */
-async function said(deltas: readonly ChatFields[]): Promise<readonly Segment[]> {
+async function written(deltas: readonly ChatFields[]): Promise<readonly Segment[]> {
   replay.fake.reply(eventStream(chatStream(...deltas)));
   const { response } = await askForStream(replay.url);
   return readingOf(response).segments;

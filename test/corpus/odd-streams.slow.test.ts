@@ -197,9 +197,13 @@ describeShared('an odd recording, through an Express app', () => {
       const whole = recordedStream('alibaba-teststreamcompletion-test-streaming-with-early-terminati-1');
       const text = texts((await answer(whole)).response.output[0]).join();
       const { response } = await answer({ ...whole, cutAfterBytes: Math.floor(whole.body.length * share) });
-      const told = texts(response.output[0]).join();
+      const reported = texts(response.output[0]).join();
       expect([response.status, response.error?.reason]).toEqual(['failed', 'upstream_truncated']);
-      expect([told.length > 0, told.length < text.length, text.startsWith(told)]).toEqual([true, true, true]);
+      expect([reported.length > 0, reported.length < text.length, text.startsWith(reported)]).toEqual([
+        true,
+        true,
+        true,
+      ]);
     });
 
     it('[P-08] completes where a finish reason comes but no [DONE]', async () => {
@@ -290,8 +294,11 @@ describeShared('an odd recording, through an Express app', () => {
       const { response } = await answer(
         recordedStream('mistral-chat-mistral-hybrid-reasoning-streams-thinking-separatel-1'),
       );
-      const [thought, said] = readingOf(response).segments;
-      expect([thought, said]).toEqual([{ reasoning: expect.stringMatching(/^The user .* 144\.$/s) }, { text: '144' }]);
+      const [thought, written] = readingOf(response).segments;
+      expect([thought, written]).toEqual([
+        { reasoning: expect.stringMatching(/^The user .* 144\.$/s) },
+        { text: '144' },
+      ]);
     });
 
     it('[S-08] reads reasoning once where two fields repeat it', async () => {

@@ -99,7 +99,7 @@ function chatFields(chunks: Answer): ReadonlySet<string> {
     addAll('', chunk);
     for (const choice of listOf(chunk.choices).filter(({ index = 0 }) => index === 0)) {
       addAll('choices[].', choice);
-      for (const said of [choice.delta, choice.message]) if (isRecord(said)) addAll('message.', said);
+      for (const written of [choice.delta, choice.message]) if (isRecord(written)) addAll('message.', written);
     }
   }
   return names;
@@ -139,8 +139,8 @@ function reportResponses(): Report {
   for (const events of [...answersIn('responses-stream', '.sse'), ...answersIn('responses-json', '.json')]) {
     const notes = notesOf((note) => {
       const decoder = responsesDecoder(note);
-      const said: ModelEvent[] = [];
-      for (const event of events) decoder.take(event, said);
+      const written: ModelEvent[] = [];
+      for (const event of events) decoder.take(event, written);
     });
     for (const { type, content } of itemsIn(events)) {
       const isNoted = notes.includes(`'${type}'`);
@@ -173,8 +173,8 @@ function reportMessages(): Report {
     const events = end < 0 ? all : all.slice(0, end + 1);
     const notes = notesOf((note) => {
       const decoder = messagesDecoder(note);
-      const said: ModelEvent[] = [];
-      for (const event of events) if (!decoder.done) decoder.take(event, said);
+      const written: ModelEvent[] = [];
+      for (const event of events) if (!decoder.done) decoder.take(event, written);
     });
     const fateOf = (type: unknown, read: Fate): Fate => (notes.includes(`'${type}'`) ? 'noted' : read);
     for (const { type } of blocksIn(events))

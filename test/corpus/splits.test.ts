@@ -1,10 +1,12 @@
 /** The bytes of every recorded stream, cut anywhere: the decoder must not notice. */
+
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { chatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { readEvents } from '../support/read-events.ts';
 import { describeShared, listShared, readSharedBytes } from '../support/shared.ts';
+import { splitBytes } from '../support/split-bytes.ts';
 
 const FOLDER = 'corpus/chat-stream';
 const RUNS = 20;
@@ -12,7 +14,7 @@ const RUNS = 20;
 describeShared('a recorded stream, cut anywhere', () => {
   it.each(listShared(FOLDER, '.sse'))('[Q-03] [P-08] means the same byte by byte: %s', async (name) => {
     const bytes = readSharedBytes(`${FOLDER}/${name}`);
-    expect(await modelEvents(pieces(bytes, [...bytes.keys()]))).toEqual(await modelEvents([bytes]));
+    expect(await modelEvents(splitBytes(bytes, [...bytes.keys()]))).toEqual(await modelEvents([bytes]));
   });
 
   it.each(listShared(FOLDER, '.sse'))('[Q-03] [P-08] means the same in any pieces: %s', async (name) => {
@@ -21,7 +23,7 @@ describeShared('a recorded stream, cut anywhere', () => {
     const cuts = fc.array(fc.nat(bytes.length), { maxLength: 64 });
     await fc.assert(
       fc.asyncProperty(cuts, async (offsets) => {
-        expect(await modelEvents(pieces(bytes, offsets))).toEqual(whole);
+        expect(await modelEvents(splitBytes(bytes, offsets))).toEqual(whole);
       }),
       { numRuns: RUNS },
     );
@@ -50,13 +52,4 @@ async function decode(body: Readable, events: ModelEvent[]): Promise<void> {
     }
   }
   decoder.end(events, done);
-}
-
-function* pieces(bytes: Buffer, cuts: readonly number[]): Iterable<Buffer> {
-  let start = 0;
-  for (const end of [...cuts].sort((one, other) => one - other)) {
-    if (end > start) yield bytes.subarray(start, end);
-    start = Math.max(start, end);
-  }
-  yield bytes.subarray(start);
 }

@@ -22,7 +22,7 @@ const SHOWN = {
   mcp_call: ['mcp_list_tools', 'mcp_call', 'mcp_call', 'message'],
   function_call: ['function_call', 'function_call', 'function_call_output', 'function_call_output', 'message'],
 };
-const SAID = [
+const WRITTEN = [
   chatChunk({ reasoning_content: 'Hm.' }),
   chatChunk({ content: 'Hello' }),
   chatChunk({ content: ' there' }),
@@ -36,7 +36,7 @@ let stream: string;
 
 beforeAll(async () => {
   replay = await startReplay();
-  replay.fake.reply(eventStream(SAID));
+  replay.fake.reply(eventStream(WRITTEN));
   stream = (await askForStream(replay.url)).text;
 });
 afterAll(() => replay.close());
@@ -58,29 +58,25 @@ describe('the laws of the wire', () => {
   });
 
   it.each<readonly [what: string, spoil: (events: Bare[]) => unknown, law: RegExp]>([
-    ['a lost event', (events) => events.splice(4, 1), /sequence_number is dense/],
-    ['a number that comes twice', (events) => assign(events[4], { sequence_number: 3 }), /sequence_number is dense/],
+    ['a lost event', (events) => events.splice(4, 1), /sequence is dense/],
+    ['a number that comes twice', (events) => assign(events[4], { sequence_number: 3 }), /sequence is dense/],
     ['another response id', (events) => assign(events.at(-1)?.response, { id: 'resp_x' }), /was settled at first/],
-    ['an end that never comes', (events) => events.pop(), /one beginning and one end/],
-    ['two ends', (events) => numbered(events, structuredClone(last(events))), /one beginning and one end/],
+    ['an end that never comes', (events) => events.pop(), /a turn starts once and ends once/],
+    ['two ends', (events) => numbered(events, structuredClone(last(events))), /a turn starts once and ends once/],
     [
       'a lost announcement',
       (events) => dropped(events, 'response.output_item.added'),
-      /added before it is used|next place/,
-    ],
-    ['a lost part', (events) => dropped(events, 'response.content_part.added'), /a part is added before it is used/],
-    ['a lost delta', (events) => dropped(events, 'response.output_text.delta'), /the sum of its deltas/],
-    [
-      'a lost end of a text',
-      (events) => dropped(events, 'response.output_text.done'),
-      /a text is done before its part/,
+      /announced before it is used|takes the next index/,
     ],
     [
-      'a lost end of a part',
-      (events) => dropped(events, 'response.content_part.done'),
-      /a part is done before its item/,
+      'a lost part',
+      (events) => dropped(events, 'response.content_part.added'),
+      /a part is announced before it is used/,
     ],
-    ['a lost end of an item', (events) => dropped(events, 'response.output_item.done'), /every item in its place/],
+    ['a lost delta', (events) => dropped(events, 'response.output_text.delta'), /text-end repeats the deltas/],
+    ['a lost end of a text', (events) => dropped(events, 'response.output_text.done'), /a text ends before its part/],
+    ['a lost end of a part', (events) => dropped(events, 'response.content_part.done'), /a part ends before its item/],
+    ['a lost end of an item', (events) => dropped(events, 'response.output_item.done'), /every item that starts ends/],
     [
       'an item id that changes',
       (events) => assign(of(events, 'response.output_text.delta'), { item_id: 'msg_x' }),
@@ -94,22 +90,34 @@ describe('the laws of the wire', () => {
     [
       'a place that is not there',
       (events) => assign(of(events, 'response.output_text.delta'), { output_index: 9 }),
-      /an item is added before/,
+      /an item is announced before/,
     ],
     [
       'arguments that differ',
       (events) => assign(of(events, 'response.function_call_arguments.done'), { arguments: '' }),
-      /arguments that are done/,
+      /arguments-end repeats the deltas/,
     ],
     [
       'a call id that changes',
       (events) => assign(events.findLast(isCall)?.item, { call_id: 'call_2' }),
-      /the sum of what was said/,
+      /item-end repeats the events of the item/,
     ],
-    ['an output in another order', (events) => last(events).response?.output.reverse(), /every item in its place/],
-    ['an output that lacks an item', (events) => last(events).response?.output.pop(), /every item in its place/],
-    ['an incomplete item of a completed response', cutOff, /makes its response incomplete/],
-    ['a completion without a time', (events) => assign(last(events).response, { completed_at: null }), /completed_at/],
+    [
+      'an output in another order',
+      (events) => last(events).response?.output.reverse(),
+      /the items in order, as they ended/,
+    ],
+    [
+      'an output that lacks an item',
+      (events) => last(events).response?.output.pop(),
+      /the items in order, as they ended/,
+    ],
+    ['an incomplete item of a completed response', cutOff, /a turn with an incomplete item is incomplete/],
+    [
+      'a completion without a time',
+      (events) => assign(last(events).response, { completed_at: null }),
+      /completedAt is for completed turns/,
+    ],
   ])('are broken by %s', (_what, spoil, law) => {
     const events = JSON.parse(JSON.stringify(readWire(stream)));
     spoil(events);

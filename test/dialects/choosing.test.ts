@@ -31,7 +31,7 @@ describe('the dialect of a request', () => {
       (request) => (request as { get(name: string): string }).get('x-dialect') as DialectName,
       async ({ url, fake }) => {
         fake.reply(CALL);
-        const told = await Promise.all(
+        const reported = await Promise.all(
           NAMES.map(async (name) => {
             const headers = { 'x-dialect': name };
             const streamed = await ask(url, { body: { stream: true } }, headers);
@@ -43,7 +43,7 @@ describe('the dialect of a request', () => {
             return [signOf(streamed.text), finalOf(json).status, call, JSON.parse(gone.text).error.message];
           }),
         );
-        expect(told).toEqual([
+        expect(reported).toEqual([
           ['openai', 'completed', 'completed', "Response with id 'resp_gone' not found."],
           ['open-responses-server', 'completed', 'ready', "Response with id 'resp_gone' not found."],
           ['openai', 'completed', 'completed', "No response found with id 'resp_gone'."],
@@ -75,11 +75,11 @@ describe('the dialect of a request', () => {
   it.each(NAMES)('[M-18] leaves the Chat Completions API as it is: %s', async (dialect) => {
     const fake = await startFakeUpstream({ reply: { body: textStream('Hello') } });
     const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'key' });
-    const said = await withHost([chatCompletionsRouter({ upstream, dialect }) as never], async ({ post }) => {
+    const written = await withHost([chatCompletionsRouter({ upstream, dialect }) as never], async ({ post }) => {
       return (await post({ model: 'm', messages: [{ role: 'user', content: 'Go.' }], stream: true })).text();
     });
     await Promise.all([upstream.close?.(), fake.close()]);
-    const chunks = said.split('\n\n').slice(0, -1);
+    const chunks = written.split('\n\n').slice(0, -1);
     expect([chunks.at(-1), chunks.filter((chunk) => !/^data: (\{"id":"chatcmpl-fake"|\[DONE\])/.test(chunk))]).toEqual([
       'data: [DONE]',
       [],
@@ -161,12 +161,15 @@ describe('a silence', () => {
     ['tokligence', undefined, 2000, Array(5).fill(PING)],
     ['tokligence', { intervalMs: 500 }, 500, [COMMENT, COMMENT, COMMENT, KEEPALIVE, COMMENT]],
     ['tokligence', false, 60_000, []],
-  ])('[A-20, C-07, M-08] is filled in %s, with heartbeat %j, every %i ms', async (dialect, heartbeat, ms, beats) => {
-    const seen = await silence(dialect, heartbeat, ms);
-    expect(seen.beats).toEqual(beats);
-    expect(seen.said).toBe('Hello');
-    expect(seen.numbers).toEqual([...seen.numbers.keys()]);
-  });
+  ])(
+    '[A-20, C-07, M-08] is filled in %s, with heartbeat %j, every %i ms',
+    async (dialect, heartbeat, ms, heartbeats) => {
+      const seen = await silence(dialect, heartbeat, ms);
+      expect(seen.heartbeats).toEqual(heartbeats);
+      expect(seen.written).toBe('Hello');
+      expect(seen.numbers).toEqual([...seen.numbers.keys()]);
+    },
+  );
 });
 
 /** All timers but those of the beats, which nothing else of a test needs. */
@@ -202,23 +205,29 @@ async function silence(dialect: DialectName, heartbeat: HeartbeatOptions | false
   return withDialect(
     dialect,
     async ({ url }) => {
-      const asked = '{"model":"m","input":"Go.","stream":true}';
+      const requested = '{"model":"m","input":"Go.","stream":true}';
       // Where no beat comes nothing else will.
-      const init = { method: 'POST', body: asked, signal: AbortSignal.timeout(3000) };
+      const init = { method: 'POST', body: requested, signal: AbortSignal.timeout(3000) };
       const { body } = await fetch(`${url}/responses`, { ...init, headers: { 'content-type': 'application/json' } });
       if (!body) throw new Error('No stream.');
       let text = '';
-      let beaten = 0;
+      let heartbeatSent = 0;
       for await (const piece of body.pipeThrough(new TextDecoderStream())) {
         text += piece;
         if (!text.includes('"delta":"Hel"')) continue;
-        if (heartbeat === false || beaten++ === 5) speak();
-        if (beaten <= 5) jest.advanceTimersByTime(ms);
+        if (heartbeat === false || heartbeatSent++ === 5) speak();
+        if (heartbeatSent <= 5) jest.advanceTimersByTime(ms);
       }
       const frames = text.split('\n\n').map((frame) => frame.split('\n', 1)[0] ?? '');
       const numbers = eventsOf(text).map(({ sequence_number: number }) => number);
-      const said = eventsOf(text).flatMap(({ type, delta }) => (type === 'response.output_text.delta' ? [delta] : []));
-      return { beats: frames.filter((line) => /heartbeat|keepalive|ping/.test(line)), numbers, said: said.join('') };
+      const written = eventsOf(text).flatMap(({ type, delta }) =>
+        type === 'response.output_text.delta' ? [delta] : [],
+      );
+      return {
+        heartbeats: frames.filter((line) => /heartbeat|keepalive|ping/.test(line)),
+        numbers,
+        written: written.join(''),
+      };
     },
     { upstream, heartbeat },
   );

@@ -8,9 +8,9 @@ import { golden, goldenPath, goldenScenes, NAMES, transcriptOf, withDialect } fr
 const UPDATES = process.env.UPDATE_GOLDEN === '1';
 
 async function compared(dialect: DialectName, scenario: Scenario): Promise<void> {
-  const said = await withDialect(dialect, (app) => transcriptOf(app, scenario));
-  if (UPDATES) write(goldenPath(dialect, scenario.name), said);
-  expect(said).toBe(golden(dialect, scenario.name));
+  const written = await withDialect(dialect, (app) => transcriptOf(app, scenario));
+  if (UPDATES) write(goldenPath(dialect, scenario.name), written);
+  expect(written).toBe(golden(dialect, scenario.name));
 }
 
 function write(path: string, text: string): void {

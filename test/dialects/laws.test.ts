@@ -3,13 +3,14 @@ import fc from 'fast-check';
 import { memoryStore, type Upstream } from '../../src/index.ts';
 import type { DialectName } from '../../src/ports/dialect.ts';
 import { toWebHandler } from '../../src/web/to-web-handler.ts';
+import { expectWireLaws, readWire } from '../support/wire-laws.ts';
 import { CLIENT_TOOLS, SERVER_TOOLS } from './scenarios.ts';
 import { type Event, eventsOf, type Fields, NAMES, withoutIdentity } from './support.ts';
 
-type ModelEvent = Parameters<typeof said>[0][number];
+type ModelEvent = Parameters<typeof written>[0][number];
 
 /** A model that says the batches, and when its calls have been run "Done.". */
-function said(
+function written(
   batches: Upstream['stream'] extends (...args: never[]) => AsyncIterable<infer Batch> ? Batch : never,
 ): Upstream {
   return {
@@ -49,7 +50,7 @@ const answer = fc
 const RUNS = { numRuns: 60 };
 
 /** What one dialect says of an answer: as a stream, as JSON, and when it is retrieved. */
-interface Told {
+interface Reported {
   readonly writes: readonly string[];
   readonly events: readonly Event[];
   readonly streamed: Fields;
@@ -57,10 +58,10 @@ interface Told {
   readonly kept: Fields;
 }
 
-async function toldIn(dialect: DialectName, events: readonly ModelEvent[], mcpItems: 'mcp_call' | 'function_call') {
+async function reportedIn(dialect: DialectName, events: readonly ModelEvent[], mcpItems: 'mcp_call' | 'function_call') {
   const shown = { mcpItems, reasoning: 'text', heartbeat: false } as const;
   const handler = toWebHandler({
-    upstream: said(events),
+    upstream: written(events),
     store: memoryStore(),
     tools: SERVER_TOOLS,
     dialect,
@@ -68,8 +69,8 @@ async function toldIn(dialect: DialectName, events: readonly ModelEvent[], mcpIt
   });
   const create = (body: Fields) => {
     const init = { method: 'POST', headers: { 'content-type': 'application/json' } };
-    const asked = { model: 'm', input: 'Go.', tools: CLIENT_TOOLS, ...body };
-    return handler(new Request('http://host/responses', { ...init, body: JSON.stringify(asked) }));
+    const requested = { model: 'm', input: 'Go.', tools: CLIENT_TOOLS, ...body };
+    return handler(new Request('http://host/responses', { ...init, body: JSON.stringify(requested) }));
   };
   const writes = await piecesOf(await create({ stream: true }));
   const spoken = eventsOf(writes.join(''));
@@ -78,8 +79,8 @@ async function toldIn(dialect: DialectName, events: readonly ModelEvent[], mcpIt
   const kept = await (await handler(new Request(`http://host/responses/${id}`))).text();
   const streamed = JSON.stringify(spoken.at(-1)?.response);
   const [one, two, three] = [streamed, json, kept].map((body) => JSON.parse(withoutIdentity(body)));
-  const told: Told = { writes, events: spoken, streamed: one, json: two, kept: three };
-  return told;
+  const reported: Reported = { writes, events: spoken, streamed: one, json: two, kept: three };
+  return reported;
 }
 
 async function piecesOf({ body }: Response): Promise<readonly string[]> {
@@ -130,10 +131,11 @@ describe.each(NAMES)('any answer, told in the dialect %s', (dialect) => {
   it('[P-01, M-06] is the default’s, but for what is documented', () =>
     fc.assert(
       fc.asyncProperty(answer, form, async (events, mcpItems) => {
-        const usual = await toldIn('openai', events, mcpItems);
-        const told = await toldIn(dialect, events, mcpItems);
-        expect(UNDONE[dialect](told.streamed)).toEqual(usual.streamed);
-        expect(wordsOf(told.events)).toEqual(wordsOf(usual.events));
+        const usual = await reportedIn('openai', events, mcpItems);
+        expectWireLaws(readWire(usual.writes.join('')));
+        const reported = await reportedIn(dialect, events, mcpItems);
+        expect(UNDONE[dialect](reported.streamed)).toEqual(usual.streamed);
+        expect(wordsOf(reported.events)).toEqual(wordsOf(usual.events));
       }),
       RUNS,
     ));
@@ -141,7 +143,7 @@ describe.each(NAMES)('any answer, told in the dialect %s', (dialect) => {
   it('[M-19] is the same as a stream, as JSON and when it is retrieved', () =>
     fc.assert(
       fc.asyncProperty(answer, form, async (events, mcpItems) => {
-        const { streamed, json, kept } = await toldIn(dialect, events, mcpItems);
+        const { streamed, json, kept } = await reportedIn(dialect, events, mcpItems);
         expect([json, kept]).toEqual([streamed, streamed]);
       }),
       RUNS,
@@ -150,11 +152,11 @@ describe.each(NAMES)('any answer, told in the dialect %s', (dialect) => {
   it('[P-01, M-12] comes in writes of whole frames, numbered without gaps', () =>
     fc.assert(
       fc.asyncProperty(answer, form, async (events, mcpItems) => {
-        const told = await toldIn(dialect, events, mcpItems);
-        const numbers = told.events.map(({ sequence_number: number }) => number);
-        expect(numbers).toEqual(told.events.map((_, index) => index));
+        const reported = await reportedIn(dialect, events, mcpItems);
+        const numbers = reported.events.map(({ sequence_number: number }) => number);
+        expect(numbers).toEqual(reported.events.map((_, index) => index));
         const frame = /^(event: \S+\ndata: \{[^\n]*\}\n\n)*(data: \[DONE\]\n\n)?$/;
-        expect(told.writes.filter((write) => !frame.test(write))).toEqual([]);
+        expect(reported.writes.filter((write) => !frame.test(write))).toEqual([]);
       }),
       RUNS,
     ));

@@ -5,7 +5,7 @@ import { chatChunk, chatStream, textStream, toolCallStream } from '../../src/tes
 type Fields = Readonly<Record<string, unknown>>;
 
 /** One request; `{first}` and `{last}` in its path are ids of responses before. */
-export interface Asked {
+export interface Requested {
   readonly method?: 'GET';
   readonly path?: string;
   readonly body?: Fields;
@@ -21,7 +21,7 @@ export interface Scenario {
   /** What the model server says, round by round; the whole again for each response that is asked for. */
   readonly rounds: readonly FakeReply[];
   /** For a stream, for JSON, and for what was kept, where it does not say. */
-  readonly asks?: readonly Asked[];
+  readonly asks?: readonly Requested[];
 }
 
 /** The tools that the client runs. */
@@ -42,14 +42,18 @@ export const SERVER_TOOLS = {
   },
 };
 
-const BOTH: readonly Asked[] = [{ body: { stream: true } }, { body: {} }, { method: 'GET', path: '/responses/{last}' }];
+const BOTH: readonly Requested[] = [
+  { body: { stream: true } },
+  { body: {} },
+  { method: 'GET', path: '/responses/{last}' },
+];
 
 /** What is asked in a scene. */
-export function asksOf({ asks = BOTH }: Scenario): readonly Asked[] {
+export function asksOf({ asks = BOTH }: Scenario): readonly Requested[] {
   return asks;
 }
 
-function said(body: string): FakeReply {
+function written(body: string): FakeReply {
   return { body };
 }
 
@@ -75,65 +79,65 @@ function cutOff(...deltas: readonly Fields[]): string {
 }
 
 const LOOK = ['{"path":', ' "a', '.txt"}'];
-const ANSWER = said(textStream(['It', ' is', ' done.']));
+const ANSWER = written(textStream(['It', ' is', ' done.']));
 const OUTPUTS = { tool_outputs: [{ tool_call_id: 'call_1', output: 'seen' }] };
 const SUBMIT = '/responses/{first}/submit_tool_outputs';
 
 /** All scenes: those of the four systems' own documents first. */
 export const SCENARIOS: readonly Scenario[] = [
-  { name: 'text', rows: 'A-01, A-02, A-03, B-01, C-12', rounds: [said(textStream(['Hello', ' ', 'there']))] },
+  { name: 'text', rows: 'A-01, A-02, A-03, B-01, C-12', rounds: [written(textStream(['Hello', ' ', 'there']))] },
   {
     name: 'client-call',
     rows: 'A-04, A-05, A-06, A-07, A-10, C-01, C-08, C-09, M-01, M-02, M-03, M-04',
-    rounds: [said(chatStream(...callDeltas(0, 'call_1', 'look', LOOK)))],
+    rounds: [written(chatStream(...callDeltas(0, 'call_1', 'look', LOOK)))],
   },
   {
     name: 'server-call',
     rows: 'A-08, A-09, B-11, M-06',
-    rounds: [said(chatStream(...callDeltas(0, 'call_1', 'read', LOOK))), ANSWER],
+    rounds: [written(chatStream(...callDeltas(0, 'call_1', 'read', LOOK))), ANSWER],
   },
-  { name: 'server-call-fails', rows: 'B-12, M-21', rounds: [said(callsOf('fall')), ANSWER] },
-  { name: 'legacy-client-call', rows: 'A-16, M-02', rounds: [said(legacyStream('look'))] },
-  { name: 'legacy-server-call', rows: 'A-16, A-08', rounds: [said(legacyStream('read')), ANSWER] },
-  { name: 'done-early', rows: 'A-17', rounds: [said(`${chatChunk({ content: 'Hello' })}data: [DONE]\n\n`)] },
+  { name: 'server-call-fails', rows: 'B-12, M-21', rounds: [written(callsOf('fall')), ANSWER] },
+  { name: 'legacy-client-call', rows: 'A-16, M-02', rounds: [written(legacyStream('look'))] },
+  { name: 'legacy-server-call', rows: 'A-16, A-08', rounds: [written(legacyStream('read')), ANSWER] },
+  { name: 'done-early', rows: 'A-17', rounds: [written(`${chatChunk({ content: 'Hello' })}data: [DONE]\n\n`)] },
   {
     name: 'error-in-mid-stream',
     rows: 'A-18, M-09',
-    rounds: [said(`${chatChunk({ content: 'Hel' })}data: {"error":{"message":"It broke.","code":"broken"}}\n\n`)],
+    rounds: [written(`${chatChunk({ content: 'Hel' })}data: {"error":{"message":"It broke.","code":"broken"}}\n\n`)],
   },
-  { name: 'reasoning', rows: 'B-36, M-07', rounds: [said(thoughts())] },
-  { name: 'incomplete', rows: 'B-03, M-10', rounds: [said(cutOff({ content: 'Hel' }, { content: 'lo' }))] },
+  { name: 'reasoning', rows: 'B-36, M-07', rounds: [written(thoughts())] },
+  { name: 'incomplete', rows: 'B-03, M-10', rounds: [written(cutOff({ content: 'Hel' }, { content: 'lo' }))] },
   {
     name: 'call-cut-off',
     rows: 'B-03, M-01',
-    rounds: [said(cutOff(...callDeltas(0, 'call_1', 'look', LOOK.slice(0, 2))))],
+    rounds: [written(cutOff(...callDeltas(0, 'call_1', 'look', LOOK.slice(0, 2))))],
   },
   {
     name: 'server-call-left',
     rows: 'A-05, B-03',
-    rounds: [said(cutOff(...callDeltas(0, 'call_1', 'read', ['{}']), ...callDeltas(1, 'call_2', 'look', ['{"a'])))],
+    rounds: [written(cutOff(...callDeltas(0, 'call_1', 'read', ['{}']), ...callDeltas(1, 'call_2', 'look', ['{"a'])))],
   },
   {
     name: 'parallel-calls',
     rows: 'B-09, C-15, D-14',
-    rounds: [said(callsOf('look', 'find'))],
+    rounds: [written(callsOf('look', 'find'))],
   },
-  { name: 'mixed-calls', rows: 'A-13, B-10, M-06', rounds: [said(callsOf('read', 'look'))] },
+  { name: 'mixed-calls', rows: 'A-13, B-10, M-06', rounds: [written(callsOf('read', 'look'))] },
   {
     name: 'text-then-call',
     rows: 'C-16',
-    rounds: [said(chatStream({ content: 'Wait.' }, ...callDeltas(0, 'call_1', 'look', ['{}'])))],
+    rounds: [written(chatStream({ content: 'Wait.' }, ...callDeltas(0, 'call_1', 'look', ['{}'])))],
   },
   {
     name: 'custom-call',
     rows: 'C-08, M-04',
-    rounds: [said(toolCallStream([{ id: 'call_1', name: 'write', arguments: '{"input":"free"}' }]))],
+    rounds: [written(toolCallStream([{ id: 'call_1', name: 'write', arguments: '{"input":"free"}' }]))],
   },
   {
     name: 'stopped',
     rows: 'B-27, A-30',
-    rounds: [said(callsOf('read', 'read'))],
-    asks: BOTH.map((asked) => (asked.body ? { body: { ...asked.body, max_tool_calls: 1 } } : asked)),
+    rounds: [written(callsOf('read', 'read'))],
+    asks: BOTH.map((requested) => (requested.body ? { body: { ...requested.body, max_tool_calls: 1 } } : requested)),
   },
   {
     name: 'refusals',
@@ -151,7 +155,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'submitted',
     rows: 'C-10, M-05',
-    rounds: [said(chatStream(...callDeltas(0, 'call_1', 'look', LOOK)))],
+    rounds: [written(chatStream(...callDeltas(0, 'call_1', 'look', LOOK)))],
     asks: [
       { body: { stream: true } },
       { path: SUBMIT, body: { ...OUTPUTS, stream: true }, rounds: [ANSWER] },

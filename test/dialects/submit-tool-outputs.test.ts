@@ -37,7 +37,7 @@ function errorOf({ status, text }: Answer): readonly unknown[] {
 }
 
 /** The last body that the model server was sent. */
-function asked({ fake }: DialectApp): Fields {
+function requested({ fake }: DialectApp): Fields {
   return fake.requests.at(-1)?.body as Fields;
 }
 
@@ -46,7 +46,7 @@ describe('submitted outputs', () => {
     withDialect('tokligence', async (app) => {
       const first = await waiting(app);
       const next = await submit(app, first.id, OUTPUTS);
-      const messages = asked(app).messages as readonly Fields[];
+      const messages = requested(app).messages as readonly Fields[];
       expect([
         next.status,
         finalOf(next).previous_response_id,
@@ -81,7 +81,7 @@ describe('submitted outputs', () => {
     withDialect('tokligence', async (app) => {
       const first = await waiting(app);
       const next = await submit(app, first.id, outputsOf(first.output as readonly Fields[]));
-      const tools = (asked(app).messages as readonly Fields[]).filter(({ role }) => role === 'tool');
+      const tools = (requested(app).messages as readonly Fields[]).filter(({ role }) => role === 'tool');
       const ids = tools.map(({ tool_call_id: id }) => id);
       expect([next.status, ids.toSorted()]).toEqual([200, ['call_1', 'call_2']]);
     }),
@@ -89,15 +89,15 @@ describe('submitted outputs', () => {
 
   it('[C-10] may be text, parts, nothing, or what is then told as JSON', () =>
     withDialect('tokligence', async (app) => {
-      const said = ['text', [{ type: 'input_text', text: 'part' }], null, { a: 1 }];
-      const calls = said.map((_, index) => ({ id: `call_${index}`, name: 'look', arguments: '{}' }));
+      const written = ['text', [{ type: 'input_text', text: 'part' }], null, { a: 1 }];
+      const calls = written.map((_, index) => ({ id: `call_${index}`, name: 'look', arguments: '{}' }));
       const first = await waiting(app, {}, calls);
       await submit(
         app,
         first.id,
-        said.map((output, index) => ({ tool_call_id: `call_${index}`, output })),
+        written.map((output, index) => ({ tool_call_id: `call_${index}`, output })),
       );
-      const tools = (asked(app).messages as readonly Fields[]).filter(({ role }) => role === 'tool');
+      const tools = (requested(app).messages as readonly Fields[]).filter(({ role }) => role === 'tool');
       expect(tools.map(({ content }) => content)).toEqual(['text', 'part', '', '{"a":1}']);
     }));
 
@@ -105,7 +105,7 @@ describe('submitted outputs', () => {
     withDialect('tokligence', async (app) => {
       const first = await waiting(app, {}, [{ id: 'call_1', name: 'write', arguments: '{"input":"x"}' }]);
       const next = await submit(app, first.id, [{ tool_call_id: 'call_1', output: 'written' }]);
-      const message = (asked(app).messages as readonly Fields[]).at(-1);
+      const message = (requested(app).messages as readonly Fields[]).at(-1);
       expect([next.status, message]).toEqual([200, { role: 'tool', tool_call_id: 'call_1', content: 'written' }]);
     }));
 
@@ -116,26 +116,26 @@ describe('submitted outputs', () => {
         { id: 'call_2', name: 'look', arguments: '{}' },
       ]);
       const next = await submit(app, first.id, [{ tool_call_id: 'call_2', output: 'seen' }]);
-      const tools = (asked(app).messages as readonly Fields[]).filter(({ role }) => role === 'tool');
+      const tools = (requested(app).messages as readonly Fields[]).filter(({ role }) => role === 'tool');
       expect([next.status, tools.map(({ content }) => content)]).toEqual([200, ['a\nb', 'seen']]);
     }));
 
   it('[C-10] go on under the settings that the first request named, and under no others', () =>
     withDialect('tokligence', async (app) => {
-      const said = { instructions: 'Be brief.', temperature: 0.2, max_output_tokens: 99, metadata: { a: 'b' } };
-      const first = await waiting(app, { ...said, tool_choice: 'required' });
+      const written = { instructions: 'Be brief.', temperature: 0.2, max_output_tokens: 99, metadata: { a: 'b' } };
+      const first = await waiting(app, { ...written, tool_choice: 'required' });
       const { messages: _, ...before } = (app.fake.requests[0]?.body ?? {}) as Fields;
       const next = finalOf(await submit(app, first.id, OUTPUTS));
-      const { messages, ...after } = asked(app);
+      const { messages, ...after } = requested(app);
       expect(after).toEqual({ ...before, tool_choice: 'auto' });
-      expect([(messages as readonly Fields[])[0], next]).toMatchObject([{ content: 'Be brief.' }, said]);
+      expect([(messages as readonly Fields[])[0], next]).toMatchObject([{ content: 'Be brief.' }, written]);
     }));
 
   it('[C-10, A-25] invent no setting that the first request left out', () =>
     withDialect('tokligence', async (app) => {
       const first = await waiting(app);
       await submit(app, first.id, OUTPUTS);
-      const keys = [app.fake.requests[0]?.body, asked(app)].map((body) => Object.keys(body as Fields).toSorted());
+      const keys = [app.fake.requests[0]?.body, requested(app)].map((body) => Object.keys(body as Fields).toSorted());
       expect(keys[1]).toEqual([...(keys[0] ?? []), 'tool_choice'].toSorted());
     }));
 
@@ -144,7 +144,7 @@ describe('submitted outputs', () => {
       const allowed = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'look' }] };
       const first = await waiting(app, { tool_choice: allowed }, CALLS.slice(0, 1));
       const next = finalOf(await submit(app, first.id, OUTPUTS.slice(0, 1)));
-      expect([next.tool_choice, asked(app).tool_choice]).toEqual([{ ...allowed, mode: 'auto' }, 'auto']);
+      expect([next.tool_choice, requested(app).tool_choice]).toEqual([{ ...allowed, mode: 'auto' }, 'auto']);
     }));
 
   it('[C-10] go on in the conversation that the response belongs to', () =>

@@ -5,7 +5,7 @@ import type { RouterOptions } from '../../src/index.ts';
 import type { DialectName } from '../../src/ports/dialect.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
-import { type Asked, asksOf, CLIENT_TOOLS, type Scenario, SERVER_TOOLS } from './scenarios.ts';
+import { asksOf, CLIENT_TOOLS, type Requested, type Scenario, SERVER_TOOLS } from './scenarios.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -47,7 +47,7 @@ export interface Answer {
 /** Asks as a client does; model, input and tools are filled in for a new response. */
 export async function ask(
   url: string,
-  { method, path = '/responses', body }: Asked,
+  { method, path = '/responses', body }: Requested,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> {
   const filled = path === '/responses' ? { model: 'm', input: 'Go.', tools: CLIENT_TOOLS, ...body } : body;
@@ -60,9 +60,13 @@ export async function ask(
 }
 
 /** Asks for a response in a scene: the model server says its rounds for this request alone. */
-export async function play(app: DialectApp, { rounds }: Pick<Scenario, 'rounds'>, asked: Asked): Promise<Answer> {
-  if (!asked.method) app.fake.reply(...(asked.rounds ?? rounds));
-  return ask(app.url, asked);
+export async function play(
+  app: DialectApp,
+  { rounds }: Pick<Scenario, 'rounds'>,
+  requested: Requested,
+): Promise<Answer> {
+  if (!requested.method) app.fake.reply(...(requested.rounds ?? rounds));
+  return ask(app.url, requested);
 }
 
 /** The events of a stream, whatever stands around their data. */
@@ -98,17 +102,17 @@ export function withoutIdentity(text: string): string {
 export async function transcriptOf(app: DialectApp, scenario: Scenario): Promise<string> {
   const ids: string[] = [];
   let text = '';
-  for (const asked of asksOf(scenario)) {
-    const path = placeOf(asked, ids);
-    const answer = await play(app, scenario, { ...asked, path });
+  for (const requested of asksOf(scenario)) {
+    const path = placeOf(requested, ids);
+    const answer = await play(app, scenario, { ...requested, path });
     ids.push(...(/resp_[0-9a-f]{32}/.exec(answer.text) ?? []));
-    text += `> ${asked.method ?? 'POST'} ${path} ${JSON.stringify(asked.body ?? null)}\n`;
+    text += `> ${requested.method ?? 'POST'} ${path} ${JSON.stringify(requested.body ?? null)}\n`;
     text += `< ${answer.status} ${answer.type}\n${answer.text.trimEnd()}\n\n`;
   }
   return withoutIdentity(text);
 }
 
-function placeOf({ path = '/responses' }: Asked, ids: readonly string[]): string {
+function placeOf({ path = '/responses' }: Requested, ids: readonly string[]): string {
   return path.replace('{first}', ids[0] ?? '').replace('{last}', ids.at(-1) ?? '');
 }
 

@@ -26,16 +26,16 @@ interface Hostile {
 
 /** `PORT` becomes the site's own, so that whatever slips through and ends on loopback is seen there. */
 async function attack({ url, answers = [PUBLIC], policy = {} }: Hostile) {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const resolve = async (hostname: string) => {
-    asked.push(hostname);
-    return answers[Math.min(asked.length, answers.length) - 1] ?? [];
+    requested.push(hostname);
+    return answers[Math.min(requested.length, answers.length) - 1] ?? [];
   };
   const open: EgressPolicy = { schemes: ['http', 'https'], ports: [site.port, 80, 443] };
   const guard = egressGuard({ timeoutMs: 5_000, ...open, ...policy }, { resolve });
   const error = await rejectionOf(guard.fetch(url.replaceAll('PORT', String(site.port))));
   await guard.close();
-  return { error, asked };
+  return { error, requested };
 }
 
 /** Refused for what they are: the resolver is not even asked. */
@@ -164,19 +164,19 @@ function titled(rows: readonly (Hostile | string)[]): [string, Hostile][] {
 
 describe('hostile requests', () => {
   it.each(titled(URLS))('[T-09] refuses %j before it asks a resolver', async (_title, row) => {
-    const { error, asked } = await attack(row);
-    expect({ error, asked, attempts: watch.attempts }).toEqual({
+    const { error, requested } = await attack(row);
+    expect({ error, requested, attempts: watch.attempts }).toEqual({
       error: expect.objectContaining({ name: 'EgressError', code: expect.stringMatching(/^(url|host)_refused$/) }),
-      asked: [],
+      requested: [],
       attempts: [],
     });
   });
 
   it.each(titled(ANSWERS))('[T-09] does not go to %j', async (_title, row) => {
-    const { error, asked } = await attack(row);
-    expect({ error, asked: asked.length, attempts: watch.attempts }).toEqual({
+    const { error, requested } = await attack(row);
+    expect({ error, requested: requested.length, attempts: watch.attempts }).toEqual({
       error: expect.objectContaining({ name: 'EgressError', code: 'address_refused' }),
-      asked: 1,
+      requested: 1,
       attempts: [],
     });
   });
@@ -207,14 +207,14 @@ describe('a name whose address changes', () => {
   const policy = (): EgressPolicy => ({ schemes: ['http'], ports: [site.port], allow: [{ cidr: '127.0.0.1/32' }] });
 
   it('[T-09] is connected to at the address that was checked, and asked for once', async () => {
-    const asked: string[] = [];
-    const resolve = async (hostname: string) => [asked.push(hostname) === 1 ? '127.0.0.1' : '127.0.0.2'];
+    const requested: string[] = [];
+    const resolve = async (hostname: string) => [requested.push(hostname) === 1 ? '127.0.0.1' : '127.0.0.2'];
     const guard = egressGuard(policy(), { resolve });
     const before = watch.attempts.length;
     const response = await guard.fetch(`http://a.example:${site.port}/`);
     const text = await response.text();
     await guard.close();
-    expect([text, asked, watch.attempts.slice(before)]).toEqual(['reached', ['a.example'], ['127.0.0.1']]);
+    expect([text, requested, watch.attempts.slice(before)]).toEqual(['reached', ['a.example'], ['127.0.0.1']]);
   });
 
   it('[T-09] is checked again for each new connection', async () => {

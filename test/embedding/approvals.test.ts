@@ -71,8 +71,8 @@ it('[T-09] a router behind injectTools holds to the request’s terms, also wher
     const next = await ask({ previous_response_id: id });
     expect([typesIn(next), ran]).toEqual([['mcp_list_tools', 'mcp_approval_request send'], []]);
     // The cast: what this app sends upstream is a chat request.
-    const [, asked] = fake.requests.map(({ body }) => body as { readonly tools: readonly Fields[] });
-    expect(asked?.tools).toHaveLength(1);
+    const [, requested] = fake.requests.map(({ body }) => body as { readonly tools: readonly Fields[] });
+    expect(requested?.tools).toHaveLength(1);
   });
 });
 

@@ -32,8 +32,8 @@ describe.each(orders)('%s', (name, before, after) => {
     const app = await startHost(parsingExpress, [before, heartbeat(), after, handler]);
     const { text } = await post(app.url, BODY);
     await app.close();
-    const beats = name === 'without compression' ? ': heartbeat\n\n'.repeat(2) : '';
-    expect(text).toBe(`${chatChunk({ content: 'Hel' })}${beats}${chatChunk({ content: 'lo' })}`);
+    const heartbeats = name === 'without compression' ? ': heartbeat\n\n'.repeat(2) : '';
+    expect(text).toBe(`${chatChunk({ content: 'Hel' })}${heartbeats}${chatChunk({ content: 'lo' })}`);
   });
 });
 

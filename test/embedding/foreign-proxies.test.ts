@@ -3,7 +3,7 @@ import { runTools } from '../../src/index.ts';
 import { chatCompletion, type FakeUpstream, startFakeUpstream, toolCallStream } from '../../src/testing/index.ts';
 import { type Case, cases, weather } from './cases.ts';
 import { parsingExpress, startHost } from './hosts.ts';
-import { bytesAsked, post, sayHello, startModelServer } from './model-server.ts';
+import { bytesRequested, post, sayHello, startModelServer } from './model-server.ts';
 import { expectValidRequest } from './openai-requests.ts';
 import { fetchProxy, httpProxy, type ProxyMaker, sdkProxy } from './proxies.ts';
 
@@ -26,8 +26,8 @@ async function through(proxy: ProxyMaker, stages: ReturnType<Case['stages']>, bo
   const before = fake.requests.length;
   const answer = await post(`${app.url}/llm`, body, CLIENT);
   await app.close();
-  const [asked] = fake.requests.slice(before);
-  return { answer, bytes: bytesAsked(fake, before), headers: asked?.headers ?? {} };
+  const [requested] = fake.requests.slice(before);
+  return { answer, bytes: bytesRequested(fake, before), headers: requested?.headers ?? {} };
 }
 
 describe.each(Object.entries(proxies))('in front of %s', (_name, proxy) => {
@@ -42,9 +42,9 @@ describe.each(Object.entries(proxies))('in front of %s', (_name, proxy) => {
       const { answer, bytes, headers } = await through(proxy, stages(), { ...sent, ...(stream ? { stream } : {}) });
       const direct = await through(proxy, [], { ...seen, ...(stream ? { stream } : {}) });
       expectValidRequest(dialect, seen);
-      expect({ answer, asked: bytes.map((text) => JSON.parse(text)), headers: comparable(headers) }).toEqual({
+      expect({ answer, requested: bytes.map((text) => JSON.parse(text)), headers: comparable(headers) }).toEqual({
         answer: direct.answer,
-        asked: [{ ...seen, ...(stream ? { stream } : {}) }],
+        requested: [{ ...seen, ...(stream ? { stream } : {}) }],
         headers: comparable(direct.headers),
       });
     });
@@ -64,7 +64,7 @@ async function twoRounds(proxy: ProxyMaker, stream: boolean) {
   const words = stream
     ? [...answer.text.matchAll(/"content":"([^"]+)"/g)].map(([, word]) => word).join('')
     : choices[0].message.content;
-  const { messages } = JSON.parse(bytesAsked(server).at(-1) ?? '{}');
+  const { messages } = JSON.parse(bytesRequested(server).at(-1) ?? '{}');
   return { rounds: server.requests.length, last: messages.at(-1), status: answer.status, words };
 }
 

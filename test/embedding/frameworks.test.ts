@@ -14,7 +14,7 @@ import { chatCompletion, type FakeUpstream, textStream, toolCallStream } from '.
 import { cases, EARLIER, weather } from './cases.ts';
 import { hosts, koaStage, listening, parsingExpress, type Stage, startHost } from './hosts.ts';
 import {
-  bytesAsked,
+  bytesRequested,
   type Fields,
   FOREIGN_RESPONSE,
   outcome,
@@ -45,8 +45,8 @@ async function inApp<Result>(
 }
 
 /** What the last request to the model server said. */
-function lastAsked(): Fields {
-  return JSON.parse(bytesAsked(fake).at(-1) ?? '{}');
+function lastRequested(): Fields {
+  return JSON.parse(bytesRequested(fake).at(-1) ?? '{}');
 }
 
 describe.each(hosts)('in $name', (host) => {
@@ -55,12 +55,12 @@ describe.each(hosts)('in $name', (host) => {
   it.each(proxied)(
     '[X-01] $name: the handler sees a plain request of either API',
     async ({ stages, chat, responses }) => {
-      const asked = await inApp(host, [...stages(), fetchProxy(fake.baseURL)], async ({ url }) => {
+      const requested = await inApp(host, [...stages(), fetchProxy(fake.baseURL)], async ({ url }) => {
         await post(`${url}/v1/chat/completions`, chat.sent);
         await post(`${url}/v1/responses`, responses.sent);
-        return bytesAsked(fake).map((text) => JSON.parse(text));
+        return bytesRequested(fake).map((text) => JSON.parse(text));
       });
-      expect(asked).toEqual([chat.seen, responses.seen]);
+      expect(requested).toEqual([chat.seen, responses.seen]);
     },
   );
 
@@ -79,7 +79,7 @@ describe.each(hosts)('in $name', (host) => {
       await post(`${url}/llm`, { model: 'm', ...question('First.'), stream });
       await post(`${url}/llm`, { model: 'm', ...question('Second.'), stream, previous_response_id: id });
     });
-    const { messages, input } = lastAsked();
+    const { messages, input } = lastRequested();
     expect(((messages ?? input) as readonly Fields[]).map(wordsOf)).toEqual([
       'user First.',
       'assistant Hello!',
@@ -117,7 +117,7 @@ describe.each(hosts)('in $name', (host) => {
     const stages = [runTools({ tools: weather, handler: fetchProxy(fake.baseURL) })];
     const messages = [{ role: 'user', content: 'Hi.' }];
     const answer = await inApp(host, stages, ({ url }) => post(`${url}/llm`, { model: 'm', messages, stream }));
-    expect([fake.requests.length, lastAsked().messages, answer.status, answer.text.includes('Hello!')]).toEqual([
+    expect([fake.requests.length, lastRequested().messages, answer.status, answer.text.includes('Hello!')]).toEqual([
       2,
       [
         ...messages,
@@ -130,21 +130,21 @@ describe.each(hosts)('in $name', (host) => {
   });
 
   it('[P-15] heartbeat: fills the silence between two events of the handler’s', async () => {
-    const handler = async (_req: unknown, res: ServerResponse & { heard?: Promise<void> }) => {
+    const handler = async (_req: unknown, res: ServerResponse & { received?: Promise<void> }) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"n":1}\n\n');
-      await heard;
+      await received;
       res.end('data: [DONE]\n\n');
     };
-    let beaten = () => {};
-    const heard = new Promise<void>((resolve) => {
-      beaten = resolve;
+    let heartbeatSent = () => {};
+    const received = new Promise<void>((resolve) => {
+      heartbeatSent = resolve;
     });
     const text = await inApp(host, [heartbeat({ intervalMs: 5 }), handler], async ({ url }) => {
       const answer = await fetch(url, { method: 'POST' });
       let seen = '';
       for await (const bytes of answer.body ?? []) {
         seen += Buffer.from(bytes).toString();
-        if (seen.includes(': heartbeat\n\n')) beaten();
+        if (seen.includes(': heartbeat\n\n')) heartbeatSent();
       }
       return seen;
     });

@@ -1,7 +1,7 @@
 /** The middlewares against HTTP as it comes: odd bodies, other methods, clients that leave or do not read. */
+
 import { once } from 'node:events';
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -17,10 +17,11 @@ import {
   validateMessages,
 } from '../../src/index.ts';
 import { chatChunk, type FakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
+import { unreadClient } from '../support/unread-client.ts';
 import { deferred } from '../tools/support.ts';
 import { weather } from './cases.ts';
 import { bareExpress, parsingExpress, type Running, type Stage, startHost } from './hosts.ts';
-import { bytesAsked, outcome, post, startModelServer } from './model-server.ts';
+import { bytesRequested, outcome, post, startModelServer } from './model-server.ts';
 import { fetchProxy, httpProxy, type ProxyMaker } from './proxies.ts';
 
 const BODY = { model: 'm', messages: [{ role: 'user', content: 'Hi.' }] };
@@ -43,9 +44,9 @@ describe('bodies', () => {
     app = await startHost(bareExpress, [...everything(), httpProxy(fake.baseURL)]);
     const zipped = gzipSync(JSON.stringify(BODY));
     const { status } = await post(app.url, zipped, { 'content-encoding': 'gzip' });
-    const [asked] = fake.requests;
-    const [bytes] = bytesAsked(fake);
-    expect([status, asked?.headers['content-encoding'], JSON.parse(bytes ?? '').messages]).toEqual([
+    const [requested] = fake.requests;
+    const [bytes] = bytesRequested(fake);
+    expect([status, requested?.headers['content-encoding'], JSON.parse(bytes ?? '').messages]).toEqual([
       200,
       undefined,
       BODY.messages,
@@ -55,7 +56,7 @@ describe('bodies', () => {
   it('[X-02] a proxy that passes on the client’s headers and the new body sends no length of the old one', async () => {
     app = await startHost(parsingExpress, [injectTools({ tools: weather }), headerProxy(fake.baseURL)]);
     const { status } = await post(app.url, BODY);
-    expect([status, bytesAsked(fake).map((text) => JSON.parse(text).tools.length)]).toEqual([200, [1]]);
+    expect([status, bytesRequested(fake).map((text) => JSON.parse(text).tools.length)]).toEqual([200, [1]]);
   });
 
   it('[P-11] a compressed body is measured by what is in it, and answered in the envelope', async () => {
@@ -105,12 +106,12 @@ describe('bodies', () => {
 /** The simplest proxy of all: every header of the client's, and the body as JSON. */
 function headerProxy(baseURL: string): Stage {
   return (req: IncomingMessage & { body?: unknown }, res: ServerResponse) => {
-    const asked = request(`${baseURL}/chat/completions`, { method: 'POST', headers: req.headers }, (answer) => {
+    const requested = request(`${baseURL}/chat/completions`, { method: 'POST', headers: req.headers }, (answer) => {
       res.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(res);
     });
-    asked.once('error', (error) => res.writeHead(502).end(JSON.stringify({ error: error.message })));
-    asked.end(JSON.stringify(req.body));
+    requested.once('error', (error) => res.writeHead(502).end(JSON.stringify({ error: error.message })));
+    requested.end(JSON.stringify(req.body));
   };
 }
 
@@ -140,9 +141,9 @@ describe('clients that hang up', () => {
   it.each(setups)('[P-10] %s: before the first byte, the model call ends', async (_name, stages) => {
     fake.reply({ hang: true });
     app = await startHost(parsingExpress, stages());
-    const asked = fake.nextRequest();
+    const requested = fake.nextRequest();
     const client = start({ ...BODY, stream: true });
-    await asked;
+    await requested;
     client.abort();
     expect(await fake.closed(0)).toEqual(expect.any(Number));
   });
@@ -238,7 +239,7 @@ describe('clients that do not read', () => {
       }
     };
     app = await startHost(parsingExpress, stages(handler));
-    const client = deafClient(JSON.stringify({ ...BODY, stream: true }));
+    const client = unreadClient(app.url, '/', { ...BODY, stream: true });
     for (let quiet = 0, last = -1; quiet < 10; last = written) {
       await pause(20);
       quiet = written > 0 && written === last ? quiet + 1 : 0;
@@ -251,32 +252,24 @@ describe('clients that do not read', () => {
   });
 });
 
-/** Asks on a socket that does not read. */
-function deafClient(json: string): Socket {
-  const socket = connect(Number(new URL(app.url).port), '127.0.0.1').pause();
-  const head = `POST / HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: ${json.length}`;
-  socket.on('error', () => {}).write(`${head}\r\n\r\n${json}`);
-  return socket;
-}
-
 describe('a thousand requests', () => {
   it('[P-10] leave no listener behind, on any connection', async () => {
     const warnings: string[] = [];
-    const heard = (warning: Error) => warnings.push(String(warning));
-    process.on('warning', heard);
+    const received = (warning: Error) => warnings.push(String(warning));
+    process.on('warning', received);
     const stages = [...everything(), runTools({ tools: weather, handler: fetchProxy(fake.baseURL) })];
     app = await startHost(parsingExpress, stages);
     const counts = new Set<string>();
     app.server.on('request', ({ socket }) => counts.add(countsOf(socket)));
-    let asked = 0;
+    let requested = 0;
     // Every fourth request takes a second round.
-    fake.reply(() => ({ body: asked++ % 5 === 3 ? CALLING : textStream('Hi.') }));
+    fake.reply(() => ({ body: requested++ % 5 === 3 ? CALLING : textStream('Hi.') }));
     const statuses = new Set<number>();
     for (let batch = 0; batch < 50; batch += 1) {
       const answers = await Promise.all(Array.from({ length: 20 }, () => post(app.url, { ...BODY, stream: true })));
       for (const { status } of answers) statuses.add(status);
     }
-    process.off('warning', heard);
+    process.off('warning', received);
     expect([[...statuses], counts.size, warnings, fake.requests.length]).toEqual([[200], 1, [], 1250]);
   }, 120_000);
 });

@@ -82,7 +82,7 @@ export function outcome({ status, text }: Seen): string {
 }
 
 /** The bodies it was asked with since a request's number, as the text that came over the wire. */
-export function bytesAsked({ requests }: FakeUpstream, since = 0): readonly string[] {
+export function bytesRequested({ requests }: FakeUpstream, since = 0): readonly string[] {
   return requests.slice(since).map(wireText);
 }
 

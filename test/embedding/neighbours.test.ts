@@ -63,10 +63,10 @@ describe.each([
     });
     await ask({ messages, stream: true });
     await ask({ messages, stream: true }, BERTA);
-    const asked = fake.requests.map(
+    const requested = fake.requests.map(
       ({ body }) => body as Fields & { messages: readonly Fields[]; tools?: readonly Fields[] },
     );
-    expect(asked.map(({ tools = [], messages }) => [tools.length, messages.at(-1)?.content])).toEqual([
+    expect(requested.map(({ tools = [], messages }) => [tools.length, messages.at(-1)?.content])).toEqual([
       [1, 'Hi.'],
       [1, 'anna looks, in the scope anna.'],
       [0, 'Hi.'],
@@ -166,14 +166,19 @@ describe.each([
     fake.reply(({ body, path }) => {
       const isResponses = path.endsWith('/responses');
       if (!isResponses) return { body: (body as Fields).stream ? longStream(long) : chatCompletion(long) };
-      const said = { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: long }] };
-      return { body: JSON.stringify({ id: 'resp_long', object: 'response', status: 'completed', output: [said] }) };
+      const written = {
+        type: 'message',
+        id: 'msg_1',
+        role: 'assistant',
+        content: [{ type: 'output_text', text: long }],
+      };
+      return { body: JSON.stringify({ id: 'resp_long', object: 'response', status: 'completed', output: [written] }) };
     });
     const first = await ask({ input: 'Hi.' });
     const { id } = JSON.parse(first.text);
     const next = await ask({ input: 'On.', previous_response_id: id });
-    const asked = JSON.stringify(fake.requests.at(-1)?.body);
-    expect([first.headers['content-encoding'], next.status, asked.includes(long)]).toEqual(['gzip', 200, true]);
+    const requested = JSON.stringify(fake.requests.at(-1)?.body);
+    expect([first.headers['content-encoding'], next.status, requested.includes(long)]).toEqual(['gzip', 200, true]);
   });
 });
 

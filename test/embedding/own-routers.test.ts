@@ -20,7 +20,7 @@ import {
 } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { parsingExpress, startHost } from './hosts.ts';
-import { bytesAsked, type Fields, outcome, post } from './model-server.ts';
+import { bytesRequested, type Fields, outcome, post } from './model-server.ts';
 
 let fake: FakeUpstream;
 let upstream: Upstream;
@@ -92,7 +92,7 @@ describe('in front of responsesRouter', () => {
     const { store, tools } = behind;
     const stack = [loadHistory, injectTools, validateMessages, recordTurn].map((factory) => factory({ store, tools }));
 
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     for (const [stages, counted] of [
       [[router(alone)], alone],
       [[...stack, router(behind)], behind],
@@ -101,8 +101,8 @@ describe('in front of responsesRouter', () => {
       const before = fake.requests.length;
       const answers = await tenTurns(app.url);
       await app.close();
-      told.push({
-        asked: bytesAsked(fake, before),
+      reported.push({
+        requested: bytesRequested(fake, before),
         reads: counted.reads(),
         lists: counted.lists(),
         inputs: counted.puts.map(({ input }) => input.map(({ content }) => content)),
@@ -111,7 +111,7 @@ describe('in front of responsesRouter', () => {
         tools: answers.map(({ tools }) => tools),
       });
     }
-    const [routed, stacked] = told as [Fields & { inputs: unknown[] }, Fields];
+    const [routed, stacked] = reported as [Fields & { inputs: unknown[] }, Fields];
     const links = [-1, 0, 1, 2, 3, 4, 5, 6, 7, 8];
     expect(stacked).toEqual({ ...routed, lists: 10, linked: links, echoed: links });
     expect(routed.inputs).toEqual(links.map((_, turn) => [[{ type: 'input_text', text: `Question ${turn}` }]]));
@@ -175,7 +175,7 @@ describe('in front of chatCompletionsRouter', () => {
       const id = 'chatcmpl-fake';
       await post(path, { model: 'm', messages: [{ role: 'user', content: 'On.' }], stream, previous_response_id: id });
       await app.close();
-      const { messages, tools: offered } = JSON.parse(bytesAsked(fake).at(-1) ?? '{}');
+      const { messages, tools: offered } = JSON.parse(bytesRequested(fake).at(-1) ?? '{}');
       expect([
         first.status,
         counted.lists(),

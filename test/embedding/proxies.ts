@@ -13,10 +13,10 @@ export const httpProxy: ProxyMaker = (baseURL) =>
     changeOrigin: true,
     pathRewrite: (_path, req) => (isChat((req as { body?: unknown }).body) ? '/chat/completions' : '/responses'),
     on: {
-      proxyReq(asked, req, res) {
-        fixRequestBody(asked, req);
+      proxyReq(requested, req, res) {
+        fixRequestBody(requested, req);
         // It does not notice that a client leaves before the first byte, with a body parser or without.
-        res.once('close', () => res.writableFinished || asked.destroy());
+        res.once('close', () => res.writableFinished || requested.destroy());
       },
     },
   }) as RequestHandler;

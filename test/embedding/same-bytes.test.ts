@@ -23,7 +23,7 @@ import {
 } from '../../src/testing/index.ts';
 import { EARLIER, seededStore } from './cases.ts';
 import { bareExpress, parsingExpress, type Stage, startHost } from './hosts.ts';
-import { bytesAsked, type Fields, post, sayHello } from './model-server.ts';
+import { bytesRequested, type Fields, post, sayHello } from './model-server.ts';
 import { fetchProxy } from './proxies.ts';
 
 const SCOPE = 'everyone';
@@ -54,7 +54,7 @@ interface Talk {
   readonly sent: readonly Fields[];
   readonly tools?: typeof tools;
   /** Requests that the model server gets of it. */
-  readonly asked: number;
+  readonly requested: number;
 }
 
 let script: Responder[] = [];
@@ -77,26 +77,26 @@ async function played(stages: readonly Stage[], { script: wanted, sent }: Talk, 
       (await post(`${app.url}/v1${body.messages ? '/chat/completions' : '/responses'}`, { ...body, stream })).text,
     );
   await app.close();
-  return { asked: bytesAsked(fake, before), answers };
+  return { requested: bytesRequested(fake, before), answers };
 }
 
 const ownCall = { id: 'call_own', type: 'function', function: { name: 'own', arguments: '{}' } };
 
 const chatTalks: readonly Talk[] = [
-  { name: 'no tools at all', script: [], sent: [{ model: 'm', messages: [user], temperature: 0.5 }], asked: 1 },
+  { name: 'no tools at all', script: [], sent: [{ model: 'm', messages: [user], temperature: 0.5 }], requested: 1 },
   {
     name: 'the client’s tools only',
     script: [calling(['call_own', 'own'])],
     sent: [{ model: 'm', messages: [user], tools: [clientTool] }],
-    asked: 1,
+    requested: 1,
   },
-  { name: 'the server’s tools, unused', script: [], sent: [{ model: 'm', messages: [user] }], tools, asked: 1 },
+  { name: 'the server’s tools, unused', script: [], sent: [{ model: 'm', messages: [user] }], tools, requested: 1 },
   {
     name: 'two rounds of the server’s tools',
     script: [calling(['call_1', 'weather'], ['call_2', 'clock']), calling(['call_3', 'weather'])],
     sent: [{ model: 'm', messages: [user], tools: [clientTool] }],
     tools,
-    asked: 3,
+    requested: 3,
   },
   {
     name: 'calls of both sides at once, and then the client’s results',
@@ -114,45 +114,45 @@ const chatTalks: readonly Talk[] = [
       },
     ],
     tools,
-    asked: 2,
+    requested: 2,
   },
   {
     name: 'a turn that goes on',
     script: [calling(['call_1', 'weather'])],
     sent: [{ model: 'm', messages: [user], previous_response_id: EARLIER }],
     tools,
-    asked: 2,
+    requested: 2,
   },
   {
     name: 'legacy functions',
     script: [],
     sent: [{ model: 'm', messages: [user], functions: [clientTool.function] }],
     tools,
-    asked: 1,
+    requested: 1,
   },
 ];
 
 const responsesTalks: readonly Talk[] = [
-  { name: 'no tools at all', script: [], sent: [{ model: 'm', input: 'Hi.', instructions: 'Be kind.' }], asked: 1 },
+  { name: 'no tools at all', script: [], sent: [{ model: 'm', input: 'Hi.', instructions: 'Be kind.' }], requested: 1 },
   {
     name: 'the client’s tools only',
     script: [],
     sent: [{ model: 'm', input: 'Hi.', tools: [clientFunction] }],
-    asked: 1,
+    requested: 1,
   },
   {
     name: 'the tools of both sides',
     script: [],
     sent: [{ model: 'm', input: [user], tools: [clientFunction] }],
     tools,
-    asked: 1,
+    requested: 1,
   },
   {
     name: 'a turn that goes on',
     script: [],
     sent: [{ model: 'm', input: 'Hi.', previous_response_id: EARLIER }],
     tools,
-    asked: 1,
+    requested: 1,
   },
   {
     name: 'a tool’s result',
@@ -170,7 +170,7 @@ const responsesTalks: readonly Talk[] = [
       },
     ],
     tools,
-    asked: 1,
+    requested: 1,
   },
 ];
 
@@ -184,7 +184,7 @@ describe.each([false, true])('streamed: %s', (stream) => {
       const stages = [loadHistory(options), injectTools(options), runTools({ ...options, handler })];
       const proxied = await played(stages, talk, stream);
       const routed = await played([mounted(chatCompletionsRouter, shared())], talk, stream);
-      expect([proxied, routed.asked.length]).toEqual([routed, talk.asked]);
+      expect([proxied, routed.requested.length]).toEqual([routed, talk.requested]);
     },
   );
 
@@ -198,7 +198,7 @@ describe.each([false, true])('streamed: %s', (stream) => {
       stream,
     );
     const routed = await played([mounted(chatCompletionsRouter, shared())], talk, stream);
-    expect([proxied, routed.asked.length]).toEqual([routed, talk.asked]);
+    expect([proxied, routed.requested.length]).toEqual([routed, talk.requested]);
   });
 
   it.each(responsesTalks)(
@@ -211,7 +211,7 @@ describe.each([false, true])('streamed: %s', (stream) => {
       const proxied = await played(stages, talk, stream);
       await target.close();
       const routed = await played([mounted(responsesRouter, options(seededStore(SCOPE)))], talk, stream);
-      expect([proxied.asked, proxied.asked.length]).toEqual([routed.asked, talk.asked]);
+      expect([proxied.requested, proxied.requested.length]).toEqual([routed.requested, talk.requested]);
     },
   );
 });

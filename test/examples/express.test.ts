@@ -47,15 +47,15 @@ async function refusal(call: Promise<unknown>): Promise<unknown> {
 }
 
 /** Asks for a stream, and leaves it as soon as the text has come. */
-async function untilHeard(url: string, text: string): Promise<string> {
+async function untilReceived(url: string, text: string): Promise<string> {
   const body = JSON.stringify({ model: 'm', input: 'Hi.', stream: true });
   const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-  let heard = '';
+  let received = '';
   for await (const chunk of answer.body ?? []) {
-    heard += Buffer.from(chunk).toString();
-    if (heard.includes(text)) return heard;
+    received += Buffer.from(chunk).toString();
+    if (received.includes(text)) return received;
   }
-  return heard;
+  return received;
 }
 
 beforeAll(async () => {
@@ -87,11 +87,11 @@ describe('the example app', () => {
   });
 
   it('[S-05] hands the client a call, and answers once it has the output', async () => {
-    const asked = await ask('What is the weather in "Paris"?', { tools: [weather] });
-    const [call] = asked.output;
+    const requested = await ask('What is the weather in "Paris"?', { tools: [weather] });
+    const [call] = requested.output;
     if (call?.type !== 'function_call') throw new Error(`got ${call?.type}`);
     const answered = await ask([{ type: 'function_call_output', call_id: call.call_id, output: '21 degrees' }], {
-      previous_response_id: asked.id,
+      previous_response_id: requested.id,
     });
     expect([call.name, JSON.parse(call.arguments), answered.output_text]).toEqual([
       'get_weather',
@@ -177,13 +177,13 @@ describe('the example app', () => {
   });
 
   it('[S-13] gives back a response and its input, and deletes it once', async () => {
-    const { output_text: _, ...asked } = await ask('Keep this.');
-    const { output_text: __, ...kept } = await client.responses.retrieve(asked.id);
-    const { data } = await client.responses.inputItems.list(asked.id);
-    await client.responses.delete(asked.id);
-    const again = await refusal(client.responses.delete(asked.id));
+    const { output_text: _, ...requested } = await ask('Keep this.');
+    const { output_text: __, ...kept } = await client.responses.retrieve(requested.id);
+    const { data } = await client.responses.inputItems.list(requested.id);
+    await client.responses.delete(requested.id);
+    const again = await refusal(client.responses.delete(requested.id));
     expect([kept, data, again]).toEqual([
-      asked,
+      requested,
       [expect.objectContaining({ role: 'user', content: [{ type: 'input_text', text: 'Keep this.' }] })],
       { status: 404, code: 'response_not_found', type: 'invalid_request_error' },
     ]);
@@ -257,17 +257,17 @@ describe('starting and stopping the example app', () => {
     const real = await startExample({ UPSTREAM_BASE_URL: upstream.baseURL, UPSTREAM_API_KEY: 'server-key' });
     const { data } = await clientOf(real).models.list();
     await Promise.all([real.close(), upstream.close()]);
-    const asked = upstream.requests.map(({ path, headers }) => [path, headers.authorization]);
-    expect([asked, data.map(({ id }) => id)]).toEqual([[['/v1/models', 'Bearer server-key']], ['real-model']]);
+    const requested = upstream.requests.map(({ path, headers }) => [path, headers.authorization]);
+    expect([requested, data.map(({ id }) => id)]).toEqual([[['/v1/models', 'Bearer server-key']], ['real-model']]);
   });
 
   it('[P-15] fills the model server’s silence every HEARTBEAT_MS', async () => {
     const words = chatChunk({ content: 'Hello' });
     const upstream = await startFakeUpstream({ reply: { body: words, stallAfterBytes: words.length } });
     const real = await startExample({ UPSTREAM_BASE_URL: upstream.baseURL, HEARTBEAT_MS: '20' });
-    const heard = await untilHeard(`${real.url}/v1/responses`, ': heartbeat\n\n');
+    const received = await untilReceived(`${real.url}/v1/responses`, ': heartbeat\n\n');
     await Promise.all([upstream.close(), real.close()]);
-    expect(heard).toContain('"delta":"Hello"');
+    expect(received).toContain('"delta":"Hello"');
   });
 
   it('lets a running stream finish before it stops', async () => {

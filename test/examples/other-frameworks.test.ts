@@ -18,7 +18,7 @@ function clientOf(url: string): OpenAI {
 /** What both APIs say to a client, in one piece, as a stream and over WebSocket. */
 async function talk(url: string): Promise<readonly unknown[]> {
   const client = clientOf(url);
-  const { output_text: said, id } = await client.responses.create({ model: 'demo', input: 'Hi.' });
+  const { output_text: written, id } = await client.responses.create({ model: 'demo', input: 'Hi.' });
   const stream = await client.responses.create({
     model: 'demo',
     input: 'Go on.',
@@ -29,7 +29,7 @@ async function talk(url: string): Promise<readonly unknown[]> {
   for await (const event of stream) if (event.type === 'response.output_text.delta') streamed += event.delta;
   const messages = [{ role: 'user', content: 'Hi.' }] as const;
   const { choices } = await client.chat.completions.create({ model: 'demo', messages: [...messages] });
-  return [said, streamed, choices[0]?.message.content, await overWebSocket(url, id)];
+  return [written, streamed, choices[0]?.message.content, await overWebSocket(url, id)];
 }
 
 /** What a turn over WebSocket says that continues a response over HTTP. */

@@ -42,8 +42,10 @@ export function post(url: string, body: Fields, headers: Readonly<Record<string,
 }
 
 /** An answer's status, and its JSON. */
-export async function answerOf(asked: Promise<Response>): Promise<{ readonly status: number; readonly body: Fields }> {
-  const answer = await asked;
+export async function answerOf(
+  requested: Promise<Response>,
+): Promise<{ readonly status: number; readonly body: Fields }> {
+  const answer = await requested;
   return { status: answer.status, body: JSON.parse(await answer.text()) };
 }
 
@@ -53,7 +55,7 @@ export function chat(content: string, more: Fields = {}): Fields {
 }
 
 /** What the assistant said in a chat completion. */
-export function saidIn({ choices }: Fields): unknown {
+export function answerTextIn({ choices }: Fields): unknown {
   // The cast: the answer is a chat completion.
   return (choices as readonly { readonly message: Fields }[])[0]?.message.content;
 }
@@ -84,11 +86,11 @@ function chatRequest({ requests }: FakeUpstream, index: number) {
 }
 
 /** Reads an answer until this text has come. */
-export async function untilHeard(answer: Response, text: string): Promise<string> {
-  let heard = '';
+export async function untilReceived(answer: Response, text: string): Promise<string> {
+  let received = '';
   for await (const bytes of answer.body ?? []) {
-    heard += Buffer.from(bytes).toString();
-    if (heard.includes(text)) return heard;
+    received += Buffer.from(bytes).toString();
+    if (received.includes(text)) return received;
   }
-  throw new Error(`The answer ended without ${text}: ${heard}`);
+  throw new Error(`The answer ended without ${text}: ${received}`);
 }

@@ -1,6 +1,6 @@
 /** The recipes for Koa, Connect and Node's own server do what their page says. */
 import { chatCompletion, type FakeUpstream, startFakeUpstream } from 'express-open-responses/testing';
-import { answerOf, chat, messagesIn, post, type Recipe, saidIn, startRecipe } from './recipe.ts';
+import { answerOf, answerTextIn, chat, messagesIn, post, type Recipe, startRecipe } from './recipe.ts';
 
 const TIME = { tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'time', arguments: '{}' } }] };
 
@@ -25,7 +25,7 @@ describe('the recipe for Koa', () => {
     const { body } = await answerOf(post(url, chat('My name is Ada.')));
     await answerOf(post(url, chat('What is my name?', { previous_response_id: body.id })));
     const refused = await answerOf(post(url, chat('Hi.', { previous_response_id: 'unknown' })));
-    expect([saidIn(body), messagesIn(fake), refused.status, fake.requests.length]).toEqual([
+    expect([answerTextIn(body), messagesIn(fake), refused.status, fake.requests.length]).toEqual([
       'Hello!',
       ['user: My name is Ada.', 'assistant: Hello!', 'user: What is my name?'],
       400,
@@ -42,7 +42,7 @@ describe.each(['connect', 'node'])('the recipe %s', (name) => {
     const seen = messagesIn(fake);
     const elsewhere = await fetch(`${recipe?.url}/`);
     const failed = await post(url, chat('Hi.'));
-    expect([saidIn(body), seen, elsewhere.status, failed.status]).toEqual([
+    expect([answerTextIn(body), seen, elsewhere.status, failed.status]).toEqual([
       'Late.',
       ['user: What time is it?', 'assistant: null', expect.stringMatching(/^tool: \d{4}-\d\d-\d\dT.*Z$/)],
       404,

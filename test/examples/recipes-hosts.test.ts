@@ -11,12 +11,12 @@ import {
 } from 'express-open-responses/testing';
 import {
   answerOf,
+  answerTextIn,
   chat,
   type Fields,
   messagesIn,
   post,
   type Recipe,
-  saidIn,
   startRecipe,
   textIn,
   toolsIn,
@@ -99,12 +99,12 @@ describe('the recipes for several model servers', () => {
     await ask(url, 'Hi.', {}, { model: 'large-model' });
     const large = await answerOf(post(`${url}/chat/completions`, chat('Hi.', { model: 'large-model' })));
     const listed = await answerOf(fetch(`${url}/models`));
-    const asked = [fake, other].map(({ requests }) =>
+    const requested = [fake, other].map(({ requests }) =>
       requests.filter(({ method }) => method === 'POST').map(({ body }) => (body as Fields).model),
     );
     // The cast: models are a list.
     const ids = (listed.body.data as readonly Fields[]).map(({ id }) => id);
-    expect([asked, saidIn(large.body), ids]).toEqual([
+    expect([requested, answerTextIn(large.body), ids]).toEqual([
       [['m'], ['large-model', 'large-model']],
       'Hello!',
       ['fake-model', 'large-model'],

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import express from 'express';
 import { chatCompletionsUpstream, memoryStore, responsesRouter } from 'express-open-responses';
 import { type FakeUpstream, startFakeUpstream, textStream } from 'express-open-responses/testing';
-import { answerOf, post, untilHeard } from './recipe.ts';
+import { answerOf, post, untilReceived } from './recipe.ts';
 import { readProject, run } from './support.ts';
 
 const NGINX = process.env.NGINX_BINARY ?? 'nginx';
@@ -107,15 +107,15 @@ describeNginx(`the recipe for nginx${found ? '' : ` (skipped: there is no ${NGIN
   it('[X-01] [P-15] lets words and heartbeats through while the model is still at it', async () => {
     fake.reply(FIRST_WORD);
     const answer = await streamed(port);
-    const heard = await untilHeard(answer, ': heartbeat\n\n');
-    expect([heard.includes('"delta":"Well"'), heard.includes('response.completed')]).toEqual([true, false]);
+    const received = await untilReceived(answer, ': heartbeat\n\n');
+    expect([received.includes('"delta":"Well"'), received.includes('response.completed')]).toEqual([true, false]);
   });
 
   it('[P-10] tells the app that the client has left', async () => {
     fake.reply(FIRST_WORD);
     const answer = await streamed(port);
     // Reading no further closes the connection.
-    await untilHeard(answer, '"delta":"Well"');
+    await untilReceived(answer, '"delta":"Well"');
     expect(await fake.closed(0)).toEqual(expect.any(Number));
   });
 

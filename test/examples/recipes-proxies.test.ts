@@ -5,7 +5,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { jest } from '@jest/globals';
 import { chatCompletion, type FakeUpstream, startFakeUpstream, textStream } from 'express-open-responses/testing';
-import { answerOf, chat, messagesIn, post, type Recipe, saidIn, startRecipe, toolsIn, untilHeard } from './recipe.ts';
+import {
+  answerOf,
+  answerTextIn,
+  chat,
+  messagesIn,
+  post,
+  type Recipe,
+  startRecipe,
+  toolsIn,
+  untilReceived,
+} from './recipe.ts';
 
 const ECHO = {
   tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{"message":"ice"}' } }],
@@ -51,7 +61,7 @@ describe('docs/middlewares.md', () => {
     const lost = { role: 'tool', tool_call_id: 'call_0', content: 'lost' };
     const messages = [{ role: 'user', content: 'The time?' }, lost];
     const answer = await answerOf(post(url, { model: 'm', messages, previous_response_id: body.id }));
-    expect([saidIn(answer.body), messagesIn(fake)]).toEqual([
+    expect([answerTextIn(answer.body), messagesIn(fake)]).toEqual([
       'Late.',
       [
         'user: Hello.',
@@ -70,7 +80,7 @@ describe('the recipe for MCP tools', () => {
     fake.reply({ body: chatCompletion(ECHO) }, { body: chatCompletion('It says ice.') });
     const { body } = await answerOf(post(url, chat('Echo "ice".')));
     const models = await answerOf(fetch(`${recipe?.url}/v1/models`));
-    expect([saidIn(body), messagesIn(fake, -2), toolsIn(fake, -3).includes('echo'), models.status]).toEqual([
+    expect([answerTextIn(body), messagesIn(fake, -2), toolsIn(fake, -3).includes('echo'), models.status]).toEqual([
       'It says ice.',
       ['user: Echo "ice".', 'assistant: null', 'tool: Echo: ice'],
       true,
@@ -96,7 +106,7 @@ describe('the recipe for history', () => {
     const url = await start('history');
     fake.reply({ body: textStream('Hello!') }, { body: chatCompletion('Ada.') });
     const stream = await post(url, chat('My name is Ada.', { stream: true }));
-    const { id } = JSON.parse((await untilHeard(stream, '\n\n')).split('\n\n')[0]?.slice('data: '.length) ?? '');
+    const { id } = JSON.parse((await untilReceived(stream, '\n\n')).split('\n\n')[0]?.slice('data: '.length) ?? '');
     for await (const _ of stream.body ?? []);
     await answerOf(post(url, chat('What is my name?', { previous_response_id: id })));
     const refused = await answerOf(post(url, chat('Hi.', { previous_response_id: 'chatcmpl-unknown' })));
@@ -120,13 +130,13 @@ describe('the recipe for validation', () => {
   it('[X-02] [P-06] repairs and logs, or refuses and names the message', async () => {
     const url = await start('validation');
     fake.reply({ body: chatCompletion('Fine.') });
-    const asked = fake.requests.length;
+    const requested = fake.requests.length;
     const warn = jest.spyOn(console, 'warn').mockImplementation(() => {});
     await answerOf(post(url, { model: 'm', messages: unanswered }, { 'x-request-id': 'req-1' }));
     const logged = warn.mock.calls.flat();
     warn.mockRestore();
     const strict = await answerOf(post(url.replace('/v1/', '/strict/'), { model: 'm', messages: unanswered }));
-    expect([messagesIn(fake), logged, fake.requests.length - asked, strict.status, strict.body.error]).toEqual([
+    expect([messagesIn(fake), logged, fake.requests.length - requested, strict.status, strict.body.error]).toEqual([
       ['user: The weather?', 'assistant: null', 'tool: (no output was recorded)', 'user: Never mind.'],
       ['req-1: messages[1] missing_output'],
       1,
@@ -142,7 +152,7 @@ describe('the recipe for heartbeats', () => {
     const body = textStream(['Well', ' then']);
     const first = body.indexOf('\n\n') + 2;
     fake.reply({ body, stallAfterBytes: first });
-    const heard = await untilHeard(await post(url, chat('Think.', { stream: true })), ': heartbeat\n\n');
-    expect(heard.replaceAll(': heartbeat\n\n', '')).toBe(body.slice(0, first));
+    const received = await untilReceived(await post(url, chat('Think.', { stream: true })), ': heartbeat\n\n');
+    expect(received.replaceAll(': heartbeat\n\n', '')).toBe(body.slice(0, first));
   });
 });

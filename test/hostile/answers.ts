@@ -170,10 +170,10 @@ async function secondsOf(
   frame: (index: number) => string,
   count: number,
 ): Promise<number> {
-  const said = Array.from({ length: count }, (_, index) => frame(index)).join('');
+  const written = Array.from({ length: count }, (_, index) => frame(index)).join('');
   const end = chatChunk({}, { finish_reason: 'stop' });
   let rounds = 0;
-  const first = { body: `${said}${end}data: [DONE]\n\n` };
+  const first = { body: `${written}${end}data: [DONE]\n\n` };
   fake.reply(() => (rounds++ === 0 ? first : { body: chatChunk({ content: 'Hi' }) + end }));
   const began = process.cpuUsage();
   const answer = await fetch(host.url + path, {
@@ -211,10 +211,10 @@ export function answerSuite(subject: string, clients: readonly string[], size: '
   it.each(clients.flatMap((client) => frames.map(([what, frame]) => [what, client, frame] as const)))(
     '[F-14] takes time in proportion: %s, for %s',
     async (what, client, frame) => {
-      const asked = CLIENTS[client];
-      if (!asked) throw new Error(`There is no client '${client}'.`);
-      const few = await secondsOf(servers, asked, frame, count / TENTH);
-      const most = await secondsOf(servers, asked, frame, count);
+      const requested = CLIENTS[client];
+      if (!requested) throw new Error(`There is no client '${client}'.`);
+      const few = await secondsOf(servers, requested, frame, count / TENTH);
+      const most = await secondsOf(servers, requested, frame, count);
       // Ten times as much to do; what is quadratic takes a hundred times as long.
       expect([what, client, most < few * 25 + 1 && most < MOST_SECONDS]).toEqual([what, client, true]);
       tried(`things in one answer, for ${client}`, count);

@@ -76,7 +76,7 @@ function lengthBytes(length: bigint): Buffer {
 interface Raw {
   readonly socket: Socket;
   /** The texts and the codes of closing that have come. */
-  readonly heard: () => readonly string[];
+  readonly received: () => readonly string[];
   readonly closed: Promise<void>;
 }
 
@@ -98,12 +98,12 @@ async function rawClient(headers = ''): Promise<Raw> {
   });
   const accepted = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
   expect(received.toString('latin1')).toContain(`Sec-WebSocket-Accept: ${accepted}`);
-  return { socket, heard: () => heardIn(received.subarray(received.indexOf('\r\n\r\n') + 4)), closed };
+  return { socket, received: () => heardIn(received.subarray(received.indexOf('\r\n\r\n') + 4)), closed };
 }
 
 /** The server's frames are whole and bare. */
 function heardIn(bytes: Buffer): readonly string[] {
-  const heard: string[] = [];
+  const received: string[] = [];
   for (let at = 0; at + 2 <= bytes.length; ) {
     const opcode = (bytes[at] ?? 0) & 0xf;
     const short = (bytes[at + 1] ?? 0) & 0x7f;
@@ -111,10 +111,12 @@ function heardIn(bytes: Buffer): readonly string[] {
     const length =
       short === 126 ? bytes.readUInt16BE(at + 2) : short === 127 ? Number(bytes.readBigUInt64BE(at + 2)) : short;
     const payload = bytes.subarray(start, start + length);
-    heard.push(opcode === CLOSE ? `closed ${payload.length < 2 ? 1005 : payload.readUInt16BE(0)}` : payload.toString());
+    received.push(
+      opcode === CLOSE ? `closed ${payload.length < 2 ? 1005 : payload.readUInt16BE(0)}` : payload.toString(),
+    );
     at = start + length;
   }
-  return heard;
+  return received;
 }
 
 async function within<Value>(ms: number, promise: Promise<Value>): Promise<Value | 'late'> {
@@ -165,21 +167,21 @@ describe('a frame that breaks the protocol', () => {
       'closed 1009',
     ],
   ])('closes the connection: %s', async (_, frames, expected) => {
-    const { socket, heard, closed } = await rawClient();
+    const { socket, received, closed } = await rawClient();
     for (const each of frames) socket.write(each);
     const isClosed = await within(PATIENCE_MS, closed);
     socket.destroy();
-    expect([isClosed, heard()]).toEqual([undefined, [expected]]);
+    expect([isClosed, received()]).toEqual([undefined, [expected]]);
     tried('frames that break the protocol');
   });
 
   it('closes the connection: any bytes at all', async () => {
     for (let round = 0; round < 100; round += 1) {
-      const { socket, heard, closed } = await rawClient();
+      const { socket, received, closed } = await rawClient();
       socket.end(randomBytes(200));
       await within(PATIENCE_MS, closed);
       socket.destroy();
-      expect(heard().every((each) => each.length < 126 || JSON.parse(each).type === 'error')).toBe(true);
+      expect(received().every((each) => each.length < 126 || JSON.parse(each).type === 'error')).toBe(true);
     }
     tried('connections of any bytes', 100);
   });
@@ -187,25 +189,25 @@ describe('a frame that breaks the protocol', () => {
 
 describe('frames that keep to the protocol', () => {
   it('may cut a message into single bytes', async () => {
-    const { socket, heard, closed } = await rawClient();
+    const { socket, received, closed } = await rawClient();
     const bytes = [...Buffer.from(CREATE)];
     const frames = bytes.map((byte, index) =>
       frame(Buffer.from([byte]), { opcode: index === 0 ? TEXT : CONTINUATION, fin: index === bytes.length - 1 }),
     );
     socket.write(Buffer.concat(frames));
-    await until(() => heard().some((each) => each.includes('response.completed')));
+    await until(() => received().some((each) => each.includes('response.completed')));
     socket.destroy();
     await closed;
     tried('frames of one byte', frames.length);
   });
 
   it('may have a ping between the pieces of a message', async () => {
-    const { socket, heard, closed } = await rawClient();
+    const { socket, received, closed } = await rawClient();
     socket.write(frame(CREATE.slice(0, 10), { fin: false }));
     socket.write(frame('here', { opcode: PING }));
     socket.write(frame(CREATE.slice(10), { opcode: CONTINUATION }));
-    await until(() => heard().some((each) => each.includes('response.completed')));
-    expect(heard()[0]).toBe('here');
+    await until(() => received().some((each) => each.includes('response.completed')));
+    expect(received()[0]).toBe('here');
     socket.destroy();
     await closed;
     tried('pings');
@@ -247,9 +249,9 @@ describe('frames that keep to the protocol', () => {
     app.fake.reply(...Array.from({ length: 8 }, () => ({ body: textStream('Hi'), delayMs: 200 })));
     const before = app.fake.requests.length;
     const talk = await app.connect();
-    for (let asked = 0; asked < 1000; asked += 1) talk.create({ stream_id: `lane-${asked}` });
-    await until(() => talk.heard.filter(isEnd).length >= 1000);
-    const codes = talk.heard.flatMap((message) =>
+    for (let requested = 0; requested < 1000; requested += 1) talk.create({ stream_id: `lane-${requested}` });
+    await until(() => talk.received.filter(isEnd).length >= 1000);
+    const codes = talk.received.flatMap((message) =>
       'error' in message && message.type === 'error' ? [(message.error as { code: string }).code] : [],
     );
     expect([new Set(codes), codes.length, app.fake.requests.length - before]).toEqual([
@@ -272,14 +274,14 @@ describe('frames that keep to the protocol', () => {
   });
 
   it('may not agree on compression, so that nothing can be packed', async () => {
-    const { socket, heard, closed } = await rawClient(
+    const { socket, received, closed } = await rawClient(
       'sec-websocket-extensions: permessage-deflate; client_max_window_bits\r\n',
     );
     const bomb = deflateRawSync(Buffer.alloc(50 * 1024 * 1024, 'x'));
     socket.write(frame(bomb, { reserved: 0x40 }));
     await within(PATIENCE_MS, closed);
     socket.destroy();
-    expect(heard()).toEqual(['closed 1002']);
+    expect(received()).toEqual(['closed 1002']);
     tried('packed frames');
   });
 });

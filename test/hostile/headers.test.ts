@@ -45,7 +45,7 @@ async function sent(...pieces: readonly (string | Buffer)[]): Promise<readonly R
 }
 
 /** The status; of a JSON answer that is no success, the code in an envelope that is checked. */
-function told({ status, head, body }: RawAnswer): string {
+function reported({ status, head, body }: RawAnswer): string {
   expect(status).not.toBe(500);
   if (status < 400 || !/content-type: application\/json/i.test(head)) return String(status);
   return `${status} ${errorIn(parsed(body)).code}`;
@@ -128,7 +128,7 @@ describe('header names and values', () => {
     // Express, or Node itself, answers an expectation that it does not know with 417.
     expect([...ANY, 417, undefined]).toContain(answer?.status);
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
-    if (answer) told(answer);
+    if (answer) reported(answer);
     tried('names and values of headers');
   });
 });
@@ -179,7 +179,7 @@ describe('the length of a body', () => {
   ])('cannot hide a second request: %s', async (_, lines, body) => {
     const answers = await sent(head(lines) + body);
     expect(answers.filter((answer) => answer.body.includes('resp_smuggled') && !lines.includes('chunked'))).toEqual([]);
-    for (const answer of answers) told(answer);
+    for (const answer of answers) reported(answer);
     tried('lengths of bodies');
   });
 
@@ -189,7 +189,7 @@ describe('the length of a body', () => {
     const before = process.memoryUsage().rss;
     const pieces = Array.from({ length: size / piece.length }, () => piece);
     const [answer] = await sent(head(`content-length: ${size}\r\nconnection: close\r\n`), ...pieces);
-    expect(answer && told(answer)).toBe('413 request_too_large');
+    expect(answer && reported(answer)).toBe('413 request_too_large');
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
     tried('lengths of bodies');
   });
@@ -235,7 +235,7 @@ describe('the type of a body', () => {
     [`content-type: application/json;${' ;'.repeat(5000)}\r\n`, '200'],
   ])('is JSON or refused: %j', async (type, expected) => {
     const [answer] = await sent(typed(type));
-    expect(answer && told(answer)).toBe(expected);
+    expect(answer && reported(answer)).toBe(expected);
     tried('types of bodies');
   });
 
@@ -249,7 +249,7 @@ describe('the type of a body', () => {
   ])('is not packed in a way that is not known: %j', async (encoding) => {
     const [answer] = await sent(typed('content-type: application/json\r\n', `content-encoding: ${encoding}\r\n`));
     expect(answer?.status === 400 || answer?.status === 415).toBe(true);
-    if (answer) told(answer);
+    if (answer) reported(answer);
     tried('encodings of bodies');
   });
 });
@@ -302,7 +302,7 @@ describe('paths and methods', () => {
   ])('are refused in the envelope, or are nobody’s: GET %s', async (path) => {
     const answers = await sent(get(path));
     for (const answer of answers) {
-      told(answer);
+      reported(answer);
       expect([answer.status >= 400 || /\/models/.test(path), answer.head]).toEqual([
         true,
         expect.not.stringMatching(/x-evil/i),
@@ -328,7 +328,7 @@ describe('paths and methods', () => {
   ])('are refused, and start nothing: %s', async (method) => {
     const before = fake.requests.length;
     const answers = await sent(post({ method }));
-    for (const answer of answers) if (method !== 'HEAD') told(answer);
+    for (const answer of answers) if (method !== 'HEAD') reported(answer);
     expect(fake.requests.length).toBe(before);
     tried('methods');
   });
@@ -337,7 +337,7 @@ describe('paths and methods', () => {
     const began = process.cpuUsage();
     for (let size = 1; size <= 14; size += 1) {
       const [answer] = await sent(get(`/v1/responses/resp_${'0'.repeat(size * 1000)}`));
-      expect(answer && told(answer)).toBe('404 response_not_found');
+      expect(answer && reported(answer)).toBe('404 response_not_found');
     }
     const { user, system } = process.cpuUsage(began);
     expect((user + system) / 1e6).toBeLessThan(5);
@@ -373,7 +373,7 @@ it('pipelined requests are answered in their order, each for itself', async () =
     'POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: 1\r\n\r\n{';
   const answers = await sent(kept('1') + broken + kept('2') + post({ body: '{"model":"m","input":"3"}' }));
   const outcomes = answers.map((answer) =>
-    answer.status === 200 ? (parsed(answer.body) as Fields).status : told(answer),
+    answer.status === 200 ? (parsed(answer.body) as Fields).status : reported(answer),
   );
   expect(outcomes).toEqual(['completed', '400 invalid_json', 'completed', 'completed']);
   tried('pipelined requests', 4);

@@ -1,8 +1,10 @@
 /** Model servers that send by the hundred thousand what stands beside an answer: sources, pictures, unknown names, joined events. */
+
 import { chatDecoder } from '../../src/protocol/chat-completions/decoder.ts';
 import { readFinish } from '../../src/protocol/chat-completions/finish-reasons.ts';
 import type { ModelEvent } from '../../src/protocol/events.ts';
 import { eventsIn } from '../../src/streams/joined-events.ts';
+import { cpuSeconds } from '../support/cpu-time.ts';
 import {
   chunkStream,
   completion,
@@ -21,13 +23,6 @@ beforeAll(async () => {
   app = await startProviderApp();
 });
 afterAll(() => app.close());
-
-function secondsOf(run: () => void): number {
-  const began = process.cpuUsage();
-  run();
-  const { user, system } = process.cpuUsage(began);
-  return (user + system) / 1e6;
-}
 
 function decoded(chunks: Iterable<unknown>): readonly ModelEvent[] {
   const decoder = chatDecoder({ note() {} });
@@ -77,19 +72,19 @@ describe('what stands beside an answer', () => {
       const chunks = [...make(count), deltaChunk({ content: 'a' }, {}, STOP)];
       tried(what, chunks.length);
       decoded(chunks.slice(0, 1000));
-      return secondsOf(() => decoded(chunks));
+      return cpuSeconds(() => decoded(chunks));
     }) as [number, number];
     expect(more).toBeLessThan(Math.max(few, 0.05) * 40);
   });
 
   it('[V-03] tells no more than 1024 sources, nor more than a mebibyte of them', () => {
     const long = many(64, (at) => `https://a/${at}/${'x'.repeat(64 * 1024)}`);
-    const told = [many(100_000, (at) => `https://a/${at}`), long].map(
+    const reported = [many(100_000, (at) => `https://a/${at}`), long].map(
       (citations) =>
         decoded([deltaChunk({ content: 'a' }, { citations }, STOP)]).filter(({ type }) => type === 'annotation').length,
     );
     tried('lists of sources', 2);
-    expect(told).toEqual([1024, 15]);
+    expect(reported).toEqual([1024, 15]);
   });
 
   it('[V-13] splits ten megabytes of joined lines, and looks at none of them more than twice', () => {
@@ -100,7 +95,7 @@ describe('what stands beside an answer', () => {
         .trimEnd();
       const spoilt = `${lines}\n{"a":`;
       tried('joined lines', size * 160_000);
-      return secondsOf(() => {
+      return cpuSeconds(() => {
         expect([eventsIn(lines).length, eventsIn(spoilt).length]).toEqual([size * 80_000, 1]);
       });
     }) as [number, number];
@@ -108,9 +103,9 @@ describe('what stands beside an answer', () => {
   });
 
   it('[V-04] reads a finish reason of megabytes without rewriting it', () => {
-    const said = `${' '.repeat(4 * 2 ** 20)}:`.repeat(2);
-    const seconds = secondsOf(() => {
-      for (let at = 0; at < 10_000; at += 1) readFinish(said);
+    const written = `${' '.repeat(4 * 2 ** 20)}:`.repeat(2);
+    const seconds = cpuSeconds(() => {
+      for (let at = 0; at < 10_000; at += 1) readFinish(written);
     });
     tried('long finish reasons', 10_000);
     expect(seconds).toBeLessThan(2);
@@ -142,7 +137,7 @@ describe('through an app', () => {
       { body: '\n'.repeat(1_000_000), headers: { 'content-type': 'text/html' } },
     ];
     for (const answer of answers) {
-      const { status, text } = await app.asked(answer);
+      const { status, text } = await app.requested(answer);
       tried('answers of another kind');
       const [error] = app.errors;
       expect([status, error?.code, String(error?.cause).length < 400, text.length < 400]).toEqual([

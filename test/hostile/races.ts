@@ -38,10 +38,10 @@ export function raceSuite(name: string, open: () => Promise<TwoStores>): void {
       const faults = await raced(TRIES, async () => {
         const { id, completed } = await streamed(nodes.a);
         await moment(AROUND_THE_END_MS);
-        const [told, { body }] = await Promise.all([completed, json(`${nodes.b}/responses/${id}/cancel`, 'POST')]);
+        const [reported, { body }] = await Promise.all([completed, json(`${nodes.b}/responses/${id}/cancel`, 'POST')]);
         const kept = (await json(`${nodes.a}/responses/${id}`, 'GET')).body;
         ends.set(kept.status, (ends.get(kept.status) ?? 0) + 1);
-        if (told && kept.status !== 'completed') return `told completed, kept ${kept.status}`;
+        if (reported && kept.status !== 'completed') return `told completed, kept ${kept.status}`;
         if (body.status !== kept.status) return `cancel answered ${body.status}, kept ${kept.status}`;
         return undefined;
       });

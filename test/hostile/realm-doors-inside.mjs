@@ -72,8 +72,8 @@ function settle(where, outcome) {
 /** Answers something else each time. */
 function changing() {
   const answers = [100, 100, Symbol('later'), 10n, {}];
-  let asked = 0;
-  const answer = () => answers[asked++ % answers.length];
+  let requested = 0;
+  const answer = () => answers[requested++ % answers.length];
   return {
     valueOf: answer,
     toString: answer,

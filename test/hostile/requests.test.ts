@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { chatChunk, type FakeReply, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
 import {
+  answerTextIn,
   ask,
   askJson,
   askStream,
@@ -12,7 +13,6 @@ import {
   outcomeOf,
   parsed,
   parseStream,
-  saidIn,
   typesOf,
 } from '../http/client.ts';
 import { type App, startApp } from '../support/app.ts';
@@ -654,7 +654,7 @@ describe('a hostile model server', () => {
     const text = '\n\ndata: [DONE]\n\nevent: response.completed\r\ndata: {}\u2028\u2029\0</script>';
     fake.reply({ body: chatChunk({ content: text }, { finish_reason: 'stop', model: 'a\nb' }) }, GOOD);
     const stream = await askStream(app.url);
-    expect([typesOf(stream.events).at(-1), saidIn(lastResponse(stream))]).toEqual(['completed', text]);
+    expect([typesOf(stream.events).at(-1), answerTextIn(lastResponse(stream))]).toEqual(['completed', text]);
   });
 
   it('[P-14][Q-06] may send any chunk: one clean outcome that keeps every law', async () => {
@@ -670,8 +670,8 @@ describe('a hostile model server', () => {
       fc.record({ choices: fc.array(choice), usage: value }, { requiredKeys: ['choices'] }),
     );
     const law = fc.asyncProperty(fc.array(chunk, { maxLength: 4 }), fc.boolean(), async (chunks, stream) => {
-      const said = chunks.map((sent) => `data: ${JSON.stringify(sent)}\n\n`).join('');
-      fake.reply({ body: `${said}data: [DONE]\n\n` });
+      const written = chunks.map((sent) => `data: ${JSON.stringify(sent)}\n\n`).join('');
+      fake.reply({ body: `${written}data: [DONE]\n\n` });
       await outcomeOf(app.url, await ask(app.url, { stream }));
       tried('any chunks');
     });

@@ -15,7 +15,7 @@ const HERE = import.meta.dirname;
 const REALM_FLAGS = ['--no-warnings', '--experimental-vm-modules', '--disallow-code-generation-from-strings'];
 
 /** What a script of this folder says. */
-function said(flags: readonly string[], script: string, argument: string): Promise<string> {
+function written(flags: readonly string[], script: string, argument: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const done = (error: ExecFileException | null, stdout: string) => (error ? reject(error) : resolve(stdout));
     execFile(process.execPath, [...flags, join(HERE, script), argument], { timeout: PATIENCE }, done);
@@ -23,14 +23,14 @@ function said(flags: readonly string[], script: string, argument: string): Promi
 }
 
 async function hostSays(...cells: readonly string[]): Promise<readonly string[]> {
-  return JSON.parse(await said(['--max-old-space-size=128'], 'small-host.mjs', JSON.stringify(cells)));
+  return JSON.parse(await written(['--max-old-space-size=128'], 'small-host.mjs', JSON.stringify(cells)));
 }
 
 describe('the doors of the realm', () => {
   it(
     '[F-01] let nothing of Node in, whatever they are called with and however full the stack is',
     async () => {
-      const { tried, open, foreign } = JSON.parse(await said(REALM_FLAGS, 'realm-doors.mjs', 'prepared'));
+      const { tried, open, foreign } = JSON.parse(await written(REALM_FLAGS, 'realm-doors.mjs', 'prepared'));
       expect([open, foreign]).toEqual([0, []]);
       count.tried('calls of a door with hostile arguments', tried);
     },
@@ -40,7 +40,7 @@ describe('the doors of the realm', () => {
   it(
     '[F-01] would let it in if they were as Node makes them, which shows that the search finds it',
     async () => {
-      const { foreign } = JSON.parse(await said(REALM_FLAGS, 'realm-doors.mjs', 'raw'));
+      const { foreign } = JSON.parse(await written(REALM_FLAGS, 'realm-doors.mjs', 'raw'));
       expect(foreign).toEqual(expect.arrayContaining(['silent 0', 'WebAssembly.compileStreaming, settled']));
     },
     PATIENCE,
@@ -81,10 +81,10 @@ describe('a container of pyodideRuntime', () => {
     async () => {
       const folder = mkdtempSync(join(tmpdir(), 'doors-'));
       const path = join(folder, 'socket');
-      const told = await hostSays(...pipeAttack(path)).finally(() => count.tried('ways to the pipe of stdout', 5));
+      const reported = await hostSays(...pipeAttack(path)).finally(() => count.tried('ways to the pipe of stdout', 5));
       const bound = existsSync(path);
       rmSync(folder, { recursive: true });
-      expect([told, bound]).toEqual([['0', '0', '0', '0', '[]'], false]);
+      expect([reported, bound]).toEqual([['0', '0', '0', '0', '[]'], false]);
     },
     PATIENCE,
   );

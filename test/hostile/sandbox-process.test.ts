@@ -42,10 +42,10 @@ describeSandboxed('a process of the sandbox', () => {
     '[F-01] gets no descriptor that the host’s own parent left open',
     async () => {
       const secret = scriptFile(canary);
-      const asked = `import { readSync } from 'node:fs'; let text = '';
+      const requested = `import { readSync } from 'node:fs'; let text = '';
         for (let fd = 3; fd < 100; fd += 1) try { const b = Buffer.alloc(99); text += b.toString('utf8', 0, readSync(fd, b, 0, 99, 0)); } catch {}
         console.log('END', text)`;
-      const script = scriptFile(asked);
+      const script = scriptFile(requested);
       const dist = new URL('../../dist/code-interpreter/', import.meta.url);
       const host = `
         const { launchOf, pyodideFolder } = await import('${dist}sandbox/launch.js');
@@ -59,14 +59,14 @@ describeSandboxed('a process of the sandbox', () => {
       const open = openSync(secret.file, 'r');
       const stdio = ['ignore', 'pipe', 'inherit', 'ignore', 'ignore', open, ...Array(60).fill('ignore'), open] as const;
       const child = spawn(process.execPath, ['--input-type=module', '-e', host], { stdio: [...stdio] });
-      let said = '';
+      let written = '';
       child.stdout?.on('data', (chunk) => {
-        said += chunk;
+        written += chunk;
       });
       await once(child, 'close');
       secret.remove();
       script.remove();
-      expect(said.trim()).toBe('END');
+      expect(written.trim()).toBe('END');
       tried('descriptors left open', 2);
     },
     PATIENCE,

@@ -3,14 +3,14 @@ import { pyodideRuntime } from '../../dist/code-interpreter/index.js';
 
 const runtime = pyodideRuntime({ warm: 0, isolation: 'process-only', onWarning: () => {} });
 const container = await runtime.create(new AbortController().signal);
-const said = [];
+const written = [];
 for (const code of JSON.parse(process.argv[2])) {
   try {
     const { result, error } = await container.run(code, new AbortController().signal);
-    said.push(error?.trim().split('\n').at(-1) ?? result);
+    written.push(error?.trim().split('\n').at(-1) ?? result);
   } catch (error) {
-    said.push(`lost: ${error.reason}`);
+    written.push(`lost: ${error.reason}`);
   }
 }
 await runtime.close();
-process.stdout.write(JSON.stringify(said));
+process.stdout.write(JSON.stringify(written));

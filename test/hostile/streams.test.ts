@@ -43,8 +43,11 @@ const IN_BACKGROUND = { background: true, stream: true };
 /** How a stream ended: the type of its last event, whether it said that it is over, and how much text its deltas held. */
 function endOf(text: string): readonly unknown[] {
   const { events, done } = parseStream(text);
-  const said = events.reduce((sum, { type, delta }) => sum + (/text\.delta$/.test(type) ? String(delta).length : 0), 0);
-  return [events.at(-1)?.type, done, said];
+  const written = events.reduce(
+    (sum, { type, delta }) => sum + (/text\.delta$/.test(type) ? String(delta).length : 0),
+    0,
+  );
+  return [events.at(-1)?.type, done, written];
 }
 
 /** The whole answer, or what is known where it does not come to an end. */
@@ -59,9 +62,9 @@ const ENDLESS: FakeReply = { body: chatChunk({ content: 'word' }), stallAfterByt
 /** Sends a request and reads nothing of the answer but its head. */
 async function unread(path: string, body?: Fields): Promise<IncomingMessage> {
   const headers = { 'content-type': 'application/json' };
-  const asked = request(`${app.url}${path}`, { method: body ? 'POST' : 'GET', headers });
-  asked.end(body && JSON.stringify({ model: 'm', input: 'Hi', ...body }));
-  const [answer] = await once(asked, 'response');
+  const requested = request(`${app.url}${path}`, { method: body ? 'POST' : 'GET', headers });
+  requested.end(body && JSON.stringify({ model: 'm', input: 'Hi', ...body }));
+  const [answer] = await once(requested, 'response');
   return answer;
 }
 
@@ -85,7 +88,7 @@ async function statusOf(id: string): Promise<unknown> {
 }
 
 /** Follows a response on a socket that never reads. */
-function deafFollower(id: string): Socket {
+function unreadFollower(id: string): Socket {
   const { hostname, port, host } = new URL(app.url);
   const socket = connect(Number(port), hostname).pause();
   socket.on('error', () => {}).write(`GET /v1/responses/${id}?stream=true HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
@@ -130,20 +133,20 @@ describe('followers that do not read', () => {
   const FOLLOWERS = 50;
 
   /** Followers of a response that has ended, each of which was sent what its socket takes; and the server's own sockets of theirs. */
-  async function deafFollowers(options: AppSetup['options'] = {}) {
+  async function unreadFollowers(options: AppSetup['options'] = {}) {
     await start(pieces(6000, 1000), options);
     const id = await left();
     await statusOf(id);
     const own: Socket[] = [];
     app.server.on('connection', (socket) => own.push(socket));
-    const followers = Array.from({ length: FOLLOWERS }, () => deafFollower(id));
+    const followers = Array.from({ length: FOLLOWERS }, () => unreadFollower(id));
     const closed = followers.map((follower) => once(follower, 'close'));
     while (own.filter(({ bytesWritten }) => bytesWritten > 100_000).length < FOLLOWERS) await sleep(20);
     return { followers, closed: Promise.all(closed), own };
   }
 
   /** Only by reading does a socket notice its end; all of the events are 31 MB, of which the kernel holds some. */
-  async function expectCutOff({ followers, closed }: Awaited<ReturnType<typeof deafFollowers>>): Promise<void> {
+  async function expectCutOff({ followers, closed }: Awaited<ReturnType<typeof unreadFollowers>>): Promise<void> {
     for (const follower of followers) follower.resume();
     await closed;
     expect(Math.max(...followers.map(({ bytesRead }) => bytesRead))).toBeLessThan(24_000_000);
@@ -151,22 +154,22 @@ describe('followers that do not read', () => {
   }
 
   it('[F-15] are given no more than they read', async () => {
-    const { own } = await deafFollowers();
+    const { own } = await unreadFollowers();
     await sleep(500);
     expect(Math.max(...own.map(({ writableLength }) => writableLength))).toBeLessThan(MIB / 2);
     tried('followers that read nothing', FOLLOWERS);
   });
 
   it('[F-15] are cut off when their time is up, though the response has ended', async () => {
-    const deaf = await deafFollowers({ limits: { durationMs: 4000 } });
-    while (deaf.own.some(({ destroyed }) => !destroyed)) await sleep(50);
-    await expectCutOff(deaf);
+    const followers = await unreadFollowers({ limits: { durationMs: 4000 } });
+    while (followers.own.some(({ destroyed }) => !destroyed)) await sleep(50);
+    await expectCutOff(followers);
   });
 
   it('[F-15] are cut off by the end of a drain', async () => {
-    const deaf = await deafFollowers();
+    const followers = await unreadFollowers();
     await app.router.drain({ timeoutMs: 100 });
-    await expectCutOff(deaf);
+    await expectCutOff(followers);
   });
 });
 

@@ -194,12 +194,12 @@ describe.each(Object.keys(HOSTS))('on %s', (host) => {
     for (const [owner, of] of made) {
       for (const [other, headers] of neighboursOf(owner, host === 'Express' ? 5 : 2)) {
         for (const [method, path, body] of attacks(of)) {
-          const asked = fake.requests.length;
+          const requested = fake.requests.length;
           const { status, text } = await send(url, method, path, headers, body);
           const isReference = Array.isArray(body?.input);
-          const told = JSON.stringify(fake.requests.slice(asked).map((request) => request.body));
+          const reported = JSON.stringify(fake.requests.slice(requested).map((request) => request.body));
           const held = (isReference ? status === 200 : status === 404 || status === 400) && !text.includes(SECRET);
-          if (!held || told.includes(SECRET)) reached.push(`${other} → ${owner}: ${method} ${path} ${status}`);
+          if (!held || reported.includes(SECRET)) reached.push(`${other} → ${owner}: ${method} ${path} ${status}`);
         }
         tried('requests for what is another tenant’s', attacks(of).length);
       }

@@ -73,10 +73,10 @@ describe('many texts', () => {
     const { cpu } = await costOf(async () => {
       for (let round = 0; round < 10; round += 1) {
         const stop = new AbortController();
-        const asked = Array.from({ length: 10 }, () => count(body, stop.signal).catch(() => {}));
-        await Promise.race([Promise.all(asked), new Promise((resolve) => setTimeout(resolve, 100))]);
+        const requested = Array.from({ length: 10 }, () => count(body, stop.signal).catch(() => {}));
+        await Promise.race([Promise.all(requested), new Promise((resolve) => setTimeout(resolve, 100))]);
         stop.abort();
-        await Promise.all(asked);
+        await Promise.all(requested);
       }
       expect((await count(zipped('Hi'))).status).toBe(200);
     });

@@ -23,6 +23,7 @@ import {
 } from 'express-open-responses/testing';
 import { ask as askChat } from '../chat/chat-app.ts';
 import {
+  answerTextIn,
   ask,
   askJson,
   askStream,
@@ -32,11 +33,10 @@ import {
   outcomeOf,
   parsed,
   parseStream,
-  saidIn,
   send,
   typesOf,
 } from '../http/client.ts';
-import { deafClient, endlessModel, takenInAll, until } from './deaf-client.ts';
+import { endlessModel, takenInAll, unreadClient, until } from '../support/unread-client.ts';
 import { type Host, type HostSetup, type RunningHost, startHost, TENANT } from './host.ts';
 
 const SPOKEN: FakeReply = { body: chatChunk({ content: 'word' }), stallAfterBytes: 10_000 };
@@ -58,7 +58,7 @@ export function hostSuite(host: Host): void {
   let fake: FakeUpstream;
   let app: RunningHost;
   let url: string;
-  let told: ApiError[];
+  let reported: ApiError[];
 
   beforeEach(async () => {
     printed = [];
@@ -79,9 +79,9 @@ export function hostSuite(host: Host): void {
   /** Starts the host anew over the fake model server. */
   async function start(options: CoreOptions = {}, setup: Omit<HostSetup, 'options'> = {}): Promise<void> {
     await app?.close();
-    told = [];
+    reported = [];
     const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'upstream-key' });
-    const hooks = { onError: (error: ApiError) => void told.push(error) };
+    const hooks = { onError: (error: ApiError) => void reported.push(error) };
     app = await startHost(host, { options: { upstream, store: memoryStore(), hooks, ...options }, ...setup });
     url = app.url;
   }
@@ -188,7 +188,13 @@ export function hostSuite(host: Host): void {
       const response = await fetch(`${url}/responses`, { method: 'POST', headers: sent, body });
       const seen = [response.status, response.headers.get('content-type'), response.headers.get('x-request-id')];
       const error = errorIn(parsed(await response.text()));
-      expect([...seen, error.code, told.map((each) => each.code)]).toEqual([status, JSON_TYPE, 'mine', code, [code]]);
+      expect([...seen, error.code, reported.map((each) => each.code)]).toEqual([
+        status,
+        JSON_TYPE,
+        'mine',
+        code,
+        [code],
+      ]);
       expect([fake.requests.length, (await ask(url)).status]).toEqual([0, 200]);
     });
 
@@ -205,8 +211,8 @@ export function hostSuite(host: Host): void {
       const answer = await overSocket(url, chunked(pieces));
       const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
       const zipped = await fetch(`${url}/responses`, { method: 'POST', headers, body: gzipSync(body) });
-      const asked = fake.requests.map((request) => (request.body as ChatBody).messages?.[0]?.content);
-      expect([answer.slice(0, 12), zipped.status, asked]).toEqual(['HTTP/1.1 200', 200, ['Grüße', 'Grüße']]);
+      const requested = fake.requests.map((request) => (request.body as ChatBody).messages?.[0]?.content);
+      expect([answer.slice(0, 12), zipped.status, requested]).toEqual(['HTTP/1.1 200', 200, ['Grüße', 'Grüße']]);
     });
 
     it.each([
@@ -286,7 +292,7 @@ export function hostSuite(host: Host): void {
         fake.reply(round(), { body: textStream('Done.') });
         const response = stream ? lastResponse(await askStream(url, {}, ada)) : await askJson(url, {}, ada);
         const call = (response.output as readonly Fields[]).find(({ type }) => type === 'mcp_call');
-        expect([call?.output, saidIn(response), fake.requests.length]).toEqual(['ada of ada', 'Done.', 2]);
+        expect([call?.output, answerTextIn(response), fake.requests.length]).toEqual(['ada of ada', 'Done.', 2]);
       },
     );
 
@@ -348,7 +354,7 @@ export function hostSuite(host: Host): void {
         const began = performance.now();
         await app.drain();
         const [, median = Number.NaN] = delays.sort((one, other) => one - other);
-        expect([median < 100, performance.now() - began < 500, told]).toEqual([true, true, []]);
+        expect([median < 100, performance.now() - began < 500, reported]).toEqual([true, true, []]);
       },
     );
 
@@ -375,7 +381,7 @@ export function hostSuite(host: Host): void {
     it(`[X-03][P-10] ${host.name} takes no more of the model than a client that reads nothing leaves room for`, async () => {
       const model = endlessModel();
       await start({ upstream: model.upstream, limits: { outputBytes: 2 ** 30 } });
-      const client = deafClient(url);
+      const client = unreadClient(url);
       const taken = await takenInAll(model);
       client.resume();
       await until(() => model.taken > taken + 200);
@@ -414,7 +420,7 @@ export function hostSuite(host: Host): void {
       const words = [chatChunk({ content: 'Hel' }), chatChunk({ content: 'lo' }, { finish_reason: 'stop' })];
       fake.reply({ body: words, paceMs: 180 });
       const stream = await askStream(url);
-      expect([stream.heartbeats >= 2, saidIn(lastResponse(stream))]).toEqual([true, 'Hello']);
+      expect([stream.heartbeats >= 2, answerTextIn(lastResponse(stream))]).toEqual([true, 'Hello']);
     });
   });
 
@@ -451,7 +457,7 @@ export function hostSuite(host: Host): void {
       printed = host.printsOfCutOff;
       const model = endlessModel();
       await start({ upstream: model.upstream });
-      const client = deafClient(url);
+      const client = unreadClient(url);
       await takenInAll(model);
       await app.drain({ timeoutMs: 50 });
       let end = '';

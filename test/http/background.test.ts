@@ -1,4 +1,5 @@
 /** `background: true`: the client leaves, and comes back for the response, for its events, or to cancel it. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   chatCompletionsUpstream,
@@ -10,6 +11,7 @@ import {
 import { chatChunk, textStream } from '../../src/testing/index.ts';
 import { type GatedUpstream, type Script, startGatedUpstream } from '../chat/gated-upstream.ts';
 import { type App, startApp } from '../support/app.ts';
+import { gate } from '../support/gate.ts';
 import { ask, askJson, errorIn, type Fields, parsed, parseStream, type StreamEvent, send, typesOf } from './client.ts';
 
 const apps: App[] = [];
@@ -34,13 +36,10 @@ afterEach(async () => {
   await model.close();
 });
 
-/** What a model server writes: `said`, then nothing until `open` is called, then `rest`. */
-function gated(said: string, rest: string) {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { script: [said, opened, rest], open: () => open() };
+/** What a model server writes: `written`, then nothing until `open` is called, then `rest`. */
+function gated(written: string, rest: string) {
+  const { open, opened } = gate();
+  return { script: [written, opened, rest], open };
 }
 
 const HELLO = chatChunk({ content: 'Hello' });
@@ -130,8 +129,11 @@ describe('a response in the background', () => {
   });
 
   it.each([true, false])('[S-18] is kept as failed where the model server refuses it (stream: %s)', async (stream) => {
-    const told: unknown[] = [];
-    const hooks = { onError: (error: { code: string }) => void told.push(error.code), onResponse: tellStatus(told) };
+    const reported: unknown[] = [];
+    const hooks = {
+      onError: (error: { code: string }) => void reported.push(error.code),
+      onResponse: tellStatus(reported),
+    };
     const upstream = chatCompletionsUpstream({ baseURL: 'http://127.0.0.1:1/v1', apiKey: 'key', retries: 0 });
     const app = await start([], { upstream, hooks });
     const answer = await ask(app.url, { background: true, stream });
@@ -143,7 +145,7 @@ describe('a response in the background', () => {
       'failed',
       expect.objectContaining({ code: 'server_error', reason: 'upstream_unavailable', message: expect.any(String) }),
     ]);
-    expect(told).toEqual(['upstream_unavailable', 'failed']);
+    expect(reported).toEqual(['upstream_unavailable', 'failed']);
     if (stream) expect(typesOf(parseStream(text).events).slice(-2)).toEqual(['error', 'failed']);
   });
 
@@ -254,8 +256,8 @@ describe('a response in the background', () => {
   });
 });
 
-function tellStatus(told: unknown[]) {
-  return ({ status }: { status: string }) => void told.push(status);
+function tellStatus(reported: unknown[]) {
+  return ({ status }: { status: string }) => void reported.push(status);
 }
 
 /** How a stream is written: the types of its events but for the one that only the background has, and its framing. */

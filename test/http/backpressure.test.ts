@@ -1,10 +1,12 @@
 /** Clients that read nothing: the model server is held back by its own socket, and memory stays bounded. */
+
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { chatChunk } from '../../src/testing/index.ts';
 import { type MemoryProcess, startMemoryProcess } from '../support/memory-process.ts';
+import { unreadClient } from '../support/unread-client.ts';
 
 const CLIENTS = 30;
 const MIB = 1024 * 1024;
@@ -13,8 +15,8 @@ const PIECE = chatChunk({ content: 'x'.repeat(16 * 1024) }).repeat(4);
 /** A model server that writes for as long as its socket takes more. */
 async function startEndlessServer() {
   const sockets = new Set<Socket>();
-  const server = createServer((asked, answer) => {
-    sockets.add(asked.socket.once('close', () => sockets.delete(asked.socket)));
+  const server = createServer((requested, answer) => {
+    sockets.add(requested.socket.once('close', () => sockets.delete(requested.socket)));
     const more = () => {
       while (!answer.destroyed && answer.write(PIECE));
     };
@@ -44,15 +46,6 @@ function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 
-/** Asks for a stream on a socket that never reads. */
-function startDeafClient(): Socket {
-  const body = '{"model":"m","input":"Hi","stream":true}';
-  const head = `POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
-  const socket = connect(Number(new URL(app.url).port), '127.0.0.1').pause();
-  socket.on('error', () => {}).write(`${head}\r\n\r\n${body}`);
-  return socket;
-}
-
 /** What the model server has sent once it has sent nothing more for half a second; undefined where it never stops. */
 async function sentInAll(): Promise<number | undefined> {
   const deadline = performance.now() + 15_000;
@@ -68,7 +61,7 @@ async function sentInAll(): Promise<number | undefined> {
 describe('30 clients that read nothing', () => {
   it('[P-10] stop the flow of an endless upstream, keep memory bounded, and can read on later', async () => {
     const before = await app.report();
-    const clients = Array.from({ length: CLIENTS }, startDeafClient);
+    const clients = Array.from({ length: CLIENTS }, () => unreadClient(app.url));
     const sent = await sentInAll();
     const after = await app.report();
     const streams = upstream.sockets.size;

@@ -127,7 +127,7 @@ async function ended(url: string, status: number, response: Fields): Promise<Out
     status,
     ending: response.status as Outcome['ending'],
     error: failureIn(response),
-    text: saidIn(response),
+    text: answerTextIn(response),
     stored,
   };
 }
@@ -139,7 +139,7 @@ function failureIn({ error }: Fields): string | null {
 }
 
 /** What the assistant said in a response. */
-export function saidIn(response: Fields): string {
+export function answerTextIn(response: Fields): string {
   const messages = (response.output as readonly Fields[]).filter(({ type }) => type === 'message');
   return messages
     .flatMap(({ content }) => content as readonly Fields[])

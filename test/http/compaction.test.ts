@@ -10,7 +10,7 @@ import {
   finalOf,
   type RequestApp,
   type RequestAppSetup,
-  startRequestApp,
+  requestAppPerTest,
 } from '../support/request-app.ts';
 import { describeShared } from '../support/shared.ts';
 import { expectWireLaws, readWire } from '../support/wire-laws.ts';
@@ -29,20 +29,18 @@ const LONG = 'word '.repeat(1200);
 const MANAGED = { context_management: [{ type: 'compaction', compact_threshold: 1000 }] };
 const LOOK = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } };
 
+const COMPACTION = { compaction: { key: KEY, prompt: 'Sum up.' } };
+
 let app: RequestApp;
+const start = requestAppPerTest(
+  (started) => {
+    app = started;
+  },
+  () => COMPACTION,
+);
 
-beforeEach(() => start());
-afterEach(() => app.close());
-
-async function start(options: RequestAppSetup = {}): Promise<void> {
-  app = await startRequestApp({ compaction: { key: KEY, prompt: 'Sum up.' }, ...options });
-}
-
-/** Starts anew with these options. */
-async function restart(options: RequestAppSetup): Promise<void> {
-  await app.close();
-  await start(options);
-}
+/** Replaces the app of this test by one with these options besides. */
+const restart = (options: RequestAppSetup) => start({ ...COMPACTION, ...options });
 
 interface Answer {
   readonly status: number;
@@ -69,8 +67,8 @@ async function compact(
 }
 
 /** What the model was told last, as role and content. */
-function told(): readonly unknown[] {
-  return app.asked().messages.map(({ role, content }) => ({ role, content }));
+function reported(): readonly unknown[] {
+  return app.requested().messages.map(({ role, content }) => ({ role, content }));
 }
 
 function typesOf({ body }: { readonly body: { readonly output: readonly Fields[] } }): readonly unknown[] {
@@ -111,7 +109,7 @@ describe('POST /responses/compact', () => {
       },
       { id: `cmp_${seed}0002`, type: 'compaction', encrypted_content: expect.stringMatching(/^cmp1\.[\w-]+$/) },
     ]);
-    expect([told(), app.asked().tools]).toEqual([
+    expect([reported(), app.requested().tools]).toEqual([
       [
         { role: 'system', content: 'You are Ada.' },
         { role: 'system', content: 'Be brief.' },
@@ -128,7 +126,7 @@ describe('POST /responses/compact', () => {
   it('[S-14] makes a conversation to go on with: the summary, and what the user said unchanged', async () => {
     const { body } = await compact();
     const next = await app.create({ input: [...body.output, { role: 'user', content: 'And now?' }] });
-    expect([next.status, next.body.status, told()]).toEqual([
+    expect([next.status, next.body.status, reported()]).toEqual([
       200,
       'completed',
       [
@@ -148,7 +146,7 @@ describe('POST /responses/compact', () => {
     const second = await compact({ input: [...first.body.output, { role: 'user', content: 'Go on.' }] });
     const words = second.body.output.map(({ type, content }) => (content as readonly Fields[])?.[0]?.text ?? type);
     expect(words).toEqual(['Remember: slate.', 'message', 'Go on.', 'compaction']);
-    expect(told()).toContainEqual(SUMMED);
+    expect(reported()).toContainEqual(SUMMED);
   });
 
   it('[S-14] [P-13] takes a stored response of the same scope only', async () => {
@@ -168,7 +166,7 @@ describe('POST /responses/compact', () => {
     const answered = await app.create({
       input: [...body.output, { type: 'function_call_output', call_id: 'c1', output: 'x' }],
     });
-    expect([answered.status, app.asked().messages.map(({ role }) => role)]).toEqual([
+    expect([answered.status, app.requested().messages.map(({ role }) => role)]).toEqual([
       200,
       ['user', 'user', 'assistant', 'tool'],
     ]);
@@ -242,12 +240,12 @@ describe('a compaction item', () => {
   ])('[S-14] that %s is refused by its place, however it is sent', async (_, changed) => {
     const { body } = await compact();
     const items = body.output.map((item) => (item.type === 'compaction' ? changed(item) : item));
-    const asked = [{ role: 'user', content: 'Hi' }, ...items];
+    const requested = [{ role: 'user', content: 'Hi' }, ...items];
     const answers = [
-      await post('/responses', { model: 'm', input: asked }),
-      await post('/responses', { model: 'm', input: asked, stream: true }),
-      await post('/responses/compact', { model: 'm', input: asked }),
-      await post('/responses/input_tokens', { input: asked }),
+      await post('/responses', { model: 'm', input: requested }),
+      await post('/responses', { model: 'm', input: requested, stream: true }),
+      await post('/responses/compact', { model: 'm', input: requested }),
+      await post('/responses/input_tokens', { input: requested }),
     ];
     expect(answers.map(errorOf)).toEqual(
       Array(4).fill([400, 'invalid_encrypted_content', 'input[3].encrypted_content']),
@@ -299,25 +297,25 @@ describe('context_management', () => {
       ],
       ...MANAGED,
     });
-    const asked = told();
+    const requested = reported();
     await app.create({ previous_response_id: first.body.id, input: 'What?' });
     const kept = await app.get(`/responses/${first.body.id}/input_items?order=asc`);
-    expect([typesOf(first), (first.body.usage as Fields).total_tokens, asked.at(-2), asked.at(-1)]).toEqual([
+    expect([typesOf(first), (first.body.usage as Fields).total_tokens, requested.at(-2), requested.at(-1)]).toEqual([
       ['message', 'compaction'],
       42,
       { role: 'assistant', content: 'Noted.' },
       { role: 'user', content: 'Sum up.' },
     ]);
-    expect(told()).toEqual([{ role: 'system', content: 'Be brief.' }, SUMMED, { role: 'user', content: 'What?' }]);
+    expect(reported()).toEqual([{ role: 'system', content: 'Be brief.' }, SUMMED, { role: 'user', content: 'What?' }]);
     expect((kept.body.data as readonly Fields[]).length).toBe(2);
   });
 
   it('[S-14] is told on a stream that keeps every law, and the same in JSON', async () => {
     const text = await app.streamed({ input: LONG, ...MANAGED });
     const response = expectWireLaws(readWire(text));
-    const told = eventsOf(text).filter(({ item }) => (item as Fields | undefined)?.type === 'compaction');
+    const reported = eventsOf(text).filter(({ item }) => (item as Fields | undefined)?.type === 'compaction');
     expect([
-      told.map(({ type, output_index }) => [type, output_index]),
+      reported.map(({ type, output_index }) => [type, output_index]),
       response.output.map(({ type }) => type),
     ]).toEqual([
       [
@@ -340,14 +338,14 @@ describe('context_management', () => {
   it('[S-14] works without the store: what comes before the item may be dropped', async () => {
     const { body } = await app.create({ input: LONG, store: false, ...MANAGED });
     await app.create({ input: [{ role: 'user', content: LONG }, ...body.output, { role: 'user', content: 'What?' }] });
-    expect(told()).toEqual([SUMMED, { role: 'user', content: 'What?' }]);
+    expect(reported()).toEqual([SUMMED, { role: 'user', content: 'What?' }]);
   });
 
   it('[S-14] [S-17] works in a conversation', async () => {
     const { body } = await post('/conversations', {});
     await app.create({ input: LONG, conversation: body.id, ...MANAGED });
     await app.create({ input: 'What?', conversation: body.id });
-    expect(told()).toEqual([SUMMED, { role: 'user', content: 'What?' }]);
+    expect(reported()).toEqual([SUMMED, { role: 'user', content: 'What?' }]);
   });
 
   it.each<[Fields, readonly unknown[]]>([
@@ -368,7 +366,7 @@ describe('context_management, where something comes between', () => {
     const first = await app.create({ input: LONG, tools: [LOOK], ...MANAGED });
     const input = [{ type: 'function_call_output', call_id: 'c1', output: 'x' }];
     const next = await app.create({ previous_response_id: first.body.id, input });
-    expect([typesOf(first), next.status, app.asked().messages.map(({ role }) => role)]).toEqual([
+    expect([typesOf(first), next.status, app.requested().messages.map(({ role }) => role)]).toEqual([
       ['function_call', 'compaction'],
       200,
       ['user', 'assistant', 'tool'],
@@ -436,11 +434,11 @@ describe('compaction_trigger', () => {
     const { body: first } = await app.create({ input: 'Remember: slate.' });
     app.upstream.reply({ body: textStream(SUMMARY) });
     const text = await app.streamed({ previous_response_id: first.id, input: [TRIGGER] });
-    const asked = app.upstream.requests.length;
+    const requested = app.upstream.requests.length;
     const compacted = finalOf(text);
     app.upstream.reply({ body: textStream('Slate.') });
     await app.create({ previous_response_id: compacted.id, input: 'What?' });
-    expect([asked, expectWireLaws(readWire(text)).output.map(({ type }) => type), told()]).toEqual([
+    expect([requested, expectWireLaws(readWire(text)).output.map(({ type }) => type), reported()]).toEqual([
       2,
       ['compaction'],
       [SUMMED, { role: 'user', content: 'What?' }],

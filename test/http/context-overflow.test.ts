@@ -31,8 +31,8 @@ it('[F-24] [F-25] is response.failed with that code in mid-stream, which is what
   fake.reply({ body: `${chatChunk({ content: 'Hel' })}data: ${LLAMA}\n\n` });
   const stream = await askStream(app.url);
   const error = { code: 'context_length_exceeded', message, type: 'invalid_request_error', param: null };
-  const [told] = stream.events.filter(({ type }) => type === 'error');
-  expect([typesOf(stream.events).at(-1), lastResponse(stream).error, told?.code]).toEqual([
+  const [reported] = stream.events.filter(({ type }) => type === 'error');
+  expect([typesOf(stream.events).at(-1), lastResponse(stream).error, reported?.code]).toEqual([
     'failed',
     error,
     'context_length_exceeded',

@@ -138,7 +138,7 @@ describe('conversations', () => {
     const { id } = await client.conversations.create({ items: [{ ...says('user', 'a'), id: 'msg_a' }] });
     const other = clientOf('sk-other');
     const { conversations } = other;
-    const asked = [
+    const requested = [
       conversations.retrieve(id),
       conversations.update(id, { metadata: {} }),
       conversations.delete(id),
@@ -149,7 +149,7 @@ describe('conversations', () => {
       other.responses.create({ model: 'm', input: 'Hi', conversation: id }),
     ];
     const missing = { status: 404, code: 'conversation_not_found', param: 'conversation' };
-    expect(await Promise.all(asked.map((each) => refusal(each)))).toEqual(asked.map(() => missing));
+    expect(await Promise.all(requested.map((each) => refusal(each)))).toEqual(requested.map(() => missing));
     expect(await wordsIn(id)).toEqual(['a']);
   });
 });
@@ -209,10 +209,10 @@ describe('a response in a conversation', () => {
   it('[S-17] never loses or mixes the items of turns that run at once', async () => {
     const { id } = await client.conversations.create();
     fake.reply(...Array.from({ length: 20 }, (_, turn) => ({ body: textStream(`answer`), paceMs: turn % 3 })));
-    const asked = Array.from({ length: 20 }, (_, turn) =>
+    const requested = Array.from({ length: 20 }, (_, turn) =>
       client.responses.create({ model: 'm', input: `question ${turn}`, conversation: id }),
     );
-    await Promise.all(asked);
+    await Promise.all(requested);
     const words = await wordsIn(id);
     const questions = words.filter((_, index) => index % 2 === 0);
     const answers = words.filter((_, index) => index % 2 === 1);

@@ -1,7 +1,8 @@
 /** `drain()`: new requests are refused, running ones end or are failed at the deadline, and then nothing is left. */
+
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { RouterOptions } from '../../src/index.ts';
@@ -13,6 +14,7 @@ import {
   textStream,
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
+import { unreadClient } from '../support/unread-client.ts';
 import { ask, errorIn, outcomeOf, parsed, parseStream, typesOf } from './client.ts';
 
 let fake: FakeUpstream;
@@ -42,13 +44,10 @@ async function running(body: object): Promise<{ readonly response: Promise<Respo
   return { response };
 }
 
-/** A stream that is asked for on a socket that never reads. */
-async function startDeafClient(): Promise<Socket> {
-  const body = '{"model":"m","input":"Hi","stream":true}';
-  const head = `POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+/** A client that does not read the stream which the model server is now asked for. */
+async function startUnreadClient(): Promise<Socket> {
   const arrived = fake.nextRequest();
-  const socket = connect(Number(new URL(app.url).port), '127.0.0.1').pause();
-  socket.on('error', () => {}).write(`${head}\r\n\r\n${body}`);
+  const socket = unreadClient(app.url);
   await arrived;
   return socket;
 }
@@ -132,7 +131,7 @@ describe('a router that drains', () => {
     const limits = { outputBytes: 2 ** 30 };
     await start({ body: chatChunk({ content: 'x'.repeat(65_536) }), endless: true }, { limits });
     const served = once(app.server, 'connection');
-    const client = await startDeafClient();
+    const client = await startUnreadClient();
     const [socket] = (await served) as [Socket];
     await untilStuck(socket);
     const began = performance.now();

@@ -6,12 +6,12 @@ import { ask, askJson, askStream, type Fields, lastResponse, parsed } from './cl
 
 let fake: FakeUpstream;
 let app: App;
-let told: ApiError[];
+let reported: ApiError[];
 
 beforeEach(async () => {
-  told = [];
+  reported = [];
   fake = await startFakeUpstream();
-  app = await startApp({ upstream: fake, options: { hooks: { onError: (error) => void told.push(error) } } });
+  app = await startApp({ upstream: fake, options: { hooks: { onError: (error) => void reported.push(error) } } });
 });
 
 afterEach(() => Promise.all([app.close(), fake.close()]));
@@ -141,7 +141,7 @@ describe('an error of the model server before its first byte', () => {
     );
     const one = [status, 'application/json; charset=utf-8', { error }];
     expect(seen).toEqual([one, one]);
-    expect(told.map(({ body }) => body)).toEqual([error, error]);
+    expect(reported.map(({ body }) => body)).toEqual([error, error]);
   });
 
   it('[P-09] keeps the address of the model server back', async () => {
@@ -182,7 +182,7 @@ describe('an error after the first byte', () => {
       status: 'failed',
       done: true,
     });
-    expect([response.error, response.completed_at, told.map(({ code }) => code)]).toEqual([
+    expect([response.error, response.completed_at, reported.map(({ code }) => code)]).toEqual([
       { code: 'server_error', message: 'Engine died.', type: 'server_error', param: null, reason: 'died' },
       null,
       ['died'],

@@ -34,7 +34,7 @@ const WORDS = ['one ', 'two ', 'three ', 'four ', 'five ', 'six ', 'seven ', 'ei
 const TEXT = WORDS.join('');
 const STREAM = textStream(WORDS);
 const GOOD: FakeReply = { body: STREAM };
-const SAID = chatChunk({ role: 'assistant', content: 'one two ' });
+const WRITTEN = chatChunk({ role: 'assistant', content: 'one two ' });
 const FINISH = chatChunk({}, { finish_reason: 'stop' });
 
 /** The words of the good stream whose frames are whole before an offset. */
@@ -216,7 +216,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'malformed chunk',
-    replies: [{ body: `${SAID}data: {"choices":[{"del\n\n${STREAM}` }],
+    replies: [{ body: `${WRITTEN}data: {"choices":[{"del\n\n${STREAM}` }],
     outcome: failed('upstream_error', 'one two '),
   },
   {
@@ -226,22 +226,22 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'a chunk that is no object',
-    replies: [{ body: `${SAID}data: 42\n\n${STREAM}` }],
+    replies: [{ body: `${WRITTEN}data: 42\n\n${STREAM}` }],
     outcome: failed('upstream_error', 'one two '),
   },
   {
     name: 'missing [DONE]',
-    replies: [{ body: SAID + FINISH }],
+    replies: [{ body: WRITTEN + FINISH }],
     outcome: completed('one two '),
   },
   {
     name: 'missing [DONE] and finish_reason',
-    replies: [{ body: SAID }],
+    replies: [{ body: WRITTEN }],
     outcome: failed('upstream_truncated', 'one two '),
   },
   {
     name: 'missing finish_reason',
-    replies: [{ body: `${SAID}data: [DONE]\n\n` }],
+    replies: [{ body: `${WRITTEN}data: [DONE]\n\n` }],
     outcome: completed('one two '),
   },
   {
@@ -272,13 +272,13 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'endless event after some text',
-    replies: [{ body: [SAID, 'data: '.padEnd(2 * 1024 * 1024, 'x')], stallAfterBytes: 2 * 1024 * 1024 }],
+    replies: [{ body: [WRITTEN, 'data: '.padEnd(2 * 1024 * 1024, 'x')], stallAfterBytes: 2 * 1024 * 1024 }],
     outcome: failed('upstream_error', 'one two '),
     limits: { eventBytes: 1024 * 1024 },
   },
   {
     name: 'too large an event in one read with what follows it',
-    replies: [{ body: SAID + chatChunk({ content: 'x'.repeat(2000) }) + STREAM }],
+    replies: [{ body: WRITTEN + chatChunk({ content: 'x'.repeat(2000) }) + STREAM }],
     outcome: failed('upstream_error', 'one two '),
     limits: { eventBytes: 1000 },
   },
@@ -314,7 +314,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: '200 with an error body after some text',
-    replies: [{ body: `${SAID}data: ${JSON.stringify({ error: { message: 'Engine died' } })}\n\n` }],
+    replies: [{ body: `${WRITTEN}data: ${JSON.stringify({ error: { message: 'Engine died' } })}\n\n` }],
     outcome: failed('upstream_error', 'one two '),
   },
   {
@@ -385,7 +385,7 @@ describe('after a fault', () => {
     ['endless event in one line after another', { body: 'data: x\n'.repeat(8192), endless: true }, {}],
     ['stall', { ...GOOD, stallAfterBytes: AT_60.bytes }, { idleTimeoutMs: 100 }],
     ['no response', { hang: true }, { firstByteTimeoutMs: 100 }],
-    ['malformed chunk', { body: [SAID, 'data: {\n\n'], stallAfterBytes: 10_000 }, {}],
+    ['malformed chunk', { body: [WRITTEN, 'data: {\n\n'], stallAfterBytes: 10_000 }, {}],
     ['error in the stream', { body: 'data: {"error":"died"}\n\n', stallAfterBytes: 10_000 }, {}],
   ])('[P-10] the model server is left at once: %s', async (_, reply, limits) => {
     const late = await withFake([reply], limits, async (url, fake) => {
@@ -399,10 +399,10 @@ describe('after a fault', () => {
   it('[P-08] a model server that says [DONE] and does not close is left within a second or so (slow_close)', async () => {
     const slow = { ...GOOD, stallAfterBytes: STREAM.length };
     const times = await withFake([slow], {}, async (url, fake) => {
-      const asked = performance.now();
+      const requested = performance.now();
       await (await ask(url, { stream: true })).text();
       const answered = performance.now();
-      return { answer: answered - asked, leave: (await fake.closed(0)) - answered };
+      return { answer: answered - requested, leave: (await fake.closed(0)) - answered };
     });
     expect([times.answer < 1000, times.leave < 2500]).toEqual([true, true]);
   });
@@ -458,7 +458,7 @@ function afterFirstBatch(upstream: Upstream, then: () => void): Upstream {
 
 describe('reset_peer', () => {
   it.each([true, false])('[P-08][B-05] fails the response and keeps what was said (stream: %s)', async (stream) => {
-    const server = await startResettingServer(SAID);
+    const server = await startResettingServer(WRITTEN);
     const upstream = afterFirstBatch(chatCompletionsUpstream({ baseURL: server.baseURL }), server.reset);
     const app = await startApp({ options: { upstream } });
     const outcome = await outcomeOf(app.url, await ask(app.url, { stream }));

@@ -22,13 +22,13 @@ import { ask, askJson, type Fields, outcomeOf } from './client.ts';
 let fake: FakeUpstream;
 let app: App;
 let put: StoredResponse[];
-let told: string[];
+let reported: string[];
 
 beforeEach(async () => {
   put = [];
-  told = [];
+  reported = [];
   fake = await startFakeUpstream();
-  const hooks = { onError: () => void told.push('onError'), onResponse: () => void told.push('onResponse') };
+  const hooks = { onError: () => void reported.push('onError'), onResponse: () => void reported.push('onResponse') };
   app = await startApp({ upstream: fake, options: { store: watchedStore(), hooks } });
 });
 
@@ -93,7 +93,7 @@ describe('a client that hangs up', () => {
       fake.reply(reply, { body: textStream('Hi') });
       await delayOfRun(0, body, moment);
       const next = await outcomeOf(app.url, await ask(app.url));
-      expect([next.ending, put.length, told]).toEqual(['completed', 1, ['onResponse']]);
+      expect([next.ending, put.length, reported]).toEqual(['completed', 1, ['onResponse']]);
     },
   );
 

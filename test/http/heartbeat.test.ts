@@ -10,9 +10,9 @@ import {
   textStream,
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
-import { ask, askStream, lastResponse, outcomeOf, type Stream, saidIn, typesOf } from './client.ts';
+import { answerTextIn, ask, askStream, lastResponse, outcomeOf, type Stream, typesOf } from './client.ts';
 
-const BEAT = ': heartbeat\n\n';
+const HEARTBEAT = ': heartbeat\n\n';
 
 let fake: FakeUpstream;
 let app: App;
@@ -51,14 +51,17 @@ describe('a silent stream', () => {
     await start({ intervalMs: 50 }, silent(500));
     const stream = await askStream(app.url);
     expect(silenceIn(stream)).toMatch(/^\.\.\.K\.\.\.K?\.?\.?$/);
-    expect(saidIn(lastResponse(stream))).toBe('Hello');
+    expect(answerTextIn(lastResponse(stream))).toBe('Hello');
   });
 
   it('[A-20] gets comments that are exactly ": heartbeat" and leave the events as they are', async () => {
     await start({ intervalMs: 100 }, silent(250));
     const { text, events } = await askStream(app.url);
-    const beats = text.split(BEAT).length - 1;
-    expect([beats === 2 || beats === 3, events.some(({ type }) => type === 'keepalive')]).toEqual([true, false]);
+    const heartbeats = text.split(HEARTBEAT).length - 1;
+    expect([heartbeats === 2 || heartbeats === 3, events.some(({ type }) => type === 'keepalive')]).toEqual([
+      true,
+      false,
+    ]);
   });
 
   it('[P-15] numbers keepalive events with the others, without gaps', async () => {
@@ -73,10 +76,10 @@ describe('a silent stream', () => {
   it.each([['keepalive'], ['ping']] as const)('[P-15] gets only events in the style %s', async (style) => {
     await start({ intervalMs: 80, style }, silent(290));
     const stream = await askStream(app.url);
-    const beats = typesOf(stream.events).filter((type) => type === 'keepalive' || type === 'ping');
+    const heartbeats = typesOf(stream.events).filter((type) => type === 'keepalive' || type === 'ping');
     const numbers = stream.events.map(({ sequence_number: number }) => number);
     expect(silenceIn(stream)).toMatch(/^K{3,4}$/);
-    expect([new Set(beats), numbers]).toEqual([new Set([style]), [...numbers.keys()]]);
+    expect([new Set(heartbeats), numbers]).toEqual([new Set([style]), [...numbers.keys()]]);
   });
 
   it('[P-15] gets nothing where it is turned off', async () => {
@@ -145,7 +148,10 @@ describe('a stream that has ended', () => {
     fake.reply({ body: textStream('Hi'), delayMs: 200 });
     socket.write(`${head}connection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
     await once(socket, 'close');
-    expect([whole.includes(BEAT), received.slice(whole.length, whole.length + 15)]).toEqual([false, 'HTTP/1.1 200 OK']);
+    expect([whole.includes(HEARTBEAT), received.slice(whole.length, whole.length + 15)]).toEqual([
+      false,
+      'HTTP/1.1 200 OK',
+    ]);
   });
 
   it('[P-15] has frames that no beat is inside of, however fast they come', async () => {
@@ -155,7 +161,7 @@ describe('a stream that has ended', () => {
     );
     // The client throws where a frame is not whole.
     const stream = await askStream(app.url);
-    expect(saidIn(lastResponse(stream)).split(' ').length).toBe(201);
+    expect(answerTextIn(lastResponse(stream)).split(' ').length).toBe(201);
   }, 120_000);
 
   it('[P-15] was JSON, and so has none', async () => {

@@ -56,11 +56,15 @@ afterAll(() => Promise.all([app.stop(), fake.close()]));
 function statusOf({ leave, ...body }: Fields): Promise<number | 'left'> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json' };
-    const asked = request(`${app.url}/responses`, { method: 'POST', agent, headers }, (response: IncomingMessage) => {
-      if (leave) response.once('data', () => asked.destroy()).once('close', () => resolve('left'));
-      response.resume().once('end', () => resolve(response.statusCode ?? 0));
-    });
-    asked.once('error', reject).end(JSON.stringify({ input: 'Hi', ...body }));
+    const requested = request(
+      `${app.url}/responses`,
+      { method: 'POST', agent, headers },
+      (response: IncomingMessage) => {
+        if (leave) response.once('data', () => requested.destroy()).once('close', () => resolve('left'));
+        response.resume().once('end', () => resolve(response.statusCode ?? 0));
+      },
+    );
+    requested.once('error', reject).end(JSON.stringify({ input: 'Hi', ...body }));
   });
 }
 

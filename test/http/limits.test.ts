@@ -582,9 +582,9 @@ describe('connectTimeoutMs', () => {
     const mute = await startMuteServer();
     const upstream = chatCompletionsUpstream({ baseURL: mute.baseURL, connectTimeoutMs: 200, retries: 1 });
     app = await startApp({ options: { upstream } });
-    const asked = performance.now();
+    const requested = performance.now();
     const outcome = await shortOutcome(await ask(app.url));
-    const took = performance.now() - asked;
+    const took = performance.now() - requested;
     mute.close();
     expect([outcome, mute.connections(), took >= 550 && took < 5000]).toEqual([
       [502, 'refused', 'upstream_unavailable', 0],

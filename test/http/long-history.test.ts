@@ -46,10 +46,10 @@ describe('a long conversation', () => {
     const [first, ...later] = calls;
     expect(first).toEqual(['put']);
     expect(later).toEqual(Array.from({ length: TURNS - 1 }, () => ['chain', 'put']));
-    const said = Array.from({ length: TURNS }, () => [
+    const written = Array.from({ length: TURNS }, () => [
       { role: 'user', content: 'Hi' },
       { role: 'assistant', content: 'Hello' },
     ]);
-    expect(upstream.requests.at(-1)?.body).toMatchObject({ messages: said.flat().slice(0, -1) });
+    expect(upstream.requests.at(-1)?.body).toMatchObject({ messages: written.flat().slice(0, -1) });
   });
 });

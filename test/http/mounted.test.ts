@@ -1,11 +1,18 @@
-/** The router as a guest in an app: behind the host's own auth, beside the host's own routes. */
+/** The router as a guest in an app: wherever it is mounted, behind the host's own auth, beside the host's own routes. */
 import express, { type RequestHandler } from 'express';
 import request from 'supertest';
 import { chatCompletionsUpstream, memoryStore, responsesRouter, type Upstream } from '../../src/index.ts';
-import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
+import { type FakeUpstream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
+import { type RequestApp, requestAppPerTest } from '../support/request-app.ts';
+import { PARIS, upstreamOf, WEATHER } from './response-values.ts';
 
 const auth: RequestHandler = (req, res, next) =>
   req.get('authorization') === 'Bearer good' ? next() : void res.status(401).json({ host: 'says no' });
+
+let app: RequestApp;
+const restart = requestAppPerTest((started) => {
+  app = started;
+});
 
 let fake: FakeUpstream;
 let upstream: Upstream;
@@ -64,5 +71,49 @@ describe('in a host app', () => {
       [404, 'nothing of the host either'],
       [404, 'nothing of the host either'],
     ]);
+  });
+});
+
+describe('GET /models', () => {
+  it("[S-16] passes the upstream's models on, in both shapes that clients read", async () => {
+    const { status, body } = await app.get('/models');
+    const model = { id: 'fake-model', object: 'model', created: 1_700_000_000, owned_by: 'fake-upstream' };
+    expect([status, body]).toEqual([
+      200,
+      { object: 'list', data: [model], models: [{ ...model, slug: 'fake-model' }] },
+    ]);
+  });
+
+  it('[S-16] lists nothing where the upstream has no list', async () => {
+    await restart({ upstream: upstreamOf(async function* () {}) });
+    const { status, body } = await app.get('/models');
+    expect([status, body]).toEqual([200, { object: 'list', data: [], models: [] }]);
+  });
+});
+
+describe('where it is mounted', () => {
+  it.each(['/', '/v1', '/a/b'])('[M-18] [M-19] answers all of its paths below %s', async (mount) => {
+    await restart({ mount });
+    const { status, body } = await app.create({ input: 'Hi.' });
+    const others = [await app.get(`/responses/${body.id}`), await app.get('/models')];
+    expect([status, ...others.map((answer) => answer.status)]).toEqual([200, 200, 200]);
+  });
+
+  it('[M-05] has no path for tool outputs: they come with a new POST /responses', async () => {
+    app.upstream.reply({ body: toolCallStream([PARIS]) }, { body: textStream('Sunny.') });
+    const { body } = await app.create({ input: 'Hi.', tools: [WEATHER] });
+    const submitted = await fetch(`${app.url}/responses/${body.id}/submit_tool_outputs`, { method: 'POST' });
+    const output = { type: 'function_call_output', call_id: 'call_paris', output: '20 °C' };
+    const { status, body: next } = await app.create({ input: [output], previous_response_id: body.id });
+    expect([submitted.status, status, next.status]).toEqual([404, 200, 'completed']);
+  });
+
+  it("[D-01] answers behind the host's own check of the bearer token", async () => {
+    const host = hostApp();
+    const before = fake.requests.length;
+    const statusFor = async (token: string) =>
+      (await request(host).post('/ai/v1/responses').set('authorization', `Bearer ${token}`).send(ask)).status;
+    const statuses = [await statusFor('good'), await statusFor('wrong')];
+    expect([statuses, fake.requests.length - before]).toEqual([[200, 401], 1]);
   });
 });

@@ -3,36 +3,25 @@ import OpenAI from 'openai';
 import { zodTextFormat } from 'openai/helpers/zod';
 import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator';
 import type {
-  FunctionTool,
   Response,
   ResponseInput,
   ResponseInputItem,
   ResponseStreamEvent,
 } from 'openai/resources/responses/responses';
 import { z } from 'zod';
-import { chatChunk, chatStream, type FakeToolCall, textStream } from '../../src/testing/index.ts';
-import { type Fields, type RequestApp, startRequestApp } from '../support/request-app.ts';
+import { chatChunk, chatStream, textStream } from '../../src/testing/index.ts';
+import { type Fields, type RequestApp, requestAppPerTest } from '../support/request-app.ts';
+import { OSLO, PARIS, WEATHER } from './response-values.ts';
 
 let app: RequestApp;
 let client: OpenAI;
 
-beforeEach(async () => {
-  app = await startRequestApp();
+requestAppPerTest((started) => {
+  app = started;
   client = new OpenAI({ baseURL: app.url, apiKey: 'client-key', maxRetries: 0 });
 });
 
-afterEach(() => app.close());
-
 const MODEL = 'fake-model';
-const WEATHER: FunctionTool = {
-  type: 'function',
-  name: 'get_weather',
-  description: 'Tells the weather.',
-  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-  strict: true,
-};
-const PARIS: FakeToolCall = { id: 'call_paris', name: 'get_weather', arguments: '{"city":"Paris"}' };
-const OSLO: FakeToolCall = { id: 'call_oslo', name: 'get_weather', arguments: '{"city":"Oslo"}' };
 const OUTPUTS: ResponseInputItem[] = [
   { type: 'function_call_output', call_id: 'call_oslo', output: 'Snow' },
   { type: 'function_call_output', call_id: 'call_paris', output: 'Sun' },
@@ -71,8 +60,8 @@ const ADDED: ReadonlySet<string> = new Set(['parsed', 'parsed_arguments', 'outpu
 
 /** What the client's accumulator makes of beginnings and deltas alone. */
 function rebuiltFromDeltas(events: readonly ResponseStreamEvent[]): Response {
-  const told = events.filter(({ type }) => /\.(created|added|delta)$/.test(type));
-  const rebuilt = told.reduce<Response | undefined>(
+  const reported = events.filter(({ type }) => /\.(created|added|delta)$/.test(type));
+  const rebuilt = reported.reduce<Response | undefined>(
     (snapshot, event) => accumulateResponse(event, snapshot),
     undefined,
   );
@@ -131,7 +120,7 @@ describe('openai-node, create', () => {
         },
       ],
     });
-    expect(app.asked().messages).toEqual([
+    expect(app.requested().messages).toEqual([
       {
         role: 'user',
         content: [
@@ -181,8 +170,8 @@ describe('openai-node, stream', () => {
   });
 
   it('[A-18] [M-09] throws the message of an error in mid-stream', async () => {
-    const said = chatChunk({ content: 'Half' });
-    app.upstream.reply({ body: said, cutAfterBytes: said.length });
+    const written = chatChunk({ content: 'Half' });
+    app.upstream.reply({ body: written, cutAfterBytes: written.length });
     const stream = client.responses.stream({ model: MODEL, input: 'Hi.' });
     await expect(stream.finalResponse()).rejects.toThrow('The connection to the model server broke.');
   });
@@ -196,7 +185,7 @@ describe('openai-node, parse', () => {
     const format = zodTextFormat(Place, 'place');
     const response = await client.responses.parse({ model: MODEL, input: 'Where?', text: { format } });
     const { name, strict, schema } = format;
-    expect([response.output_parsed, app.asked().response_format, response.text?.format]).toEqual([
+    expect([response.output_parsed, app.requested().response_format, response.text?.format]).toEqual([
       { city: 'Paris', degrees: 20 },
       { type: 'json_schema', json_schema: { name, strict, schema } },
       { type: 'json_schema', name, strict, schema, description: null },
@@ -219,7 +208,7 @@ describe('openai-node, parallel tools over two turns', () => {
   it('[S-05] [S-12] [A-11] [D-14] [D-15] continues with previous_response_id', async () => {
     const first = await client.responses.create({ ...question, input: 'Paris and Oslo?' });
     const second = await client.responses.create({ ...question, input: OUTPUTS, previous_response_id: first.id });
-    expect([second.output_text, second.previous_response_id, app.asked().messages]).toEqual([
+    expect([second.output_text, second.previous_response_id, app.requested().messages]).toEqual([
       'Sun and snow.',
       first.id,
       BOTH_TURNS,
@@ -232,7 +221,11 @@ describe('openai-node, parallel tools over two turns', () => {
     const first = await client.responses.stream({ ...question, input, store: false }).finalResponse();
     const history = [...input, ...(first.output as ResponseInput), ...OUTPUTS];
     const second = await client.responses.stream({ ...question, input: history, store: false }).finalResponse();
-    expect([first.output.length, second.output_text, app.asked().messages]).toEqual([3, 'Sun and snow.', BOTH_TURNS]);
+    expect([first.output.length, second.output_text, app.requested().messages]).toEqual([
+      3,
+      'Sun and snow.',
+      BOTH_TURNS,
+    ]);
   });
 });
 

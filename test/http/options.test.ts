@@ -5,7 +5,7 @@ import express, { type Express } from 'express';
 import { chatCompletionsUpstream, memoryStore, type RouterOptions, responsesRouter } from '../../src/index.ts';
 import { chatChunk, type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { startApp } from '../support/app.ts';
-import { ask, askJson, askStream, errorIn, lastResponse, parsed, saidIn, send, typesOf } from './client.ts';
+import { answerTextIn, ask, askJson, askStream, errorIn, lastResponse, parsed, send, typesOf } from './client.ts';
 
 /** A host's app on a free port: runs with its origin, and closes it. */
 async function withHost<Result>(host: Express, run: (origin: string) => Promise<Result>): Promise<Result> {
@@ -148,7 +148,7 @@ describe('a router with zero options', () => {
     return fake.close();
   });
 
-  async function askedWith(key: string | undefined): Promise<unknown> {
+  async function requestedWith(key: string | undefined): Promise<unknown> {
     process.env.OPENAI_BASE_URL = fake.baseURL;
     if (key === undefined) delete process.env.OPENAI_API_KEY;
     else process.env.OPENAI_API_KEY = key;
@@ -158,11 +158,11 @@ describe('a router with zero options', () => {
   }
 
   it('[X-01] reads the environment as OpenAI’s SDKs do', async () => {
-    expect(await askedWith('env-key')).toEqual(['completed', [['/v1/chat/completions', 'Bearer env-key']]]);
+    expect(await requestedWith('env-key')).toEqual(['completed', [['/v1/chat/completions', 'Bearer env-key']]]);
   });
 
   it.each([[undefined], ['']])('[X-01] sends no key where there is none: %j', async (key) => {
-    expect(await askedWith(key)).toEqual(['completed', [['/v1/chat/completions', undefined]]]);
+    expect(await requestedWith(key)).toEqual(['completed', [['/v1/chat/completions', undefined]]]);
   });
 
   it('[X-01] reads it when it is created, not when the package is loaded, nor later', async () => {
@@ -201,8 +201,8 @@ describe('routers side by side in one app', () => {
   }
 
   it('[X-01] do not touch each other: upstream, store, limits, heartbeat, hooks, reasoning, concurrency, drain', async () => {
-    const told: string[] = [];
-    const hooks = (name: string) => ({ onRequest: () => void told.push(name) });
+    const reported: string[] = [];
+    const hooks = (name: string) => ({ onRequest: () => void reported.push(name) });
     const strict = { bodyBytes: 200, outputBytes: 2 };
     const first = router(one, { limits: strict, hooks: hooks('first'), queuedEvent: true });
     const host = express()
@@ -220,14 +220,14 @@ describe('routers side by side in one app', () => {
       return {
         ends: [typesOf(a.events).at(-1), typesOf(b.events).at(-1)],
         queued: [typesOf(a.events).includes('queued'), typesOf(b.events).includes('queued')],
-        texts: [saidIn(lastResponse(a)), saidIn(lastResponse(b))],
+        texts: [answerTextIn(lastResponse(a)), answerTextIn(lastResponse(b))],
         sizes: sizes.map(({ status }) => status),
         kept: kept.map(({ status }) => status),
         drained: drained.map(({ status }) => status),
       };
     });
 
-    expect([seen, told]).toEqual([
+    expect([seen, reported]).toEqual([
       {
         ends: ['failed', 'completed'],
         queued: [true, false],
@@ -323,7 +323,7 @@ describe('routers side by side in one app', () => {
       },
     };
     const seen = await withHost(express().use(router(one, { upstream })), async (origin) => [
-      saidIn(await askJson(origin)),
+      answerTextIn(await askJson(origin)),
       (await send(`${origin}/models`)).body,
     ]);
     expect(seen).toEqual(['my own', { object: 'list', data: [], models: [] }]);
@@ -337,8 +337,8 @@ describe('routers side by side in one app', () => {
         throw new Error('password=hunter2');
       },
     });
-    const told: string[] = [];
-    const hooks = { onError: ({ cause, code }: Error & { code: string }) => void told.push(`${code}: ${cause}`) };
+    const reported: string[] = [];
+    const hooks = { onError: ({ cause, code }: Error & { code: string }) => void reported.push(`${code}: ${cause}`) };
     const host = express()
       .use('/before', router(one, { upstream: failing(0), hooks }))
       .use('/after', router(one, { upstream: failing(1), hooks }));
@@ -349,15 +349,15 @@ describe('routers side by side in one app', () => {
     const message = 'The server had an error while processing the request.';
     const error = { message, type: 'server_error', param: null, code: 'server_error' };
     expect(seen).toEqual([error, error]);
-    expect(told).toEqual(['server_error: Error: password=hunter2', 'server_error: Error: password=hunter2']);
+    expect(reported).toEqual(['server_error: Error: password=hunter2', 'server_error: Error: password=hunter2']);
   });
 
   it('[X-01] tell the hooks of one turn who, what and how', async () => {
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const hooks = {
-      onRequest: (info: object) => void told.push(['onRequest', info]),
-      onResponse: (info: object) => void told.push(['onResponse', info]),
-      onNote: (note: object, info: object) => void told.push(['onNote', note, info]),
+      onRequest: (info: object) => void reported.push(['onRequest', info]),
+      onResponse: (info: object) => void reported.push(['onResponse', info]),
+      onNote: (note: object, info: object) => void reported.push(['onNote', note, info]),
     };
     one.reply({ body: chatChunk({ content: 'a' }, { finish_reason: 'length' }) });
     const host = express().use(router(one, { hooks, scope: () => 'tenant' }));
@@ -366,7 +366,7 @@ describe('routers side by side in one app', () => {
     );
     const info = { requestId: 'mine', responseId: id, scope: 'tenant', model: 'm', stream: false, background: false };
     const usage = expect.objectContaining({ input_tokens: 0, output_tokens: 0, total_tokens: 0 });
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ['onNote', { code: 'tool_dropped', message: expect.any(String) }, { requestId: 'mine' }],
       ['onRequest', info],
       [

@@ -9,6 +9,7 @@ import {
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
 import {
+  answerTextIn,
   ask,
   askJson,
   askStream,
@@ -18,7 +19,6 @@ import {
   type Outcome,
   outcomeOf,
   parsed,
-  saidIn,
   send,
   typesOf,
 } from './client.ts';
@@ -148,14 +148,14 @@ describe('a response that ends', () => {
 });
 
 describe('a store that fails', () => {
-  const told: { code: string; cause: string }[] = [];
+  const reported: { code: string; cause: string }[] = [];
   const hooks: RouterOptions['hooks'] = {
-    onError: ({ code, cause }) => void told.push({ code, cause: String(cause) }),
+    onError: ({ code, cause }) => void reported.push({ code, cause: String(cause) }),
   };
   const CAUSE = { code: 'store_error', cause: 'Error: the database is down: password=hunter2' };
 
   beforeEach(() => {
-    told.length = 0;
+    reported.length = 0;
   });
 
   it.each([true, false])('[P-12] fails the response, with what was said (stream: %s)', async (stream) => {
@@ -168,7 +168,7 @@ describe('a store that fails', () => {
   it.each([true, false])('[P-12] tells the host why, and the client nothing of it (stream: %s)', async (stream) => {
     await start({ store: failingStore('put'), hooks });
     const text = await (await ask(app.url, { stream })).text();
-    expect([text.includes('hunter2'), told]).toEqual([false, [CAUSE]]);
+    expect([text.includes('hunter2'), reported]).toEqual([false, [CAUSE]]);
   });
 
   it.each([true, false])(
@@ -177,7 +177,7 @@ describe('a store that fails', () => {
       await start({ store: failingStore('put'), onStoreError: 'continue', hooks });
       const outcome = await outcomeOf(app.url, await ask(app.url, { stream }));
       const completed: Outcome = { status: 200, ending: 'completed', error: null, text: 'Hello', stored: false };
-      expect([outcome, told[0]]).toEqual([completed, CAUSE]);
+      expect([outcome, reported[0]]).toEqual([completed, CAUSE]);
     },
   );
 
@@ -189,7 +189,7 @@ describe('a store that fails', () => {
   ])('[P-12] is a 500 that tells nothing, for a client that wants to %s a response', async (_, method, act) => {
     await start({ store: failingStore(method), hooks });
     const response = await act(app.url);
-    expect([response.status, errorIn(parsed(await response.text())), told]).toEqual([500, STORE_ERROR, [CAUSE]]);
+    expect([response.status, errorIn(parsed(await response.text())), reported]).toEqual([500, STORE_ERROR, [CAUSE]]);
   });
 
   it('[P-12] by throwing at once is the same as by rejecting', async () => {
@@ -201,7 +201,7 @@ describe('a store that fails', () => {
     };
     await start({ store, hooks });
     const stream = await askStream(app.url);
-    expect([typesOf(stream.events).slice(-2), told.map(({ code }) => code)]).toEqual([
+    expect([typesOf(stream.events).slice(-2), reported.map(({ code }) => code)]).toEqual([
       ['error', 'failed'],
       ['store_error'],
     ]);
@@ -289,7 +289,7 @@ describe('what is kept', () => {
     await start();
     const first = await askJson(app.url, { input: 'one' });
     const second = await askJson(app.url, { input: 'two', previous_response_id: first.id, store: false });
-    expect([saidIn(second), second.store, (await send(`${app.url}/responses/${second.id}`)).status]).toEqual([
+    expect([answerTextIn(second), second.store, (await send(`${app.url}/responses/${second.id}`)).status]).toEqual([
       'Hello',
       false,
       404,

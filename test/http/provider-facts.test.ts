@@ -28,19 +28,19 @@ type Fields = Readonly<Record<string, unknown>>;
 
 let fake: FakeUpstream;
 let url: string;
-let told: ResponseInfo[];
+let reported: ResponseInfo[];
 let close: () => Promise<void>;
 
 beforeEach(async () => {
   fake = await startFakeUpstream();
-  told = [];
+  reported = [];
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'key', retries: 0 });
   const tools = functionTools({ look: { parameters: {}, execute: () => 'Fog.' } });
   const options = {
     upstream,
     tools,
     store: memoryStore(),
-    hooks: { onResponse: (info: ResponseInfo) => void told.push(info) },
+    hooks: { onResponse: (info: ResponseInfo) => void reported.push(info) },
   };
   const server = express().use(responsesRouter(options), chatCompletionsRouter(options)).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -101,7 +101,7 @@ describeShared('recorded usage', () => {
     const reply = recordedJson(name);
     const body = JSON.parse(String(reply.body));
     for (const split of ['whole', 'byte', [7, 100, 333]] as const) expect(await countsOf(reply, split)).toEqual(counts);
-    const [info] = told;
+    const [info] = reported;
     expect([info?.upstreamModel, info?.upstreamUsage, info?.usage.total_tokens]).toEqual([
       body.model,
       body.usage,
@@ -114,7 +114,7 @@ describeShared('recorded usage', () => {
     expect(await countsOf(recordedStream('v06-cached-names-unknown-131d10b7'))).toEqual(
       expect.arrayContaining([expect.any(Number)]),
     );
-    const [info] = told;
+    const [info] = reported;
     expect(info?.upstreamUsage).toMatchObject({ prompt_tokens: 10, num_cached_tokens: 64 });
     expect(info?.usage.input_tokens_details.cached_tokens).toBe(10);
   });
@@ -142,7 +142,7 @@ describe('usage', () => {
     expect(await countsOf({ body })).toEqual([10, 7, 5, 0, 15]);
     fake.reply({ body });
     await chat({ stream: true });
-    expect(told.map((info) => info.usage.input_tokens_details.cached_tokens)).toEqual([7, 7]);
+    expect(reported.map((info) => info.usage.input_tokens_details.cached_tokens)).toEqual([7, 7]);
   });
 
   it.each<[string, Fields, readonly number[]]>([
@@ -165,16 +165,16 @@ describe('usage', () => {
       { cache_write_tokens: 6, estimated_cost: 0.25 },
     ];
     for (const more of spelled) await countsOf(answered(more));
-    expect(told.map(({ cost, usage: read }) => [cost, read.input_tokens_details.cache_write_tokens])).toEqual(
+    expect(reported.map(({ cost, usage: read }) => [cost, read.input_tokens_details.cache_write_tokens])).toEqual(
       spelled.map(() => [0.25, 6]),
     );
   });
 });
 
 async function chat(body: Fields): Promise<string> {
-  const asked = { model: 'm', messages: [{ role: 'user', content: 'Go.' }], ...body };
+  const requested = { model: 'm', messages: [{ role: 'user', content: 'Go.' }], ...body };
   const headers = { 'content-type': 'application/json' };
-  return (await fetch(`${url}/chat/completions`, { method: 'POST', headers, body: JSON.stringify(asked) })).text();
+  return (await fetch(`${url}/chat/completions`, { method: 'POST', headers, body: JSON.stringify(requested) })).text();
 }
 
 describe('hooks.onResponse', () => {
@@ -192,7 +192,7 @@ describe('hooks.onResponse', () => {
     fake.reply(priced(call, 0.5, 'first'), priced(textStream('Fog.'), 0.25, 'second'));
     await chat({ stream: true, stream_options: { include_usage: true } });
     const usage = { prompt_tokens: 9, completion_tokens: 12, total_tokens: 21, cost: 0.25 };
-    expect(told.map(({ upstreamModel, upstreamUsage, cost }) => ({ upstreamModel, upstreamUsage, cost }))).toEqual([
+    expect(reported.map(({ upstreamModel, upstreamUsage, cost }) => ({ upstreamModel, upstreamUsage, cost }))).toEqual([
       { upstreamModel: 'second', upstreamUsage: usage, cost: 0.75 },
       { upstreamModel: 'second', upstreamUsage: usage, cost: 0.75 },
     ]);
@@ -205,7 +205,7 @@ describe('hooks.onResponse', () => {
       const { model, service_tier } = await askForJson(url, { service_tier: 'auto' });
       expect([model, service_tier]).toEqual(['recorded-model', 'auto']);
     }
-    expect(told.map(({ upstreamModel, cost }) => [upstreamModel, cost])).toEqual([
+    expect(reported.map(({ upstreamModel, cost }) => [upstreamModel, cost])).toEqual([
       [undefined, undefined],
       [undefined, undefined],
     ]);

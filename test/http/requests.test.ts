@@ -1,32 +1,24 @@
 /** What the model server is asked: every form of a request, over real HTTP, as the chat request that it becomes. */
 import { chatStream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { expectValidResponse } from '../support/open-responses-schema.ts';
-import { type Fields, type RequestApp, type RequestAppSetup, startRequestApp } from '../support/request-app.ts';
+import { type Fields, type RequestApp, requestAppPerTest } from '../support/request-app.ts';
 
 let app: RequestApp;
-
-beforeEach(async () => {
-  app = await startRequestApp();
+const restart = requestAppPerTest((started) => {
+  app = started;
 });
-
-afterEach(() => app.close());
-
-async function restart(setup: RequestAppSetup): Promise<void> {
-  await app.close();
-  app = await startRequestApp(setup);
-}
 
 /** The messages that the input becomes. Throws where the request is refused. */
 async function messagesOf(input: unknown, fields: Fields = {}): Promise<readonly Fields[]> {
   const { status, body } = await app.create({ input, ...fields });
   if (status !== 200) throw new Error(`refused with ${status}: ${JSON.stringify(body)}`);
-  return app.asked().messages;
+  return app.requested().messages;
 }
 
 /** What is asked besides the model, the messages and the stream. */
 async function settingsOf(fields: Fields): Promise<Fields> {
   await messagesOf('Hi.', fields);
-  const { model, messages, stream, stream_options: _, ...settings } = app.asked();
+  const { model, messages, stream, stream_options: _, ...settings } = app.requested();
   return settings;
 }
 
@@ -75,7 +67,7 @@ function tool(id: string, content: string): Fields {
 describe('input', () => {
   it('[S-03] [S-10] asks for a stream and its usage, and takes a string as one user message', async () => {
     await app.create({ input: 'Hi.' });
-    expect(app.asked()).toEqual({
+    expect(app.requested()).toEqual({
       model: 'fake-model',
       messages: [USER],
       stream: true,
@@ -88,14 +80,14 @@ describe('input', () => {
       { type: 'input_text', text: 'One' },
       { type: 'input_text', text: 'Two' },
     ];
-    const said = [{ type: 'output_text', text: 'Three', annotations: [], logprobs: [] }];
+    const written = [{ type: 'output_text', text: 'Three', annotations: [], logprobs: [] }];
     expect(
       await messagesOf(
         [
           { role: 'system', content: 'Be kind.' },
           { type: 'message', role: 'developer', content: [{ type: 'input_text', text: 'Be brief.' }] },
           { role: 'user', content: parts, id: 'msg_1', status: 'completed', unknown: { field: true } },
-          { role: 'assistant', content: said, phase: 'commentary' },
+          { role: 'assistant', content: written, phase: 'commentary' },
           { role: 'assistant', content: 'Four' },
           { role: 'assistant', content: [] },
           { type: null, role: 'user', content: '' },
@@ -136,8 +128,8 @@ describe('input', () => {
   it('[F-30] leaves out a second output of one call, and says just that', async () => {
     const output = { type: 'function_call_output', call_id: 'c', output: 'Sunny.' };
     const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
-    const said = await messagesOf([{ role: 'user', content: 'Hi.' }, call, output, { ...output, output: 'Rain.' }]);
-    expect([said.filter(({ role }) => role === 'tool').map(({ content }) => content), app.notes]).toEqual([
+    const written = await messagesOf([{ role: 'user', content: 'Hi.' }, call, output, { ...output, output: 'Rain.' }]);
+    expect([written.filter(({ role }) => role === 'tool').map(({ content }) => content), app.notes]).toEqual([
       ['Sunny.'],
       [{ code: 'item_skipped', message: "A second output for the call 'c' is left out." }],
     ]);
@@ -262,10 +254,10 @@ describe('tools', () => {
     ],
   ])(
     '[S-05] [A-15] [B-24] [D-12] [D-13] [M-24] passes tool_choice %s on, with all definitions',
-    async (_, choice, asked) => {
+    async (_, choice, requested) => {
       expect(await settingsOf({ tools: [WEATHER, OTHER], tool_choice: choice })).toEqual({
         tools: [CHAT_WEATHER, CHAT_OTHER],
-        tool_choice: asked,
+        tool_choice: requested,
       });
     },
   );
@@ -286,7 +278,7 @@ describe('tools', () => {
     const outcomes = [];
     for (const choice of unmet) {
       const { status } = await app.create({ input: 'Hi.', tools: [WEATHER], tool_choice: choice });
-      outcomes.push(status === 400 ? 'refused' : (app.asked().tool_choice ?? 'auto'));
+      outcomes.push(status === 400 ? 'refused' : (app.requested().tool_choice ?? 'auto'));
     }
     expect(outcomes.filter((outcome) => outcome !== 'refused' && outcome !== 'auto')).toEqual([]);
   });
@@ -313,7 +305,7 @@ describe('tools', () => {
     const secrets = { headers: { 'x-key': 'secret' }, authorization: 'secret' };
     const tools = [WEATHER, { ...mcp, ...secrets }, { type: 'image_generation' }];
     const { status, body } = await app.create({ input: 'Hi.', tools });
-    expect([status, body.tools, app.asked().tools, app.notes.map(({ code }) => code)]).toEqual([
+    expect([status, body.tools, app.requested().tools, app.notes.map(({ code }) => code)]).toEqual([
       200,
       [WEATHER, mcp, { type: 'image_generation' }],
       [CHAT_WEATHER],
@@ -541,7 +533,7 @@ describe('settings', () => {
     const input = Array.from({ length: 200 }, (_, index) => ({ role: 'user', content: `Message ${index}` }));
     app.upstream.reply({ status: 400, body: JSON.stringify({ error }) });
     const answer = await app.create({ input, truncation: 'disabled' });
-    expect([answer.status, answer.body.error, app.asked().messages, app.upstream.requests.length]).toEqual([
+    expect([answer.status, answer.body.error, app.requested().messages, app.upstream.requests.length]).toEqual([
       400,
       error,
       input,

@@ -55,9 +55,9 @@ describe('a retry', () => {
   it('[P-10] is not made for a client that left during the pause', async () => {
     await start({}, busy({ 'retry-after': '1' }), HELLO);
     const client = new AbortController();
-    const asked = fake.nextRequest();
+    const requested = fake.nextRequest();
     const answer = ask(app.url, {}, { signal: client.signal }).catch((error: Error) => error.name);
-    await asked;
+    await requested;
     client.abort();
     // The next request of another client comes first, and alone.
     const other = await outcomeOf(app.url, await ask(app.url));

@@ -40,9 +40,9 @@ describe('stateKey', () => {
     ];
     const input = [{ role: 'user', content: 'Go.' }, { type: 'compaction_trigger' }];
     const { output } = await askForJson(String(urls[0]), { input });
-    const asked = { input: [...output, { role: 'user', content: 'And?' }] };
+    const requested = { input: [...output, { role: 'user', content: 'And?' }] };
     const statuses = [];
-    for (const url of urls) statuses.push((await post(url, asked)).status);
+    for (const url of urls) statuses.push((await post(url, requested)).status);
     expect(statuses).toEqual([200, 200, 400, 200, 400]);
     await Promise.all([...apps.map((app) => app.close()), fake.close()]);
   });

@@ -56,9 +56,9 @@ describe('a stream that is spelled otherwise', () => {
   ])('[P-08] is the same answer: %s', async (_, body, expected) => {
     await start({ body }, { body, split: 'byte' });
     const responses = [await askJson(app.url), await askJson(app.url)];
-    const seen = responses.map(({ status, usage: told, output }) => [
+    const seen = responses.map(({ status, usage: reported, output }) => [
       status,
-      told,
+      reported,
       (output as readonly { content: readonly { text: string }[] }[])[0]?.content[0]?.text,
     ]);
     const one = ['completed', expect.objectContaining(expected), TEXT];

@@ -8,7 +8,7 @@ import {
   toolCallStream,
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
-import { ask, askJson, type Fields, outcomeOf, saidIn } from './client.ts';
+import { answerTextIn, ask, askJson, type Fields, outcomeOf } from './client.ts';
 
 let fake: FakeUpstream;
 let app: App;
@@ -74,7 +74,7 @@ function times<Value>(count: number, make: () => Value): readonly Value[] {
 async function outcome(body: Fields = {}): Promise<readonly unknown[]> {
   const response = await askJson(app.url, body);
   const details = response.incomplete_details as Fields | null;
-  return [response.status, details?.reason ?? null, saidIn(response), fake.requests.length, runs];
+  return [response.status, details?.reason ?? null, answerTextIn(response), fake.requests.length, runs];
 }
 
 /** What the model was told of its calls, in its last request. */
@@ -92,9 +92,9 @@ describe('a limit of tools', () => {
     const at = await outcome();
     await Promise.all([app.close(), fake.close()]);
     await start(limits, ...times(rounds + 1, () => round('now')), ANSWER);
-    const [status, , text, asked, ran] = await outcome();
+    const [status, , text, requested, ran] = await outcome();
     expect(at).toEqual(['completed', null, 'Done.', rounds + 1, rounds]);
-    expect([status, text, asked, ran]).toEqual(['incomplete', '', rounds + 1, rounds]);
+    expect([status, text, requested, ran]).toEqual(['incomplete', '', rounds + 1, rounds]);
   });
 
   it.each([
@@ -105,9 +105,9 @@ describe('a limit of tools', () => {
     const at = await outcome(body);
     await Promise.all([app.close(), fake.close()]);
     await start(limits, round('now', 2), round('now', 2), ANSWER);
-    const [status, , , asked, ran] = await outcome(body);
+    const [status, , , requested, ran] = await outcome(body);
     expect(at).toEqual(['completed', null, 'Done.', 3, 3]);
-    expect([status, asked, ran]).toEqual(['incomplete', 2, 3]);
+    expect([status, requested, ran]).toEqual(['incomplete', 2, 3]);
   });
 
   it.each([
@@ -132,10 +132,10 @@ describe('a limit of tools', () => {
   it.each([
     [1000, 'x'.repeat(1000)],
     [999, 'The tool answered with 1000 bytes, more than the 999 that are allowed.'],
-  ])('[P-10] of output is kept: toolOutputBytes, %i', async (toolOutputBytes, told) => {
+  ])('[P-10] of output is kept: toolOutputBytes, %i', async (toolOutputBytes, reported) => {
     await start({ toolOutputBytes }, round('long'), ANSWER);
     const seen = await outcome();
-    expect([seen, toolMessages()]).toEqual([['completed', null, 'Done.', 2, 1], [told]]);
+    expect([seen, toolMessages()]).toEqual([['completed', null, 'Done.', 2, 1], [reported]]);
   });
 
   it('[P-10] of repetition is kept: repeatedCalls', async () => {

@@ -58,7 +58,7 @@ function failing(...methods: readonly ('get' | 'put')[]): ResponseStore {
   return { ...store, ...Object.fromEntries(methods.map((name) => [name, fail])) };
 }
 
-async function asked(options: RouterOptions, body = {}): Promise<number> {
+async function requested(options: RouterOptions, body = {}): Promise<number> {
   const upstream = chatCompletionsUpstream({
     baseURL: `${fake.baseURL}?secret=hidden-in-query`,
     apiKey: 'secret-api-key',
@@ -81,7 +81,7 @@ describe('without hooks.onError', () => {
       apiKey: 'secret-api-key',
       retries: 0,
     });
-    expect([await asked({ upstream }), warned]).toEqual([
+    expect([await requested({ upstream }), warned]).toEqual([
       502,
       [
         line(
@@ -97,13 +97,13 @@ describe('without hooks.onError', () => {
     ['fails', {}, 200],
     ['is passed over, as the host wants', { onStoreError: 'continue' }, 200],
   ])('[F-09] a store that %s is warned of', async (_, options, status) => {
-    const answered = await asked({ ...options, store: failing('put') });
+    const answered = await requested({ ...options, store: failing('put') });
     expect([answered, warned]).toEqual([status, [STORE_FAILED]]);
   });
 
   it('[F-09] a stream that breaks is warned of', async () => {
     fake.reply({ body: chatChunk({ content: 'Hel' }) });
-    await asked({}, { stream: true });
+    await requested({}, { stream: true });
     expect(warned).toEqual([
       expect.stringMatching(`upstream_truncated \\(status 502\\): .* Model server: ${hostOf(fake.baseURL)}\\.`),
     ]);
@@ -117,7 +117,7 @@ describe('without hooks.onError', () => {
         resolve();
       }) as typeof process.emitWarning);
     });
-    await asked({}, { background: true });
+    await requested({}, { background: true });
     await seen;
     expect(warned).toEqual([expect.stringMatching(/^out_of_memory \(status 500\): Out of memory\. Model server: /)]);
   });
@@ -140,7 +140,7 @@ describe('without hooks.onError', () => {
 
   it('[F-09] a key that the model server refuses is warned of, and what a client did wrong is not', async () => {
     fake.reply({ status: 401, body: JSON.stringify({ error: { message: 'Bad key secret-api-key.' } }) });
-    await asked({});
+    await requested({});
     await ask(app?.url ?? '', { temperature: 7 });
     await ask(app?.url ?? '', { previous_response_id: 'resp_none' });
     expect(warned).toEqual([
@@ -157,7 +157,7 @@ describe('without hooks.onError', () => {
     function broken(): never {
       throw new RangeError('out of range');
     }
-    await asked({ upstream });
+    await requested({ upstream });
     expect(warned).toEqual([
       expect.stringMatching(/^ExpressOpenResponsesWarning: server_error .*RangeError: out of range\n\s+at broken/),
     ]);
@@ -165,9 +165,9 @@ describe('without hooks.onError', () => {
 });
 
 it('[F-09] nothing is warned of where the host has hooks.onError', async () => {
-  const told: string[] = [];
-  const status = await asked({ store: failing('put'), hooks: { onError: ({ code }) => void told.push(code) } });
-  expect([status, told, warned]).toEqual([200, ['store_error'], []]);
+  const reported: string[] = [];
+  const status = await requested({ store: failing('put'), hooks: { onError: ({ code }) => void reported.push(code) } });
+  expect([status, reported, warned]).toEqual([200, ['store_error'], []]);
 });
 
 describe('a flood', () => {

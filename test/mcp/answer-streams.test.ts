@@ -36,11 +36,11 @@ async function connect(post: Answer, resumed: Answer = () => {}) {
   const fetch = answerStreams(pool.fetch, () => {
     broken += 1;
   });
-  const asked: string[] = [];
+  const requested: string[] = [];
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`);
   const transport = new StreamableHTTPClientTransport(url, {
     fetch(address, init) {
-      asked.push(String(init?.method));
+      requested.push(String(init?.method));
       return fetch(address, init);
     },
     reconnectionOptions: {
@@ -57,7 +57,7 @@ async function connect(post: Answer, resumed: Answer = () => {}) {
     await transport.close();
     await pool.close();
   });
-  return { transport, messages, asked, seen, broken: () => broken };
+  return { transport, messages, requested, seen, broken: () => broken };
 }
 
 /** Writes an event stream, and leaves it open. */
@@ -113,7 +113,7 @@ describe('a request over streamable HTTP', () => {
 
   it('lets go of its stream when it is cancelled, and does not resume it', async () => {
     let stream: ServerResponse | undefined;
-    const { transport, messages, asked, seen, broken } = await connect((response) => {
+    const { transport, messages, requested, seen, broken } = await connect((response) => {
       if (stream) return void response.writeHead(202).end();
       stream = events(response, 'id: e1\ndata: \n\n');
     });
@@ -123,7 +123,7 @@ describe('a request over streamable HTTP', () => {
     await transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
     await closed;
     // The SDK tries to resume it, and is told before it reaches the server that there is nothing to resume.
-    await until(() => asked.includes('GET'));
+    await until(() => requested.includes('GET'));
     await transport.send({ jsonrpc: '2.0', method: 'notifications/x' });
     expect([messages, seen, broken()]).toEqual([[], ['POST', 'POST', 'POST'], 0]);
   });
@@ -145,12 +145,12 @@ describe('a request over streamable HTTP', () => {
 
   it('is not resumed once it was answered with an error', async () => {
     const refused = { jsonrpc: '2.0', id: 1, error: { code: -32602, message: 'no' } };
-    const { transport, messages, asked, seen } = await connect((response) => {
+    const { transport, messages, requested, seen } = await connect((response) => {
       if (seen.length > 1) return void response.writeHead(202).end();
       events(response, event(refused, 'e1')).end();
     });
     await transport.send(REQUEST);
-    await until(() => asked.includes('GET'));
+    await until(() => requested.includes('GET'));
     await transport.send({ jsonrpc: '2.0', method: 'notifications/x' });
     expect([messages, seen]).toEqual([[refused], ['POST', 'POST']]);
   });

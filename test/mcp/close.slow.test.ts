@@ -40,12 +40,12 @@ describe('close', () => {
   );
 
   it('[T-01] ends what is still connecting', async () => {
-    const tools = openTools({ deaf: stdioServer('--deaf') });
+    const tools = openTools({ silent: stdioServer('--silent') });
     const listing = tools.list(never());
     await until(() => childProcesses() > 0);
     await tools.close();
     await noChildProcesses();
-    expect([await listing, states(tools)]).toEqual([[], { deaf: 'closed' }]);
+    expect([await listing, states(tools)]).toEqual([[], { silent: 'closed' }]);
   });
 
   it('[T-01] over SSE ends what is still connecting', async () => {

@@ -135,7 +135,7 @@ describe('listing tools', () => {
   });
 
   it('[T-01] waits no longer than connectTimeoutMs for a server that says nothing, and ends its process', async () => {
-    const tools = openTools({ deaf: stdioServer('--deaf') }, { connectTimeoutMs: 300 });
+    const tools = openTools({ silent: stdioServer('--silent') }, { connectTimeoutMs: 300 });
     expect([await tools.list(never()), tools.status()]).toMatchObject([
       [],
       [{ state: 'failed', error: 'It did not answer within 300 ms.' }],
@@ -145,7 +145,7 @@ describe('listing tools', () => {
   });
 
   it('lets a request that is given up leave while the server connects', async () => {
-    const tools = openTools({ deaf: stdioServer('--deaf') });
+    const tools = openTools({ silent: stdioServer('--silent') });
     const turn = new AbortController();
     const listing = tools.list(turn.signal);
     turn.abort(new Error('hung up'));

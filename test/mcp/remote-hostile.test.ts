@@ -206,15 +206,15 @@ describeRemote('the secrets of a request', () => {
     const remote = remoteFor([server], { onWarning: (message) => void warnings.push(message) });
     const headers = { authorization: `Bearer ${SECRET}` };
     const provider = await remote.open(named(server, { headers, path: `/sse?key=${SECRET}` }), 'a', never());
-    const told = await callOf(provider, 'headers');
+    const reported = await callOf(provider, 'headers');
     const error = await failureOf(callOf(provider, 'refuse', { because: SECRET }));
     await failureOf(callOf(provider, 'crash'));
-    expect([String(told.content).includes('***'), error.message, warnings]).toEqual([
+    expect([String(reported.content).includes('***'), error.message, warnings]).toEqual([
       true,
       'refused: ***',
       [`remoteMcp: server '${HOST}:${server.port}' broke its connection, which is reopened when it is needed.`],
     ]);
-    unseen(provider, told, error, warnings, await provider.list(never()), remote);
+    unseen(provider, reported, error, warnings, await provider.list(never()), remote);
   });
 
   it.each([301, 302, 307, 308])('[T-09] do not follow a %d to a metadata service', async (status) => {

@@ -212,12 +212,12 @@ describeRemote('a connection to a remote server', () => {
       failureOf(remote.open(named(server), 'a', never())),
       failureOf(remote.open(named(server, { label: 'other', param: 'tools[0]' }), 'a', never())),
     ]);
-    const asked = server.requests.length;
+    const requested = server.requests.length;
     server.refuseWith = undefined;
     const provider = await remote.open(named(server), 'a', never());
     const reason = 'answered with HTTP 503 (Service Unavailable).';
     const busy = { status: 424, code: 'http_error', param: 'tools[2]' };
-    expect([failures, asked, (await provider.list(never())).length]).toEqual([
+    expect([failures, requested, (await provider.list(never())).length]).toEqual([
       [
         expect.objectContaining({ ...busy, message: `The MCP server 'docs' ${reason}` }),
         expect.objectContaining({ ...busy, param: 'tools[0]', message: `The MCP server 'other' ${reason}` }),
@@ -313,7 +313,7 @@ describeRemote('close', () => {
       const { ended } = await startSlow(provider, server);
       await Promise.all([remote.close(), remote.close()]);
       await server.allSocketsClosed();
-      const asked = server.requests.length;
+      const requested = server.requests.length;
       expect([await ended, server.sessions.size]).toEqual([expect.objectContaining({ name: 'McpCallError' }), 0]);
       expect([
         await failureOf(remote.open(named(server, { path }), 'a', never())),
@@ -322,20 +322,20 @@ describeRemote('close', () => {
       ]).toEqual([
         expect.objectContaining({ status: 503, code: 'server_draining' }),
         expect.objectContaining({ name: 'McpCallError' }),
-        asked,
+        requested,
       ]);
     },
   );
 
   it('[T-09] ends what is being opened', async () => {
     const started = { request: () => {} };
-    const asked = new Promise<void>((resolve) => {
+    const requested = new Promise<void>((resolve) => {
       started.request = resolve;
     });
     const silent = await startTlsSite(() => started.request());
     const remote = remoteFor([silent], { connectTimeoutMs: 600_000 });
     const opening = failureOf(remote.open(named(silent), 'a', never()));
-    await asked;
+    await requested;
     await remote.close();
     expect(await opening).toEqual(expect.objectContaining(unavailable));
   });

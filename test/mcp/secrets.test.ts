@@ -22,8 +22,8 @@ describe('secrets', () => {
       SECRET,
       `Bearer ${SECRET}`,
     ]);
-    const told = await callTool(tools, 'a/headers');
-    expect(told.content).toContain('"x-api-key":"***"');
+    const reported = await callTool(tools, 'a/headers');
+    expect(reported.content).toContain('"x-api-key":"***"');
     const refused = await failureOf(callTool(tools, 'a/refuse', { because: `of ${SECRET} and ${query}` }));
     expect(refused.message).toBe('refused: of *** and ***');
     server.refuseWith = { status: 401, body: `no ${SECRET}, no Bearer ${SECRET}, no ${url}` };
@@ -31,7 +31,7 @@ describe('secrets', () => {
     const retried = openTools({ a: config });
     await retried.list(never());
     expect(retried.status()).toMatchObject([{ error: expect.stringContaining('no ***') }]);
-    unseen([told, refused, failed, tools.status(), tools.warnings, retried.status(), retried.warnings]);
+    unseen([reported, refused, failed, tools.status(), tools.warnings, retried.status(), retried.warnings]);
   });
 
   it('[A-35] [B-32] of a process are given to it, and appear in nothing that comes back; it gets nothing else of ours', async () => {
@@ -39,12 +39,12 @@ describe('secrets', () => {
     const config = { ...stdioServer(), env: { API_KEY: SECRET, MODE: 'fast' } };
     const tools = openTools({ a: config, quits: { ...stdioServer('--quit'), env: { TEST_TOKEN: SECRET } } });
     await tools.list(never());
-    const told = await callTool(tools, 'a/environment');
+    const reported = await callTool(tools, 'a/environment');
     delete process.env.MCP_TEST_HOST;
-    const { API_KEY, MODE, MCP_TEST_HOST } = JSON.parse(String(told.content));
+    const { API_KEY, MODE, MCP_TEST_HOST } = JSON.parse(String(reported.content));
     expect({ API_KEY, MODE, MCP_TEST_HOST }).toEqual({ API_KEY: '***', MODE: 'fast', MCP_TEST_HOST: undefined });
     const refused = await failureOf(callTool(tools, 'a/refuse', { because: SECRET }));
-    unseen([told, refused, tools.status(), tools.warnings]);
+    unseen([reported, refused, tools.status(), tools.warnings]);
   });
 
   it("never include the client's own: nothing of a request but its arguments reaches the server", async () => {

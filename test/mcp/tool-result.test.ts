@@ -55,26 +55,26 @@ describe('toToolResult', () => {
     expect(content(block)).toBe(expected);
   });
 
-  const said = (...texts: readonly string[]) => texts.map((text) => ({ type: 'text', text }));
+  const written = (...texts: readonly string[]) => texts.map((text) => ({ type: 'text', text }));
   const resource = { type: 'resource', resource: { uri: 'file:///a', text: '{"degrees":21}' } };
 
   it.each<[string, readonly unknown[], unknown, unknown]>([
     ['beside nothing', [], { degrees: 21 }, '{"degrees":21}'],
-    ['beside other words', said('It is warm.'), { degrees: 21 }, 'It is warm.\n{"degrees":21}'],
+    ['beside other words', written('It is warm.'), { degrees: 21 }, 'It is warm.\n{"degrees":21}'],
     ['beside a picture', [image], { degrees: 21 }, [imagePart, { type: 'input_text', text: '{"degrees":21}' }]],
-    ['beside one member of a list', said('1'), { result: [1, 2] }, '1\n{"result":[1,2]}'],
+    ['beside one member of a list', written('1'), { result: [1, 2] }, '1\n{"result":[1,2]}'],
   ])('[T-08] [F-23] writes structured content as JSON %s', (_where, blocks, structuredContent, expected) => {
     expect(toToolResult({ content: blocks, structuredContent }, same).content).toEqual(expected);
   });
 
   it.each<[string, readonly unknown[], unknown]>([
-    ['as JSON', said('{"degrees":21}'), { degrees: 21 }],
-    ['as JSON in another order, on lines', said('{\n "b": 2,\n "a": 1\n}'), { a: 1, b: 2 }],
-    ['as JSON behind words', said('Here:', '{"degrees":21}'), { degrees: 21 }],
+    ['as JSON', written('{"degrees":21}'), { degrees: 21 }],
+    ['as JSON in another order, on lines', written('{\n "b": 2,\n "a": 1\n}'), { a: 1, b: 2 }],
+    ['as JSON behind words', written('Here:', '{"degrees":21}'), { degrees: 21 }],
     ['as JSON in a resource', [resource], { degrees: 21 }],
-    ['as the one result', said('{"degrees":21}'), { result: { degrees: 21 } }],
-    ['as the one result, a text', said('warm'), { result: 'warm' }],
-    ['as the one result, a list', said('{"a":1}', 'two', '3'), { result: [{ a: 1 }, 'two', 3] }],
+    ['as the one result', written('{"degrees":21}'), { result: { degrees: 21 } }],
+    ['as the one result, a text', written('warm'), { result: 'warm' }],
+    ['as the one result, a list', written('{"a":1}', 'two', '3'), { result: [{ a: 1 }, 'two', 3] }],
     ['as a picture', [image], { result: { ...image, annotations: null } }],
   ])('[F-23] tells the model once what blocks say %s', (_how, blocks, structuredContent) => {
     expect(toToolResult({ content: blocks, structuredContent }, same)).toEqual(toToolResult({ content: blocks }, same));
@@ -90,7 +90,7 @@ describe('toToolResult', () => {
 
   it('[F-23] describes structured content that is nested deeper than the stack', () => {
     const structuredContent = JSON.parse(`${'[{"a":'.repeat(50_000)}1${'}]'.repeat(50_000)}`);
-    expect(toToolResult({ content: said('x'), structuredContent }, same).content).toBe(
+    expect(toToolResult({ content: written('x'), structuredContent }, same).content).toBe(
       'x\n[structured content, nested too deeply]',
     );
   });

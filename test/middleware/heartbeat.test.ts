@@ -1,4 +1,5 @@
 /** When a foreign event stream is filled with beats, and when never. */
+
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import express from 'express';
@@ -12,10 +13,11 @@ import {
 import { textStream } from '../../src/testing/index.ts';
 import { listen } from '../chat/chat-app.ts';
 import { startGatedUpstream } from '../chat/gated-upstream.ts';
-import { ASKED, CHAT, type Fields, gate, otherTraffic, type Step, withHost } from './host.ts';
+import { gate } from '../support/gate.ts';
+import { CHAT, type Fields, otherTraffic, REQUESTED, type Step, withHost } from './host.ts';
 
 const SSE = { 'content-type': 'text/event-stream' };
-const BEAT = ': heartbeat\n\n';
+const HEARTBEAT = ': heartbeat\n\n';
 
 /** Reads an answer to its end; `until` is asked after each read, with all that has come. */
 async function readTo(answer: Response, until: (text: string) => void = () => {}): Promise<string> {
@@ -31,10 +33,10 @@ async function readTo(answer: Response, until: (text: string) => void = () => {}
  * What a client gets whose handler says `before`, then nothing until the client has seen a beat (or, where there must
  * be none, until long after), then `after`.
  */
-async function beaten(
+async function heartbeatSent(
   before: (res: ServerResponse) => unknown,
   after: (res: ServerResponse) => unknown,
-  { beats = true, options = {} }: { beats?: boolean; options?: Fields } = {},
+  { heartbeats = true, options = {} }: { heartbeats?: boolean; options?: Fields } = {},
 ) {
   const goOn = gate();
   const handler: Step = async (req, res) => {
@@ -45,9 +47,9 @@ async function beaten(
   };
   return withHost([heartbeat({ intervalMs: 2, ...options }) as Step, handler], async ({ post, url }) => {
     const asking = post(CHAT).then((answer) =>
-      readTo(answer, (text) => beats && /: heartbeat\n\n$|event: ping\n.*\n\n$/.test(text) && goOn.open()),
+      readTo(answer, (text) => heartbeats && /: heartbeat\n\n$|event: ping\n.*\n\n$/.test(text) && goOn.open()),
     );
-    if (!beats) {
+    if (!heartbeats) {
       for (const _ of Array(5)) await otherTraffic(url);
       goOn.open();
     }
@@ -70,7 +72,7 @@ describe('heartbeat', () => {
   };
   for (const [name, head] of Object.entries(heads))
     it(`[A-20] [P-15] beats before the first byte of a stream that begins by ${name}`, async () => {
-      const text = await beaten(head, (res) => res.end('data: x\n\n'));
+      const text = await heartbeatSent(head, (res) => res.end('data: x\n\n'));
       expect(text).toMatch(/^(: heartbeat\n\n)+data: x\n\n$/);
     });
 
@@ -83,14 +85,14 @@ describe('heartbeat', () => {
   };
   for (const [name, pieces] of Object.entries(between))
     it(`[A-20] [P-15] beats between two events behind ${name}`, async () => {
-      const text = await beaten(
+      const text = await heartbeatSent(
         (res) => {
           res.writeHead(200, SSE);
           for (const piece of pieces) res.write(piece);
         },
         (res) => res.end('data: b\n\n'),
       );
-      expect(text.replaceAll(BEAT, '|').replace(/\|+/, '|')).toBe(`${pieces.join('')}|data: b\n\n`);
+      expect(text.replaceAll(HEARTBEAT, '|').replace(/\|+/, '|')).toBe(`${pieces.join('')}|data: b\n\n`);
     });
 
   const silent: Readonly<
@@ -125,7 +127,7 @@ describe('heartbeat', () => {
   };
   for (const [name, [before, after, text]] of Object.entries(silent))
     it(`[A-20] [P-15] never beats ${name}`, async () => {
-      expect(await beaten(before, after, { beats: false })).toBe(text);
+      expect(await heartbeatSent(before, after, { heartbeats: false })).toBe(text);
     });
 
   it('[P-15] puts the beat off with every write', async () => {
@@ -146,9 +148,9 @@ describe('heartbeat', () => {
 
   it('[P-15] writes pings where they are wanted, and comments for keepalives, which a foreign stream cannot number', async () => {
     const head = (res: ServerResponse) => res.writeHead(200, SSE).flushHeaders();
-    const pinged = await beaten(head, (res) => res.end(), { options: { style: 'ping' } });
-    const kept = await beaten(head, (res) => res.end(), { options: { style: 'keepalive' } });
-    expect([pinged.replaceAll('event: ping\ndata: {"type":"ping"}\n\n', ''), kept.replaceAll(BEAT, '')]).toEqual([
+    const pinged = await heartbeatSent(head, (res) => res.end(), { options: { style: 'ping' } });
+    const kept = await heartbeatSent(head, (res) => res.end(), { options: { style: 'keepalive' } });
+    expect([pinged.replaceAll('event: ping\ndata: {"type":"ping"}\n\n', ''), kept.replaceAll(HEARTBEAT, '')]).toEqual([
       '',
       '',
     ]);
@@ -191,11 +193,11 @@ describe('heartbeat', () => {
     const big = `data: ${'x'.repeat(1 << 20)}\n\n`;
     const full = gate();
     const goOn = gate();
-    let beats = 0;
+    let heartbeats = 0;
     const counted: Step = (_req, res, next) => {
       const write = res.write.bind(res);
       res.write = ((...given: Parameters<typeof write>) => {
-        if (given[0] === BEAT) beats += 1;
+        if (given[0] === HEARTBEAT) heartbeats += 1;
         return write(...given);
       }) as typeof res.write;
       next();
@@ -204,7 +206,7 @@ describe('heartbeat', () => {
       if (req.method !== 'POST') return res.end('other');
       res.writeHead(200, SSE);
       for (const _ of Array(16)) res.write(big);
-      beats = 0;
+      heartbeats = 0;
       full.open();
       await goOn.opened;
       res.end();
@@ -213,7 +215,7 @@ describe('heartbeat', () => {
       const answer = await post(CHAT);
       await full.opened;
       await otherTraffic(url);
-      const whileFull = beats;
+      const whileFull = heartbeats;
       goOn.open();
       await answer.body?.cancel();
       expect(whileFull).toBe(0);
@@ -235,7 +237,7 @@ describe('heartbeat', () => {
       return readTo(await fetch(`${url}${path}`, init), (text) => enough.test(text) && open());
     };
     try {
-      const responses = await ask('/responses', ASKED, /keepalive"/, openings[0].open);
+      const responses = await ask('/responses', REQUESTED, /keepalive"/, openings[0].open);
       const chat = await ask('/chat/completions', CHAT, /(: heartbeat\n\n){5}/, openings[1].open);
       const frames = responses.split('\n\n').filter((frame) => frame.startsWith('event: '));
       const numbers = frames.map((frame) => JSON.parse(frame.slice(frame.indexOf('{'))).sequence_number);
@@ -243,7 +245,7 @@ describe('heartbeat', () => {
         fourth: /(: heartbeat\n\n){3}event: keepalive\n/.test(responses),
         never: /(: heartbeat\n\n){4}/.test(responses),
         dense: numbers.every((number, at) => number === at),
-        chat: chat.replaceAll(BEAT, ''),
+        chat: chat.replaceAll(HEARTBEAT, ''),
       }).toEqual({ fourth: true, never: false, dense: true, chat: textStream('Hello') });
     } finally {
       await close();

@@ -63,21 +63,6 @@ function post(url: string, body: Fields, { path, ...init }: RequestInit & { read
   return fetch(`${url}${place}`, { method: 'POST', body: JSON.stringify(body), ...init, headers });
 }
 
-/** Something that others wait for until it is opened. */
-export interface Gate {
-  readonly opened: Promise<void>;
-  open(): void;
-}
-
-/** A closed gate. */
-export function gate(): Gate {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
-
 /** A store that tells what was put into it. */
 export interface WatchedStore extends ResponseStore {
   readonly puts: readonly StoredResponse[];
@@ -107,7 +92,7 @@ export async function otherTraffic(url: string): Promise<void> {
 
 /** A question in each dialect. */
 export const CHAT = { model: 'm', messages: [{ role: 'user', content: 'Go.' }] } as const;
-export const ASKED = { model: 'm', input: 'Go.' } as const;
+export const REQUESTED = { model: 'm', input: 'Go.' } as const;
 
 /** A response as a Responses server answers it. */
 export function responseOf(text: string, id = 'resp_theirs', more: Fields = {}): Fields {

@@ -1,4 +1,5 @@
 /** What of somebody else's answers is kept, when, and that no answer is harmed by it. */
+
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -6,13 +7,13 @@ import { gzipSync } from 'node:zlib';
 import { loadHistory, recordTurn, validateMessages } from '../../src/index.ts';
 import type { ApiError } from '../../src/protocol/errors.ts';
 import { chatCompletion, chatStream, textStream } from '../../src/testing/index.ts';
+import { gate } from '../support/gate.ts';
 import {
-  ASKED,
   CHAT,
   type Fields,
-  gate,
   type HostRequest,
   otherTraffic,
+  REQUESTED,
   responseOf,
   responseStream,
   type Step,
@@ -30,8 +31,8 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const ANSWERS = [
   { name: 'a chat completion as JSON', body: CHAT, type: JSON_TYPE, text: chatCompletion(TEXT) },
   { name: 'a chat completion as a stream', body: { ...CHAT, stream: true }, type: SSE, text: textStream([TEXT]) },
-  { name: 'a response as JSON', body: ASKED, type: JSON_TYPE, text: JSON.stringify(responseOf(TEXT)) },
-  { name: 'a response as a stream', body: { ...ASKED, stream: true }, type: SSE, text: responseStream(TEXT) },
+  { name: 'a response as JSON', body: REQUESTED, type: JSON_TYPE, text: JSON.stringify(responseOf(TEXT)) },
+  { name: 'a response as a stream', body: { ...REQUESTED, stream: true }, type: SSE, text: responseStream(TEXT) },
 ] as const;
 
 type Answer = (typeof ANSWERS)[number];
@@ -162,8 +163,8 @@ describe('recordTurn', () => {
   };
   for (const [name, put] of Object.entries(failing))
     it(`[X-02] harms no answer where there is a store ${name}, and tells the host`, async () => {
-      const told: unknown[] = [];
-      const hooks = { onError: (error: ApiError, info: object) => void told.push([error.code, Object.keys(info)]) };
+      const reported: unknown[] = [];
+      const hooks = { onError: (error: ApiError, info: object) => void reported.push([error.code, Object.keys(info)]) };
       const store = { name: 'bad', get: () => undefined, delete: () => false, put };
       const options = { store, hooks, limits: { storeTimeoutMs: 10 } };
       const texts = await Promise.all(
@@ -172,9 +173,9 @@ describe('recordTurn', () => {
             (await recorded(body, (res) => res.writeHead(200, type).end(text), options)).text,
         ),
       );
-      expect({ texts, told }).toEqual({
+      expect({ texts, reported }).toEqual({
         texts: ANSWERS.map(({ text }) => text),
-        told: ANSWERS.map(() => ['store_error', ['requestId']]),
+        reported: ANSWERS.map(() => ['store_error', ['requestId']]),
       });
     });
 
@@ -189,7 +190,7 @@ describe('recordTurn', () => {
       chatCompletion(TEXT),
     ],
     ['a refusal', CHAT, (res) => res.writeHead(429, JSON_TYPE).end(chatCompletion(TEXT)), chatCompletion(TEXT)],
-    ['a response that failed', ASKED, (res) => res.writeHead(200, JSON_TYPE).end(failed), failed],
+    ['a response that failed', REQUESTED, (res) => res.writeHead(200, JSON_TYPE).end(failed), failed],
     ['a stream that ends too early', CHAT, (res) => res.writeHead(200, SSE).end(half), half],
     ['an answer of another type', CHAT, (res) => res.writeHead(200, { 'content-type': 'text/plain' }).end('Hi'), 'Hi'],
     ['JSON that is no answer', CHAT, (res) => res.writeHead(200, JSON_TYPE).end('{"id":"x"}'), '{"id":"x"}'],
@@ -262,13 +263,13 @@ describe('recordTurn', () => {
 });
 
 /** A model that answers in the dialect that it is asked in, with ids of its own, and remembers what it was asked. */
-function model(asked: Fields[]): Step {
+function model(requested: Fields[]): Step {
   return (req, res) => {
     // The cast: a middleware has read it.
     const body = req.body as Fields;
-    asked.push(body);
-    const text = `Answer ${asked.length}`;
-    const id = `theirs_${asked.length}`;
+    requested.push(body);
+    const text = `Answer ${requested.length}`;
+    const id = `theirs_${requested.length}`;
     if ('messages' in body) {
       const stream = chatStream({ role: 'assistant', content: text }).replaceAll('chatcmpl-fake', id);
       if (body.stream) return res.writeHead(200, SSE).end(stream);
@@ -282,19 +283,19 @@ function model(asked: Fields[]): Step {
 const user = (content: string) => ({ role: 'user', content });
 const assistant = (content: string) => ({ role: 'assistant', content });
 const userItem = (text: string) => expect.objectContaining({ role: 'user', content: [{ type: 'input_text', text }] });
-const told = (at: number) => expect.objectContaining({ id: `msg_theirs_${at}`, role: 'assistant' });
+const reported = (at: number) => expect.objectContaining({ id: `msg_theirs_${at}`, role: 'assistant' });
 
 /** What the model is asked, when these requests are made one after the other. */
 async function chained(bodies: readonly Fields[], more: readonly Step[] = [], store: WatchedStore = watchedStore()) {
-  const asked: Fields[] = [];
-  await withHost([recordTurn({ store }), loadHistory({ store }), ...more, model(asked)], async ({ post }) => {
+  const requested: Fields[] = [];
+  await withHost([recordTurn({ store }), loadHistory({ store }), ...more, model(requested)], async ({ post }) => {
     for (const body of bodies) {
       const answer = await post({ model: 'm', ...body });
       const text = await answer.text();
       if (answer.status !== 200) throw new Error(`refused: ${text}`);
     }
   });
-  return { asked, puts: store.puts };
+  return { requested, puts: store.puts };
 }
 
 describe('recordTurn with loadHistory', () => {
@@ -302,7 +303,7 @@ describe('recordTurn with loadHistory', () => {
     const form = stream ? 'streamed' : 'as JSON';
 
     it(`[X-02] [S-12] carries a chat on over three turns, ${form}`, async () => {
-      const { asked } = await chained([
+      const { requested } = await chained([
         { stream, messages: [{ role: 'system', content: 'Be kind.' }, user('One')] },
         { stream, messages: [user('Two')], previous_response_id: 'theirs_1' },
         { stream, messages: [user('Three')], previous_response_id: 'theirs_2' },
@@ -310,37 +311,37 @@ describe('recordTurn with loadHistory', () => {
       const first = [{ role: 'system', content: 'Be kind.' }, user('One')];
       const second = [...first, assistant('Answer 1'), user('Two')];
       const third = [...second, assistant('Answer 2'), user('Three')];
-      expect(asked).toEqual([first, second, third].map((messages) => ({ model: 'm', stream, messages })));
+      expect(requested).toEqual([first, second, third].map((messages) => ({ model: 'm', stream, messages })));
     });
 
     it(`[X-02] [S-12] carries responses on over three turns, ${form}`, async () => {
-      const { asked } = await chained([
+      const { requested } = await chained([
         { stream, input: 'One', instructions: 'Be kind.' },
         { stream, input: 'Two', previous_response_id: 'theirs_1' },
         { stream, input: [user('Three')], previous_response_id: 'theirs_2' },
       ]);
       const asTyped = (text: string) => ({ type: 'message', ...user(text) });
-      expect(asked).toEqual([
+      expect(requested).toEqual([
         { model: 'm', stream, input: 'One', instructions: 'Be kind.' },
-        { model: 'm', stream, input: [userItem('One'), told(1), asTyped('Two')] },
-        { model: 'm', stream, input: [userItem('One'), told(1), userItem('Two'), told(2), user('Three')] },
+        { model: 'm', stream, input: [userItem('One'), reported(1), asTyped('Two')] },
+        { model: 'm', stream, input: [userItem('One'), reported(1), userItem('Two'), reported(2), user('Three')] },
       ]);
     });
   }
 
   it('[X-02] [S-12] carries a response on as a chat, and that as a response again', async () => {
-    const { asked, puts } = await chained([
+    const { requested, puts } = await chained([
       { input: 'One' },
       { messages: [user('Two')], previous_response_id: 'theirs_1', stream: true },
       { input: 'Three', previous_response_id: 'theirs_2' },
     ]);
-    expect(asked.slice(1)).toEqual([
+    expect(requested.slice(1)).toEqual([
       { model: 'm', stream: true, messages: [user('One'), assistant('Answer 1'), user('Two')] },
       {
         model: 'm',
         input: [
           userItem('One'),
-          told(1),
+          reported(1),
           userItem('Two'),
           expect.objectContaining({ role: 'assistant', content: [expect.objectContaining({ text: 'Answer 2' })] }),
           { type: 'message', ...user('Three') },
@@ -355,10 +356,10 @@ describe('recordTurn with loadHistory', () => {
       ...(at % 2 ? { input: 'Go.' } : { messages: [user('Go.')] }),
       ...(at > 0 ? { previous_response_id: `theirs_${at}` } : {}),
     }));
-    const { puts, asked } = await chained(turns);
+    const { puts, requested } = await chained(turns);
     const counts = puts.map(({ input, output }) => [input.length, output.length]);
     expect(counts).toEqual(turns.map(() => [1, 1]));
-    expect(asked.at(-1)?.input).toHaveLength(2 * 11 + 1);
+    expect(requested.at(-1)?.input).toHaveLength(2 * 11 + 1);
   });
 
   it('[A-24] [S-12] keeps nothing twice of a history that validateMessages repairs in every turn', async () => {
@@ -370,19 +371,19 @@ describe('recordTurn with loadHistory', () => {
     const kept = [words('Let me'), words('see.'), call, output, words('Three.')];
     await store.put({ scope: 'all', id: 'old', createdAt: 0, input: [], output: kept, resource: {} });
     const scope = () => 'all';
-    const asked: Fields[] = [];
+    const requested: Fields[] = [];
     const steps = [
       recordTurn({ store, scope }),
       loadHistory({ store, scope }),
       validateMessages({ scope }),
-      model(asked),
+      model(requested),
     ];
     await withHost(steps, async ({ post }) => {
       await (await post({ ...CHAT, previous_response_id: 'old' })).text();
       await (await post({ ...CHAT, previous_response_id: 'theirs_1' })).text();
     });
     expect(store.puts.slice(1).map(({ input }) => input.map(({ role }) => role))).toEqual([['user'], ['user']]);
-    const { messages = [] } = asked[1] as { readonly messages?: readonly Fields[] };
+    const { messages = [] } = requested[1] as { readonly messages?: readonly Fields[] };
     expect(messages.map(({ role, content }) => `${role}: ${content}`)).toEqual([
       'assistant: Let me\nsee.',
       'tool: 3',
@@ -394,23 +395,23 @@ describe('recordTurn with loadHistory', () => {
   });
 
   it('[P-13] [S-12] answers 400 for a turn that is missing or another client’s, and the model is not asked', async () => {
-    const asked: Fields[] = [];
+    const requested: Fields[] = [];
     const store = watchedStore();
-    await withHost([recordTurn({ store }), loadHistory({ store }), model(asked)], async ({ post }) => {
+    await withHost([recordTurn({ store }), loadHistory({ store }), model(requested)], async ({ post }) => {
       await (await post(CHAT, { headers: { authorization: 'Bearer one' } })).text();
       const refused = await Promise.all(
         [
           post({ ...CHAT, previous_response_id: 'theirs_1' }, { headers: { authorization: 'Bearer two' } }),
-          post({ ...ASKED, previous_response_id: 'theirs_9' }, { headers: { authorization: 'Bearer one' } }),
+          post({ ...REQUESTED, previous_response_id: 'theirs_9' }, { headers: { authorization: 'Bearer one' } }),
         ].map(async (answering) => {
           const answer = await answering;
           return { status: answer.status, code: (JSON.parse(await answer.text()) as { error: Fields }).error.code };
         }),
       );
       const missing = { status: 400, code: 'previous_response_not_found' };
-      expect({ refused, asked: asked.length, puts: store.puts.length }).toEqual({
+      expect({ refused, requested: requested.length, puts: store.puts.length }).toEqual({
         refused: [missing, missing],
-        asked: 1,
+        requested: 1,
         puts: 1,
       });
     });
@@ -459,8 +460,8 @@ describe('a handler that changes the request on its way to the model server', ()
   });
 
   it('[F-06] is told of by the client’s own id where the store fails and it deletes that', async () => {
-    const told: string[] = [];
-    const hooks = { onError: (_: ApiError, { requestId }: { requestId: string }) => void told.push(requestId) };
+    const reported: string[] = [];
+    const hooks = { onError: (_: ApiError, { requestId }: { requestId: string }) => void reported.push(requestId) };
     const store = watchedStore(() => Promise.reject(new Error('full')));
     const handler: Step = (req, res) => {
       delete req.headers['x-request-id'];
@@ -468,6 +469,6 @@ describe('a handler that changes the request on its way to the model server', ()
     };
     const headers = { 'x-request-id': 'the-clients' };
     await withHost([recordTurn({ store, hooks }), handler], async ({ post }) => (await post(CHAT, { headers })).text());
-    expect(told).toEqual(['the-clients']);
+    expect(reported).toEqual(['the-clients']);
   });
 });

@@ -1,4 +1,5 @@
 /** Server-run tools behind a handler of the host's, which answers each model call in whatever way it likes. */
+
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
@@ -10,7 +11,8 @@ import { chatCompletionsUpstream, functionTools, heartbeat, memoryStore, runTool
 import type { ApiError } from '../../src/protocol/errors.ts';
 import { chatCompletion, chatStream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
 import { listen } from '../chat/chat-app.ts';
-import { CHAT, type Fields, gate, type Host, type HostRequest, otherTraffic, type Step, withHost } from './host.ts';
+import { gate } from '../support/gate.ts';
+import { CHAT, type Fields, type Host, type HostRequest, otherTraffic, type Step, withHost } from './host.ts';
 
 const SSE = { 'content-type': 'text/event-stream' };
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -23,15 +25,15 @@ type Answer = (res: ServerResponse, req: HostRequest, next: (error?: unknown) =>
 
 /** A handler that answers its calls in order and remembers the body of each. */
 function handlerOf(...answers: readonly Answer[]) {
-  const asked: Fields[] = [];
+  const requested: Fields[] = [];
   const handler: Step = (req, res, next) => {
     // The cast: a middleware has read it.
-    asked.push(req.body as Fields);
-    const answer = answers[asked.length - 1];
-    if (!answer) throw new Error(`call ${asked.length} was not expected`);
+    requested.push(req.body as Fields);
+    const answer = answers[requested.length - 1];
+    if (!answer) throw new Error(`call ${requested.length} was not expected`);
     return answer(res, req, next);
   };
-  return { handler, asked };
+  return { handler, requested };
 }
 
 const sends =
@@ -45,7 +47,7 @@ const callsJson = (...made: readonly (typeof LOOK)[]) => chatCompletion({ tool_c
 const tool = (id: string, content: string) => ({ role: 'tool', tool_call_id: id, content });
 
 /** What the client was told: the assistant's words, its calls and why it ended, in whatever form. */
-async function toldIn(answer: Response) {
+async function reportedIn(answer: Response) {
   const text = await answer.text();
   if (answer.status !== 200) return { status: answer.status, text };
   if (text.startsWith('{')) {
@@ -69,19 +71,19 @@ async function toldIn(answer: Response) {
 }
 
 /** One request with the tools in front of the handler. */
-async function asked(answers: readonly Answer[], body: Fields = {}, options: Fields = {}) {
-  const { handler, asked } = handlerOf(...answers);
+async function requested(answers: readonly Answer[], body: Fields = {}, options: Fields = {}) {
+  const { handler, requested } = handlerOf(...answers);
   const middleware = runTools({ tools, store: memoryStore(), handler, ...options });
   return withHost([middleware as Step], async (host) => {
-    const told = await toldIn(await host.post({ ...CHAT, ...body }));
-    return { told, asked, errors: host.errors };
+    const reported = await reportedIn(await host.post({ ...CHAT, ...body }));
+    return { reported, requested, errors: host.errors };
   });
 }
 
 describe('runTools', () => {
   it('[T-02] [X-02] runs the calls and asks the handler again until it answers, for JSON', async () => {
-    const { told, asked: bodies } = await asked([sends(callsJson(LOOK)), sends(chatCompletion('Blue.'))]);
-    expect(told).toEqual({ content: 'Blue.', calls: undefined, finish: 'stop', total: 42 });
+    const { reported, requested: bodies } = await requested([sends(callsJson(LOOK)), sends(chatCompletion('Blue.'))]);
+    expect(reported).toEqual({ content: 'Blue.', calls: undefined, finish: 'stop', total: 42 });
     expect(bodies.map(({ messages }) => messages)).toEqual([
       CHAT.messages,
       [...CHAT.messages, { role: 'assistant', content: null, tool_calls: wire(LOOK) }, tool('call_1', 'seen sky')],
@@ -100,9 +102,12 @@ describe('runTools', () => {
       sends(toolCallStream([{ ...LOOK, id: 'x', name: 'now' }])),
       sends(textStream('Blue.')),
     ];
-    const { told, asked: bodies } = await asked(rounds, { stream: true, stream_options: { include_usage: true } });
-    expect({ told, rounds: bodies.length }).toEqual({
-      told: { content: 'Blue.', calls: [], finish: 'stop', total: 63, done: true },
+    const { reported, requested: bodies } = await requested(rounds, {
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    expect({ reported, rounds: bodies.length }).toEqual({
+      reported: { content: 'Blue.', calls: [], finish: 'stop', total: 63, done: true },
       rounds: 3,
     });
   });
@@ -122,7 +127,7 @@ describe('runTools', () => {
       { id: 'b', name: 'two', arguments: '{}' },
     ];
     const answers = [sends(callsJson(...calls)), sends(chatCompletion('Done.'))];
-    const { asked: bodies } = await asked(answers, {}, { tools: parallel });
+    const { requested: bodies } = await requested(answers, {}, { tools: parallel });
     expect(bodies[1]?.messages).toEqual([
       ...CHAT.messages,
       { role: 'assistant', content: null, tool_calls: wire(...calls) },
@@ -133,10 +138,10 @@ describe('runTools', () => {
 
   it('[T-04] hands the client’s own calls back, and brings the results of ours into its next request', async () => {
     const client = [{ type: 'function', function: { name: 'pick', parameters: { type: 'object' } } }];
-    const { handler, asked: bodies } = handlerOf(sends(callsJson(LOOK, PICK)), sends(chatCompletion('Red.')));
+    const { handler, requested: bodies } = handlerOf(sends(callsJson(LOOK, PICK)), sends(chatCompletion('Red.')));
     const step = runTools({ tools, store: memoryStore(), handler }) as Step;
     await withHost([step], async ({ post }) => {
-      const first = await toldIn(await post({ ...CHAT, tools: client }));
+      const first = await reportedIn(await post({ ...CHAT, tools: client }));
       expect(first).toEqual({ content: null, calls: wire(PICK), finish: 'tool_calls', total: 21 });
       const messages = [
         ...CHAT.messages,
@@ -155,12 +160,12 @@ describe('runTools', () => {
 
   it('[T-02] ends with `length` at the limit of rounds', async () => {
     const again = [1, 2, 3].map((at) => sends(callsJson({ ...LOOK, id: `c${at}`, arguments: `{"at":${at}}` })));
-    const { told, asked: bodies } = await asked(again, {}, { limits: { toolIterations: 2 } });
-    expect({ finish: (told as Fields).finish, rounds: bodies.length }).toEqual({ finish: 'length', rounds: 3 });
+    const { reported, requested: bodies } = await requested(again, {}, { limits: { toolIterations: 2 } });
+    expect({ finish: (reported as Fields).finish, rounds: bodies.length }).toEqual({ finish: 'length', rounds: 3 });
   });
 
   it('[X-01] is not there for requests without its tools: other APIs, no tools, `n > 1`', async () => {
-    const { handler, asked: bodies } = handlerOf(...[1, 2, 3].map(() => sends('{"as":"it is"}', JSON_TYPE)));
+    const { handler, requested: bodies } = handlerOf(...[1, 2, 3].map(() => sends('{"as":"it is"}', JSON_TYPE)));
     const store = memoryStore();
     const steps = [runTools({ tools, store, handler }), runTools({ tools: () => [], store, handler })] as Step[];
     const [with1, without] = steps as [Step, Step];
@@ -219,13 +224,13 @@ describe('runTools', () => {
   for (const [name, answer] of Object.entries(forms))
     it(`[X-02] reads an answer by ${name}, in the first round and behind a call`, async () => {
       const stream = { stream: true };
-      const told = [
-        (await asked([answer])).told,
-        (await asked([sends(callsJson(LOOK)), answer])).told,
-        (await asked([answer], stream)).told,
-        (await asked([sends(toolCallStream([LOOK])), answer], stream)).told,
+      const reported = [
+        (await requested([answer])).reported,
+        (await requested([sends(callsJson(LOOK)), answer])).reported,
+        (await requested([answer], stream)).reported,
+        (await requested([sends(toolCallStream([LOOK])), answer], stream)).reported,
       ].map((each) => [(each as Fields).content, (each as Fields).finish]);
-      expect(told).toEqual(Array(4).fill(['Hello', 'stop']));
+      expect(reported).toEqual(Array(4).fill(['Hello', 'stop']));
     });
 
   it('[X-01] reads what Express answers by json, send and status, with the app’s own locals', async () => {
@@ -251,7 +256,7 @@ describe('runTools', () => {
       const { url, close } = await listen(app);
       try {
         const init = { method: 'POST', headers: JSON_TYPE, body: JSON.stringify(CHAT) };
-        return ((await toldIn(await fetch(`${url}/chat/completions`, init))) as Fields).content;
+        return ((await reportedIn(await fetch(`${url}/chat/completions`, init))) as Fields).content;
       } finally {
         await close();
       }
@@ -300,11 +305,11 @@ describe('runTools', () => {
     const limited: Answer = (res) => res.writeHead(429, JSON_TYPE).end('{"error":{"message":"Too many."}}');
     const codes: string[] = [];
     const hooks = { onError: (error: ApiError) => void codes.push(error.code) };
-    const json = await asked([sends(callsJson(LOOK)), limited], {}, { hooks });
-    const streamed = await asked([sends(toolCallStream([LOOK])), limited], { stream: true }, { hooks });
-    expect((json.told as Fields).status).toBe(429);
-    expect(JSON.parse(String((json.told as Fields).text)).error.message).toContain('Too many.');
-    expect(streamed.told).toMatchObject({ done: true });
+    const json = await requested([sends(callsJson(LOOK)), limited], {}, { hooks });
+    const streamed = await requested([sends(toolCallStream([LOOK])), limited], { stream: true }, { hooks });
+    expect((json.reported as Fields).status).toBe(429);
+    expect(JSON.parse(String((json.reported as Fields).text)).error.message).toContain('Too many.');
+    expect(streamed.reported).toMatchObject({ done: true });
     expect(codes).toHaveLength(2);
   });
 
@@ -319,20 +324,20 @@ describe('runTools', () => {
   for (const [name, answer] of Object.entries(failures))
     it(`[X-01] gives the host the error where its handler ${name}, in any round`, async () => {
       const seen = await Promise.all([
-        asked([answer]),
-        asked([answer], { stream: true }),
-        asked([sends(callsJson(LOOK)), answer]),
-        asked([answer], { n: 2 }),
+        requested([answer]),
+        requested([answer], { stream: true }),
+        requested([sends(callsJson(LOOK)), answer]),
+        requested([answer], { n: 2 }),
       ]);
-      expect(seen.map(({ told, errors }) => ({ told, errors }))).toEqual(
-        seen.map(() => ({ told: { status: 500, text: 'the host failed' }, errors: [broken] })),
+      expect(seen.map(({ reported, errors }) => ({ reported, errors }))).toEqual(
+        seen.map(() => ({ reported: { status: 500, text: 'the host failed' }, errors: [broken] })),
       );
     });
 
   it('[X-01] says so where the handler only calls next', async () => {
-    const { told, errors } = await asked([(_res, _req, next) => next()]);
-    expect({ told, errors: errors.map(String) }).toEqual({
-      told: { status: 500, text: 'the host failed' },
+    const { reported, errors } = await requested([(_res, _req, next) => next()]);
+    expect({ reported, errors: errors.map(String) }).toEqual({
+      reported: { status: 500, text: 'the host failed' },
       errors: ['Error: The handler did not answer.'],
     });
   });
@@ -348,8 +353,11 @@ describe('runTools', () => {
   };
   for (const [name, answer] of Object.entries(breaks))
     it(`[P-09] answers 502 where the handler ${name}`, async () => {
-      const { told } = await asked([answer]);
-      expect({ status: (told as Fields).status, type: JSON.parse(String((told as Fields).text)).error.type }).toEqual({
+      const { reported } = await requested([answer]);
+      expect({
+        status: (reported as Fields).status,
+        type: JSON.parse(String((reported as Fields).text)).error.type,
+      }).toEqual({
         status: 502,
         type: 'server_error',
       });
@@ -387,7 +395,7 @@ describe('runTools', () => {
       res.writeHead(200, JSON_TYPE).flushHeaders();
       res.end(hello);
     };
-    await asked([answer]);
+    await requested([answer]);
     expect(ended).toEqual(['finish', 'close']);
   });
 
@@ -420,10 +428,10 @@ describe('runTools', () => {
   });
 
   it('[P-15] [A-20] fills the silences of the handler itself where a heartbeat stands in front', async () => {
-    const beaten = gate();
+    const heartbeatSent = gate();
     const late: Answer = async (res) => {
       res.writeHead(200, SSE).write(`${helloStream.split('\n\n')[0]}\n\n`);
-      await beaten.opened;
+      await heartbeatSent.opened;
       res.end(helloStream.split('\n\n').slice(1).join('\n\n'));
     };
     const { handler } = handlerOf(late);
@@ -432,7 +440,7 @@ describe('runTools', () => {
       let text = '';
       for await (const piece of (await post({ ...CHAT, stream: true })).body ?? []) {
         text += Buffer.from(piece).toString();
-        if (text.includes(': heartbeat\n\n')) beaten.open();
+        if (text.includes(': heartbeat\n\n')) heartbeatSent.open();
       }
       return text;
     });
@@ -453,7 +461,7 @@ describe('runTools', () => {
     const steps = [runTools({ tools: own, store: memoryStore(), upstream }) as Step, behind];
     try {
       await withHost(steps, async ({ post }) => {
-        expect(await toldIn(await post(CHAT))).toMatchObject({ content: 'Hello', total: 42 });
+        expect(await reportedIn(await post(CHAT))).toMatchObject({ content: 'Hello', total: 42 });
         expect(await (await post({ input: 'others' })).text()).toBe('for others');
       });
     } finally {

@@ -16,7 +16,7 @@ it('[P-10] calls no handler for a turn that has ended already', async () => {
     res.send(`${outcome === reason} ${called}`);
   });
   const { url, close } = await listen(app);
-  const said = await (await fetch(url)).text();
+  const written = await (await fetch(url)).text();
   await close();
-  expect(said).toBe('true 0');
+  expect(written).toBe('true 0');
 });

@@ -47,7 +47,9 @@ describe('respond', () => {
     const failures: unknown[] = [];
     const server = createServer((_, res) => answer(res).catch((error) => void failures.push(error.message)));
     await once(server.listen(0, '127.0.0.1'), 'listening');
-    const reading = fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`).then((told) => told.text());
+    const reading = fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`).then((reported) =>
+      reported.text(),
+    );
     await expect(reading).rejects.toThrow(/fetch failed|terminated/);
     expect(failures).toEqual(answer === late ? [] : ['broken']);
     server.close();

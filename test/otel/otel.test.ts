@@ -53,8 +53,8 @@ afterEach(async () => {
   context.disable();
 });
 
-const asked = () => chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'secret-key', retries: 0 });
-const traced = () => tracedUpstream(asked(), { ...telemetry, provider: 'vllm' });
+const requested = () => chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'secret-key', retries: 0 });
+const traced = () => tracedUpstream(requested(), { ...telemetry, provider: 'vllm' });
 
 const OF_ECHO = { parameters: {}, execute: ({ text }: { text: string }) => spanOf(text) };
 const echo = () => tracedTools(functionTools({ echo: OF_ECHO }), telemetry);
@@ -117,8 +117,8 @@ describe('tracedUpstream', () => {
         },
       },
     ]);
-    const told = (await points()).map(([name, attributes, { count }]) => [name, attributes, count]);
-    expect(told).toEqual(
+    const reported = (await points()).map(([name, attributes, { count }]) => [name, attributes, count]);
+    expect(reported).toEqual(
       expect.arrayContaining([
         ['gen_ai.client.operation.duration', MODEL, 1],
         ['gen_ai.client.operation.time_to_first_chunk', MODEL, 1],
@@ -126,8 +126,8 @@ describe('tracedUpstream', () => {
         ['gen_ai.client.token.usage', { ...MODEL, 'gen_ai.token.type': 'output' }, 1],
       ]),
     );
-    expect(told).toHaveLength(4);
-    expect(JSON.stringify([exporter.getFinishedSpans().map(({ attributes }) => attributes), told])).not.toContain(
+    expect(reported).toHaveLength(4);
+    expect(JSON.stringify([exporter.getFinishedSpans().map(({ attributes }) => attributes), reported])).not.toContain(
       'secret',
     );
   });
@@ -163,7 +163,7 @@ describe('tracedUpstream', () => {
         ? HELLO.replace('data: [DONE]', `${chatChunk({}, { choices: [], ...USAGE })}data: [DONE]`)
         : chatCompletion({ content: 'Hello' }),
     });
-    app = await startApp({ options: { upstream: asked() } });
+    app = await startApp({ options: { upstream: requested() } });
     app.server
       .removeAllListeners('request')
       .on('request', express().use('/v1', chatCompletionsRouter({ upstream: traced(), store: memoryStore() })));
@@ -192,7 +192,7 @@ describe('tracedUpstream', () => {
     };
     const outer = telemetry.tracerProvider.getTracer('host').startSpan('POST /v1/responses');
     const router = responsesRouter({ upstream: tracedUpstream(inner, telemetry), store: memoryStore() });
-    app = await startApp({ options: { upstream: asked() } });
+    app = await startApp({ options: { upstream: requested() } });
     const inRequest = (...args: Parameters<typeof router>) =>
       context.with(trace.setSpan(context.active(), outer), () => router(...args));
     app.server.removeAllListeners('request').on('request', express().use('/v1', inRequest));
@@ -229,7 +229,9 @@ describe('tracedUpstream', () => {
   });
 
   it('[X-09] goes to what the host registers later, and nowhere without it', async () => {
-    app = await startApp({ options: { upstream: tracedUpstream(asked()), tools: [tracedTools(functionTools({}))] } });
+    app = await startApp({
+      options: { upstream: tracedUpstream(requested()), tools: [tracedTools(functionTools({}))] },
+    });
     expect(JSON.parse(await ask('responses', { model: 'm', input: 'Hi' })).status).toBe('completed');
     trace.setGlobalTracerProvider(telemetry.tracerProvider);
     await ask('responses', { model: 'm', input: 'Hi' });
@@ -242,7 +244,7 @@ describe('tracedUpstream', () => {
     [{ tracerProvider: {} }, 'tracedUpstream: tracerProvider must be an object with getTracer, got {}'],
     [{ tracer: 1 }, "tracedUpstream: unknown option 'tracer'"],
   ])('[X-01] throws a TypeError for %j', (options, message) => {
-    expect(() => tracedUpstream(asked(), options)).toThrow(message);
+    expect(() => tracedUpstream(requested(), options)).toThrow(message);
   });
 });
 
@@ -258,7 +260,7 @@ describe('tracedTools', () => {
 
   it('[X-09] tells a call as a span, in which the tool runs', async () => {
     fake.reply(...calls('secret-text'));
-    app = await startApp({ options: { upstream: asked(), tools: [echo()] } });
+    app = await startApp({ options: { upstream: requested(), tools: [echo()] } });
     await ask('responses', { model: 'm', input: 'Hi' });
     const of = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'echo' };
     expect(spans()).toEqual([
@@ -272,7 +274,7 @@ describe('tracedTools', () => {
 
   it('[X-09] tells that one failed, and not what it said', async () => {
     fake.reply(...calls('fail'));
-    app = await startApp({ options: { upstream: asked(), tools: [echo()] } });
+    app = await startApp({ options: { upstream: requested(), tools: [echo()] } });
     await ask('responses', { model: 'm', input: 'Hi' });
     expect(spans()).toEqual([
       { name: 'execute_tool echo', failed: true, attributes: expect.objectContaining({ 'error.type': 'Error' }) },

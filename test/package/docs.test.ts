@@ -1,9 +1,11 @@
 /** The documentation names everything that there is, and nothing that is not. */
+
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
 import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 import { ApiError, errorCodes } from '../../src/protocol/errors.ts';
+import { optionNames } from '../support/option-names.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -15,16 +17,6 @@ const documents = [
   ...['express', 'koa-adapter', 'hono'].map((name) => `examples/${name}/README.md`),
   ...['docs', 'docs/decisions'].flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`)),
 ].filter((path) => path.endsWith('.md'));
-
-/** The names of the options, as the message about an unknown one lists them. */
-function optionNames(create: (options: object) => unknown): readonly string[] {
-  try {
-    create({ unheardOf: true });
-  } catch (error) {
-    return String(error).split('known are ')[1]?.split(', ') ?? [];
-  }
-  throw new Error('An unknown option was taken.');
-}
 
 /** The rows of the table under the heading of docs/options.md: what stands in each one's first two cells. */
 function tableUnder(heading: string): readonly (readonly [name: string, value: string])[] {

@@ -83,10 +83,10 @@ describe.each([
 describe('the model server', () => {
   let fake: FakeUpstream;
   let app: App | undefined;
-  let told: ApiError[] = [];
+  let reported: ApiError[] = [];
 
   beforeEach(async () => {
-    told = [];
+    reported = [];
     fake = await startFakeUpstream();
   });
 
@@ -96,13 +96,13 @@ describe('the model server', () => {
     await fake.close();
   });
 
-  async function asked(options: ChatCompletionsOptions) {
+  async function requested(options: ChatCompletionsOptions) {
     const upstream = chatCompletionsUpstream({ apiKey: 'k', retries: 0, ...options });
-    app = await startApp({ options: { upstream, hooks: { onError: (error) => void told.push(error) } } });
+    app = await startApp({ options: { upstream, hooks: { onError: (error) => void reported.push(error) } } });
     const response = await ask(app.url);
     await response.text();
     await upstream.close?.();
-    const { cause } = (told[0] ?? {}) as { cause?: Error };
+    const { cause } = (reported[0] ?? {}) as { cause?: Error };
     return { status: response.status, cause: cause?.message };
   }
 
@@ -113,7 +113,7 @@ describe('the model server', () => {
   ])('[F-31] that knows no such path makes the host think of /v1: %s', async (_, body) => {
     fake.reply({ status: 404, body });
     const cause = "The model server has no path /chat/completions: does baseURL lack '/v1' at its end?";
-    expect(await asked({ baseURL: new URL(fake.baseURL).origin })).toEqual({ status: 404, cause });
+    expect(await requested({ baseURL: new URL(fake.baseURL).origin })).toEqual({ status: 404, cause });
   });
 
   it.each<[string, string, (url: string) => string]>([
@@ -121,7 +121,7 @@ describe('the model server', () => {
     ['is asked below /v1 already', 'Not Found', (url) => url],
   ])('[F-31] that %s does not', async (_, body, place) => {
     fake.reply({ status: 404, body });
-    expect(await asked({ baseURL: place(fake.baseURL) })).toEqual({ status: 404, cause: undefined });
+    expect(await requested({ baseURL: place(fake.baseURL) })).toEqual({ status: 404, cause: undefined });
   });
 
   it.each([
@@ -133,13 +133,13 @@ describe('the model server', () => {
     async (location, to) => {
       fake.reply({ status: 307, headers: { location }, body: '' });
       const cause = `The model server redirects to ${to} (status 307): baseURL must be where its API is.`;
-      expect(await asked({ baseURL: fake.baseURL })).toEqual({ status: 502, cause });
+      expect(await requested({ baseURL: fake.baseURL })).toEqual({ status: 502, cause });
     },
   );
 
   it('[F-31] is not asked with a header of the host’s function that no header takes, and the host is told which', async () => {
     const headers = () => ({ 'x-tenant-key': `${SECRET}\n` });
-    const { status, cause = '' } = await asked({ baseURL: fake.baseURL, headers });
+    const { status, cause = '' } = await requested({ baseURL: fake.baseURL, headers });
     expect([status, cause.includes("'x-tenant-key'"), cause.includes(SECRET), fake.requests.length]).toEqual([
       500,
       true,

@@ -83,12 +83,12 @@ describe('the state of a model server', () => {
       ['t', mine, KEY, 'gAAAAABo'],
       ['t', mine, KEY, { data: 'x' }],
     ];
-    const told = wrong.map(([scope, upstream, key, spoilt]) => {
+    const reported = wrong.map(([scope, upstream, key, spoilt]) => {
       const notes: string[] = [];
       const items = statesOf(scope, upstream, key, notes).opened([item(spoilt), item(spoilt), { type: 'message' }]);
       return [items.filter(({ providerState, encrypted_content }) => providerState ?? encrypted_content), notes.length];
     });
-    expect(told).toEqual(wrong.map(() => [[], 1]));
+    expect(reported).toEqual(wrong.map(() => [[], 1]));
   });
 
   it('[V-01] leaves compaction items and all others as they are', () => {

@@ -97,8 +97,8 @@ describe('createResponses', () => {
     ['without a limit', '{"model":"m"}', Number.POSITIVE_INFINITY, [400, 'missing_required_parameter']],
   ])('[X-03][P-11] reads a body %s', async (_, text, bodyBytes, expected) => {
     const bytes = piecesOf(text.slice(0, 5), text.slice(5));
-    const asked = request({ method: 'POST', path: '/responses', bytes });
-    expect(await shortOf(responsesApi({ limits: { bodyBytes } }).handle(asked))).toEqual(expected);
+    const requested = request({ method: 'POST', path: '/responses', bytes });
+    expect(await shortOf(responsesApi({ limits: { bodyBytes } }).handle(requested))).toEqual(expected);
   });
 
   it('[X-03][P-11] reads nothing of a body that is said to be too large', async () => {
@@ -107,8 +107,13 @@ describe('createResponses', () => {
       reads += 1;
       yield Buffer.from('{}');
     }
-    const asked = request({ method: 'POST', path: '/responses', headers: { 'content-length': '11' }, bytes: bytes() });
-    expect([await shortOf(responsesApi({ limits: { bodyBytes: 10 } }).handle(asked)), reads]).toEqual([
+    const requested = request({
+      method: 'POST',
+      path: '/responses',
+      headers: { 'content-length': '11' },
+      bytes: bytes(),
+    });
+    expect([await shortOf(responsesApi({ limits: { bodyBytes: 10 } }).handle(requested)), reads]).toEqual([
       [413, 'request_too_large'],
       0,
     ]);
@@ -130,8 +135,8 @@ describe('createResponses', () => {
         grown = (process.memoryUsage().arrayBuffers - before) / MIB;
       }
     }
-    const asked = request({ method: 'POST', path: '/responses', bytes: bytes() });
-    const refused = await shortOf(responsesApi({ limits: { bodyBytes: MIB } }).handle(asked));
+    const requested = request({ method: 'POST', path: '/responses', bytes: bytes() });
+    const refused = await shortOf(responsesApi({ limits: { bodyBytes: MIB } }).handle(requested));
     expect([refused, grown < 10]).toEqual([[413, 'request_too_large'], true]);
   });
 
@@ -141,19 +146,19 @@ describe('createResponses', () => {
       yield Buffer.from('{');
       throw new Error('ECONNRESET');
     }
-    const asked = () => request({ method: 'POST', path: '/responses', bytes: bytes(), signal: left.signal });
-    const aborted = await shortOf(responsesApi().handle(asked()));
+    const requested = () => request({ method: 'POST', path: '/responses', bytes: bytes(), signal: left.signal });
+    const aborted = await shortOf(responsesApi().handle(requested()));
     left.abort();
-    await expect(responsesApi().handle(asked())).rejects.toThrow('The request was aborted.');
+    await expect(responsesApi().handle(requested())).rejects.toThrow('The request was aborted.');
     expect(aborted).toEqual([499, 'request_aborted']);
   });
 
   it('[X-03][B-43] refuses what the host refuses, in the envelope and told to the hook', async () => {
-    const told: unknown[] = [];
-    const api = responsesApi({ hooks: { onError: (error) => void told.push(error) } });
+    const reported: unknown[] = [];
+    const api = responsesApi({ hooks: { onError: (error) => void reported.push(error) } });
     const error = new ApiError('invalid_api_key', 'Who are you?', { status: 401, type: 'invalid_request_error' });
     const { status, headers, body } = await api.refuse(error, request({ headers: { 'x-request-id': 'mine' } }));
-    expect([status, headers['x-request-id'], JSON.parse(String(body)), told]).toEqual([
+    expect([status, headers['x-request-id'], JSON.parse(String(body)), reported]).toEqual([
       401,
       'mine',
       { error: { message: 'Who are you?', type: 'invalid_request_error', param: null, code: 'invalid_api_key' } },

@@ -200,9 +200,11 @@ describe('encryptedStore', () => {
       items.map((item) => ({ ...item, id: 'msg_2' })),
     );
     const failures = [conversations.get(other), conversations.items(other), conversations.items(CONVERSATION)];
-    const told = (await Promise.allSettled(failures)).map((failure) => 'reason' in failure && String(failure.reason));
+    const reported = (await Promise.allSettled(failures)).map(
+      (failure) => 'reason' in failure && String(failure.reason),
+    );
     const why = "does not decrypt with the key 'old': it was changed, or put in another place than its own";
-    expect(told).toEqual([
+    expect(reported).toEqual([
       `Error: encryptedStore: conversation 'conv_2' ${why}`,
       `Error: encryptedStore: item of conversation 'conv_2' ${why}`,
       `Error: encryptedStore: item of conversation 'conv_1' ${why}`,
@@ -249,9 +251,9 @@ describe('encryptedStore', () => {
       encryptedStore(inner, { keys: [wrong] }).get(key),
       encryptedStore(inner, { keys: [NEW] }).get(key),
     ]);
-    const told = inspect(errors, { depth: 10 });
+    const reported = inspect(errors, { depth: 10 });
     const secrets = [NEW.key, Buffer.from(NEW.key, 'base64').toString('hex'), OLD.key.toString('base64'), 'company'];
-    expect([errors.map(({ status }) => status), secrets.filter((secret) => told.includes(secret))]).toEqual([
+    expect([errors.map(({ status }) => status), secrets.filter((secret) => reported.includes(secret))]).toEqual([
       ['rejected', 'rejected'],
       [],
     ]);

@@ -1,32 +1,19 @@
 /** The memory store: the contract that every store keeps, and its own bounds. */
+
 import fc from 'fast-check';
 import type { StoredConversation, StoredResponse } from '../../src/ports/store.ts';
 import type { Item } from '../../src/protocol/items.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';
 import { storeContract } from '../../src/testing/index.ts';
+import { stoppedClock, storedResponse } from './stored.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** A clock that stands still until it is told to go on. */
-function stoppedClock() {
-  let time = Date.UTC(2026, 0, 1);
-  return {
-    now: () => time,
-    advance(ms: number) {
-      time += ms;
-    },
-  };
-}
-
-function response(id: string, more: Partial<StoredResponse> = {}): StoredResponse {
-  return { scope: 's', id, createdAt: 0, input: [], output: [], resource: {}, ...more };
-}
-
 /** A response whose JSON has exactly so many bytes. */
 function responseOf(bytes: number, id: string, filler = 'x'): StoredResponse {
-  const empty = response(id, { resource: { filler: '' } });
+  const empty = storedResponse(id, { resource: { filler: '' } });
   const room = bytes - Buffer.byteLength(JSON.stringify(empty));
-  return response(id, { resource: { filler: filler.repeat(room / Buffer.byteLength(filler)) } });
+  return storedResponse(id, { resource: { filler: filler.repeat(room / Buffer.byteLength(filler)) } });
 }
 
 /** A conversation whose JSON has exactly so many bytes. */
@@ -63,13 +50,13 @@ describe('memoryStore in real time', () => {
 describe('memoryStore', () => {
   it('[P-16] evicts the oldest when there are more than maxResponses', () => {
     const store = memoryStore({ maxResponses: 2 });
-    for (const id of ['a', 'b', 'c']) store.put(response(id));
+    for (const id of ['a', 'b', 'c']) store.put(storedResponse(id));
     expect(kept(store, 'a', 'b', 'c')).toEqual(['b', 'c']);
   });
 
   it('[P-16] counts a response that is put again as the newest, once', () => {
     const store = memoryStore({ maxResponses: 2 });
-    for (const id of ['a', 'b', 'a', 'c']) store.put(response(id));
+    for (const id of ['a', 'b', 'a', 'c']) store.put(storedResponse(id));
     expect(kept(store, 'a', 'b', 'c')).toEqual(['a', 'c']);
   });
 
@@ -90,7 +77,7 @@ describe('memoryStore', () => {
           expected = close ? [] : put === undefined ? others : [...others, id].slice(-most);
           if (close) store.close();
           else if (put === undefined) store.delete({ scope: 's', id });
-          else store.put(response(id));
+          else store.put(storedResponse(id));
           expect(kept(store, '0', '1', '2', '3', '4', '5', '6', '7')).toEqual(expected.toSorted());
         }
       }),
@@ -99,16 +86,16 @@ describe('memoryStore', () => {
 
   it('[P-16] does not count a read as a use: the oldest goes, not the least read', () => {
     const store = memoryStore({ maxResponses: 2 });
-    for (const id of ['a', 'b']) store.put(response(id));
+    for (const id of ['a', 'b']) store.put(storedResponse(id));
     store.get({ scope: 's', id: 'a' });
-    store.put(response('c'));
+    store.put(storedResponse('c'));
     expect(kept(store, 'a', 'b', 'c')).toEqual(['b', 'c']);
   });
 
   it('[P-16] evicts over all scopes', () => {
     const store = memoryStore({ maxResponses: 1 });
-    store.put(response('a', { scope: 'other' }));
-    store.put(response('b'));
+    store.put(storedResponse('a', { scope: 'other' }));
+    store.put(storedResponse('b'));
     expect([store.get({ scope: 'other', id: 'a' }), store.size]).toEqual([undefined, 1]);
   });
 
@@ -189,7 +176,7 @@ describe('memoryStore', () => {
     const store = memoryStore({ maxResponses: 2 });
     const conversations = ['first', 'second', 'third'].map((id) => conversationOf(500, id));
     for (const made of conversations) store.conversations.put(made);
-    for (const id of ['a', 'b', 'c']) store.put(response(id));
+    for (const id of ['a', 'b', 'c']) store.put(storedResponse(id));
     expect([store.size, kept(store, 'a', 'b', 'c'), conversations.map((key) => store.conversations.get(key))]).toEqual([
       2,
       ['b', 'c'],
@@ -235,7 +222,7 @@ describe('memoryStore', () => {
   it('[P-16] keeps a response to the last millisecond of its 30 days, and no longer', () => {
     const clock = stoppedClock();
     const store = memoryStore({ now: clock.now });
-    store.put(response('a'));
+    store.put(storedResponse('a'));
     clock.advance(30 * DAY_MS - 1);
     const before = kept(store, 'a');
     clock.advance(1);
@@ -246,9 +233,15 @@ describe('memoryStore', () => {
     const clock = stoppedClock();
     const store = memoryStore({ ttlMs: DAY_MS, now: clock.now });
     const soon = { expiresAt: clock.now() + 1 };
-    for (const item of [response('a', soon), response('b', soon), response('c'), response('d', soon)]) store.put(item);
+    for (const item of [
+      storedResponse('a', soon),
+      storedResponse('b', soon),
+      storedResponse('c'),
+      storedResponse('d', soon),
+    ])
+      store.put(item);
     clock.advance(1);
-    store.put(response('e'));
+    store.put(storedResponse('e'));
     const afterPut = store.size;
     store.get({ scope: 's', id: 'd' });
     expect([afterPut, store.size]).toEqual([3, 2]);
@@ -256,20 +249,23 @@ describe('memoryStore', () => {
 
   it('[P-16] keeps 10,000 responses by default', () => {
     const store = memoryStore();
-    for (let index = 0; index <= 10_000; index += 1) store.put(response(`resp_${index}`));
+    for (let index = 0; index <= 10_000; index += 1) store.put(storedResponse(`resp_${index}`));
     expect([store.size, kept(store, 'resp_0', 'resp_1')]).toEqual([10_000, ['resp_1']]);
   });
 
   it('walks a chain at once, without a promise', () => {
     const store = memoryStore();
-    store.put(response('a'));
-    store.put(response('b', { previousId: 'a' }));
-    expect(store.chain({ scope: 's', id: 'b' }, 10)).toEqual([response('b', { previousId: 'a' }), response('a')]);
+    store.put(storedResponse('a'));
+    store.put(storedResponse('b', { previousId: 'a' }));
+    expect(store.chain({ scope: 's', id: 'b' }, 10)).toEqual([
+      storedResponse('b', { previousId: 'a' }),
+      storedResponse('a'),
+    ]);
   });
 
   it('takes undefined for an option that is omitted', () => {
     const store = memoryStore({ maxResponses: undefined, maxBytes: undefined, ttlMs: undefined, now: undefined });
-    store.put(response('a'));
+    store.put(storedResponse('a'));
     expect(kept(store, 'a')).toEqual(['a']);
   });
 

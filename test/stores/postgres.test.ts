@@ -1,4 +1,5 @@
 /** The PostgreSQL store: the contract that every store keeps, and what is PostgreSQL's own. */
+
 import { createHash } from 'node:crypto';
 import { Pool, type PoolConfig } from 'pg';
 import type { ResponseKey, StoredResponse } from '../../src/ports/store.ts';
@@ -11,23 +12,9 @@ import { migrate, postgresTables } from '../../src/stores/postgres/schema.ts';
 import { storeContract } from '../../src/testing/index.ts';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import type { Service } from '../support/services.ts';
+import { stoppedClock, storedResponse } from './stored.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** A clock that stands still until it is told to go on. */
-function stoppedClock() {
-  let time = Date.UTC(2026, 0, 1);
-  return {
-    now: () => time,
-    advance(ms: number) {
-      time += ms;
-    },
-  };
-}
-
-function response(id: string, more: Partial<StoredResponse> = {}): StoredResponse {
-  return { scope: 's', id, createdAt: 0, input: [], output: [], resource: {}, ...more };
-}
 
 function ids(chain: readonly StoredResponse[]): readonly string[] {
   return chain.map(({ id }) => id);
@@ -40,12 +27,12 @@ function digest(text: string): Buffer {
 
 /** The pool, and what it was asked. */
 function watching(pool: PostgresPool) {
-  const asked: string[] = [];
+  const requested: string[] = [];
   function query(text: string, values?: unknown[]) {
-    asked.push(text);
+    requested.push(text);
     return pool.query(text, values);
   }
-  return { asked, pool: { query, connect: () => pool.connect() } };
+  return { requested, pool: { query, connect: () => pool.connect() } };
 }
 
 describePostgres('[X-06] postgresStore', () => {
@@ -97,40 +84,40 @@ describePostgres('[X-06] postgresStore', () => {
     it('[P-12] shows one pool at once what the other has put', async () => {
       const second = connect();
       const [one, other] = [postgresStore({ pool }), postgresStore({ pool: second })];
-      await one.put(response('a', { scope: 'two pools' }));
-      await other.put(response('b', { scope: 'two pools', previousId: 'a' }));
+      await one.put(storedResponse('a', { scope: 'two pools' }));
+      await other.put(storedResponse('b', { scope: 'two pools', previousId: 'a' }));
       const chain = await one.chain({ scope: 'two pools', id: 'b' }, 10);
       await second.end();
       expect(ids(chain)).toEqual(['b', 'a']);
     });
 
     it('asks for a chain of 1,000 once, and touches only its rows', async () => {
-      const { asked, pool: watched } = watching(pool);
+      const { requested, pool: watched } = watching(pool);
       const store = postgresStore({ pool: watched, tablePrefix: freshPrefix() });
-      const turns = Array.from({ length: 1000 }, (_, turn) => response(`${turn}`, { previousId: `${turn - 1}` }));
+      const turns = Array.from({ length: 1000 }, (_, turn) => storedResponse(`${turn}`, { previousId: `${turn - 1}` }));
       await Promise.all(turns.flatMap((turn) => [store.put(turn), store.put({ ...turn, scope: 'other' })]));
-      asked.length = 0;
+      requested.length = 0;
       const chain = await store.chain({ scope: 's', id: '999' }, 1000);
-      const [sql = ''] = asked;
+      const [sql = ''] = requested;
       const { rows } = await pool.query(`EXPLAIN (FORMAT JSON) ${sql}`, [digest('s'), digest('999'), 0, 1000, 1e9]);
-      expect([chain.length, asked.length, JSON.stringify(rows).includes('Seq Scan')]).toEqual([1000, 1, false]);
+      expect([chain.length, requested.length, JSON.stringify(rows).includes('Seq Scan')]).toEqual([1000, 1, false]);
     });
 
     it('[P-16] deletes what expired in the course of puts, a few at a time', async () => {
       const [clock, tablePrefix] = [stoppedClock(), freshPrefix()];
       const store = postgresStore({ pool, ttlMs: DAY_MS, now: clock.now, tablePrefix });
       const conversation = { scope: 's', id: 'c', createdAt: 0, metadata: {} };
-      for (let index = 0; index < 150; index += 1) await store.put(response(`${index}`));
+      for (let index = 0; index < 150; index += 1) await store.put(storedResponse(`${index}`));
       await store.conversations.put(conversation);
       await store.conversations.append(conversation, [{ type: 'message' }]);
       clock.advance(DAY_MS);
       const later = postgresStore({ pool, ttlMs: DAY_MS, now: clock.now, tablePrefix });
       const left: number[] = [];
       for (const id of ['first', 'second']) {
-        await later.put(response(id));
+        await later.put(storedResponse(id));
         left.push(await count(`${tablePrefix}responses`));
       }
-      for (let index = 0; index < 20; index += 1) await later.put(response('again'));
+      for (let index = 0; index < 20; index += 1) await later.put(storedResponse('again'));
       left.push(await count(`${tablePrefix}responses`), await count(`${tablePrefix}conversation_items`));
       expect(left).toEqual([51, 52, 3, 0]);
     });
@@ -164,17 +151,17 @@ describePostgres('[X-06] postgresStore', () => {
     });
 
     it('[F-05] reads of a conversation of 20,000 items only those of the page', async () => {
-      const { asked, pool: watched } = watching(pool);
+      const { requested, pool: watched } = watching(pool);
       const { conversations } = postgresStore({ pool: watched, tablePrefix: freshPrefix() });
       const key = { scope: 's', id: 'c' };
       await conversations.put({ ...key, createdAt: 0, metadata: {} });
       const items = Array.from({ length: 20_000 }, (_, index) => ({ type: 'message', id: `msg_${index}` }));
       await conversations.append(key, items);
       await pool.query('ANALYZE');
-      asked.length = 0;
+      requested.length = 0;
       await conversations.page(key, { limit: 2, order: 'asc', after: 'msg_15000' });
       const given = [digest('s'), digest('c'), 0, digest('msg_15000'), null, 3];
-      const { rows } = await pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${asked[0]}`, given);
+      const { rows } = await pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${requested[0]}`, given);
       const removed = [...JSON.stringify(rows).matchAll(/"Rows Removed by Filter":(\d+)/g)].map(([, count]) =>
         Number(count),
       );
@@ -199,21 +186,21 @@ describePostgres('[X-06] postgresStore', () => {
 
     it('needs no call: the first method makes the tables', async () => {
       const store = postgresStore({ pool, tablePrefix: freshPrefix() });
-      expect(await Promise.all([store.get({ scope: 's', id: 'a' }), store.conversations.items(response('c'))])).toEqual(
-        [undefined, []],
-      );
+      expect(
+        await Promise.all([store.get({ scope: 's', id: 'a' }), store.conversations.items(storedResponse('c'))]),
+      ).toEqual([undefined, []]);
     });
 
     it('upgrades the tables of an earlier version, and keeps what they hold', async () => {
       const tablePrefix = freshPrefix();
       const tables = postgresTables(tablePrefix);
       await migrate(pool, tables, 1);
-      const values = [...['s', 'old'].map(digest), DAY_MS * 1e6, JSON.stringify(response('old'))];
+      const values = [...['s', 'old'].map(digest), DAY_MS * 1e6, JSON.stringify(storedResponse('old'))];
       await pool.query(`INSERT INTO ${tables.responses} VALUES ($1, $2, NULL, $3, $4)`, values);
       const store = postgresStore({ pool, tablePrefix });
       await store.setup();
       const { rows } = await pool.query(`SELECT version FROM ${tables.schema}`);
-      expect([await store.get({ scope: 's', id: 'old' }), rows]).toEqual([response('old'), [{ version: 3 }]]);
+      expect([await store.get({ scope: 's', id: 'old' }), rows]).toEqual([storedResponse('old'), [{ version: 3 }]]);
     });
 
     it('[F-05] upgrades the second version: versions count from 0, and conversations know their bytes', async () => {
@@ -224,15 +211,15 @@ describePostgres('[X-06] postgresStore', () => {
       const text = '{"type":"message","id":"é"}';
       const add = (table: string, values: unknown[]) =>
         pool.query(`INSERT INTO ${table} VALUES (${values.map((_, index) => `$${index + 1}`)})`, values);
-      await add(tables.responses, [scope, id, null, late, JSON.stringify(response('old'))]);
+      await add(tables.responses, [scope, id, null, late, JSON.stringify(storedResponse('old'))]);
       await add(tables.conversations, [scope, id, late, 1, JSON.stringify({ metadata: {} })]);
       await add(tables.items, [scope, id, 1, digest('é'), text]);
       const store = postgresStore({ pool, tablePrefix });
       const key = { scope: 's', id: 'old' };
       const bound = Buffer.byteLength(text) * 2;
       expect([
-        await store.replace(response('old', { version: 1 }), 1),
-        await store.replace(response('old', { version: 1 }), 0),
+        await store.replace(storedResponse('old', { version: 1 }), 1),
+        await store.replace(storedResponse('old', { version: 1 }), 0),
         await store.conversations.append(key, [JSON.parse(text)], bound - 1),
         await store.conversations.append(key, [JSON.parse(text)], bound),
         (await store.conversations.find(key, ['é'])).length,
@@ -256,8 +243,8 @@ describePostgres('[X-06] postgresStore', () => {
       await expect(store.setup()).rejects.toThrow('already exists');
       const { rows } = await pool.query('SELECT to_regclass($1) AS made', [`${tablePrefix}responses`]);
       await pool.query(`DROP TABLE ${tablePrefix}conversations`);
-      await store.put(response('a'));
-      expect([rows, await store.get({ scope: 's', id: 'a' })]).toEqual([[{ made: null }], response('a')]);
+      await store.put(storedResponse('a'));
+      expect([rows, await store.get({ scope: 's', id: 'a' })]).toEqual([[{ made: null }], storedResponse('a')]);
     });
 
     it('asks only for the rights to rows where the tables are there', async () => {
@@ -268,10 +255,10 @@ describePostgres('[X-06] postgresStore', () => {
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO app`);
       const limited = connect({ connectionString: server.url.replace('postgres@', 'app@') });
       const store = postgresStore({ pool: limited, tablePrefix });
-      await store.put(response('a'));
+      await store.put(storedResponse('a'));
       const kept = await store.get({ scope: 's', id: 'a' });
       await limited.end();
-      expect(kept).toEqual(response('a'));
+      expect(kept).toEqual(storedResponse('a'));
     });
   });
 });

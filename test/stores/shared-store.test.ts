@@ -43,11 +43,12 @@ function suite(start: () => Promise<Service>): void {
         return [third.status, third.text, third.words];
       }
       const ended = await Promise.all(Array.from({ length: CHAINS }, (_, name) => chain(name)));
-      const said = (name: number) => `You wrote "Chain ${name} ends." Before that you wrote "Chain ${name} goes on."`;
+      const written = (name: number) =>
+        `You wrote "Chain ${name} ends." Before that you wrote "Chain ${name} goes on."`;
       // 3 + 4 + 3 words of the user's, and what the demo model said to the first two.
       const words = 10 + 10 + 18;
       expect(ended).toEqual(
-        Array.from({ length: CHAINS }, (_, name) => [200, `Hello from the demo model. ${said(name)}`, words]),
+        Array.from({ length: CHAINS }, (_, name) => [200, `Hello from the demo model. ${written(name)}`, words]),
       );
     },
     60_000,

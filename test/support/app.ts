@@ -33,8 +33,8 @@ export interface App {
 
 /** Starts an app on a free port of 127.0.0.1. */
 export async function startApp({ upstream, options, mount = '/v1' }: AppSetup = {}): Promise<App> {
-  const asked = upstream && chatCompletionsUpstream({ baseURL: upstream.baseURL, apiKey: 'upstream-key' });
-  const router = responsesRouter({ store: memoryStore(), upstream: asked, ...options });
+  const requested = upstream && chatCompletionsUpstream({ baseURL: upstream.baseURL, apiKey: 'upstream-key' });
+  const router = responsesRouter({ store: memoryStore(), upstream: requested, ...options });
   const server = express().use(mount, router).listen(0, '127.0.0.1');
   // A busy machine may leave a connection idle for longer than the default of 5 s just when the next request goes out on it.
   server.keepAliveTimeout = 0;
@@ -44,7 +44,7 @@ export async function startApp({ upstream, options, mount = '/v1' }: AppSetup = 
     const closed = once(server, 'close');
     server.close();
     server.closeAllConnections();
-    await Promise.all([closed, asked?.close?.()]);
+    await Promise.all([closed, requested?.close?.()]);
   }
 
   // The cast: a server that listens on TCP has an address, and it is no pipe's name.

@@ -1,4 +1,4 @@
-/** How a broken law is told: by its name, with what was seen. */
+/** How a broken law is reported: by its name, with what was seen. */
 import { inspect, isDeepStrictEqual } from 'node:util';
 
 /** Throws unless the law holds. */
@@ -13,5 +13,5 @@ export function same(actual: unknown, expected: unknown, name: string): void {
 
 /** Throws. */
 export function broken(name: string, seen: unknown): never {
-  throw new Error(`Broken law of the wire: ${name}.\n${inspect(seen, { depth: 8 })}`);
+  throw new Error(`Broken law: ${name}.\n${inspect(seen, { depth: 8 })}`);
 }

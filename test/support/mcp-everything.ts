@@ -1,14 +1,14 @@
 /** The reference server of the MCP project, as a process that a test starts and ends. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { McpServerConfig } from '../../src/mcp/index.ts';
 import { closeLater } from './mcp-client.ts';
+import { freePort } from './services.ts';
 
 const SCRIPT = 'node_modules/@modelcontextprotocol/server-everything/dist/index.js';
 
@@ -65,13 +65,4 @@ async function start(transport: string, port: number): Promise<ChildProcess> {
   for await (const line of createInterface({ input: child.stderr })) if (line.includes(`port ${port}`)) break;
   child.stderr.resume();
   return child;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

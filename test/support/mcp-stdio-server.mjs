@@ -1,4 +1,4 @@
-/** The test tools over stdio. `--deaf` never answers, `--quit` fails at once, `--noisy` writes logs where only messages belong, `--stubborn` does not end when it is asked to. */
+/** The test tools over stdio. `--silent` never answers, `--quit` fails at once, `--noisy` writes logs where only messages belong, `--stubborn` does not end when it is asked to. */
 import { EventEmitter } from 'node:events';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { toolServer } from './mcp-tool-set.mjs';
@@ -14,5 +14,5 @@ if (has('--stubborn')) {
   process.on('SIGTERM', () => {});
 }
 if (has('--noisy')) console.log('This is no message.');
-if (has('--deaf')) process.stdin.resume();
+if (has('--silent')) process.stdin.resume();
 else await toolServer(new EventEmitter()).connect(new StdioServerTransport());

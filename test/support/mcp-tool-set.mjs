@@ -28,7 +28,7 @@ export function toolServer(events, exit = () => process.exit(3)) {
     });
 
   const tools = {
-    echo: ({ text: said }) => text(String(said)),
+    echo: ({ text: written }) => text(String(written)),
     slow: (_args, { signal }) => untilCancelled(signal),
     progress: () => text(`${started} started, ${cancelled} cancelled`),
     fail: () => ({ ...text('It went wrong.'), isError: true }),

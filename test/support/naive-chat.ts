@@ -53,13 +53,13 @@ export function readChatJson(recording: string): Reading {
   return readChunks([JSON.parse(recording) as Json], true, (choice) => choice.message);
 }
 
-function readChunks(chunks: readonly Json[], ended: boolean, said: (choice: Json) => Json | undefined): Reading {
+function readChunks(chunks: readonly Json[], ended: boolean, written: (choice: Json) => Json | undefined): Reading {
   const choices = chunks.flatMap(({ choices = [] }) => [...(choices as readonly Json[])].filter(isFirst));
   const finish = choices.map(({ finish_reason }) => finish_reason as unknown).findLast(Boolean);
   const error = chunks.map(({ error }) => error?.message as unknown).find(Boolean) as string | undefined;
   const status = error || (!finish && !ended) ? 'failed' : statusOf(finish);
-  const deltas = choices.map((choice) => said(choice) ?? {});
-  const withText = choices.filter((choice) => said(choice)?.content);
+  const deltas = choices.map((choice) => written(choice) ?? {});
+  const withText = choices.filter((choice) => written(choice)?.content);
   return {
     segments: segmentsOf(deltas).map((open) => segment(open, status)),
     status,
@@ -148,11 +148,11 @@ function countsOf(chunks: readonly Json[]): Counts {
     usage?.cached_input_tokens,
   ].map((value) => number(value));
   const input = number(usage?.prompt_tokens);
-  const said = number(usage?.completion_tokens);
+  const written = number(usage?.completion_tokens);
   const reasoning = number(usage?.completion_tokens_details?.reasoning_tokens, usage?.reasoning_tokens);
   // Some count reasoning in the total only, or nowhere; others estimate it a little too high.
-  const hidden = Math.max(0, number(usage?.total_tokens) - input - said);
-  const output = said + (hidden || (reasoning > 2 * said ? reasoning : 0));
+  const hidden = Math.max(0, number(usage?.total_tokens) - input - written);
+  const output = written + (hidden || (reasoning > 2 * written ? reasoning : 0));
   return {
     input,
     cached: Math.min(input, Math.max(...cached)),

@@ -23,7 +23,7 @@ export interface ProviderApp {
   /** Streams the answer. Throws where it is refused. */
   of(answer: FakeAnswer): Promise<Became>;
   /** Asks for it as JSON, refused or not. */
-  asked(answer: FakeAnswer, body?: object): Promise<HttpReply>;
+  requested(answer: FakeAnswer, body?: object): Promise<HttpReply>;
   close(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export async function startProviderApp(options: ChatCompletionsOptions = {}, bas
       const { response } = await askForStream(app.url);
       return { response, notes: [...notes] };
     },
-    asked(answer, body = {}) {
+    requested(answer, body = {}) {
       forget();
       fake.reply(answer);
       return post(app.url, { ...body });
@@ -107,6 +107,6 @@ export function deltaChunk(delta: object, rest: object = {}, choice: object = {}
 
 /** The same as a whole answer. */
 export function completion(message: object, rest: object = {}, choice: object = {}): object {
-  const said = { role: 'assistant', content: null, ...message };
-  return { id: 'c', object: 'chat.completion', choices: [{ index: 0, message: said, ...choice }], ...rest };
+  const written = { role: 'assistant', content: null, ...message };
+  return { id: 'c', object: 'chat.completion', choices: [{ index: 0, message: written, ...choice }], ...rest };
 }

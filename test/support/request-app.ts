@@ -50,7 +50,7 @@ export interface RequestApp extends App {
   get(path: string): Promise<Answer>;
   remove(path: string): Promise<Answer>;
   /** The body of the last request that the model server got. */
-  asked(): Fields & { readonly messages: readonly Fields[] };
+  requested(): Fields & { readonly messages: readonly Fields[] };
 }
 
 /** Starts both on free ports of 127.0.0.1. */
@@ -81,12 +81,33 @@ export async function startRequestApp({ chat, mount, ...options }: RequestAppSet
     get: async (path) => answerOf(await fetch(`${url}${path}`)),
     remove: async (path) => answerOf(await fetch(`${url}${path}`, { method: 'DELETE' })),
     // The cast: what these tests send upstream is a chat request.
-    asked: () => upstream.requests.at(-1)?.body as ReturnType<RequestApp['asked']>,
+    requested: () => upstream.requests.at(-1)?.body as ReturnType<RequestApp['requested']>,
     async close() {
       await app.close();
       await asking.close?.();
       await upstream.close();
     },
+  };
+}
+
+/**
+ * Starts an app before each test of a file, gives it to `use`, and closes it after the test. Returns a function that
+ * replaces the app of a running test by one with other options.
+ */
+export function requestAppPerTest(
+  use: (app: RequestApp) => void,
+  setup: () => RequestAppSetup = () => ({}),
+): (setup: RequestAppSetup) => Promise<void> {
+  let app: RequestApp;
+  const start = async (chosen: RequestAppSetup) => {
+    app = await startRequestApp(chosen);
+    use(app);
+  };
+  beforeEach(() => start(setup()));
+  afterEach(() => app.close());
+  return async (chosen) => {
+    await app.close();
+    await start(chosen);
   };
 }
 

@@ -64,13 +64,13 @@ export function openaiClient(url: string): OpenAI {
 }
 
 /** What openai-node's `responses.stream` makes of an answer, beside the response that its last event held. */
-export async function askOpenai(url: string, body: Fields = {}): Promise<{ final: unknown; told: unknown }> {
+export async function askOpenai(url: string, body: Fields = {}): Promise<{ final: unknown; reported: unknown }> {
   const stream = openaiClient(url).responses.stream({ ...QUESTION, ...body });
-  let told: unknown;
+  let reported: unknown;
   stream.on('event', (event) => {
-    if ('response' in event) told = structuredClone(event.response);
+    if ('response' in event) reported = structuredClone(event.response);
   });
-  return { final: withoutHelpers(await stream.finalResponse()), told };
+  return { final: withoutHelpers(await stream.finalResponse()), reported };
 }
 
 /** The client adds its helpers' results to what came over the wire. */
@@ -88,7 +88,7 @@ export function accumulatedOutput(events: readonly WireEvent[]): unknown {
 /** The same of deltas alone, where the client would learn nothing from the `done` events. */
 export function outputOfDeltas(events: readonly WireEvent[]): readonly unknown[] {
   const deltas = events.slice(0, -1).filter(({ type }) => !type.endsWith('.done'));
-  return (accumulated(deltas).output as readonly WireItem[]).map(told);
+  return (accumulated(deltas).output as readonly WireItem[]).map(reported);
 }
 
 function accumulated(events: readonly WireEvent[]): Fields & { readonly output: unknown } {
@@ -100,7 +100,7 @@ function accumulated(events: readonly WireEvent[]): Fields & { readonly output: 
 }
 
 /** What deltas tell of an item: neither how it ended nor what leads back to it nor, to this client, its log probabilities. */
-export function told(item: WireItem): unknown {
+export function reported(item: WireItem): unknown {
   const { status, encrypted_content, ...rest } = { status: undefined, encrypted_content: undefined, ...item };
   if (rest.type !== 'message') return rest;
   return { ...rest, content: rest.content.map((part) => ('text' in part ? { ...part, logprobs: [] } : part)) };
@@ -109,8 +109,8 @@ export function told(item: WireItem): unknown {
 /** The response without what differs from one answer to the next: ids of our own making, and times. */
 export function withoutIdentity(response: WireResponse): unknown {
   const seed = response.id.slice('resp_'.length);
-  const told = { ...response, created_at: 0, completed_at: response.completed_at && 0 };
+  const reported = { ...response, created_at: 0, completed_at: response.completed_at && 0 };
   // Sealed anew each time.
-  const text = JSON.stringify(told, (name, value) => (name === 'encrypted_content' ? '<sealed>' : value));
+  const text = JSON.stringify(reported, (name, value) => (name === 'encrypted_content' ? '<sealed>' : value));
   return JSON.parse(text.replaceAll(seed, '<seed>'));
 }

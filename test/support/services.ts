@@ -112,17 +112,17 @@ export async function startService(spec: ServiceSpec): Promise<Service> {
 async function launch(spec: ServiceSpec): Promise<ChildProcess> {
   const child = spawn(spec.program, spec.args, { cwd: spec.folder, ...spec.user, stdio: ['ignore', 'pipe', 'pipe'] });
   endWithParent(child, spec.folder);
-  const said: string[] = [];
+  const written: string[] = [];
   const late = setTimeout(() => child.kill('SIGKILL'), STARTS_WITHIN_MS);
   await new Promise<void>((resolve, reject) => {
     function hear(line: string): void {
-      said.push(line);
+      written.push(line);
       if (line.includes(spec.ready)) resolve();
     }
 
     for (const input of [child.stdout, child.stderr]) createInterface({ input }).on('line', hear);
     child.once('error', reject);
-    child.once('exit', () => reject(new Error(`${spec.program} ended: ${said.join('\n')}`)));
+    child.once('exit', () => reject(new Error(`${spec.program} ended: ${written.join('\n')}`)));
   }).finally(() => clearTimeout(late));
   return child;
 }

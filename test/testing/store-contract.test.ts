@@ -10,18 +10,9 @@ import {
 import type { Item } from '../../src/protocol/items.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';
 import { type StoreContractOptions, storeContract } from '../../src/testing/index.ts';
+import { stoppedClock } from '../stores/stored.ts';
 
 type Flaw = (store: ResponseStore) => Partial<ResponseStore>;
-
-function testClock() {
-  let time = 0;
-  return {
-    now: () => time,
-    advance(ms: number) {
-      time += ms;
-    },
-  };
-}
 
 /** The names of the cases that the store fails. */
 async function failures(flaw: Flaw, alter = (options: StoreContractOptions) => options): Promise<readonly string[]> {
@@ -30,7 +21,7 @@ async function failures(flaw: Flaw, alter = (options: StoreContractOptions) => o
   storeContract({
     it: (name, run) => cases.push(() => run().catch(() => void failed.push(name))),
     create(options) {
-      const clock = testClock();
+      const clock = stoppedClock();
       const store = memoryStore({ ...alter(options), now: clock.now });
       return { store: { ...store, ...flaw(store) }, clock };
     },
@@ -65,7 +56,7 @@ function chains(
     limit: number,
   ) => Promise<readonly StoredResponse[]>,
 ): Flaw {
-  return (store) => ({ chain: (key, limit) => chain((asked) => chainOf(store, key, asked), limit) });
+  return (store) => ({ chain: (key, limit) => chain((requested) => chainOf(store, key, requested), limit) });
 }
 
 /** Keeps and gives the very objects, as a plain Map would. */

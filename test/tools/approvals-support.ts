@@ -68,7 +68,7 @@ export function answerTo({ id }: { readonly id: string }, approve = true, more: 
 export interface Way {
   readonly name: string;
   readonly first: (app: ToolsApp) => Promise<Fields>;
-  readonly body: (asked: WireResponse, answers: readonly Fields[], first: Fields) => Fields;
+  readonly body: (requested: WireResponse, answers: readonly Fields[], first: Fields) => Fields;
 }
 
 const nothing = () => Promise.resolve({});
@@ -116,7 +116,7 @@ export async function answered(app: ToolsApp, body: Fields, stream: boolean, scr
   const before = app.fake.requests.length;
   app.fake.reply(...script);
   const response = stream ? (await askForStream(app.url, body)).response : await askForJson(app.url, body);
-  return { response, asked: app.fake.requests.slice(before).map(chatBody) };
+  return { response, requested: app.fake.requests.slice(before).map(chatBody) };
 }
 
 /** Asks and expects to be refused: the status, and the error's code. */

@@ -22,11 +22,11 @@ import {
   type Fields,
   play,
   played,
+  reported,
   says,
   shape,
   sinceUser,
   streamOf,
-  told,
   typesOf,
   withTools,
 } from './support.ts';
@@ -49,14 +49,14 @@ function saidSinceUser(body: ChatBody): readonly unknown[] {
 }
 
 function saidBeforeUser({ messages }: ChatBody): readonly unknown[] {
-  const said = rolesOf(messages);
-  return said.slice(said.indexOf('user') + 1, said.lastIndexOf('user'));
+  const written = rolesOf(messages);
+  return written.slice(written.indexOf('user') + 1, written.lastIndexOf('user'));
 }
 
 describe('a call that needs approval', () => {
   it('[T-09] is not run: the response ends with a request for it', async () => {
     const { options, ran } = guardedMail();
-    const { response, events, asked } = await played(options, [calls(['call_a', 'send', LETTER])]);
+    const { response, events, requested } = await played(options, [calls(['call_a', 'send', LETTER])]);
     const seed = response.id.slice('resp_'.length);
     expect(typesOf(events).slice(6)).toEqual(['output_item.added', 'output_item.done', 'completed']);
     expect(response.output.slice(1)).toEqual([
@@ -68,7 +68,12 @@ describe('a call that needs approval', () => {
         server_label: 'mail',
       },
     ]);
-    expect([shape(response)[0], response.status, ran, asked.length]).toEqual(['mcp_list_tools', 'completed', [], 1]);
+    expect([shape(response)[0], response.status, ran, requested.length]).toEqual([
+      'mcp_list_tools',
+      'completed',
+      [],
+      1,
+    ]);
   });
 
   it('[T-09] is requested in the same way where calls are shown as function calls', async () => {
@@ -94,7 +99,7 @@ describe('a call that needs approval', () => {
     const { options, ran } = guardedMail();
     const own = { type: 'function', name: 'ask', parameters: {} };
     const script = [calls(['call_a', 'send', LETTER], ['call_b', 'read'], ['call_c', 'ask'], ['call_d', 'send'])];
-    const { response, asked } = await played(options, script, { tools: [own] });
+    const { response, requested } = await played(options, script, { tools: [own] });
     expect(shape(response)).toEqual([
       'mcp_list_tools',
       'mcp_call read completed',
@@ -102,13 +107,13 @@ describe('a call that needs approval', () => {
       'mcp_approval_request send',
       'mcp_approval_request send',
     ]);
-    expect([response.status, asked.length, ran]).toEqual(['completed', 1, ['read {}', 'read {}', 'read {}']]);
+    expect([response.status, requested.length, ran]).toEqual(['completed', 1, ['read {}', 'read {}', 'read {}']]);
   });
 
   it('[T-09] ends the response though a call beside it has run', async () => {
     const { options, ran } = guardedMail();
-    const { response, asked } = await played(options, [calls(['call_a', 'send', LETTER], ['call_b', 'read'])]);
-    expect([shape(response).slice(1), asked.length, ran.length]).toEqual([
+    const { response, requested } = await played(options, [calls(['call_a', 'send', LETTER], ['call_b', 'read'])]);
+    expect([shape(response).slice(1), requested.length, ran.length]).toEqual([
       ['mcp_call read completed', 'mcp_approval_request send'],
       1,
       3,
@@ -136,8 +141,8 @@ describe('a call that needs approval', () => {
     const { provider } = mailer();
     const annotations = { readOnlyHint: true };
     const tools = { ...provider, list: () => [{ server: 'mail', name: 'read', annotations }] };
-    const approval = (asked: object) => {
-      seen.push({ ...asked, request: typeof (asked as { request?: unknown }).request });
+    const approval = (requested: object) => {
+      seen.push({ ...requested, request: typeof (requested as { request?: unknown }).request });
       return false;
     };
     await withTools({ tools, approval }, async (app) => {
@@ -164,13 +169,13 @@ describe('an approval', () => {
         output: 'Sent.',
         error: null,
       });
-      expect([told(message), ran, next.asked.length]).toEqual([
+      expect([reported(message), ran, next.requested.length]).toEqual([
         [expect.objectContaining({ text: 'Done.' })],
         ['send {"to":"Ann"}'],
         1,
       ]);
       const id = expect.any(String);
-      expect(next.asked[0]?.messages.slice(-2)).toEqual([
+      expect(next.requested[0]?.messages.slice(-2)).toEqual([
         {
           role: 'assistant',
           content: null,
@@ -248,8 +253,8 @@ describe('an approval', () => {
       const { response } = await streamOf(app.url, { tools });
       const output = { type: 'function_call_output', call_id: 'call_b', output: 'Yes.' };
       const input = [output, answerTo(requestIn(response))];
-      const { asked } = await answered(app, { previous_response_id: response.id, input, tools }, true);
-      expect(asked[0]?.messages.slice(1).map(({ role, content }) => [role, content])).toEqual([
+      const { requested } = await answered(app, { previous_response_id: response.id, input, tools }, true);
+      expect(requested[0]?.messages.slice(1).map(({ role, content }) => [role, content])).toEqual([
         ['assistant', null],
         ['tool', 'Yes.'],
         ['assistant', null],
@@ -283,13 +288,13 @@ describe('an approval', () => {
         const { response, request } = await askToSend(app);
         const body = { previous_response_id: response.id, input: [answerTo(request)] };
         const script = [calls(['call_x', 'read'], ['call_y', 'read']), says('Done.')];
-        const { asked, response: second } = await answered(app, body, stream, script);
+        const { requested, response: second } = await answered(app, body, stream, script);
         const approved = [['send'], 'tool'];
         const after = [['read', 'read'], 'tool', 'tool'];
-        expect(asked.map(saidSinceUser)).toEqual([approved, [...approved, ...after]]);
+        expect(requested.map(saidSinceUser)).toEqual([approved, [...approved, ...after]]);
         // The same when it is history.
         const later = await answered(app, { previous_response_id: second.id, input: 'And now?' }, stream);
-        expect(later.asked.map(saidBeforeUser)).toEqual([[...approved, ...after, 'assistant']]);
+        expect(later.requested.map(saidBeforeUser)).toEqual([[...approved, ...after, 'assistant']]);
       });
     },
   );
@@ -302,11 +307,17 @@ describe('an approval', () => {
       const next = await answered(app, { input }, false);
       const more = { type: 'message', role: 'user', content: 'And now?' };
       const whole = { input: [...input, ...next.response.output, more] };
-      const { asked } = await answered(app, whole, false);
+      const { requested } = await answered(app, whole, false);
       const withoutCall = { input: [...input, ...next.response.output.filter(({ type }) => type === 'message'), more] };
       await answered(app, withoutCall, false);
-      expect([ran, asked[0] && sinceUser(asked[0])]).toEqual([['send {"to":"Ann"}'], []]);
-      expect(asked[0]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+      expect([ran, requested[0] && sinceUser(requested[0])]).toEqual([['send {"to":"Ann"}'], []]);
+      expect(requested[0]?.messages.map(({ role }) => role)).toEqual([
+        'user',
+        'assistant',
+        'tool',
+        'assistant',
+        'user',
+      ]);
     });
   });
 
@@ -318,7 +329,7 @@ describe('an approval', () => {
       const input = requestsIn(response).map((request) => answerTo(request));
       const body = { previous_response_id: response.id, input, max_tool_calls: 1 };
       const next = await answered(app, body, true);
-      expect([next.response.incomplete_details, ran, next.asked]).toEqual([
+      expect([next.response.incomplete_details, ran, next.requested]).toEqual([
         { reason: 'max_tool_calls' },
         ['send {"to":"Ann"}'],
         [],
@@ -331,8 +342,8 @@ describe('an approval', () => {
     await withTools(options, async (app) => {
       const { response, request } = await askToSend(app);
       const body = { previous_response_id: response.id, input: [answerTo(request)], tool_choice: 'required' };
-      const { asked } = await answered(app, body, false, [calls(['call_b', 'read']), says('Done.')]);
-      expect(asked.map((each) => each.tool_choice)).toEqual(['required', 'auto']);
+      const { requested } = await answered(app, body, false, [calls(['call_b', 'read']), says('Done.')]);
+      expect(requested.map((each) => each.tool_choice)).toEqual(['required', 'auto']);
     });
   });
 
@@ -462,23 +473,23 @@ describe('an approval that does not count', () => {
   });
 
   it('[T-09, P-14] is one of more than can run; the store is read for none', async () => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     const store = memoryStore();
     const get: typeof store.get = (key) => {
-      asked.push(key.id);
+      requested.push(key.id);
       return store.get(key);
     };
     const { options } = guardedMail();
     await withTools({ ...options, store: { ...store, get }, limits: { toolCalls: 2 } }, async (app) => {
       const answers = [0, 1, 2].map((place) => answerTo({ id: `mcpr_${'0'.repeat(35)}${place}` }));
       expect(await refused(app, { input: answers })).toEqual([400, 'array_above_max_length']);
-      expect(asked).toEqual([]);
+      expect(requested).toEqual([]);
       expect(await refused(app, { input: answers.slice(1) })).toEqual([400, 'approval_not_found']);
       expect(await refused(app, { input: [answerTo({ id: 'x'.repeat(10_000) })] })).toEqual([
         400,
         'approval_not_found',
       ]);
-      expect(asked).toEqual([`approval_mcpr_${'0'.repeat(35)}1`]);
+      expect(requested).toEqual([`approval_mcpr_${'0'.repeat(35)}1`]);
     });
   });
 
@@ -518,7 +529,7 @@ describe('a denial', () => {
         const next = await answered(app, body, stream);
         expect([shape(next.response), ran]).toEqual([['message completed'], []]);
         const id = request.id.slice(-40);
-        expect(next.asked[0]?.messages.slice(-2)).toEqual([
+        expect(next.requested[0]?.messages.slice(-2)).toEqual([
           {
             role: 'assistant',
             content: null,
@@ -550,8 +561,14 @@ describe('a denial', () => {
       const { response, request } = await askToSend(app);
       const input = [request, answerTo(request, false)];
       const next = await answered(app, { previous_response_id: response.id, input }, false);
-      const { asked } = await answered(app, { previous_response_id: next.response.id, input: 'And?' }, false);
-      expect(asked[0]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+      const { requested } = await answered(app, { previous_response_id: next.response.id, input: 'And?' }, false);
+      expect(requested[0]?.messages.map(({ role }) => role)).toEqual([
+        'user',
+        'assistant',
+        'tool',
+        'assistant',
+        'user',
+      ]);
     });
   });
 });
@@ -561,8 +578,8 @@ describe('a call that waits', () => {
     const { options, ran } = guardedMail();
     await withTools(options, async (app) => {
       const { response } = await askToSend(app);
-      const { asked } = await answered(app, { previous_response_id: response.id, input: 'Never mind.' }, false);
-      expect([asked[0]?.messages.map(({ content }) => content), ran]).toEqual([['Go.', 'Never mind.'], []]);
+      const { requested } = await answered(app, { previous_response_id: response.id, input: 'Never mind.' }, false);
+      expect([requested[0]?.messages.map(({ content }) => content), ran]).toEqual([['Go.', 'Never mind.'], []]);
       expect(app.notes).toEqual([]);
     });
   });

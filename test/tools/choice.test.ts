@@ -15,7 +15,7 @@ async function chosen(choice: unknown, script = [ROUND], more: Fields = {}) {
     fake.reply(...script);
     const { text } = await post(url, { tools: CLIENTS, tool_choice: choice, ...more });
     return {
-      asked: fake.requests.map((request) => chatBody(request).tool_choice),
+      requested: fake.requests.map((request) => chatBody(request).tool_choice),
       shown: shape(JSON.parse(text)).filter((item) => item.includes('_call ')),
       dropped: notes.filter(({ code }) => code === 'call_dropped').length,
     };
@@ -26,7 +26,7 @@ describe('tool_choice', () => {
   it('[S-05, B-24] of `required` or one function holds for the first round only, or the model could never answer', async () => {
     const script = [calls(['a', 'read']), calls(['b', 'read', '{"p":2}']), says('Done.')];
     const named = { type: 'function', function: { name: 'read' } };
-    const first = async (choice: unknown) => (await chosen(choice, script)).asked;
+    const first = async (choice: unknown) => (await chosen(choice, script)).requested;
     expect([await first('required'), await first({ type: 'function', name: 'read' })]).toEqual([
       ['required', 'auto', 'auto'],
       [named, 'auto', 'auto'],
@@ -35,15 +35,15 @@ describe('tool_choice', () => {
 
   it('[B-24] of `none` or `auto` stays', async () => {
     const script = [calls(['a', 'read']), says('Done.')];
-    expect([(await chosen('none', script)).asked, (await chosen('auto', script)).asked]).toEqual([
+    expect([(await chosen('none', script)).requested, (await chosen('auto', script)).requested]).toEqual([
       ['none', 'none'],
       ['auto', 'auto'],
     ]);
   });
 
   it('[B-24] may be `required` where only the server has tools', async () => {
-    const { asked } = await chosen('required', [says('Hi')], { tools: [] });
-    expect(asked).toEqual(['required']);
+    const { requested } = await chosen('required', [says('Hi')], { tools: [] });
+    expect(requested).toEqual(['required']);
   });
 });
 
@@ -53,7 +53,7 @@ describe('allowed_tools', () => {
   it('[D-13, T-04] are a hard limit for the server’s tools too: a call outside is neither shown nor run', async () => {
     const choice = allowed({ type: 'function', name: 'read' }, { type: 'function', name: 'ask' });
     expect(await chosen(choice)).toEqual({
-      asked: ['auto'],
+      requested: ['auto'],
       shown: ['mcp_call read completed', 'function_call ask completed'],
       dropped: 2,
     });
@@ -61,14 +61,14 @@ describe('allowed_tools', () => {
 
   it('[D-13] still offer the model every tool', async () => {
     const choice = allowed({ type: 'function', name: 'read' });
-    const { asked } = await played(OPTIONS, [says('Hi')], { tools: CLIENTS, tool_choice: choice });
-    expect(asked[0]?.tools?.map((tool) => tool.function.name)).toEqual(['ask', 'read', 'write', 'send']);
+    const { requested } = await played(OPTIONS, [says('Hi')], { tools: CLIENTS, tool_choice: choice });
+    expect(requested[0]?.tools?.map((tool) => tool.function.name)).toEqual(['ask', 'read', 'write', 'send']);
   });
 
   it('[D-13] hold in every round', async () => {
     const script = [calls(['a', 'read']), calls(['b', 'read', '{"p":2}'], ['c', 'write']), says('Done.')];
     expect(await chosen(allowed({ type: 'function', name: 'read' }), script)).toEqual({
-      asked: ['auto', 'auto', 'auto'],
+      requested: ['auto', 'auto', 'auto'],
       shown: ['mcp_call read completed', 'mcp_call read completed'],
       dropped: 1,
     });
@@ -84,7 +84,7 @@ describe('allowed_tools', () => {
   it('[B-25] admit all tools of a server by its label', async () => {
     const choice = allowed({ type: 'mcp', server_label: 'files' });
     expect(await chosen(choice, [ROUND, says('Done.')])).toEqual({
-      asked: ['auto', 'auto'],
+      requested: ['auto', 'auto'],
       shown: ['mcp_call read completed', 'mcp_call write completed'],
       dropped: 2,
     });
@@ -93,7 +93,7 @@ describe('allowed_tools', () => {
   it('[B-25] admit all tools of a server by its label, beside others', async () => {
     const choice = allowed({ type: 'mcp', server_label: 'files' }, { type: 'function', name: 'ask' });
     expect(await chosen(choice)).toEqual({
-      asked: ['auto'],
+      requested: ['auto'],
       shown: ['mcp_call read completed', 'mcp_call write completed', 'function_call ask completed'],
       dropped: 1,
     });
@@ -120,7 +120,7 @@ describe('allowed_tools', () => {
   it('[B-25, S-05] require a call in the first round if the mode does', async () => {
     const script = [calls(['a', 'read']), says('Done.')];
     const choice = { ...allowed({ type: 'mcp', server_label: 'files' }), mode: 'required' };
-    expect((await chosen(choice, script)).asked).toEqual(['required', 'auto']);
+    expect((await chosen(choice, script)).requested).toEqual(['required', 'auto']);
   });
 });
 
@@ -128,7 +128,7 @@ describe('tool_choice of a server', () => {
   it('[B-24, B-25] requires one of its tools, and allows no other', async () => {
     const script = [calls(['a', 'read'], ['b', 'send']), says('Done.')];
     expect(await chosen({ type: 'mcp', server_label: 'files' }, script)).toEqual({
-      asked: ['required', 'auto'],
+      requested: ['required', 'auto'],
       shown: ['mcp_call read completed'],
       dropped: 1,
     });
@@ -138,9 +138,9 @@ describe('tool_choice of a server', () => {
     const script = [calls(['a', 'send']), says('Done.')];
     const named = (name: string) => [{ type: 'function', function: { name } }, 'auto'];
     expect([
-      (await chosen({ type: 'mcp', server_label: 'mail' }, script)).asked,
+      (await chosen({ type: 'mcp', server_label: 'mail' }, script)).requested,
       (await chosen({ type: 'mcp', server_label: 'files', name: 'write' }, [calls(['a', 'write']), says('Done.')]))
-        .asked,
+        .requested,
     ]).toEqual([named('send'), named('write')]);
   });
 

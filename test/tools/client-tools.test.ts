@@ -7,11 +7,11 @@ import {
   play,
   played,
   providerOf,
+  reported,
   says,
   shape,
   sinceUser,
   type ToolsApp,
-  told,
   withTools,
 } from './support.ts';
 
@@ -31,17 +31,17 @@ describe('a turn with calls of both', () => {
   const mixed = calls(['call_r', 'read', '{"path":"a"}'], ['call_a', 'ask', '{"q":1}'], ['call_w', 'write']);
 
   it('[T-04, A-10, A-13, B-10] runs the server’s calls, hands back the client’s, and does not ask the model again', async () => {
-    const { response, asked, toolCalls } = await played(OPTIONS, [mixed], { tools: [ASK] });
+    const { response, requested, toolCalls } = await played(OPTIONS, [mixed], { tools: [ASK] });
     expect({
       status: response.status,
       items: shape(response),
-      told: response.output.slice(1).map(told),
-      models: asked.length,
+      reported: response.output.slice(1).map(reported),
+      models: requested.length,
       ran: [...new Set(toolCalls.map(({ name }) => name))],
     }).toEqual({
       status: 'completed',
       items: ['mcp_list_tools', 'mcp_call read completed', 'function_call ask completed', 'mcp_call write completed'],
-      told: ['files ran read.', '{"q":1}', 'files ran write.'],
+      reported: ['files ran read.', '{"q":1}', 'files ran write.'],
       models: 1,
       ran: ['read', 'write'],
     });
@@ -97,9 +97,9 @@ describe('a turn with calls of both', () => {
     ])(
       '[T-04, A-11, A-13, D-15, D-17] %s, with the results of both in one round of the model’s',
       async (_, bodyFor) => {
-        const { response, asked, ids } = await withTools(OPTIONS, (app) => next(app, bodyFor));
+        const { response, requested, ids } = await withTools(OPTIONS, (app) => next(app, bodyFor));
         const [, read = '', , write = ''] = ids;
-        expect({ items: shape(response), messages: asked[0]?.messages }).toEqual({
+        expect({ items: shape(response), messages: requested[0]?.messages }).toEqual({
           items: ['message completed'],
           messages: [
             { role: 'user', content: 'Go.' },
@@ -139,7 +139,7 @@ describe('a turn with calls of both', () => {
         answer('call_a', 'Yes.'),
         answer('call_w', 'files ran write.'),
       ];
-      expect(results.map(({ asked }) => asked[0] && sinceUser(asked[0]))).toEqual([messages, messages]);
+      expect(results.map(({ requested }) => requested[0] && sinceUser(requested[0]))).toEqual([messages, messages]);
     });
 
     it('[T-04, P-06] not without the output of the client’s call', async () => {
@@ -153,12 +153,12 @@ describe('a turn with calls of both', () => {
     });
 
     it('[S-12, T-04] with the client’s tools inherited, beside the server’s', async () => {
-      const { asked } = await withTools(OPTIONS, async (app) => {
+      const { requested } = await withTools(OPTIONS, async (app) => {
         app.fake.reply(mixed);
         const { id } = await askForJson(app.url, { tools: [ASK] });
         return play(app, [says('Done.')], { previous_response_id: id, input: [output] });
       });
-      expect(asked[0]?.tools?.map((tool) => tool.function.name)).toEqual(['ask', 'read', 'write']);
+      expect(requested[0]?.tools?.map((tool) => tool.function.name)).toEqual(['ask', 'read', 'write']);
     });
   });
 });
@@ -166,12 +166,16 @@ describe('a turn with calls of both', () => {
 describe('names that meet', () => {
   /** What each side saw of the names in a script of one round; what the host is told is told once for each of three answers. */
   async function names(round: FakeAnswer, options: Parameters<typeof played>[0], body: Fields = {}, rounds = 2) {
-    const { response, asked, notes, toolCalls } = await played(options, [round, says('Done.')].slice(0, rounds), body);
-    const made = asked[1]?.messages.flatMap(
+    const { response, requested, notes, toolCalls } = await played(
+      options,
+      [round, says('Done.')].slice(0, rounds),
+      body,
+    );
+    const made = requested[1]?.messages.flatMap(
       ({ tool_calls: made }) => (made as { function: Fields }[] | undefined) ?? [],
     );
     return {
-      offered: asked[0]?.tools?.map((tool) => tool.function.name),
+      offered: requested[0]?.tools?.map((tool) => tool.function.name),
       calls: response.output.flatMap((item) => ('name' in item ? [[item.type, labelOf(item), item.name]] : [])),
       // What the model is told of its own calls in the next round.
       replayed: made?.map((call) => call.function.name),

@@ -14,8 +14,8 @@ describe('the files of a conversation', () => {
       fc.property(fc.array(file, { maxLength: 12 }), (files) => {
         const conversation = files.map(([name, text]) => message(part(name, base64(text))));
         const found = new Map(codeFiles(conversation).map(({ name, data }) => [name, String(Buffer.from(data))]));
-        const told = withNamedFiles(conversation, conversation).map(({ content }) => JSON.stringify(content));
-        const names = told.map((text) => /'([^']+)'/.exec(text)?.[1] ?? '');
+        const reported = withNamedFiles(conversation, conversation).map(({ content }) => JSON.stringify(content));
+        const names = reported.map((text) => /'([^']+)'/.exec(text)?.[1] ?? '');
         expect(names.map((name) => found.get(name))).toEqual(files.map(([, text]) => text));
         expect(new Set(names).size).toBe(found.size);
       }),

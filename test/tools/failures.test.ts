@@ -7,11 +7,11 @@ import {
   played,
   playFailure,
   providerOf,
+  reported,
   saying,
   says,
   shape,
   streamOf,
-  told,
   typesOf,
   withTools,
 } from './support.ts';
@@ -102,7 +102,7 @@ describe('a model server that does not stream', () => {
     const call = { id: 'call_r', type: 'function', function: { name: 'read', arguments: '{"p":1}' } };
     const script = [{ body: chatCompletion({ tool_calls: [call] }) }, { body: chatCompletion('Done.') }];
     const { response } = await played(OPTIONS, script);
-    expect([shape(response), response.output.slice(0, 2).map(told)[1], response.usage?.total_tokens]).toEqual([
+    expect([shape(response), response.output.slice(0, 2).map(reported)[1], response.usage?.total_tokens]).toEqual([
       ['mcp_list_tools', 'mcp_call read completed', 'message completed'],
       'files ran read.',
       42,
@@ -172,8 +172,8 @@ describe('a provider whose tools cannot be listed', () => {
   it('[T-01, A-31, B-16] is noted, and the tools of the others are there', async () => {
     const broken = { ...providerOf('mail', []), list: () => Promise.reject(new Error('No route to host.')) };
     const tools = [broken, providerOf('files', ['read'], () => Promise.resolve(saying('Read.')))];
-    const { response, asked, notes } = await played({ tools }, [READ, says('Done.')]);
-    expect({ status: response.status, offered: asked[0]?.tools?.length, note: notes[0] }).toEqual({
+    const { response, requested, notes } = await played({ tools }, [READ, says('Done.')]);
+    expect({ status: response.status, offered: requested[0]?.tools?.length, note: notes[0] }).toEqual({
       status: 'completed',
       offered: 1,
       note: { code: 'tool_dropped', message: "The tools of 'mail' could not be listed: No route to host." },

@@ -1,7 +1,7 @@
 /** `mcpItems: 'function_call'`: calls that the server ran, shown in the only items that strict Open Responses clients know. */
 import { expectValidEvent, expectValidResponse } from '../support/open-responses-schema.ts';
 import { describeShared } from '../support/shared.ts';
-import { calls, play, played, providerOf, saying, says, shape, told, typesOf, withTools } from './support.ts';
+import { calls, play, played, providerOf, reported, saying, says, shape, typesOf, withTools } from './support.ts';
 
 const IMAGE = 'data:image/png;base64,iVBORw0KGgo=';
 const tools = providerOf('files', ['read', 'fall', 'draw', 'sketch'], ({ name }) => {
@@ -61,7 +61,7 @@ describe('calls that the server ran, shown as function calls', () => {
   it('[T-03, T-05] keep the order of parallel calls, and report a failure as an output', async () => {
     const script = [calls(['a', 'read'], ['b', 'fall']), calls(['c', 'read', '{"p":2}']), says('Done.')];
     const { response } = await played(OPTIONS, script);
-    expect([shape(response), response.output.slice(2, 4).map(told)]).toEqual([
+    expect([shape(response), response.output.slice(2, 4).map(reported)]).toEqual([
       [
         'function_call read completed',
         'function_call fall completed',
@@ -83,8 +83,11 @@ describe('calls that the server ran, shown as function calls', () => {
   it('[T-03, D-17] reach the model in the next turn, with their images', async () => {
     await withTools(OPTIONS, async (app) => {
       const { response } = await play(app, [calls(['call_a', 'draw']), says('A cat.')]);
-      const { asked } = await play(app, [says('Still a cat.')], { previous_response_id: response.id, input: 'And?' });
-      expect(asked[0]?.messages.slice(1, 4)).toEqual([
+      const { requested } = await play(app, [says('Still a cat.')], {
+        previous_response_id: response.id,
+        input: 'And?',
+      });
+      expect(requested[0]?.messages.slice(1, 4)).toEqual([
         {
           role: 'assistant',
           content: null,

@@ -136,10 +136,10 @@ describe('a function', () => {
       await runCall({ provider, tool }, '{"number":"two"}', context),
       await runCall({ provider, tool }, '{"number":3}', context),
     ];
-    const told = 'input_validation_error: Instance type "string" is invalid. Expected "number". (path=#/number)';
+    const reported = 'input_validation_error: Instance type "string" is invalid. Expected "number". (path=#/number)';
     expect({ outcomes, calls }).toEqual({
       outcomes: [
-        { output: told, failed: true, error: { type: 'mcp_protocol_error', code: -32602, message: told } },
+        { output: reported, failed: true, error: { type: 'mcp_protocol_error', code: -32602, message: reported } },
         {
           output: expect.stringContaining('The number must be even.'),
           failed: true,

@@ -83,8 +83,8 @@ describe('a conversation that goes on', () => {
     async (_, bodyFor) => {
       await withTools(OPTIONS, async (app) => {
         const { response, messages } = await firstTurn(app);
-        const { asked } = await play(app, [says('Still done.')], bodyFor(response.output, response.id));
-        expect(asked[0]?.messages).toEqual(messages);
+        const { requested } = await play(app, [says('Still done.')], bodyFor(response.output, response.id));
+        expect(requested[0]?.messages).toEqual(messages);
       });
     },
   );
@@ -93,8 +93,8 @@ describe('a conversation that goes on', () => {
     await withTools(OPTIONS, async (app) => {
       const { response, messages } = await firstTurn(app, { store: false });
       const input = [QUESTION, ...response.output, AGAIN];
-      const { asked } = await play(app, [says('Still done.')], { input, store: false });
-      expect(asked[0]?.messages).toEqual(messages);
+      const { requested } = await play(app, [says('Still done.')], { input, store: false });
+      expect(requested[0]?.messages).toEqual(messages);
     });
   });
 
@@ -102,8 +102,8 @@ describe('a conversation that goes on', () => {
     const { response, messages } = await withTools(OPTIONS, (app) => firstTurn(app));
     await withTools({}, async (app) => {
       const input = [QUESTION, ...response.output, AGAIN];
-      const { asked } = await play(app, [says('Still done.')], { input });
-      expect([asked[0]?.messages, asked[0]?.tools]).toEqual([messages, undefined]);
+      const { requested } = await play(app, [says('Still done.')], { input });
+      expect([requested[0]?.messages, requested[0]?.tools]).toEqual([messages, undefined]);
     });
   });
 
@@ -111,8 +111,8 @@ describe('a conversation that goes on', () => {
     const { response } = await withTools(OPTIONS, (app) => firstTurn(app));
     const tools = [providerOf('files', ['look.up']), providerOf('web', ['look.up'])];
     await withTools({ tools }, async (app) => {
-      const { asked } = await play(app, [says('Still done.')], { input: [QUESTION, ...response.output, AGAIN] });
-      const made = asked[0]?.messages.flatMap(({ tool_calls: made }) => (made as { function: Fields }[]) ?? []);
+      const { requested } = await play(app, [says('Still done.')], { input: [QUESTION, ...response.output, AGAIN] });
+      const made = requested[0]?.messages.flatMap(({ tool_calls: made }) => (made as { function: Fields }[]) ?? []);
       expect(made?.map((call) => call.function.name)).toEqual(['mcp__files__look_up', 'fall']);
     });
   });
@@ -143,8 +143,8 @@ describe('a conversation that goes on', () => {
         },
         AGAIN,
       ];
-      const { asked } = await play(app, [says('Hi')], { input });
-      expect([asked[0] && toolTexts(asked[0]), app.notes]).toEqual([{ mcp_1: 'An answer.', mcp_2: 'No.' }, []]);
+      const { requested } = await play(app, [says('Hi')], { input });
+      expect([requested[0] && toolTexts(requested[0]), app.notes]).toEqual([{ mcp_1: 'An answer.', mcp_2: 'No.' }, []]);
     });
   });
 
@@ -169,8 +169,8 @@ describe('a conversation that goes on', () => {
     await withTools(OPTIONS, async (app) => {
       const { response } = await firstTurn(app);
       const body = { previous_response_id: response.id, input: 'And now?' };
-      const { asked } = await play(app, [calls(['', 'look_up']), says('Still done.')], body);
-      const ids = asked[1]?.messages.flatMap(({ tool_call_id: id }) => (typeof id === 'string' ? [id.length] : []));
+      const { requested } = await play(app, [calls(['', 'look_up']), says('Still done.')], body);
+      const ids = requested[1]?.messages.flatMap(({ tool_call_id: id }) => (typeof id === 'string' ? [id.length] : []));
       expect(ids).toHaveLength(3);
       expect(Math.max(...(ids ?? []))).toBeLessThanOrEqual(40);
     });
@@ -185,13 +185,13 @@ describe('the list of a server’s tools', () => {
   it('[T-03, B-23] is sent once in a chain of responses', async () => {
     await withTools(OPTIONS, async (app) => {
       let previous: string | null = null;
-      const told: number[] = [];
+      const reported: number[] = [];
       for (const n of [1, 2, 3]) {
         const { response } = await play(app, round(n), { previous_response_id: previous });
-        told.push(lists(response));
+        reported.push(lists(response));
         previous = response.id;
       }
-      expect(told).toEqual([1, 0, 0]);
+      expect(reported).toEqual([1, 0, 0]);
     });
   });
 
@@ -220,9 +220,9 @@ describe('the list of a server’s tools', () => {
   it('[T-03] is invisible to the model', async () => {
     await withTools(OPTIONS, async (app) => {
       const { response } = await play(app, round(1));
-      const { asked } = await play(app, [says('Hi')], { previous_response_id: response.id, input: 'And now?' });
-      expect(asked[0] && sinceUser(asked[0])).toEqual([]);
-      expect(JSON.stringify(asked[0]?.messages)).not.toContain('mcp_list_tools');
+      const { requested } = await play(app, [says('Hi')], { previous_response_id: response.id, input: 'And now?' });
+      expect(requested[0] && sinceUser(requested[0])).toEqual([]);
+      expect(JSON.stringify(requested[0]?.messages)).not.toContain('mcp_list_tools');
     });
   });
 });

@@ -130,7 +130,7 @@ describe('a tool that runs long', () => {
   }
 
   const signal = new AbortController().signal;
-  const beats = (text: string) => text.split(': heartbeat\n\n').length - 1;
+  const heartbeats = (text: string) => text.split(': heartbeat\n\n').length - 1;
 
   it('[P-15, A-20] has heartbeats while it is idle, each fourth an event that is numbered with the others', async () => {
     const { tools, answer } = waiting();
@@ -142,15 +142,17 @@ describe('a tool that runs long', () => {
       const whole = await rest();
       const types = [...whole.matchAll(/^event: (\S+)$/gm)].map(([, type]) => type);
       const numbers = [...whole.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
-      const [done, beat, end] = ['response.mcp_call_arguments.done', 'keepalive', 'response.mcp_call.completed'].map(
-        (type) => types.indexOf(type),
-      ) as [number, number, number];
+      const [done, heartbeatFrame, end] = [
+        'response.mcp_call_arguments.done',
+        'keepalive',
+        'response.mcp_call.completed',
+      ].map((type) => types.indexOf(type)) as [number, number, number];
       expect({
-        beats: beats(text),
-        between: done < beat && beat < end,
+        heartbeats: heartbeats(text),
+        between: done < heartbeatFrame && heartbeatFrame < end,
         dense: numbers.every((number, index) => number === index),
         last: types.at(-1),
-      }).toEqual({ beats: 3, between: true, dense: true, last: 'response.completed' });
+      }).toEqual({ heartbeats: 3, between: true, dense: true, last: 'response.completed' });
     });
   });
 
@@ -198,7 +200,7 @@ describe('1,000 calls', () => {
     const turns = new Set<AbortSignal>();
     let ran = 0;
     let most = 0;
-    const heard: string[] = [];
+    const received: string[] = [];
     const tools: ToolProvider = {
       ...providerOf('clock', ['tick'], async ({ arguments: { n } }) => {
         ran += 1;
@@ -212,7 +214,7 @@ describe('1,000 calls', () => {
     };
     const limits = { toolIterations: ROUNDS, toolCalls: ROUNDS * PARALLEL, parallelTools: PARALLEL };
     const options: RouterOptions = { tools, limits };
-    const warn = (warning: Error) => void heard.push(warning.name);
+    const warn = (warning: Error) => void received.push(warning.name);
     process.on('warning', warn);
     const before = process.eventNames().map((name) => [name, process.listenerCount(name)]);
     await withTools(options, async ({ url, fake }) => {
@@ -223,7 +225,7 @@ describe('1,000 calls', () => {
     const after = process.eventNames().map((name) => [name, process.listenerCount(name)]);
     process.off('warning', warn);
     const left = [...turns].map((turn) => getEventListeners(turn, 'abort').length);
-    expect({ ran, left, heard, after }).toEqual({ ran: 1000, left: [0], heard: [], after: before });
+    expect({ ran, left, received, after }).toEqual({ ran: 1000, left: [0], received: [], after: before });
     // Those of the calls that run, the turn's own, and the model server's.
     expect(most).toBeLessThanOrEqual(PARALLEL + 5);
   });

@@ -2,7 +2,7 @@
 import { functionTool, functionTools } from '../../src/index.ts';
 import type { FakeRequest, FakeResponder } from '../../src/testing/index.ts';
 import { post } from '../support/responses-client.ts';
-import { calls, chatBody, played, says, shape, told, withTools } from './support.ts';
+import { calls, chatBody, played, reported, says, shape, withTools } from './support.ts';
 
 const NOT_RUN = 'Not run: the limit of tool calls for this response is reached.';
 
@@ -27,14 +27,14 @@ function asksFor(count: number): FakeResponder {
 
 describe('limits.toolIterations', () => {
   it('[A-30, T-02] is 25: of 30 rounds that a model wants 25 run, it may answer once more, and the response is incomplete', async () => {
-    const { response, asked, toolCalls } = await played(OPTIONS, [asksFor(30)], {}, 26);
+    const { response, requested, toolCalls } = await played(OPTIONS, [asksFor(30)], {}, 26);
     expect({
       status: response.status,
       details: response.incomplete_details,
       completedAt: response.completed_at,
-      outputs: response.output.slice(1).map(told),
+      outputs: response.output.slice(1).map(reported),
       last: shape(response).at(-1),
-      models: asked.length,
+      models: requested.length,
       ran: toolCalls.length,
     }).toEqual({
       status: 'incomplete',
@@ -63,7 +63,7 @@ describe('limits.toolIterations', () => {
       calls(['d', 'count', '{"n":4}'], ['e', 'count', '{"n":5}']),
     ];
     const { response } = await played({ ...OPTIONS, limits: { toolIterations: 1 } }, script);
-    expect({ reason: response.incomplete_details?.reason, outputs: response.output.slice(1).map(told) }).toEqual({
+    expect({ reason: response.incomplete_details?.reason, outputs: response.output.slice(1).map(reported) }).toEqual({
       reason: 'max_tool_iterations',
       outputs: ['counted 1', 'counted 2', 'counted 3', NOT_RUN, NOT_RUN],
     });
@@ -87,7 +87,7 @@ describe('max_tool_calls', () => {
     echoed: response.max_tool_calls,
     status: response.status,
     reason: response.incomplete_details?.reason,
-    outputs: response.output.filter(({ type }) => type === 'mcp_call').map(told),
+    outputs: response.output.filter(({ type }) => type === 'mcp_call').map(reported),
   });
 
   it('[B-27, T-02] runs as many calls of one round as it allows, and reports that the others did not run', async () => {
@@ -133,14 +133,16 @@ describe('max_tool_calls', () => {
   it.each([
     ['lowers limits.toolCalls', 2, 1],
     ['does not raise it', 1, 5],
-  ])('[B-27] %s', async (_, toolCalls, asked) => {
-    const { outputs } = outcome(await played({ ...OPTIONS, limits: { toolCalls } }, [two], { max_tool_calls: asked }));
+  ])('[B-27] %s', async (_, toolCalls, requested) => {
+    const { outputs } = outcome(
+      await played({ ...OPTIONS, limits: { toolCalls } }, [two], { max_tool_calls: requested }),
+    );
     expect(outputs).toEqual(['counted 1', NOT_RUN]);
   });
 
   it('[B-27] is shown in the outputs where calls are shown as function calls', async () => {
     const { response } = await played({ ...OPTIONS, mcpItems: 'function_call' }, [two], { max_tool_calls: 1 });
-    expect([response.incomplete_details, ...response.output.map(told)]).toEqual([
+    expect([response.incomplete_details, ...response.output.map(reported)]).toEqual([
       { reason: 'max_tool_calls' },
       '{"n":1}',
       '{"n":2}',
@@ -165,29 +167,29 @@ describe('the same call with the same result', () => {
   const NOTE = '(same was called 3 times in a row with the same arguments and the same result. Answer without tools.)';
 
   it('[T-12] [C-25] is noted for the model the third time, which must then answer without tools', async () => {
-    const { response, asked } = await played(OPTIONS, [again, again, again, says('As ever.')]);
+    const { response, requested } = await played(OPTIONS, [again, again, again, says('As ever.')]);
     expect({
       status: response.status,
-      outputs: response.output.slice(1, 4).map(told),
-      choices: asked.map((body) => body.tool_choice),
-      toldModel: asked[3]?.messages.at(-1)?.content,
+      outputs: response.output.slice(1, 4).map(reported),
+      choices: requested.map((body) => body.tool_choice),
+      reportedToModel: requested[3]?.messages.at(-1)?.content,
     }).toEqual({
       status: 'completed',
       outputs: ['as ever', 'as ever', `as ever\n${NOTE}`],
       choices: [undefined, undefined, undefined, 'none'],
-      toldModel: `as ever\n${NOTE}`,
+      reportedToModel: `as ever\n${NOTE}`,
     });
   });
 
   it('[T-12] ends nothing where another call or another result comes between', async () => {
     const other = calls(['b', 'same', '{"q":2}']);
-    const { asked } = await played(OPTIONS, [again, again, other, again, again, says('As ever.')]);
-    expect(asked.map((body) => body.tool_choice)).toEqual(Array(6).fill(undefined));
+    const { requested } = await played(OPTIONS, [again, again, other, again, again, says('As ever.')]);
+    expect(requested.map((body) => body.tool_choice)).toEqual(Array(6).fill(undefined));
   });
 
   it('[T-12] ends the response after one more round where the model calls on and on', async () => {
-    const { response, asked } = await played(OPTIONS, [again], {}, 4);
-    expect([response.status, response.incomplete_details, asked.map((body) => body.tool_choice)]).toEqual([
+    const { response, requested } = await played(OPTIONS, [again], {}, 4);
+    expect([response.status, response.incomplete_details, requested.map((body) => body.tool_choice)]).toEqual([
       'incomplete',
       { reason: 'repeated_tool_calls' },
       [undefined, undefined, undefined, 'none'],
@@ -196,7 +198,7 @@ describe('the same call with the same result', () => {
 
   it('[T-12] may be allowed more often by the host', async () => {
     const limits = { repeatedCalls: 4 };
-    const { asked } = await played({ ...OPTIONS, limits }, [again, again, again, says('As ever.')]);
-    expect([asked.length, asked[3]?.tool_choice]).toEqual([4, undefined]);
+    const { requested } = await played({ ...OPTIONS, limits }, [again, again, again, says('As ever.')]);
+    expect([requested.length, requested[3]?.tool_choice]).toEqual([4, undefined]);
   });
 });

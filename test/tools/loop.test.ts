@@ -8,12 +8,12 @@ import {
   play,
   played,
   providerOf,
+  reported,
   saying,
   says,
   shape,
   sinceUser,
   streamOf,
-  told,
   toolTexts,
   typesOf,
   withTools,
@@ -45,7 +45,7 @@ const ROME = '{"city":"Rome"}';
 describe('one call of a tool', () => {
   it('[T-02, T-03, T-10, B-11, D-16, P-04] is run, and the model answers with its result, all in one response', async () => {
     const script = [calls(['call_a', 'weather', ROME]), says('It is sunny.')];
-    const { response, events, asked } = await played(OPTIONS, script, { input: 'How is Rome?' });
+    const { response, events, requested } = await played(OPTIONS, script, { input: 'How is Rome?' });
     const seed = response.id.slice('resp_'.length);
 
     expect(typesOf(events)).toEqual([
@@ -103,7 +103,7 @@ describe('one call of a tool', () => {
     ]);
     const question = { role: 'user', content: 'How is Rome?' };
     const call = { id: 'call_a', type: 'function', function: { name: 'weather', arguments: ROME } };
-    expect(asked.map(({ messages }) => messages)).toEqual([
+    expect(requested.map(({ messages }) => messages)).toEqual([
       [question],
       [
         question,
@@ -111,15 +111,15 @@ describe('one call of a tool', () => {
         { role: 'tool', tool_call_id: 'call_a', content: 'Sunny in Rome.' },
       ],
     ]);
-    const { messages: _first, ...settings } = asked[0] ?? { messages: [] };
-    const { messages: _second, ...again } = asked[1] ?? { messages: [] };
+    const { messages: _first, ...settings } = requested[0] ?? { messages: [] };
+    const { messages: _second, ...again } = requested[1] ?? { messages: [] };
     expect([again, settings.stream]).toEqual([settings, true]);
   });
 
   it('[A-14, T-02] is offered to the model beside the client’s tools, and only those are echoed', async () => {
     const own = { type: 'function', name: 'ask', description: null, parameters: SCHEMA, strict: true };
-    const { response, asked } = await played(OPTIONS, [says('Hi')], { tools: [own] });
-    expect({ offered: asked[0]?.tools, echoed: response.tools }).toEqual({
+    const { response, requested } = await played(OPTIONS, [says('Hi')], { tools: [own] });
+    expect({ offered: requested[0]?.tools, echoed: response.tools }).toEqual({
       offered: [
         { type: 'function', function: { name: 'ask', parameters: SCHEMA, strict: true } },
         {
@@ -155,9 +155,9 @@ describe('one call of a tool', () => {
         { tool_calls: [{ index: 0, id: 'call_a', function: { name: 'weather', arguments: ROME } }] },
       ),
     };
-    const { response, asked } = await played(OPTIONS, [round, says('It is sunny.')]);
+    const { response, requested } = await played(OPTIONS, [round, says('It is sunny.')]);
     const call = { id: 'call_a', type: 'function', function: { name: 'weather', arguments: ROME } };
-    expect([shape(response), asked[1] && sinceUser(asked[1])]).toEqual([
+    expect([shape(response), requested[1] && sinceUser(requested[1])]).toEqual([
       ['reasoning completed', 'message completed', 'mcp_list_tools', 'mcp_call weather completed', 'message completed'],
       [
         {
@@ -187,7 +187,7 @@ describe('several rounds', () => {
       calls(['call_c', 'weather', '{"city":"Oslo"}']),
       says('Sunny everywhere.'),
     ];
-    const { response, asked } = await played(OPTIONS, script);
+    const { response, requested } = await played(OPTIONS, script);
     const seed = response.id.slice('resp_'.length);
     expect(response.output.map(({ id }) => id)).toEqual([
       `mcpl_${seed}0000`,
@@ -196,7 +196,7 @@ describe('several rounds', () => {
       `mcp_${seed}0003r2`,
       `msg_${seed}0004r3`,
     ]);
-    expect(asked.map(toolTexts)).toEqual([
+    expect(requested.map(toolTexts)).toEqual([
       {},
       { call_a: 'noon' },
       { call_a: 'noon', call_b: 'Sunny in Rome.' },
@@ -206,8 +206,8 @@ describe('several rounds', () => {
 
   it('[T-02, P-06] are sent to the model as rounds, each call directly followed by its result', async () => {
     const script = [calls(['a', 'now']), calls(['b', 'now'], ['c', 'weather', ROME]), says('Noon.')];
-    const { asked } = await played(OPTIONS, script);
-    const roles = asked[2]?.messages.map(({ role, tool_calls: called, tool_call_id: id }) =>
+    const { requested } = await played(OPTIONS, script);
+    const roles = requested[2]?.messages.map(({ role, tool_calls: called, tool_call_id: id }) =>
       Array.isArray(called) ? `${role} ${called.map((call) => call.id)}` : [role, id].filter(Boolean).join(' '),
     );
     expect(roles).toEqual(['user', 'assistant a', 'tool a', 'assistant b,c', 'tool b', 'tool c']);
@@ -216,8 +216,8 @@ describe('several rounds', () => {
   it('[T-02, P-06] are sent to the model as rounds though tool lists separate parallel calls', async () => {
     const tools = [providerOf('files', ['read']), providerOf('mail', ['send'])];
     const script = [calls(['a', 'read'], ['b', 'send'], ['c', 'read', '{"p":2}']), says('Done.')];
-    const { response, asked } = await played({ tools }, script);
-    expect([shape(response), asked[1]?.messages.map(({ role }) => role)]).toEqual([
+    const { response, requested } = await played({ tools }, script);
+    expect([shape(response), requested[1]?.messages.map(({ role }) => role)]).toEqual([
       [
         'mcp_list_tools',
         'mcp_call read completed',
@@ -232,12 +232,12 @@ describe('several rounds', () => {
 
   it('[P-05, C-03] keep calls apart though the model server gives each round the same call ids', async () => {
     const script = [calls(['call_0', 'now']), calls(['call_0', 'weather', ROME]), says('Noon.')];
-    const { response, asked } = await withTools(OPTIONS, async (app) => {
+    const { response, requested } = await withTools(OPTIONS, async (app) => {
       app.fake.reply(...script);
-      return { ...(await streamOf(app.url)), asked: app.fake.requests.map(chatBody) };
+      return { ...(await streamOf(app.url)), requested: app.fake.requests.map(chatBody) };
     });
     const ours = `call_${response.id.slice('resp_'.length)}002`;
-    expect(asked.map(toolTexts)).toEqual([{}, { call_0: 'noon' }, { call_0: 'noon', [ours]: 'Sunny in Rome.' }]);
+    expect(requested.map(toolTexts)).toEqual([{}, { call_0: 'noon' }, { call_0: 'noon', [ours]: 'Sunny in Rome.' }]);
   });
 
   it('[S-10, B-42] [F-26] sum the usage of all model calls, field by field', async () => {
@@ -269,7 +269,10 @@ describe('several rounds', () => {
   it('[A-26] ask the model for reasoning only where the client did, in every round', async () => {
     const script = [calls(['a', 'now']), says('Noon.')];
     const efforts = async (reasoning: object) =>
-      (await played(OPTIONS, script, { reasoning })).asked.map((body) => [body.reasoning_effort, 'reasoning' in body]);
+      (await played(OPTIONS, script, { reasoning })).requested.map((body) => [
+        body.reasoning_effort,
+        'reasoning' in body,
+      ]);
     expect([await efforts({ effort: null, summary: null }), await efforts({ effort: 'low' })]).toEqual([
       [
         [undefined, false],
@@ -315,11 +318,14 @@ describe('parallel calls', () => {
 
   it('[T-05, S-05] of three overlap, and their results come in the order of the calls', async () => {
     const tools = gathering(3);
-    const { response, asked } = await played({ tools, limits: { toolTimeoutMs: 5_000 } }, [many(3), says('Done.')]);
+    const { response, requested } = await played({ tools, limits: { toolTimeoutMs: 5_000 } }, [many(3), says('Done.')]);
     const answers = { call_0: 'answer 0', call_1: 'answer 1', call_2: 'answer 2' };
-    expect({ outputs: response.output.slice(1, 4).map(told), asked: asked[1] && toolTexts(asked[1]) }).toEqual({
+    expect({
+      outputs: response.output.slice(1, 4).map(reported),
+      requested: requested[1] && toolTexts(requested[1]),
+    }).toEqual({
       outputs: Object.values(answers),
-      asked: answers,
+      requested: answers,
     });
   });
 
@@ -328,7 +334,7 @@ describe('parallel calls', () => {
     const tools = gathering(2);
     const limits = { parallelTools: 2, toolTimeoutMs: 5_000 };
     const { response } = await played({ tools, limits }, [many(6), says('Done.')]);
-    expect({ most: tools.most(), outputs: response.output.slice(1, 7).map(told) }).toEqual({
+    expect({ most: tools.most(), outputs: response.output.slice(1, 7).map(reported) }).toEqual({
       most: 2,
       outputs: [0, 1, 2, 3, 4, 5].map((n) => `answer ${n}`),
     });
@@ -348,7 +354,7 @@ describe('parallel calls', () => {
   it('[T-05, B-12] all run though one of them fails', async () => {
     const script = [calls(['a', 'now'], ['b', 'fall'], ['c', 'weather', ROME]), says('Done.')];
     const { response } = await played(OPTIONS, script);
-    expect(response.output.slice(1, 4).map((item) => [shape({ output: [item] })[0], told(item)])).toEqual([
+    expect(response.output.slice(1, 4).map((item) => [shape({ output: [item] })[0], reported(item)])).toEqual([
       ['mcp_call now completed', 'noon'],
       ['mcp_call fall failed', 'It fell.'],
       ['mcp_call weather completed', 'Sunny in Rome.'],
@@ -359,10 +365,15 @@ describe('parallel calls', () => {
 describe('a call that fails', () => {
   /** The failed item, what its events were, and what the model was told. */
   async function failure(call: FakeAnswer, options: Parameters<typeof played>[0] = OPTIONS) {
-    const { response, events, asked } = await played(options, [call, says('I could not.')]);
+    const { response, events, requested } = await played(options, [call, says('I could not.')]);
     const item = response.output[1];
     const events1 = events.filter((event) => 'output_index' in event && event.output_index === 1);
-    return { status: response.status, item, types: typesOf(events1), toldModel: asked[1] && toolTexts(asked[1]).a };
+    return {
+      status: response.status,
+      item,
+      types: typesOf(events1),
+      reportedToModel: requested[1] && toolTexts(requested[1]).a,
+    };
   }
 
   const FAILED = [
@@ -390,13 +401,13 @@ describe('a call that fails', () => {
   ])('%s is told to the model, which answers all the same', async (_, call, message) => {
     const { item, ...rest } = await failure(call);
     expect(item).toMatchObject({ type: 'mcp_call', status: 'failed', output: null });
-    expect(told(item)).toBe(message);
-    expect(rest).toEqual({ status: 'completed', types: FAILED, toldModel: message });
+    expect(reported(item)).toBe(message);
+    expect(rest).toEqual({ status: 'completed', types: FAILED, reportedToModel: message });
   });
 
   it('[T-06] because its arguments are no JSON does not bring them back: vLLM answers such a history with 400', async () => {
-    const { asked } = await played(OPTIONS, [calls(['a', 'weather', '{"city":"Ro']), says('I could not.')]);
-    const sent = asked[1]?.messages.flatMap(({ tool_calls: made }) => (made as { function: ChatFields }[]) ?? []);
+    const { requested } = await played(OPTIONS, [calls(['a', 'weather', '{"city":"Ro']), says('I could not.')]);
+    const sent = requested[1]?.messages.flatMap(({ tool_calls: made }) => (made as { function: ChatFields }[]) ?? []);
     expect(sent).toHaveLength(1);
     expect(() => JSON.parse(String(sent?.[0]?.function.arguments))).not.toThrow();
   });
@@ -417,7 +428,7 @@ describe('a call that fails', () => {
     const { response } = await played(options, script);
     expect([
       response.status,
-      ...response.output.slice(1, 3).map((item) => [shape({ output: [item] })[0], told(item)]),
+      ...response.output.slice(1, 3).map((item) => [shape({ output: [item] })[0], reported(item)]),
     ]).toEqual([
       'completed',
       ['mcp_call wake failed', 'The tool did not answer within 30 ms.'],
@@ -431,7 +442,7 @@ describe('a call that fails', () => {
       limits: { toolOutputBytes: 100 },
     };
     const { item } = await failure(calls(['a', 'big']), options);
-    expect(told(item)).toBe('The tool answered with 101 bytes, more than the 100 that are allowed.');
+    expect(reported(item)).toBe('The tool answered with 101 bytes, more than the 100 that are allowed.');
   });
 
   it('[B-12, M-21] has an event with only its position, or every SDK takes the stream for failed', async () => {

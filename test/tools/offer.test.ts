@@ -182,9 +182,9 @@ describe('a provider', () => {
   }, 1_000);
 
   it('is called at the same time as the others, and their order stays', async () => {
-    const { promise: asked, resolve } = deferred();
+    const { promise: requested, resolve } = deferred();
     const slow = listing('slow', async () => {
-      await asked;
+      await requested;
       return [{ server: 'slow', name: 'a' }];
     });
     const fast = listing('fast', () => {

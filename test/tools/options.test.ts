@@ -11,7 +11,7 @@ import {
 } from '../../src/index.ts';
 import { executionError } from '../../src/protocol/tool-calls/call-error.ts';
 import { listen } from '../chat/chat-app.ts';
-import { calls, played, providerOf, saying, says, shape, told, withTools } from './support.ts';
+import { calls, played, providerOf, reported, saying, says, shape, withTools } from './support.ts';
 
 const DONE = says('Done.');
 
@@ -64,12 +64,12 @@ describe('tools by request', () => {
     const tools = (): readonly ToolProvider[] => {
       throw failure;
     };
-    const told: unknown[] = [];
-    const options = { store: memoryStore(), hooks: { onError: () => told.push('ours') }, tools };
+    const reported: unknown[] = [];
+    const options = { store: memoryStore(), hooks: { onError: () => reported.push('ours') }, tools };
     for (const router of [responsesRouter(options), chatCompletionsRouter(options)]) {
       const app = express().use('/v1', router);
       app.use(((error, _req, res, _next) => {
-        told.push(error);
+        reported.push(error);
         res.status(503).end();
       }) as ErrorRequestHandler);
       const { url, close } = await listen(app);
@@ -79,7 +79,7 @@ describe('tools by request', () => {
       expect(answers.map(({ status }) => status).toSorted()).toEqual([404, 503]);
       await close();
     }
-    expect(told).toEqual([failure, failure]);
+    expect(reported).toEqual([failure, failure]);
   });
 });
 
@@ -97,7 +97,7 @@ describe('a call', () => {
     const scope = (request: Request) => `scope of ${request.headers['x-user']}`;
     await withTools({ tools, scope }, async ({ url, fake }) => {
       fake.reply(calls(['a', 'whoami']), DONE, calls(['a', 'whoami']), DONE);
-      const outputs = [await askAs(url, 'ada'), await askAs(url, 'bob')].map(({ output }) => told(output[1]));
+      const outputs = [await askAs(url, 'ada'), await askAs(url, 'bob')].map(({ output }) => reported(output[1]));
       expect({ outputs, seen }).toEqual({
         outputs: ['You are ada.', 'You are bob.'],
         seen: [
@@ -118,7 +118,7 @@ describe('a call', () => {
     const round = calls(['a', 'mcp__mail__search', '{"q":1}']);
     const { response } = await played({ tools: [provider('files'), provider('mail')] }, [round, DONE]);
     const call = { server: 'mail', name: 'search', arguments: { q: 1 } };
-    expect([told(response.output[1]), seen]).toEqual(['mail', [call, call, call]]);
+    expect([reported(response.output[1]), seen]).toEqual(['mail', [call, call, call]]);
   });
 });
 
@@ -162,13 +162,13 @@ describe('the result of a call', () => {
   /** What the client and the model are told of a result with this content. */
   async function resultOf(content: Parameters<typeof saying>[0], isError = false) {
     const tools = providerOf('eye', ['look'], () => Promise.resolve({ content, isError }));
-    const { response, asked } = await played({ tools }, [calls(['a', 'look']), DONE]);
-    return { item: response.output[1], model: asked[1]?.messages.slice(2) };
+    const { response, requested } = await played({ tools }, [calls(['a', 'look']), DONE]);
+    return { item: response.output[1], model: requested[1]?.messages.slice(2) };
   }
 
   it('[T-08, S-04] that is an image reaches the model as an image', async () => {
     const { item, model } = await resultOf([image]);
-    expect([told(item), model]).toEqual([
+    expect([reported(item), model]).toEqual([
       '[image/png, 8 bytes]',
       [
         { role: 'tool', tool_call_id: 'a', content: '(The output is attached in the next message.)' },
@@ -179,7 +179,7 @@ describe('the result of a call', () => {
 
   it('[T-08, S-04] that has words and an image gives the model both', async () => {
     const { item, model } = await resultOf([{ type: 'input_text', text: 'A cat:' }, image]);
-    expect([told(item), model]).toEqual([
+    expect([reported(item), model]).toEqual([
       'A cat:\n[image/png, 8 bytes]',
       [
         { role: 'tool', tool_call_id: 'a', content: 'A cat:' },
@@ -193,8 +193,8 @@ describe('the result of a call', () => {
       Promise.resolve(saying(name === 'say' ? 'Hm.' : [image])),
     );
     const script = [calls(['a', 'look'], ['b', 'say']), calls(['c', 'say', '{"n":2}']), DONE];
-    const { asked } = await played({ tools }, script);
-    expect(asked[2]?.messages.map(({ role, tool_call_id: id }) => [role, id].filter(Boolean).join(' '))).toEqual([
+    const { requested } = await played({ tools }, script);
+    expect(requested[2]?.messages.map(({ role, tool_call_id: id }) => [role, id].filter(Boolean).join(' '))).toEqual([
       'user',
       'assistant',
       'tool a',
@@ -208,7 +208,7 @@ describe('the result of a call', () => {
   it('[T-08] that is a file reaches the model as a file', async () => {
     const file = { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AA==' };
     const { item, model } = await resultOf([file]);
-    expect([told(item), model?.[1]]).toEqual([
+    expect([reported(item), model?.[1]]).toEqual([
       '[application/pdf, 1 bytes]',
       { role: 'user', content: [{ type: 'file', file: { filename: 'a.pdf', file_data: file.file_data } }] },
     ]);
@@ -228,13 +228,13 @@ describe('the result of a call', () => {
 
   it('[T-08] that is empty is an empty text', async () => {
     const { item, model } = await resultOf('');
-    expect([told(item), model]).toEqual(['', [{ role: 'tool', tool_call_id: 'a', content: '' }]]);
+    expect([reported(item), model]).toEqual(['', [{ role: 'tool', tool_call_id: 'a', content: '' }]]);
   });
 
   it('[P-14] that holds frames, line ends and halves of characters breaks no stream', async () => {
     const nasty = 'data: [DONE]\n\nevent: response.completed\r\n\u2028\ud83d\0';
     const { item } = await resultOf(nasty);
-    expect(told(item)).toBe(nasty);
+    expect(reported(item)).toBe(nasty);
   });
 });
 

@@ -42,8 +42,8 @@ export async function startRemoteApp(remoteMcp: RemoteServers, options: RouterOp
   closeLater(app.close);
   app.server.prependListener('request', (_, response) => recordBytes(response, record));
   listen(record);
-  const asked = () => fake.requests.map(({ headers, body }) => [headers, body]);
-  return { ...app, fake, approvals, everything: () => textOf([record, asked()]) };
+  const requested = () => fake.requests.map(({ headers, body }) => [headers, body]);
+  return { ...app, fake, approvals, everything: () => textOf([record, requested()]) };
 }
 
 function storeOn(record: unknown[]) {
@@ -56,16 +56,16 @@ function storeOn(record: unknown[]) {
 }
 
 function hooksOn(record: unknown[], approvals: ApprovalInfo[]): Required<Hooks> {
-  const heard = (...values: readonly unknown[]) => void record.push(...values);
+  const received = (...values: readonly unknown[]) => void record.push(...values);
   return {
-    onRequest: heard,
-    onResponse: heard,
-    onToolCall: heard,
-    onError: heard,
-    onNote: heard,
+    onRequest: received,
+    onResponse: received,
+    onToolCall: received,
+    onError: received,
+    onNote: received,
     onApproval(info) {
       approvals.push(info);
-      heard(info);
+      received(info);
     },
   };
 }

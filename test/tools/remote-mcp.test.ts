@@ -90,10 +90,10 @@ describeRemote('a request that brings a server', () => {
     server.refuseWith = { status: 401, body };
     const app = await startRemoteApp(remoteFor([server]));
     const client = new OpenAI({ baseURL: app.url, apiKey: 'client-key', maxRetries: 0 });
-    const asked = { model: 'fake-model', input: 'Go.', tools: [wireTool(brought(server))] };
+    const requested = { model: 'fake-model', input: 'Go.', tools: [wireTool(brought(server))] };
     const errors = [
-      await client.responses.create(asked).catch((error) => error),
-      await client.responses.create({ ...asked, stream: true }).catch((error) => error),
+      await client.responses.create(requested).catch((error) => error),
+      await client.responses.create({ ...requested, stream: true }).catch((error) => error),
     ];
     const expected = { status: 424, code: 'http_error', type: 'external_connector_error', param: 'tools[0]' };
     expect(errors).toEqual([expect.objectContaining(expected), expect.objectContaining(expected)]);
@@ -219,7 +219,7 @@ describeRemote('an approval of a call of a server that a request brings', () => 
     ]);
   });
 
-  it.each<[string, (asked: Awaited<ReturnType<typeof waiting>>) => Promise<unknown>, string]>([
+  it.each<[string, (requested: Awaited<ReturnType<typeof waiting>>) => Promise<unknown>, string]>([
     [
       'other arguments',
       ({ attempt, answer, response }) => attempt([QUESTION, ...response.output.map(withOther), answer]),
@@ -238,9 +238,9 @@ describeRemote('an approval of a call of a server that a request brings', () => 
       'approval_mismatch',
     ],
   ])('[T-09] with %s is refused, and counts where nothing was changed', async (_, attempted, code) => {
-    const asked = await waiting();
-    expect([await attempted(asked), [...asked.seen]]).toEqual([[400, code], []]);
-    expect([await asked.attempt([asked.answer]), asked.seen]).toEqual([[200], [CALL]]);
+    const requested = await waiting();
+    expect([await attempted(requested), [...requested.seen]]).toEqual([[400, code], []]);
+    expect([await requested.attempt([requested.answer]), requested.seen]).toEqual([[200], [CALL]]);
   });
 
   it('[T-09, P-13] from another scope is refused', async () => {

@@ -21,20 +21,22 @@ function inNamespace(...tools: readonly Fields[]): Fields {
 }
 
 /** Tools as an item of the input. */
-function said(...tools: readonly Fields[]): Fields {
+function written(...tools: readonly Fields[]): Fields {
   return { type: 'additional_tools', tools };
 }
 
 /** The names of the tools that the model was offered. */
-function offered(asked: { readonly tools?: readonly { readonly function: { readonly name: string } }[] } | undefined) {
-  return (asked?.tools ?? []).map((tool) => tool.function.name);
+function offered(
+  requested: { readonly tools?: readonly { readonly function: { readonly name: string } }[] } | undefined,
+) {
+  return (requested?.tools ?? []).map((tool) => tool.function.name);
 }
 
 describe('a server by its URL', () => {
   it('[T-09, B-18] has its tools listed first, offered and run', async () => {
     const { remoteMcp, opened, ran } = fakeRemote();
     const script = [calls(['call_a', 'write', '{"x":1}']), says('Done.')];
-    const { response, events, asked } = await played({ remoteMcp }, script, { tools: [trusted()] });
+    const { response, events, requested } = await played({ remoteMcp }, script, { tools: [trusted()] });
     expect(typesOf(events).slice(2, 6)).toEqual([
       'output_item.added',
       'mcp_list_tools.in_progress',
@@ -49,7 +51,7 @@ describe('a server by its URL', () => {
       },
       { type: 'mcp_call', server_label: 'a', name: 'write', status: 'completed', approval_request_id: null },
     ]);
-    expect([offered(asked[0]), opened[0], ran[0]]).toEqual([
+    expect([offered(requested[0]), opened[0], ran[0]]).toEqual([
       ['look', 'write'],
       { label: 'a', url: URL_A, headers: {}, param: 'tools[0]', scope: 'everyone' },
       `${URL_A} write {"x":1}`,
@@ -69,8 +71,8 @@ describe('a server by its URL', () => {
   it('[T-09, T-07] stands beside another with the same tools, and beside the host’s', async () => {
     const { remoteMcp } = fakeRemote();
     const tools = [trusted('a', URL_A), trusted('b', URL_B)];
-    const { asked } = await played({ remoteMcp, tools: files }, [says('Hi.')], { tools });
-    expect(offered(asked[0])).toEqual([
+    const { requested } = await played({ remoteMcp, tools: files }, [says('Hi.')], { tools });
+    expect(offered(requested[0])).toEqual([
       'read',
       'mcp__files__write',
       'mcp__a__look',
@@ -119,12 +121,12 @@ describe('a server by its URL', () => {
       app.fake.reply(says('Hi.'));
       const whole = await post(app.url, { tools });
       expect(await refused(app, { tools, input: [{ ...more, tools: [null] }] })).toEqual([400, 'invalid_type']);
-      const told = [app.notes, app.toolCalls, app.approvals, app.fake.requests.map(({ body }) => body)];
+      const reported = [app.notes, app.toolCalls, app.approvals, app.fake.requests.map(({ body }) => body)];
       expect(opened.slice(0, 2).map(({ headers }) => headers)).toEqual([
         { 'x-key': SECRET },
         { authorization: `Bearer ${SECRET}`, 'x-other': '1' },
       ]);
-      expect(JSON.stringify([text, whole.text, kept, told])).not.toContain(SECRET);
+      expect(JSON.stringify([text, whole.text, kept, reported])).not.toContain(SECRET);
       expect(response.tools).toEqual([
         { type: 'mcp', server_label: 'a', server_url: URL_A },
         { type: 'mcp', server_label: 'b', server_url: URL_B, require_approval: 'never' },
@@ -136,7 +138,7 @@ describe('a server by its URL', () => {
   it.each<[string, Fields]>([
     ['in a namespace', { tools: [inNamespace(secretEntry())] }],
     ['in a namespace in a namespace', { tools: [inNamespace(inNamespace(secretEntry()))] }],
-    ['in a namespace among tools sent as an item', { input: [said(inNamespace(secretEntry())), GO] }],
+    ['in a namespace among tools sent as an item', { input: [written(inNamespace(secretEntry())), GO] }],
     ['in a choice', { tools: [trusted()], tool_choice: { ...trusted(), ...SECRETS } }],
     [
       'in a choice of several',
@@ -148,7 +150,7 @@ describe('a server by its URL', () => {
     ['in a tool of a type that nobody knows', { tools: [{ type: 'mcp_toolset', server: { url: URL_A, ...SECRETS } }] }],
     ['of a process in a tool', { tools: [{ type: 'local_mcp', command: 'x', env: { TOKEN: SECRET } }] }],
     ['in what a search for tools found', { input: [{ type: 'tool_search_output', tools: [secretEntry()] }, GO] }],
-    ['beside the tools of an item', { input: [{ ...said(trusted()), ...SECRETS }, GO] }],
+    ['beside the tools of an item', { input: [{ ...written(trusted()), ...SECRETS }, GO] }],
   ])('[F-17] leaves its secrets nowhere where it stands %s', async (_, body) => {
     const { remoteMcp } = fakeRemote();
     const store = memoryStore();
@@ -165,8 +167,8 @@ describe('a server by its URL', () => {
       const { id } = JSON.parse(background.text);
       await until(async () => JSON.parse(await get(id)).status === 'completed');
       const got = await Promise.all([response.id, id].flatMap((each) => [get(each), get(`${each}/input_items`)]));
-      const told = [app.notes, app.toolCalls, app.fake.requests.map(({ body: asked }) => asked)];
-      expect(JSON.stringify([text, background.text, got, kept, told])).not.toContain(SECRET);
+      const reported = [app.notes, app.toolCalls, app.fake.requests.map(({ body: requested }) => requested)];
+      expect(JSON.stringify([text, background.text, got, kept, reported])).not.toContain(SECRET);
       expect([response.status, kept.length > 1, got.every((each) => each.includes('"id"'))]).toEqual([
         'completed',
         true,
@@ -190,8 +192,8 @@ describe('a server by its URL', () => {
       const tools = [trusted('a', URL_A, { authorization: SECRET, allowed_tools: ['write'] })];
       const first = await play(app, [says('Hi.')], { tools });
       const body = { previous_response_id: first.response.id };
-      const { asked, response } = await play(app, [calls(['call_a', 'write']), says('Done.')], body);
-      expect([offered(asked[0]), response.tools, opened.at(-1)?.headers, ran[0]]).toEqual([
+      const { requested, response } = await play(app, [calls(['call_a', 'write']), says('Done.')], body);
+      expect([offered(requested[0]), response.tools, opened.at(-1)?.headers, ran[0]]).toEqual([
         ['write'],
         [{ type: 'mcp', server_label: 'a', server_url: URL_A, require_approval: 'never', allowed_tools: ['write'] }],
         {},
@@ -239,10 +241,10 @@ describe('a server by its URL', () => {
   });
 
   it('[T-09] is left out with a note where the host has not turned it on', async () => {
-    const { asked, notes, response } = await played({ tools: files }, [says('Hi.')], {
+    const { requested, notes, response } = await played({ tools: files }, [says('Hi.')], {
       tools: [entry('a', URL_A), { type: 'mcp', server_label: 'x', connector_id: 'connector_x' }],
     });
-    expect([offered(asked[0]), notes.slice(0, 2).map(({ code }) => code), shape(response)]).toEqual([
+    expect([offered(requested[0]), notes.slice(0, 2).map(({ code }) => code), shape(response)]).toEqual([
       ['read', 'write'],
       ['tool_dropped', 'tool_dropped'],
       ['message completed'],
@@ -265,7 +267,7 @@ describe('require_approval', () => {
     ['each of one', { always: only('write'), never: only('look', 'read') }, ['write'], ['write']],
   ])('[T-09] says %s', async (_, approval, remote, hosted) => {
     const { remoteMcp } = fakeRemote();
-    const said = approval === undefined ? {} : { require_approval: approval };
+    const written = approval === undefined ? {} : { require_approval: approval };
     const gatedIn = (tool: Fields, names: readonly string[]) =>
       withTools({ remoteMcp, tools: files }, async (app) => {
         const made = names.map((name, index) => [`call_${index}`, name] as const);
@@ -274,8 +276,8 @@ describe('require_approval', () => {
         return requestsIn(response).map(({ name }) => name);
       });
     expect([
-      await gatedIn(entry('a', URL_A, said), ['look', 'mcp__a__write']),
-      await gatedIn(entry('files', undefined, said), ['read', 'write']),
+      await gatedIn(entry('a', URL_A, written), ['look', 'mcp__a__write']),
+      await gatedIn(entry('files', undefined, written), ['read', 'write']),
     ]).toEqual([remote, hosted]);
   });
 });
@@ -292,11 +294,11 @@ describe('allowed_tools of a server', () => {
     [null, ['look', 'write']],
   ])('[T-09, B-18] %j leaves %j, also in the list', async (allowed, left) => {
     const { remoteMcp } = fakeRemote();
-    const { asked, response } = await played({ remoteMcp }, [says('Hi.')], {
+    const { requested, response } = await played({ remoteMcp }, [says('Hi.')], {
       tools: [trusted('a', URL_A, { allowed_tools: allowed })],
     });
     const [list] = response.output;
-    expect([offered(asked[0]), list?.type === 'mcp_list_tools' && list.tools.map(({ name }) => name)]).toEqual([
+    expect([offered(requested[0]), list?.type === 'mcp_list_tools' && list.tools.map(({ name }) => name)]).toEqual([
       left,
       left,
     ]);
@@ -305,8 +307,8 @@ describe('allowed_tools of a server', () => {
   it('[T-09, B-21] frees the name of what they leave out', async () => {
     const { remoteMcp } = fakeRemote();
     const tools = [trusted('a', URL_A, { allowed_tools: ['write'] }), trusted('b', URL_B, { allowed_tools: ['look'] })];
-    const { asked } = await played({ remoteMcp }, [says('Hi.')], { tools });
-    expect(offered(asked[0])).toEqual(['write', 'look']);
+    const { requested } = await played({ remoteMcp }, [says('Hi.')], { tools });
+    expect(offered(requested[0])).toEqual(['write', 'look']);
   });
 });
 
@@ -320,10 +322,10 @@ describe('a tool choice', () => {
       { type: 'mcp', server_label: 'a', name: 'write' },
       { type: 'function', function: { name: 'write' } },
     ],
-  ])('[S-05] %s is told to the model', async (_, choice, told) => {
+  ])('[S-05] %s is told to the model', async (_, choice, reported) => {
     const { remoteMcp } = fakeRemote();
-    const { asked } = await played({ remoteMcp }, [says('Hi.')], { tools, tool_choice: choice });
-    expect((asked[0] as Fields).tool_choice).toEqual(told);
+    const { requested } = await played({ remoteMcp }, [says('Hi.')], { tools, tool_choice: choice });
+    expect((requested[0] as Fields).tool_choice).toEqual(reported);
   });
 
   it.each<[string, Fields, readonly string[]]>([
@@ -360,10 +362,10 @@ describe('a server by the label of one of the host’s', () => {
       tools: [files, providerOf('web', ['search'])],
       ...(isOn ? { remoteMcp: fakeRemote().remoteMcp } : {}),
     };
-    const { asked, notes, response } = await played(options, [calls(['call_a', 'read']), says('Hi.')], {
+    const { requested, notes, response } = await played(options, [calls(['call_a', 'read']), says('Hi.')], {
       tools: [entry('files', undefined, { allowed_tools: ['read'] })],
     });
-    expect([offered(asked[0]), notes, shape(response)]).toEqual([
+    expect([offered(requested[0]), notes, shape(response)]).toEqual([
       ['read', 'search'],
       [],
       ['mcp_list_tools', 'mcp_call read completed', 'message completed'],
@@ -401,8 +403,8 @@ describe('a server by the label of one of the host’s', () => {
   it('[T-09] is one that the host lets requests name', async () => {
     const options = { tools: [files, providerOf('web', ['search'])], mcpLabels: ['web'] };
     await withTools(options, async (app) => {
-      const { asked } = await play(app, [says('Hi.')], { tools: [entry('web', undefined)] });
-      expect(offered(asked[0])).toEqual(['read', 'write', 'search']);
+      const { requested } = await play(app, [says('Hi.')], { tools: [entry('web', undefined)] });
+      expect(offered(requested[0])).toEqual(['read', 'write', 'search']);
       expect(await refused(app, { tools: [entry('files', undefined)] })).toEqual([400, 'invalid_value']);
     });
   });

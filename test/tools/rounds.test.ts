@@ -14,13 +14,13 @@ const ok = (output: ToolCallResult['output']): ToolCallResult => ({ output, fail
 
 /** One round of calls of these names, as `name: output`. */
 async function round(rounds: Rounds, ...calls: readonly (string | RoundCall)[]): Promise<readonly string[]> {
-  const told: string[] = [];
+  const reported: string[] = [];
   for await (const { call: ran, outcome } of rounds.run(
     calls.map((one) => (typeof one === 'string' ? call(one) : one)),
   )) {
-    told.push(`${ran.name}: ${outcome.output}${outcome.failed ? ' (failed)' : ''}`);
+    reported.push(`${ran.name}: ${outcome.output}${outcome.failed ? ' (failed)' : ''}`);
   }
-  return told;
+  return reported;
 }
 
 /** Rounds in which every call answers its own name. */
@@ -54,26 +54,26 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 describe('the calls of one round', () => {
   it('[T-05] run at the same time, and their results come in the order of the calls', async () => {
     const calls = held();
-    const told = round(toolRounds(LIMITS, calls.run), 'a', 'b', 'c');
+    const reported = round(toolRounds(LIMITS, calls.run), 'a', 'b', 'c');
     await settled();
     const begun = [...calls.begun];
     for (const name of ['c', 'b', 'a']) calls.end(name);
-    expect({ begun, told: await told }).toEqual({ begun: ['a', 'b', 'c'], told: ['a: a', 'b: b', 'c: c'] });
+    expect({ begun, reported: await reported }).toEqual({ begun: ['a', 'b', 'c'], reported: ['a: a', 'b: b', 'c: c'] });
   });
 
   it('[T-05] run as many at the same time as the limit allows, the next when one has ended', async () => {
     const calls = held();
-    const told = round(toolRounds({ ...LIMITS, parallelTools: 2 }, calls.run), 'a', 'b', 'c', 'd');
+    const reported = round(toolRounds({ ...LIMITS, parallelTools: 2 }, calls.run), 'a', 'b', 'c', 'd');
     const seen: string[] = [];
     for (const next of ['b', 'a', 'c', 'd']) {
       await settled();
       seen.push(calls.begun.join(''));
       calls.end(next);
     }
-    expect({ seen, most: calls.most(), told: await told }).toEqual({
+    expect({ seen, most: calls.most(), reported: await reported }).toEqual({
       seen: ['ab', 'abc', 'abcd', 'abcd'],
       most: 2,
-      told: ['a: a', 'b: b', 'c: c', 'd: d'],
+      reported: ['a: a', 'b: b', 'c: c', 'd: d'],
     });
   });
 
@@ -87,13 +87,13 @@ describe('the calls of one round', () => {
     const unhandled: unknown[] = [];
     const note = (rejected: unknown) => void unhandled.push(rejected);
     process.on('unhandledRejection', note);
-    const told = round(
+    const reported = round(
       toolRounds<RoundCall>({ ...LIMITS, parallelTools: 2 }, () => Promise.reject(reason)),
       'a',
       'b',
       'c',
     );
-    await expect(told).rejects.toBe(reason);
+    await expect(reported).rejects.toBe(reason);
     await settled();
     process.off('unhandledRejection', note);
     expect(unhandled).toEqual([]);
@@ -103,12 +103,12 @@ describe('the calls of one round', () => {
 describe('the limit of rounds', () => {
   it('[T-02, A-30] runs as many as it allows, and no call of the next', async () => {
     const rounds = echoing({ toolIterations: 2 });
-    const told = [await round(rounds, 'a'), await round(rounds, 'b', 'c')];
+    const reported = [await round(rounds, 'a'), await round(rounds, 'b', 'c')];
     const before = rounds.stopped();
-    told.push(await round(rounds, 'd', 'e'));
-    expect({ before, told, after: rounds.stopped() }).toEqual({
+    reported.push(await round(rounds, 'd', 'e'));
+    expect({ before, reported, after: rounds.stopped() }).toEqual({
       before: undefined,
-      told: [['a: a'], ['b: b', 'c: c'], [`d: ${NOT_RUN} (failed)`, `e: ${NOT_RUN} (failed)`]],
+      reported: [['a: a'], ['b: b', 'c: c'], [`d: ${NOT_RUN} (failed)`, `e: ${NOT_RUN} (failed)`]],
       after: 'max_tool_iterations',
     });
   });
@@ -117,12 +117,12 @@ describe('the limit of rounds', () => {
 describe('the limit of calls', () => {
   it('[B-27, T-02] runs as many as it allows, over all rounds, and reports that the rest did not run', async () => {
     const rounds = echoing({ toolCalls: 3 });
-    const told = [await round(rounds, 'a', 'b')];
+    const reported = [await round(rounds, 'a', 'b')];
     const before = rounds.stopped();
-    told.push(await round(rounds, 'c', 'd'));
-    expect({ before, told, after: rounds.stopped() }).toEqual({
+    reported.push(await round(rounds, 'c', 'd'));
+    expect({ before, reported, after: rounds.stopped() }).toEqual({
       before: undefined,
-      told: [
+      reported: [
         ['a: a', 'b: b'],
         ['c: c', `d: ${NOT_RUN} (failed)`],
       ],
@@ -132,10 +132,10 @@ describe('the limit of calls', () => {
 
   it('[B-27, T-02] is not met by the last call that it allows', async () => {
     const rounds = echoing({ toolCalls: 2 });
-    const told = await round(rounds, 'a', 'b');
+    const reported = await round(rounds, 'a', 'b');
     const before = rounds.stopped();
-    expect({ told, before, next: await round(rounds, 'c'), after: rounds.stopped() }).toEqual({
-      told: ['a: a', 'b: b'],
+    expect({ reported, before, next: await round(rounds, 'c'), after: rounds.stopped() }).toEqual({
+      reported: ['a: a', 'b: b'],
       before: undefined,
       next: [`c: ${NOT_RUN} (failed)`],
       after: 'max_tool_calls',

@@ -126,8 +126,8 @@ describe('arguments', () => {
 
   it('[T-06] that are long and malformed are reported by their beginning', async () => {
     const { output } = await attempted(`{"city":"${'x'.repeat(5_000)}`);
-    const told = `{"city":"${'x'.repeat(191)}`;
-    expect(output).toBe(`input_validation_error: the arguments are not a JSON object: ${told}`);
+    const reported = `{"city":"${'x'.repeat(191)}`;
+    expect(output).toBe(`input_validation_error: the arguments are not a JSON object: ${reported}`);
   });
 
   it.each<[string, string]>([
@@ -139,9 +139,9 @@ describe('arguments', () => {
     ],
   ])(
     '[T-06, B-13] that violate the schema are reported with the path, and the tool is not called: %s',
-    async (text, told) => {
+    async (text, reported) => {
       expect(await attempted(text, CITY)).toEqual({
-        ...failure(-32602, `input_validation_error: ${told}`),
+        ...failure(-32602, `input_validation_error: ${reported}`),
         calls: 0,
       });
     },
@@ -162,12 +162,12 @@ describe('arguments', () => {
 
   it('[T-06, T-09] are checked by its server alone where the request names the server: a pattern may take for ever', async () => {
     const strangers = { type: 'object', properties: { text: { pattern: '^(a+)+$' } } };
-    const told = {
+    const reported = {
       ...offered(async () => ({ content: 'Ran.' }), { parameters: strangers }),
       url: 'https://a.example/',
     };
     const text = JSON.stringify({ text: `${'a'.repeat(22)}!` });
-    expect(await runCall(told, text, contextOf())).toEqual({ output: 'Ran.', failed: false });
+    expect(await runCall(reported, text, contextOf())).toEqual({ output: 'Ran.', failed: false });
   });
 
   it('[T-06] are checked where the schema is of an older draft', async () => {
@@ -258,7 +258,7 @@ describe('a call that fails', () => {
 
 describe('the output of a call', () => {
   const limits = { toolTimeoutMs: 10_000, toolOutputBytes: 60 };
-  const told = (content: ToolResult['content']) =>
+  const reported = (content: ToolResult['content']) =>
     runCall(
       offered(() => Promise.resolve({ content })),
       '{}',
@@ -271,12 +271,12 @@ describe('the output of a call', () => {
 
   it('[T-05] may be text up to the last byte of the limit, counted in UTF-8, and not one more', async () => {
     const full = 'é'.repeat(30);
-    expect([await told(full), await told(`${full}!`)]).toEqual([{ output: full, failed: false }, tooLong(61)]);
+    expect([await reported(full), await reported(`${full}!`)]).toEqual([{ output: full, failed: false }, tooLong(61)]);
   });
 
   it('[T-05] may be parts up to the last byte of the limit, counted as JSON, and not one more', async () => {
     const full = part('x'.repeat(room));
-    expect([await told(full), await told(part('x'.repeat(room + 1)))]).toEqual([
+    expect([await reported(full), await reported(part('x'.repeat(room + 1)))]).toEqual([
       { output: full, failed: false },
       tooLong(61),
     ]);

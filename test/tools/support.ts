@@ -55,7 +55,7 @@ export interface Played {
   /** The events of the stream. */
   readonly events: readonly WireEvent[];
   /** What the model was asked for it, round by round. */
-  readonly asked: readonly ChatBody[];
+  readonly requested: readonly ChatBody[];
 }
 
 /** Runs with an app on a port of its own, and closes it. */
@@ -124,15 +124,15 @@ export async function play(
   same(withoutIdentity(json.answer), withoutIdentity(response), 'JSON and SSE agree');
   same(accumulatedOutput(events), response.output, 'openai-node builds the final output from the events');
   const client = await counted(app, script, rounds, () => askOpenai(app.url, body));
-  same(client.answer.final, client.answer.told, 'openai-node gives the final response as it was told');
+  same(client.answer.final, client.answer.reported, 'openai-node gives the final response as it was told');
   // The cast: what the last event told is a response.
   same(
-    withoutIdentity(client.answer.told as WireResponse),
+    withoutIdentity(client.answer.reported as WireResponse),
     withoutIdentity(response),
     'openai-node got the same answer',
   );
-  same(withoutSeeds(json.asked), withoutSeeds(streamed.asked), 'the model is asked the same for JSON and SSE');
-  return { response, events, asked: streamed.asked };
+  same(withoutSeeds(json.requested), withoutSeeds(streamed.requested), 'the model is asked the same for JSON and SSE');
+  return { response, events, requested: streamed.requested };
 }
 
 /** Asks for JSON and for a stream that both fail in mid-answer. Throws unless they agree and openai-node raises the error. */
@@ -145,7 +145,7 @@ export async function playFailure(app: ToolsApp, script: readonly FakeResponder[
     askOpenai(app.url, body).catch((error: Error) => error.message),
   );
   same(raised.answer, response.error?.message, 'openai-node raises the error');
-  return { response, events, asked: streamed.asked };
+  return { response, events, requested: streamed.requested };
 }
 
 async function counted<Answer>(
@@ -157,9 +157,9 @@ async function counted<Answer>(
   const before = fake.requests.length;
   fake.reply(...script);
   const answer = await ask();
-  const asked = fake.requests.slice(before).map(chatBody);
-  same(asked.length, rounds, 'one model call for each round');
-  return { answer, asked };
+  const requested = fake.requests.slice(before).map(chatBody);
+  same(requested.length, rounds, 'one model call for each round');
+  return { answer, requested };
 }
 
 /** What the model was asked. */
@@ -216,7 +216,7 @@ export function shape({ output }: { readonly output: readonly Item[] }): readonl
 }
 
 /** What an item says: its text, its output or its error. */
-export function told(item: Item | undefined): unknown {
+export function reported(item: Item | undefined): unknown {
   return item && (item.output ?? (item.error ? callErrorText(item.error) : null) ?? item.arguments ?? item.content);
 }
 

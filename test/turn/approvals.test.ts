@@ -2,22 +2,17 @@
 import type { TurnInput } from '../../src/protocol/events.ts';
 import { step } from '../../src/turn/machine.ts';
 import { startState, type TurnPlan } from '../../src/turn/state.ts';
-import { expectLaws } from '../support/laws.ts';
+import { DEFAULT_PLAN, SEED, START, turnEndIn, wholeTurn } from './whole-turn.ts';
 
-const SEED = '0123456789abcdef0123456789abcdef';
 const PLAN: TurnPlan = {
-  seed: SEED,
-  reasoning: 'summary_text',
-  queuedEvent: false,
+  ...DEFAULT_PLAN,
   outputBytes: 1_000,
   argumentBytes: 100,
   owners: new Map([
     ['send', { server: 'mail', name: 'send.it', needsApproval: true }],
     ['read', { server: 'mail', name: 'read' }],
   ]),
-  ownedAs: 'mcp_call',
 };
-const START: TurnInput = { type: 'start' };
 const STOP: TurnInput = { type: 'finish', reason: 'stop' };
 
 const call = (number: number, args: string, name?: string): TurnInput => ({
@@ -35,13 +30,10 @@ const request = (place: number, args: string) => ({
   server_label: 'mail',
 });
 
-/** The whole turn, whose events keep the laws: what each says, how it ended, and what was left out. */
+/** The whole turn: the types of its events, how it ended, and the events. */
 function turn(inputs: readonly TurnInput[], plan: Partial<TurnPlan> = {}) {
-  const [, events] = step(startState({ ...PLAN, ...plan }), [START, ...inputs, { type: 'end', at: 1 }]);
-  expectLaws(events);
-  const end = events.at(-1);
-  if (end?.type !== 'turn-end') throw new Error('a turn ends with turn-end');
-  return { types: events.slice(2, -1).map(({ type }) => type), end, events };
+  const events = wholeTurn(inputs, { ...PLAN, ...plan });
+  return { types: events.slice(2, -1).map(({ type }) => type), end: turnEndIn(events), events };
 }
 
 describe('a call that needs approval', () => {

@@ -5,9 +5,7 @@ import type { ModelEvent, TurnInput, Usage } from '../../src/protocol/events.ts'
 import type { TopLogProb } from '../../src/protocol/items.ts';
 import { logProbsText } from '../../src/protocol/log-probs.ts';
 import type { TurnPlan } from '../../src/turn/state.ts';
-
-export const START: TurnInput = { type: 'start' };
-export const END: TurnInput = { type: 'end', at: 1_700_000_000 };
+import { DEFAULT_PLAN, END, START } from './whole-turn.ts';
 
 // Both halves of an emoji stand alone here, as they do when an upstream cuts its text by UTF-16 units.
 const unit = fc.constantFrom('a', 'Z', ' ', '\n', '\0', '{', '}', '"', 'é', '中', '😀', '\ud83d', '\ude00');
@@ -166,16 +164,6 @@ export const inputs = fc
   .tuple(fc.array(approved, { maxLength: 2 }), fc.array(input, { maxLength: 30 }))
   .map(([first, middle]): readonly TurnInput[] => [START, ...first, ...middle]);
 
-export const PLAN: TurnPlan = {
-  seal: String,
-  seed: '0123456789abcdef0123456789abcdef',
-  reasoning: 'summary_text',
-  queuedEvent: false,
-  outputBytes: 1_000_000,
-  argumentBytes: 1_000_000,
-  owners: new Map(),
-  ownedAs: 'mcp_call',
-};
 const RUN = { container: 'cntr_1', shownAs: 'code_interpreter_call' } as const;
 const owner: fc.Arbitrary<ToolOwner> = fc
   .tuple(
@@ -202,7 +190,7 @@ export const widePlan = fc
     },
     { requiredKeys: [] },
   )
-  .map((chosen): TurnPlan => ({ ...PLAN, ...chosen }));
+  .map((chosen): TurnPlan => ({ ...DEFAULT_PLAN, ...chosen }));
 const narrowPlan = fc
   .tuple(widePlan, fc.nat(120), fc.nat(20))
   .map(([plan, outputBytes, argumentBytes]): TurnPlan => ({ ...plan, outputBytes, argumentBytes }));

@@ -4,14 +4,10 @@ import type { TurnEvent, TurnInput } from '../../src/protocol/events.ts';
 import type { OutputItem } from '../../src/protocol/items.ts';
 import { step } from '../../src/turn/machine.ts';
 import { startState, type TurnPlan } from '../../src/turn/state.ts';
-import { expectLaws } from '../support/laws.ts';
+import { DEFAULT_PLAN, turnEndIn, wholeTurn } from './whole-turn.ts';
 
 const PLAN: TurnPlan = {
-  seed: '0123456789abcdef0123456789abcdef',
-  reasoning: 'summary_text',
-  queuedEvent: false,
-  outputBytes: 1_000_000,
-  argumentBytes: 1_000_000,
+  ...DEFAULT_PLAN,
   owners: new Map([
     [
       'code_interpreter',
@@ -19,7 +15,6 @@ const PLAN: TurnPlan = {
     ],
     ['look_up', { server: 'files', name: 'look.up' }],
   ]),
-  ownedAs: 'mcp_call',
 };
 
 const call = (args: string, name?: string, number = 0): TurnInput => ({
@@ -41,21 +36,13 @@ const result = (index: number, more: Partial<Extract<TurnInput, { type: 'tool-re
   ...more,
 });
 
-/** The events of a whole turn, one step each, which keep the laws. */
+/** The events of a whole turn by this plan. */
 function turn(model: readonly TurnInput[], plan: Partial<TurnPlan> = {}): readonly TurnEvent[] {
-  let state = startState({ ...PLAN, ...plan });
-  const inputs: readonly TurnInput[] = [{ type: 'start' }, ...model, { type: 'end', at: 1_700_000_000 }];
-  const events = inputs.flatMap((input) => {
-    const [next, said] = step(state, [input]);
-    state = next;
-    return said;
-  });
-  expectLaws(events);
-  return events;
+  return wholeTurn(model, { ...PLAN, ...plan });
 }
 
 /** What is said between the opening and the end. */
-function said(model: readonly TurnInput[], plan?: Partial<TurnPlan>): readonly string[] {
+function lines(model: readonly TurnInput[], plan?: Partial<TurnPlan>): readonly string[] {
   return turn(model, plan).slice(2, -1).map(line);
 }
 
@@ -68,9 +55,7 @@ function line(event: TurnEvent): string {
 }
 
 function outputOf(model: readonly TurnInput[], plan?: Partial<TurnPlan>): readonly OutputItem[] {
-  const end = turn(model, plan).at(-1);
-  if (end?.type !== 'turn-end') throw new Error('a turn ends with turn-end');
-  return end.output;
+  return turnEndIn(turn(model, plan)).output;
 }
 
 /** The one item of a turn. */
@@ -99,7 +84,7 @@ const ITEM = {
 describe('a run of code', () => {
   it('[T-11, B-37] is emitted in OpenAI’s order, its code while the model writes the JSON around it', () => {
     const model = [code(), call('{"co'), call('de":"2 '), call('+ '), call('2\\'), call('n"}'), FINISH, result(0)];
-    expect(said(model)).toEqual([
+    expect(lines(model)).toEqual([
       'item-start 0',
       'in_progress 0',
       'delta 0 2 ',
@@ -128,13 +113,13 @@ describe('a run of code', () => {
   it('[T-11] that failed is reported by its item only, whose outputs give the reason', () => {
     const failed = { type: 'tool-result', index: 0, output: 'Out of time.', failed: true } as const;
     const model = [code('{"code":"2 + 2"}'), FINISH, failed];
-    expect(said(model).slice(-2)).toEqual(['interpreting 0', 'end 0 failed']);
+    expect(lines(model).slice(-2)).toEqual(['interpreting 0', 'end 0 failed']);
     expect(only(model)).toEqual({ ...ITEM, status: 'failed', outputs: [{ type: 'logs', logs: 'Out of time.' }] });
   });
 
   it('[T-11] whose code was cut off is incomplete, and not run', () => {
     const model = [code('{"code":"2 +'), CUT_OFF];
-    expect(said(model)).toEqual([
+    expect(lines(model)).toEqual([
       'item-start 0',
       'in_progress 0',
       'delta 0 2 +',

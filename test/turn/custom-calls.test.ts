@@ -2,18 +2,12 @@
 import fc from 'fast-check';
 import type { TurnEvent, TurnInput } from '../../src/protocol/events.ts';
 import type { OutputItem } from '../../src/protocol/items.ts';
-import { step } from '../../src/turn/machine.ts';
-import { startState, type TurnPlan } from '../../src/turn/state.ts';
-import { expectLaws } from '../support/laws.ts';
+import type { TurnPlan } from '../../src/turn/state.ts';
+import { DEFAULT_PLAN, turnEndIn, wholeTurn } from './whole-turn.ts';
 
 const PLAN: TurnPlan = {
-  seed: '0123456789abcdef0123456789abcdef',
-  reasoning: 'summary_text',
-  queuedEvent: false,
-  outputBytes: 1_000_000,
-  argumentBytes: 1_000_000,
+  ...DEFAULT_PLAN,
   owners: new Map([['look_up', { server: 'files', name: 'look.up' }]]),
-  ownedAs: 'mcp_call',
   forms: new Map([
     ['patch', { kind: 'custom', name: 'patch' }],
     ['run__script', { kind: 'custom', name: 'script', namespace: 'run' }],
@@ -31,21 +25,13 @@ const call = (call: number, args: string, name?: string): TurnInput => ({
 const CUT_OFF: TurnInput = { type: 'finish', reason: 'length' };
 const result = (index: number): TurnInput => ({ type: 'tool-result', index, output: 'Found.', failed: false });
 
-/** The events of a whole turn, one step each, which keep the laws. */
+/** The events of a whole turn by this plan. */
 function turn(model: readonly TurnInput[], plan: Partial<TurnPlan> = {}): readonly TurnEvent[] {
-  let state = startState({ ...PLAN, ...plan });
-  const inputs: readonly TurnInput[] = [{ type: 'start' }, ...model, { type: 'end', at: 1_700_000_000 }];
-  const events = inputs.flatMap((input) => {
-    const [next, said] = step(state, [input]);
-    state = next;
-    return said;
-  });
-  expectLaws(events);
-  return events;
+  return wholeTurn(model, { ...PLAN, ...plan });
 }
 
 /** What is told of arguments: deltas as they are, the end as `name = whole`. */
-function told(model: readonly TurnInput[]): readonly string[] {
+function reported(model: readonly TurnInput[]): readonly string[] {
   return turn(model).flatMap((event) => {
     if (event.type === 'arguments-delta') return [`${event.call} ${event.text}`];
     return event.type === 'arguments-end' ? [`${event.call} ${event.name} = ${event.arguments}`] : [];
@@ -53,9 +39,7 @@ function told(model: readonly TurnInput[]): readonly string[] {
 }
 
 function outputOf(model: readonly TurnInput[], plan: Partial<TurnPlan> = {}): readonly OutputItem[] {
-  const end = turn(model, plan).at(-1);
-  if (end?.type !== 'turn-end') throw new Error('a turn ends with turn-end');
-  return end.output;
+  return turnEndIn(turn(model, plan)).output;
 }
 
 /** The one item of a turn, as `status input`. */
@@ -68,7 +52,7 @@ function only(model: readonly TurnInput[]): string {
 describe('a call of a custom tool', () => {
   it('[S-06] emits its free text while the model writes the JSON around it', () => {
     expect(
-      told([call(0, '', 'patch'), call(0, '{"inp'), call(0, 'ut": "*** Be'), call(0, 'gin\\'), call(0, 'n"}')]),
+      reported([call(0, '', 'patch'), call(0, '{"inp'), call(0, 'ut": "*** Be'), call(0, 'gin\\'), call(0, 'n"}')]),
     ).toEqual([
       'custom_tool_call *** Be',
       'custom_tool_call gin',
@@ -131,7 +115,7 @@ describe('a call of a tool in a namespace', () => {
   });
 
   it('[S-06] names its function in the end of the arguments as the client does', () => {
-    expect(told([call(0, '{}', 'mail__send')])).toEqual(['function_call {}', 'function_call send = {}']);
+    expect(reported([call(0, '{}', 'mail__send')])).toEqual(['function_call {}', 'function_call send = {}']);
   });
 });
 

@@ -7,7 +7,27 @@ import { logProbsIn } from '../../src/protocol/log-probs.ts';
 import { step } from '../../src/turn/machine.ts';
 import { startState, type TurnPlan, type TurnState } from '../../src/turn/state.ts';
 import { expectLaws } from '../support/laws.ts';
-import { anyPlan, END, inputs, PLAN, START, widePlan } from './arbitrary-turns.ts';
+import { anyPlan, inputs, widePlan } from './arbitrary-turns.ts';
+import {
+  CITATION,
+  call,
+  cite,
+  FAIL,
+  finish,
+  KEEPALIVE,
+  LISTED,
+  listed,
+  OWNED,
+  reasoning,
+  refusal,
+  result,
+  search,
+  stop,
+  text,
+  usage,
+  used,
+} from './turn-script.ts';
+import { DEFAULT_PLAN, END, frozen, START } from './whole-turn.ts';
 
 const RUNS = { numRuns: 1_000 };
 
@@ -16,9 +36,9 @@ function feed(plan: TurnPlan, batches: readonly (readonly TurnInput[])[]): reado
   let state = startState(plan);
   const events: TurnEvent[] = [];
   for (const batch of batches) {
-    const [next, said] = step(state, batch);
+    const [next, emitted] = step(state, batch);
     state = next;
-    events.push(...said);
+    events.push(...emitted);
   }
   return [state, events];
 }
@@ -77,7 +97,7 @@ function merge(a: TurnInput | undefined, b: TurnInput): TurnInput | undefined {
 describe('any turn', () => {
   it('[P-01, P-02, P-03, P-04, P-05, A-02, A-03, B-09, B-11, B-12, C-03, D-06, D-07, S-11, T-03] keeps the laws for any model output in any order', () => {
     fc.assert(
-      fc.property(anyPlan, inputs, (plan, inputs) => expectLaws(turn(plan, inputs))),
+      fc.property(anyPlan, inputs, (plan, inputs) => void expectLaws(turn(plan, inputs))),
       RUNS,
     );
   });
@@ -112,6 +132,68 @@ describe('any turn', () => {
   });
 });
 
+describe('step', () => {
+  const probable: LogProb = { token: 'a', logprob: -0.5, bytes: [97], top_logprobs: [] };
+  const written: readonly TurnInput[] = [
+    START,
+    reasoning('Hm'),
+    call(0, '{"a"', { id: 'call_a', name: 'look_up' }),
+    call(1, '', { name: 'send' }),
+    { type: 'text-delta', text: 'a', logprobs: [probable] },
+    refusal('No.'),
+    { type: 'text-delta', text: 'a', logprobs: [probable] },
+    cite(CITATION),
+    used(usage(1, 2, 3, 4, 5)),
+  ];
+  const waiting: readonly TurnInput[] = [
+    START,
+    call(0, '{}', { name: 'ask' }),
+    call(1, '', { name: 'look_up' }),
+    finish(),
+  ];
+
+  it.each<[string, TurnInput]>([
+    ['more text', { type: 'text-delta', text: 'b', logprobs: [probable] }],
+    ['more arguments', call(0, ':1}')],
+    ['another call', call(2, '{}', { name: 'look_up' })],
+    ['a call that is dropped', call(3, '{}', { name: 'banned' })],
+    ['a refusal', refusal('No.')],
+    ['reasoning', reasoning('Hm')],
+    ['an annotation', cite(CITATION)],
+    ['usage', used(usage(1, 2, 3, 4, 5))],
+    ['a search', search('s', 'fog')],
+    ['a finish', finish('length')],
+    ['a keepalive', KEEPALIVE],
+    ['a list of tools', listed('files', LISTED)],
+    ['the result of a call', result(1)],
+    ['a stop', stop('max_tool_calls')],
+    ['a failure', FAIL],
+    ['the end', END],
+  ])('[P-01] leaves the state it was given as it was on %s, and so answers the same twice', (_, input) => {
+    // A function cannot be cloned.
+    const bare = { ...DEFAULT_PLAN, seal: undefined };
+    const plan = { ...bare, allowedTools: new Set(['look_up', 'send']) };
+    const [state] =
+      input.type === 'tool-result' ? step(startState({ ...bare, ...OWNED }), waiting) : step(startState(plan), written);
+    const before = structuredClone(state);
+    const inputs = [input, text('more'), finish()];
+    const answers = [step(frozen(state), frozen(inputs)), step(state, inputs)];
+    expect({ state, answer: answers[1] }).toEqual({ state: before, answer: answers[0] });
+  });
+
+  it('[P-01] leaves the events of earlier steps as they were', () => {
+    const [state, events] = step(startState(DEFAULT_PLAN), written);
+    const before = structuredClone(events);
+    step(state, [text('more'), call(0, ':1}'), cite(CITATION), finish(), END]);
+    expect(events).toEqual(before);
+  });
+
+  it('emits nothing and stays the same without inputs', () => {
+    const [state] = step(startState(DEFAULT_PLAN), written);
+    expect(step(state, [])).toEqual([state, []]);
+  });
+});
+
 // A law that nothing can break proves nothing: turns are tampered with, one event at a time, and the laws must notice.
 describe('expectLaws', () => {
   const optional: readonly TurnEvent['type'][] = ['keepalive', 'call-dropped', 'turn-queued'];
@@ -138,7 +220,7 @@ describe('expectLaws', () => {
   });
 
   it('notices a number that is skipped', () => {
-    const skipped = turn(PLAN, [START]).filter(({ type }) => type !== 'turn-progress');
+    const skipped = turn(DEFAULT_PLAN, [START]).filter(({ type }) => type !== 'turn-progress');
     expect(() => expectLaws(skipped)).toThrow('Broken law: sequence is dense from 0 (expected 1)');
   });
 

@@ -1,19 +1,6 @@
 /** What the machine makes of the start of a message: an item of its own, with its phase, once anything is said in it. */
-import type { ModelEvent, TurnEvent, TurnInput } from '../../src/protocol/events.ts';
-import { step } from '../../src/turn/machine.ts';
-import { startState, type TurnPlan } from '../../src/turn/state.ts';
-import { expectLaws } from '../support/laws.ts';
-import { PLAN } from './arbitrary-turns.ts';
-
-/** The last event of a whole turn of what the model says. */
-function played(said: readonly ModelEvent[], plan: Partial<TurnPlan> = {}) {
-  const inputs: readonly TurnInput[] = [{ type: 'start' }, ...said, { type: 'end', at: 1 }];
-  const [, told]: readonly [unknown, readonly TurnEvent[]] = step(startState({ ...PLAN, ...plan }), inputs);
-  expectLaws(told);
-  const end = told.at(-1);
-  if (end?.type !== 'turn-end') throw new Error('The turn did not end.');
-  return end;
-}
+import type { ModelEvent } from '../../src/protocol/events.ts';
+import { endOf } from './whole-turn.ts';
 
 const says = (text: string): ModelEvent => ({ type: 'text-delta', text });
 const thinks = (text: string): ModelEvent => ({ type: 'reasoning-delta', text });
@@ -21,14 +8,14 @@ const starts = (phase?: string): ModelEvent => ({ type: 'message-start', ...(pha
 const FINISH: ModelEvent = { type: 'finish', reason: 'stop' };
 
 /** Type, phase and words of each item. */
-const told = (said: readonly ModelEvent[]) =>
-  played(said).output.map((item) => [item.type, 'phase' in item ? item.phase : undefined, JSON.stringify(item)]);
-const phases = (said: readonly ModelEvent[]) => told(said).map(([type, phase]) => [type, phase]);
+const reported = (written: readonly ModelEvent[]) =>
+  endOf(written).output.map((item) => [item.type, 'phase' in item ? item.phase : undefined, JSON.stringify(item)]);
+const phases = (written: readonly ModelEvent[]) => reported(written).map(([type, phase]) => [type, phase]);
 
 describe('the start of a message', () => {
   it('[V-05] closes the message before it and gives the next words an item of their own', () => {
-    const said = [starts('commentary'), says('a'), says('b'), starts('final_answer'), says('c'), FINISH];
-    expect(played(said).output).toMatchObject([
+    const written = [starts('commentary'), says('a'), says('b'), starts('final_answer'), says('c'), FINISH];
+    expect(endOf(written).output).toMatchObject([
       { type: 'message', status: 'completed', phase: 'commentary', content: [{ text: 'ab' }] },
       { type: 'message', status: 'completed', phase: 'final_answer', content: [{ text: 'c' }] },
     ]);
@@ -57,12 +44,12 @@ describe('the start of a message', () => {
   });
 
   it('[V-05] emits nothing if the model was cut off', () => {
-    const { output } = played([says('a'), { type: 'finish', reason: 'length' }, starts('x'), says('b')]);
+    const { output } = endOf([says('a'), { type: 'finish', reason: 'length' }, starts('x'), says('b')]);
     expect(output).toMatchObject([{ status: 'incomplete', content: [{ text: 'a' }] }]);
   });
 
   it('[V-05] counts against the limit of a response', () => {
-    const { error } = played([starts('x'.repeat(200)), says('a'), FINISH], { outputBytes: 100 });
+    const { error } = endOf([starts('x'.repeat(200)), says('a'), FINISH], { outputBytes: 100 });
     expect(error?.code).toBe('output_too_large');
   });
 });

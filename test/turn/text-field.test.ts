@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import { FIELD_START, readField, type TextField } from '../../src/turn/text-field.ts';
 
 /** What the pieces add, one by one, and where the reading ends. */
-function read(pieces: readonly string[]): { readonly told: readonly string[]; readonly phase: TextField['phase'] } {
+function read(pieces: readonly string[]): { readonly reported: readonly string[]; readonly phase: TextField['phase'] } {
   let state = FIELD_START;
-  const told = pieces.map((piece) => {
+  const reported = pieces.map((piece) => {
     const [next, added] = readField(Object.freeze(state), 'input', piece);
     state = next;
     return added;
   });
-  return { told, phase: state.phase };
+  return { reported, phase: state.phase };
 }
 
 // What escapes are made of, and whole characters of one and of two UTF-16 units.
@@ -44,8 +44,8 @@ describe('readField', () => {
     const places = fc.array(fc.nat(), { maxLength: 8 });
     fc.assert(
       fc.property(text, fc.constantFrom(...OPENINGS), places, (text, opening, places) => {
-        const { told, phase } = read(cut(`${opening}${style(text)}}`, places));
-        expect([told.join(''), phase]).toEqual([text, 'done']);
+        const { reported, phase } = read(cut(`${opening}${style(text)}}`, places));
+        expect([reported.join(''), phase]).toEqual([text, 'done']);
       }),
       { numRuns: 500 },
     );
@@ -55,8 +55,8 @@ describe('readField', () => {
     fc.assert(
       fc.property(text, (text) => {
         const characters = [...text];
-        const { told } = read(['{"input":"', ...characters.map((character) => style(character).slice(1, -1))]);
-        expect(told).toEqual(['', ...characters]);
+        const { reported } = read(['{"input":"', ...characters.map((character) => style(character).slice(1, -1))]);
+        expect(reported).toEqual(['', ...characters]);
       }),
       { numRuns: 200 },
     );
@@ -65,8 +65,8 @@ describe('readField', () => {
   it.each(Object.entries(STYLES))('[S-06] emits no half of a character written %s', (_, style) => {
     fc.assert(
       fc.property(text, (text) => {
-        const { told } = read(`{"input":${style(text)}}`.split(''));
-        expect(told.filter((added) => /\p{Surrogate}/u.test(added))).toEqual([]);
+        const { reported } = read(`{"input":${style(text)}}`.split(''));
+        expect(reported.filter((added) => /\p{Surrogate}/u.test(added))).toEqual([]);
       }),
       { numRuns: 200 },
     );
@@ -82,8 +82,8 @@ describe('readField', () => {
     ['half a pair with nothing behind it', ['{"input":"', '\\ud83d', 'x"}'], ['', '', '\ud83dx']],
     ['an escape that there is not', ['{"input":"\\', 'q"}'], ['', 'q']],
     ['no more than its field', ['{"input":"a"', ',"b":"c"}'], ['a', '']],
-  ])('[S-06] reads %s', (_, pieces, told) => {
-    expect(read(pieces).told).toEqual(told);
+  ])('[S-06] reads %s', (_, pieces, reported) => {
+    expect(read(pieces).reported).toEqual(reported);
   });
 
   it.each<readonly [string, TextField['phase']]>([
@@ -99,7 +99,7 @@ describe('readField', () => {
     ['', 'head'],
     [' \n {', 'head'],
   ])('[S-06] tells nothing of %j, cut or not', (text, phase) => {
-    expect([read([text]), read(text.split(''))].map(({ told, phase }) => [told.join(''), phase])).toEqual([
+    expect([read([text]), read(text.split(''))].map(({ reported, phase }) => [reported.join(''), phase])).toEqual([
       ['', phase],
       ['', phase],
     ]);

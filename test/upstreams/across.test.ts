@@ -176,10 +176,10 @@ describe('a conversation', () => {
     const first = await ask(claude, 'Look.');
     const second = await ask(chat, answer('toolu_1'), first.id);
     await ask(claude, 'And now?', second.id);
-    const [asked] = chat.fake.requests.map(({ body }) => (body as { messages: unknown }).messages);
+    const [requested] = chat.fake.requests.map(({ body }) => (body as { messages: unknown }).messages);
     const [, again] = claude.fake.requests.map(({ body }) => expectMessagesRequest(body).messages);
-    expect({ asked, again: again?.slice(1, 4) }).toEqual({
-      asked: [
+    expect({ requested, again: again?.slice(1, 4) }).toEqual({
+      requested: [
         { role: 'user', content: 'Look.' },
         {
           role: 'assistant',

@@ -341,8 +341,8 @@ describe('an error', () => {
     [429, 'rate_limit_error', 429, 'rate_limit_exceeded'],
     [500, 'api_error', 500, 'upstream_error'],
     [529, 'overloaded_error', 503, 'upstream_unavailable'],
-  ])('[X-07] [P-09] of status %d is told in the envelope: %s', async (status, type, told, code) => {
-    expect(await refused(reply(status, type))).toMatchObject({ status: told, code, message: 'No.', after: '7' });
+  ])('[X-07] [P-09] of status %d is told in the envelope: %s', async (status, type, reported, code) => {
+    expect(await refused(reply(status, type))).toMatchObject({ status: reported, code, message: 'No.', after: '7' });
   });
 
   it.each([429, 503, 529])('[X-07] [P-09] of status %d is tried again', async (status) => {
@@ -355,8 +355,8 @@ describe('an error', () => {
     await start();
     const error = messagesEvent(messagesError('overloaded_error', 'Overloaded'));
     app.fake.reply(streamOf(messageStart() + textBlock(0, 'Hel') + error));
-    const { status, error: told, output } = (await askForStream(app.url)).response;
-    expect([status, told, output.length]).toEqual([
+    const { status, error: reported, output } = (await askForStream(app.url)).response;
+    expect([status, reported, output.length]).toEqual([
       'failed',
       {
         code: 'server_error',

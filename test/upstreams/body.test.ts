@@ -16,7 +16,7 @@ interface Written {
 /** The body of a request, which a server would take, and the codes of what was left out. */
 function write(request: Partial<ModelRequest>, options: AnthropicOptions = {}): Written {
   const notes: Note[] = [];
-  const whole = { model: 'a-model', items: [said('user', 'Hi.')], tools: [], ...request };
+  const whole = { model: 'a-model', items: [written('user', 'Hi.')], tools: [], ...request };
   const body = toMessagesBody(whole, anthropicSettings(options), (note) => notes.push(note));
   // By way of JSON, as it is sent.
   return {
@@ -31,7 +31,7 @@ function messagesOf(...items: readonly Item[]): MessagesRequest['messages'] {
   return write({ items, tools: [LOOK] }).body.messages;
 }
 
-function said(role: string, ...content: readonly (string | object)[]): Item {
+function written(role: string, ...content: readonly (string | object)[]): Item {
   const parts = content.map((part) => (typeof part === 'string' ? { type: 'input_text', text: part } : part));
   return { type: 'message', role, content: parts };
 }
@@ -68,7 +68,7 @@ describe('the messages', () => {
   it('[X-07] [P-07] have instructions, system and developer words at the front, in order', () => {
     const { system, messages } = write({
       instructions: 'Be kind.',
-      items: [said('system', 'One.'), said('user', 'Hi.'), said('developer', 'Two.')],
+      items: [written('system', 'One.'), written('user', 'Hi.'), written('developer', 'Two.')],
     }).body;
     expect({ system, messages }).toEqual({
       system: [text('Be kind.'), text('One.'), text('Two.')],
@@ -78,29 +78,31 @@ describe('the messages', () => {
 
   it('[X-07] have nothing but words at the front', () => {
     const image = { type: 'input_image', image_url: 'https://example.com/a.png' };
-    expect(write({ items: [said('system', 'One.', image), said('user', 'Hi.')] }).body.system).toEqual([text('One.')]);
+    expect(write({ items: [written('system', 'One.', image), written('user', 'Hi.')] }).body.system).toEqual([
+      text('One.'),
+    ]);
   });
 
   it('[X-07] [P-06] join neighbours of one role, and leave out what is empty', () => {
-    const items = [said('user', 'a', ''), said('user', 'b'), said('assistant', ' '), said('user', 'c')];
+    const items = [written('user', 'a', ''), written('user', 'b'), written('assistant', ' '), written('user', 'c')];
     expect(messagesOf(...items)).toEqual([{ role: 'user', content: [text('a'), text('b'), text('c')] }]);
   });
 
   it('[X-07] end in no white space where the model goes on with its own words', () => {
-    expect(messagesOf(said('user', 'a'), said('assistant', 'b \n')).at(-1)?.content).toEqual([text('b')]);
+    expect(messagesOf(written('user', 'a'), written('assistant', 'b \n')).at(-1)?.content).toEqual([text('b')]);
   });
 
   it('[X-07] [S-04] give images by address and by data', () => {
     const data = { type: 'input_image', image_url: 'data:image/PNG;base64,AAAA' };
     const address = { type: 'input_image', image_url: 'https://example.com/a.png', detail: 'low' };
-    expect(messagesOf(said('user', data, address))[0]?.content).toEqual([
+    expect(messagesOf(written('user', data, address))[0]?.content).toEqual([
       { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
       { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } },
     ]);
   });
 
   it('[X-07] [S-04] give files as documents', () => {
-    const source = (part: object) => messagesOf(said('user', { type: 'input_file', ...part }))[0]?.content[0];
+    const source = (part: object) => messagesOf(written('user', { type: 'input_file', ...part }))[0]?.content[0];
     const pdf = { type: 'base64', media_type: 'application/pdf', data: 'JVBE' };
     expect([
       source({ filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBE' }),
@@ -122,14 +124,14 @@ describe('the messages', () => {
     { type: 'input_video', video_url: 'https://example.com/a.mp4' },
     { type: 'input_file', file_data: 'data:application/zip;base64,AAAA' },
   ])('[X-07] [S-04] refuse what the wire does not know: %j', (part) => {
-    expect(() => messagesOf(said('user', part))).toThrow(expect.objectContaining({ status: 400, param: 'input' }));
+    expect(() => messagesOf(written('user', part))).toThrow(expect.objectContaining({ status: 400, param: 'input' }));
   });
 
   it('[X-07] [P-06] put all results of parallel calls first in the next user message, images kept', () => {
     const image = { type: 'input_image', image_url: 'data:image/png;base64,AAAA' };
     const parts = [{ type: 'input_text', text: 'A map.' }, image];
     const items = [call('a', '0', '{"at":1}'), call('b', '0'), output('b', parts), output('a', '')];
-    expect(messagesOf(said('user', 'Hi.'), ...items, said('user', 'And?')).slice(1)).toEqual([
+    expect(messagesOf(written('user', 'Hi.'), ...items, written('user', 'And?')).slice(1)).toEqual([
       { role: 'assistant', content: [used('a', { at: 1 }), used('b')] },
       {
         role: 'user',
@@ -150,9 +152,9 @@ describe('the messages', () => {
   });
 
   it('[X-07] [P-06] keep the calls of two rounds apart, and words beside the calls of their round', () => {
-    const items = [call('a', '0'), output('a'), call('b', '1'), output('b'), said('assistant', 'Done.')];
-    const words = { ...said('assistant', 'Wait.'), id: `msg_${SEED}0000r1` };
-    expect(messagesOf(said('user', 'Hi.'), ...items.slice(0, 3), words, ...items.slice(3)).slice(1)).toEqual([
+    const items = [call('a', '0'), output('a'), call('b', '1'), output('b'), written('assistant', 'Done.')];
+    const words = { ...written('assistant', 'Wait.'), id: `msg_${SEED}0000r1` };
+    expect(messagesOf(written('user', 'Hi.'), ...items.slice(0, 3), words, ...items.slice(3)).slice(1)).toEqual([
       { role: 'assistant', content: [used('a')] },
       { role: 'user', content: [result('a')] },
       { role: 'assistant', content: [used('b'), text('Wait.')] },
@@ -162,8 +164,8 @@ describe('the messages', () => {
   });
 
   it('[X-07] [P-05] take call ids of other servers, odd and repeated ones too', () => {
-    const items = [call('functions.look:0'), output('functions.look:0'), said('user', 'Again.')];
-    const ids = messagesOf(said('user', 'Hi.'), ...items, ...items).flatMap(({ content }) =>
+    const items = [call('functions.look:0'), output('functions.look:0'), written('user', 'Again.')];
+    const ids = messagesOf(written('user', 'Hi.'), ...items, ...items).flatMap(({ content }) =>
       content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : [])),
     );
     expect(ids).toEqual(['functions_look_0', 'functions_look_0_2']);
@@ -171,7 +173,7 @@ describe('the messages', () => {
 
   it('[X-07] give arguments that are no object as an empty one', () => {
     const inputs = messagesOf(
-      said('user', 'Hi.'),
+      written('user', 'Hi.'),
       call('a', '0', '[1]'),
       call('b', '0', '{"at'),
       output('a'),
@@ -183,7 +185,7 @@ describe('the messages', () => {
   it('[X-07] [T-03] give the results of tools that ran here, failures as such', () => {
     const run = (id: string, more: object): Item => ({ type: 'mcp_call', id, name: 'look', arguments: '{}', ...more });
     const items = [run('m1', { output: 'Seen.' }), run('m2', { error: 'Fog.' }), run('m3', {})];
-    expect(messagesOf(said('user', 'Hi.'), ...items)[2]?.content).toEqual([
+    expect(messagesOf(written('user', 'Hi.'), ...items)[2]?.content).toEqual([
       result('m1'),
       { ...result('m2', 'Fog.'), is_error: true },
       result('m3', '(no output was recorded)'),
@@ -201,7 +203,7 @@ describe('the messages', () => {
       },
       { type: 'custom_tool_call_output', call_id: 'a', output: 'ok' },
     ];
-    expect(messagesOf(said('user', 'Hi.'), ...items).slice(1)).toEqual([
+    expect(messagesOf(written('user', 'Hi.'), ...items).slice(1)).toEqual([
       {
         role: 'assistant',
         content: [
@@ -215,7 +217,7 @@ describe('the messages', () => {
 
   it('[X-07] [S-03] note items that have no place', () => {
     const items = [
-      said('user', 'Hi.'),
+      written('user', 'Hi.'),
       { type: 'acme:thing' },
       { type: 'mcp_list_tools' },
       { type: 'additional_tools' },
@@ -232,12 +234,17 @@ describe('thoughts', () => {
   it('[X-07] [S-08] come back as they were, before the call that they led to', () => {
     const hidden = { type: 'redacted_thinking', data: 'c2VjcmV0' };
     const redacted: Item = { type: 'reasoning', summary: [], providerState: hidden };
-    const items = [said('user', 'Hi.'), thought, redacted, call('a'), output('a')];
+    const items = [written('user', 'Hi.'), thought, redacted, call('a'), output('a')];
     expect(messagesOf(...items)[1]?.content).toEqual([THOUGHT, hidden, used('a')]);
   });
 
   it('[X-07] [S-08] come back whole where the client lost the summary', () => {
-    const items = [said('user', 'Hi.'), { ...thought, summary: [] }, said('assistant', 'Ho.'), said('user', '?')];
+    const items = [
+      written('user', 'Hi.'),
+      { ...thought, summary: [] },
+      written('assistant', 'Ho.'),
+      written('user', '?'),
+    ];
     expect(messagesOf(...items)[1]?.content).toEqual([THOUGHT, text('Ho.')]);
   });
 
@@ -248,12 +255,12 @@ describe('thoughts', () => {
     ['no block', { type: 'text', text: 'x' }],
     ['half a block', { type: 'thinking', thinking: 'x' }],
   ])('[X-07] [P-14] stay away where the state is %s', (_what, state) => {
-    const items = [said('user', 'Hi.'), { ...thought, providerState: state }, said('assistant', 'Ho.')];
+    const items = [written('user', 'Hi.'), { ...thought, providerState: state }, written('assistant', 'Ho.')];
     expect(messagesOf(...items)[1]?.content).toEqual([text('Ho.')]);
   });
 
   it('[X-07] stay away where nothing came of them', () => {
-    expect(messagesOf(said('user', 'Hi.'), thought, said('user', 'Well?'))).toEqual([
+    expect(messagesOf(written('user', 'Hi.'), thought, written('user', 'Well?'))).toEqual([
       { role: 'user', content: [text('Hi.'), text('Well?')] },
     ]);
   });
@@ -310,7 +317,7 @@ describe('the settings', () => {
   });
 
   it('[X-07] name the tools of the history where none is offered', () => {
-    const items = [said('user', 'Hi.'), call('a'), output('a')];
+    const items = [written('user', 'Hi.'), call('a'), output('a')];
     const { tools, tool_choice } = settings({ items });
     expect([tools, tool_choice]).toEqual([[{ name: 'look', input_schema: { type: 'object' } }], { type: 'none' }]);
   });
@@ -366,13 +373,15 @@ describe('the settings', () => {
 
   it('[X-07] [S-08] do not begin to think on a budget in the middle of a turn', () => {
     const options = { thinking: BUDGET_THINKING };
-    const asked = (items: readonly Item[]) => settings({ items, reasoningEffort: 'low', tools: [LOOK] }, options);
-    const turn = [said('user', 'Hi.'), call('a', '0'), output('a'), call('b', '1'), output('b')];
+    const requested = (items: readonly Item[]) => settings({ items, reasoningEffort: 'low', tools: [LOOK] }, options);
+    const turn = [written('user', 'Hi.'), call('a', '0'), output('a'), call('b', '1'), output('b')];
     const [question, ...rest] = turn as [Item, ...Item[]];
     const begun = [question, { ...thought, id: `rs_${SEED}0000` }, ...rest];
-    expect([asked(turn).thinking, asked(begun).thinking, asked([...turn, said('user', 'So?')]).thinking?.type]).toEqual(
-      [undefined, { type: 'enabled', budget_tokens: 2048 }, undefined],
-    );
+    expect([
+      requested(turn).thinking,
+      requested(begun).thinking,
+      requested([...turn, written('user', 'So?')]).thinking?.type,
+    ]).toEqual([undefined, { type: 'enabled', budget_tokens: 2048 }, undefined]);
   });
 
   it('[X-07] [S-07] ask for structured output', () => {
@@ -436,7 +445,7 @@ describe('the settings', () => {
 
   it('[X-07] mark what is cached: tools, system and the last message', () => {
     const mark = { cache_control: { type: 'ephemeral' } };
-    const request = { instructions: 'Be kind.', tools: [{ name: 'now' }, LOOK], items: [said('user', 'a', 'b')] };
+    const request = { instructions: 'Be kind.', tools: [{ name: 'now' }, LOOK], items: [written('user', 'a', 'b')] };
     const { tools, system, messages } = write(request, { promptCache: true }).body;
     expect({ tools: tools?.slice(1), system, messages }).toEqual({
       tools: [{ ...TOOL, ...mark }],
@@ -459,7 +468,7 @@ describe('any conversation', () => {
     'empty',
   );
   const steps = fc.array(fc.record({ kind: kinds, round: fc.nat(2), id: fc.nat(3) }), { maxLength: 14 });
-  const asked = fc.record({
+  const requested = fc.record({
     reasoningEffort: fc.constantFrom(undefined, 'none', 'low', 'high', 'odd'),
     toolChoice: fc.constantFrom(undefined, 'auto', 'none', 'required', { name: 'look' }),
     parallelToolCalls: fc.constantFrom(undefined, true, false),
@@ -477,8 +486,8 @@ describe('any conversation', () => {
 
   it('[X-07] [P-06] [Q-06] becomes a request that a Messages server takes', () => {
     fc.assert(
-      fc.property(steps, asked, options, (chosen, request, made) => {
-        const items = [said('user', 'Hi.'), ...chosen.flatMap(itemsOf)];
+      fc.property(steps, requested, options, (chosen, request, made) => {
+        const items = [written('user', 'Hi.'), ...chosen.flatMap(itemsOf)];
         // What was not chosen is absent in a request.
         const given = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
         write({ ...given, items }, made);
@@ -495,8 +504,8 @@ describe('any conversation', () => {
       return [{ type: 'mcp_call', id: `mcp_${place}`, name: 'look', arguments: '{}', output: 'Seen.' }];
     if (kind === 'call') return [{ ...call(`call:${id}`), id: `fc_${place}` }, output(`call:${id}`)];
     if (kind === 'search') return [{ ...search(id), id: `ws_${place}` }];
-    if (kind === 'empty') return [said('assistant', '')];
-    return [{ ...said(kind, 'Words. '), id: `msg_${place}` }];
+    if (kind === 'empty') return [written('assistant', '')];
+    return [{ ...written(kind, 'Words. '), id: `msg_${place}` }];
   }
 });
 

@@ -96,14 +96,14 @@ describeShared('a recorded answer of a Responses server', () => {
 describe('a picture of another Responses server', () => {
   it('[V-07] goes back to it as what a user shows', async () => {
     const picture = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'UklGRg==' };
-    const said = { type: 'message', role: 'assistant', id: 'm', content: [{ type: 'output_text', text: 'Yes.' }] };
+    const written = { type: 'message', role: 'assistant', id: 'm', content: [{ type: 'output_text', text: 'Yes.' }] };
     const answer = (...output: readonly object[]) => ({
       body: JSON.stringify({ object: 'response', status: 'completed', output }),
       headers: { 'content-type': 'application/json' },
     });
     fake.reply(answer(picture));
     const { id } = await askForJson(app.url);
-    fake.reply(answer(said));
+    fake.reply(answer(written));
     await askForJson(app.url, { previous_response_id: id, input: 'Is it nice?' });
     expect((fake.requests.at(-1)?.body as Fields | undefined)?.input).toEqual([
       { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Go.' }] },

@@ -22,7 +22,7 @@ type Flaw = (stream: Stream) => Stream;
 
 const KEY = 'sk-contract-1234567890abcdef';
 const { words, calls, message } = upstreamScript;
-const said = chatChunk({ content: words[0] });
+const written = chatChunk({ content: words[0] });
 const error = (text: string) => JSON.stringify({ error: { message: text } });
 
 function replies({ scenario }: UpstreamPlay, secrets: string): readonly FakeReply[] {
@@ -38,13 +38,13 @@ function replies({ scenario }: UpstreamPlay, secrets: string): readonly FakeRepl
     case 'busy':
       return [{ status: 503, headers: { 'retry-after-ms': '1' }, body: error('Later.') }, { body: textStream(words) }];
     case 'failure':
-      return [{ body: `${said}data: ${error(message)}\n\n` }];
+      return [{ body: `${written}data: ${error(message)}\n\n` }];
     case 'cut':
-      return [{ body: said, cutAfterBytes: said.length }];
+      return [{ body: written, cutAfterBytes: written.length }];
     case 'unfinished':
-      return [{ body: said }];
+      return [{ body: written }];
     case 'stall':
-      return [{ body: said, stallAfterBytes: said.length }];
+      return [{ body: written, stallAfterBytes: written.length }];
     default:
       return [{ hang: true }];
   }
@@ -205,10 +205,10 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
     'tells the same text byte by byte',
     (stream) =>
       async function* (request, call) {
-        let told = 0;
+        let reported = 0;
         for await (const batch of stream(request, call)) {
-          told += 1;
-          yield told === 5 ? [{ type: 'text-delta', text: '\ufffd' }, ...batch] : batch;
+          reported += 1;
+          yield reported === 5 ? [{ type: 'text-delta', text: '\ufffd' }, ...batch] : batch;
         }
       },
   ],

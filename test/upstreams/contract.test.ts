@@ -51,7 +51,7 @@ type Extras = Readonly<Record<UpstreamExtra, string>>;
 /** What every wire plays alike, from the bytes that it says the text with and its error in a body. */
 function script(
   text: string,
-  said: string,
+  written: string,
   callsText: string,
   error: string,
   refusal: (text: string) => string,
@@ -64,10 +64,10 @@ function script(
     refusal: { status: 400, body: refusal(message) },
     secrets: { status: 401, body: refusal(`The key of ${secrets} is wrong.`) },
     busy: [busy, { body: text }],
-    failure: { body: said + error },
-    cut: { body: said, cutAfterBytes: said.length },
-    unfinished: { body: said },
-    stall: { body: said, stallAfterBytes: said.length },
+    failure: { body: written + error },
+    cut: { body: written, cutAfterBytes: written.length },
+    unfinished: { body: written },
+    stall: { body: written, stallAfterBytes: written.length },
     silence: { hang: true },
     state: { body: extras.state },
     phase: { body: extras.phase },

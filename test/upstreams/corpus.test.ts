@@ -1,4 +1,5 @@
 /** Every recorded Messages answer through a real app: as JSON, as a stream, and as openai-node sees it. */
+
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import type { ModelEvent } from '../../src/protocol/events.ts';
@@ -11,10 +12,11 @@ import {
   askForStream,
   askOpenai,
   outputOfDeltas,
-  told,
+  reported,
   withoutIdentity,
 } from '../support/responses-client.ts';
 import { describeShared, listShared, readShared } from '../support/shared.ts';
+import { splitBytes } from '../support/split-bytes.ts';
 import type { WireItem, WireResponse } from '../support/wire-schemas.ts';
 import { type MessagesApp, startMessagesApp, streamOf } from './messages-app.ts';
 import { type MessagesReading, readMessagesJson, readMessagesStream, streamsIn } from './naive-messages.ts';
@@ -45,13 +47,13 @@ describeShared('a recorded Messages stream, through an Express app', () => {
   it.each(whole)('[Q-03] [X-07] [P-02] [P-03] says what the recording says: %s', async (_name, text) => {
     app.fake.reply(streamOf(text));
     const { response } = await askForStream(app.url);
-    expect(toldIn(response)).toEqual(readMessagesStream(text));
+    expect(reportedIn(response)).toEqual(readMessagesStream(text));
   });
 
   it.each(whole)('[Q-03] [X-07] [P-01] is rebuilt by the accumulator of openai-node: %s', async (_name, text) => {
     app.fake.reply(streamOf(text));
     const { events, response } = await askForStream(app.url);
-    const { final, told: last } = await askOpenai(app.url);
+    const { final, reported: last } = await askOpenai(app.url);
     expect(accumulatedOutput(events)).toEqual(response.output);
     expect(outputOfDeltas(events)).toEqual(response.output.map(toldByDeltas));
     expect(final).toEqual(last);
@@ -69,7 +71,7 @@ describeShared('a recorded Messages stream, through an Express app', () => {
     const cuts = fc.array(fc.nat(bytes.length), { maxLength: 64 });
     await fc.assert(
       fc.asyncProperty(cuts, async (offsets) => {
-        expect(await modelEvents(pieces(bytes, offsets))).toEqual(whole);
+        expect(await modelEvents(splitBytes(bytes, offsets))).toEqual(whole);
       }),
       { numRuns: RUNS },
     );
@@ -94,13 +96,13 @@ describeShared('a recorded Messages answer in JSON, through an Express app', () 
   it.each(messages)('[Q-03] [X-07] says what the recording says: %s', async (_name, text) => {
     app.fake.reply({ body: text, headers: { 'content-type': 'application/json' } });
     const { response } = await askForStream(app.url);
-    expect(toldIn(response)).toEqual(readMessagesJson(text));
+    expect(reportedIn(response)).toEqual(readMessagesJson(text));
     expect(withoutIdentity(await askForJson(app.url))).toEqual(withoutIdentity(response));
   });
 });
 
 /** What a response says, in the words of the naive reading. */
-function toldIn(response: WireResponse): MessagesReading {
+function reportedIn(response: WireResponse): MessagesReading {
   const { segments, status, usage } = readingOf(response);
   return {
     segments,
@@ -130,11 +132,11 @@ function citedIn(item: WireItem): readonly (readonly [string, string])[] {
 
 /** What leads back to a thought or a search comes with its end only, and so does what was found. */
 function toldByDeltas(item: WireItem): unknown {
-  if (item.type !== 'reasoning' && item.type !== 'web_search_call') return told(item);
+  if (item.type !== 'reasoning' && item.type !== 'web_search_call') return reported(item);
   const { encrypted_content, ...rest } = item;
-  if (rest.type === 'reasoning' || rest.action.type !== 'search') return told(rest);
+  if (rest.type === 'reasoning' || rest.action.type !== 'search') return reported(rest);
   const { sources, ...action } = rest.action;
-  return told({ ...rest, action });
+  return reported({ ...rest, action });
 }
 
 /** What the model said, as far as it came. */
@@ -156,13 +158,4 @@ function isWhole(data: string): boolean {
   } catch {
     return false;
   }
-}
-
-function* pieces(bytes: Buffer, cuts: readonly number[]): Iterable<Buffer> {
-  let start = 0;
-  for (const end of [...cuts].sort((one, other) => one - other)) {
-    if (end > start) yield bytes.subarray(start, end);
-    start = Math.max(start, end);
-  }
-  yield bytes.subarray(start);
 }

@@ -1,4 +1,5 @@
 /** docs/upstreams.md names every option, effort and scenario that there is. */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -8,6 +9,7 @@ import {
   type ThinkingTable,
 } from 'express-open-responses/upstreams/anthropic';
 import { responsesUpstream } from 'express-open-responses/upstreams/responses';
+import { optionNames } from '../support/option-names.ts';
 
 const text = readFileSync(join(import.meta.dirname, '../../docs/upstreams.md'), 'utf8');
 
@@ -27,15 +29,6 @@ function table(head: string): readonly (readonly string[])[] {
 
 function names(cells: readonly (string | undefined)[]): readonly string[] {
   return cells.flatMap((cell) => [...(cell ?? '').matchAll(/`(\w+)`/g)].map(([, name = '']) => name));
-}
-
-function optionNames(upstream: (options: object) => unknown): readonly string[] {
-  try {
-    upstream({ unheardOf: true });
-  } catch (error) {
-    return String(error).split('known are ')[1]?.split(', ') ?? [];
-  }
-  throw new Error('An unknown option was taken.');
 }
 
 /** A row of efforts as the document spells it. */

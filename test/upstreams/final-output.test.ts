@@ -54,15 +54,15 @@ const thought = (more: Fields = {}): Fields => ({ id: 'rs_there', type: 'reasoni
 const ended = (...output: readonly Fields[]) => responseEnd('completed', { output });
 
 /** What an answer says, item by item, and what was noted of it. */
-async function told(body: string, split: FakeAnswer['split'] = 'whole') {
+async function reported(body: string, split: FakeAnswer['split'] = 'whole') {
   fake.reply({ ...eventStream(body), split });
   const { response } = await askForStream(app.url, { tools: [{ type: 'function', name: 'look' }] });
-  const said = response.output.map((each) => {
+  const written = response.output.map((each) => {
     if (each.type === 'message')
       return each.content.map((part) => ('text' in part ? part.text : part.refusal)).join('');
     return each.type === 'function_call' ? [each.call_id, each.arguments] : each.type;
   });
-  return [response.status, said, notes];
+  return [response.status, written, notes];
 }
 
 // vLLM, where a call is forced: the call comes as text, and as a call in the final object only. Written as it writes them.
@@ -73,7 +73,7 @@ describe('the final object', () => {
   it.each<FakeAnswer['split']>(['whole', 'byte', [7, 300, 301, 1000]])(
     '[X-07] [P-08] has the call that the stream told as text, in pieces too: %j',
     async (split) => {
-      expect(await told(FORCED_CALL, split)).toEqual([
+      expect(await reported(FORCED_CALL, split)).toEqual([
         'completed',
         [FORCED, ['call_1', '{"at": 1}']],
         ['output_differs'],
@@ -116,8 +116,8 @@ describe('the final object', () => {
       responsesStream([callItem(0, 'call_1', 'look', '{"a":')], ended(call('{"a":1}'))),
       [['call_1', '{"a":1}']],
     ],
-  ])('[X-07] has what the stream lacked: %s', async (_, body, said) => {
-    expect(await told(body)).toEqual(['completed', said, ['output_differs']]);
+  ])('[X-07] has what the stream lacked: %s', async (_, body, written) => {
+    expect(await reported(body)).toEqual(['completed', written, ['output_differs']]);
   });
 
   it.each([
@@ -137,8 +137,8 @@ describe('the final object', () => {
       responsesStream([textItem(0, 'Hi')], ended(thought({ encrypted_content: 'x' }), message('Hi'))),
       ['Hi'],
     ],
-  ])('[X-07] takes nothing back that was shown, and is noted: %s', async (_, body, said) => {
-    expect(await told(body)).toEqual(['completed', said, ['output_differs']]);
+  ])('[X-07] takes nothing back that was shown, and is noted: %s', async (_, body, written) => {
+    expect(await reported(body)).toEqual(['completed', written, ['output_differs']]);
   });
 
   it.each([
@@ -148,7 +148,7 @@ describe('the final object', () => {
     ['an empty item more', responsesStream([textItem(0, 'Hi')], ended(thought(), message('Hi'), message('')))],
     ['an empty item less', responsesStream([item(0, thought(), {}), textItem(1, 'Hi')], ended(message('Hi')))],
   ])('[X-07] is not noted where it says %s', async (_, body) => {
-    expect(await told(body)).toEqual(['completed', expect.arrayContaining(['Hi']), []]);
+    expect(await reported(body)).toEqual(['completed', expect.arrayContaining(['Hi']), []]);
   });
 
   it('[X-07] is read in time that grows with its length only', () => {

@@ -145,9 +145,9 @@ export function expectMessagesRequest(body: unknown): MessagesRequest {
   const parsed = request.safeParse(body);
   if (!parsed.success) throw new Error(`Not a Messages request: ${z.prettifyError(parsed.error)}`);
   expectTurns(parsed.data.messages);
-  for (const [index, said] of parsed.data.messages.entries()) {
+  for (const [index, written] of parsed.data.messages.entries()) {
     // A turn that paused goes on: the answer to its last use is yet to come.
-    if (said.role === 'user' || index < parsed.data.messages.length - 1) expectUsesAnswered(said);
+    if (written.role === 'user' || index < parsed.data.messages.length - 1) expectUsesAnswered(written);
   }
   const names = parsed.data.tools?.map(({ name }) => name) ?? [];
   same(names.length, new Set(names).size, 'a tool has a name of its own');
@@ -162,25 +162,26 @@ function expectTurns(messages: readonly Message[]): void {
   const calls = messages.flatMap(callsOf);
   const uses = messages.flatMap(usesOf);
   same(calls.length + uses.length, new Set([...calls, ...uses]).size, 'a call id comes once');
-  for (const [index, said] of messages.entries()) {
+  for (const [index, written] of messages.entries()) {
     const next = messages[index + 1];
-    law(next?.role !== said.role, 'user and assistant take turns', messages);
+    law(next?.role !== written.role, 'user and assistant take turns', messages);
     const results = next ? resultsOf(next) : [];
-    if (said.role === 'assistant') same(results.toSorted(), callsOf(said).toSorted(), 'each call has its result next');
-    if (said.role === 'assistant') law(!isThought(said.content.at(-1)), 'a thought leads to something', said);
-    if (index === 0) same(resultsOf(said), [], 'nothing is answered before it was asked');
-    const types = said.content.map(({ type }) => type);
-    law(types.lastIndexOf('tool_result') === resultsOf(said).length - 1, 'results come first', said);
+    if (written.role === 'assistant')
+      same(results.toSorted(), callsOf(written).toSorted(), 'each call has its result next');
+    if (written.role === 'assistant') law(!isThought(written.content.at(-1)), 'a thought leads to something', written);
+    if (index === 0) same(resultsOf(written), [], 'nothing is answered before it was asked');
+    const types = written.content.map(({ type }) => type);
+    law(types.lastIndexOf('tool_result') === resultsOf(written).length - 1, 'results come first', written);
   }
 }
 
 /** What the server ran has its answer in the same message, and after it. */
-function expectUsesAnswered(said: Message): void {
+function expectUsesAnswered(written: Message): void {
   const open = new Set<string>();
-  for (const block of said.content) {
+  for (const block of written.content) {
     if (block.type === 'server_tool_use') open.add(block.id);
     if ('tool_use_id' in block && block.type !== 'tool_result')
-      law(open.delete(block.tool_use_id), 'an answer follows the use that it is for', said);
+      law(open.delete(block.tool_use_id), 'an answer follows the use that it is for', written);
   }
   same([...open], [], 'each use has its answer');
 }
@@ -210,6 +211,6 @@ function expectThinking({ thinking, max_tokens, tool_choice, temperature, top_p,
   law(thinking.budget_tokens < max_tokens, 'a budget leaves room for an answer', { thinking, max_tokens });
   const last = messages.at(-1);
   if (!last || resultsOf(last).length === 0) return;
-  const question = messages.findLastIndex((said) => said.role === 'user' && resultsOf(said).length === 0);
+  const question = messages.findLastIndex((written) => written.role === 'user' && resultsOf(written).length === 0);
   law(isThought(messages[question + 1]?.content[0]), 'a turn with calls that goes on thinking began so', messages);
 }

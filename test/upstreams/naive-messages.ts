@@ -38,7 +38,7 @@ export function readMessagesStream(recording: string): MessagesReading {
       message = { ...event.message } as Json;
       content.push(...((message.content ?? []) as unknown as Block[]));
       offset = content.length;
-      usage = told(event.message?.usage);
+      usage = reported(event.message?.usage);
     }
     if (String(event.type) === 'content_block_start') {
       content[offset + Number(event.index)] = { ...(event.content_block as unknown as Block) };
@@ -48,7 +48,7 @@ export function readMessagesStream(recording: string): MessagesReading {
     }
     if (String(event.type) !== 'message_delta') continue;
     message = { ...message, stop_reason: event.delta?.stop_reason as Json };
-    usage = { ...usage, ...told(event.usage) };
+    usage = { ...usage, ...reported(event.usage) };
   }
   return read(content, String(message.stop_reason), usage as Json);
 }
@@ -56,10 +56,10 @@ export function readMessagesStream(recording: string): MessagesReading {
 /** Reads a recorded answer that was not streamed. */
 export function readMessagesJson(recording: string): MessagesReading {
   const message = JSON.parse(recording) as Json;
-  return read(message.content as unknown as Block[], String(message.stop_reason), told(message.usage) as Json);
+  return read(message.content as unknown as Block[], String(message.stop_reason), reported(message.usage) as Json);
 }
 
-function told(usage: Json | undefined): object {
+function reported(usage: Json | undefined): object {
   return Object.fromEntries(Object.entries(usage ?? {}).filter(([, value]) => value !== null));
 }
 

@@ -51,7 +51,7 @@ const answer = (index: number, id: string) =>
   block(index, { type: 'web_search_tool_result', tool_use_id: id, content: [found] });
 
 /** What an answer says, item by item. */
-function told({ output }: WireResponse): readonly unknown[] {
+function reported({ output }: WireResponse): readonly unknown[] {
   return output.map((item) => {
     if (item.type === 'message')
       return item.content.map((part) => ('text' in part ? part.text : part.refusal)).join('');
@@ -85,7 +85,7 @@ describeShared('a recorded pause', () => {
     const response = await goOn();
     const searches = response.output.filter(({ type }) => type === 'web_search_call');
     expect(searches.map((item) => 'status' in item && item.status)).toEqual(Array(11).fill('completed'));
-    expect([response.status, told(response).at(-1)]).toEqual(['completed', 'All done.']);
+    expect([response.status, reported(response).at(-1)]).toEqual(['completed', 'All done.']);
     expect(response.usage).toMatchObject({ input_tokens: 404_500 + 9, output_tokens: 943 + 57, total_tokens: 405_509 });
     expect(response.usage?.output_tokens_details).toEqual({ reasoning_tokens: 261 });
   });
@@ -162,19 +162,19 @@ describe('a turn that pauses', () => {
       streamOf(messagesStream([answer(0, 'srvtoolu_2'), textBlock(1, 'Two.')], { output: 7 })),
     );
     const response = (await askForStream(app.url)).response;
-    expect([response.status, told(response)]).toEqual([
+    expect([response.status, reported(response)]).toEqual([
       'completed',
       ['One. ', ['completed', 'a'], ['completed', 'b'], 'Two.'],
     ]);
     expect(response.usage).toMatchObject({ input_tokens: 27, output_tokens: 18, total_tokens: 45 });
     const [, second, third] = bodies();
     const uses = (id: string, query: string) => ({ type: 'server_tool_use', id, name: 'web_search', input: { query } });
-    const said = [{ type: 'text', text: 'One. ' }, uses('srvtoolu_1', 'a')];
+    const written = [{ type: 'text', text: 'One. ' }, uses('srvtoolu_1', 'a')];
     const answered = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [found] };
-    expect(messagesOf(second).at(-1)).toEqual({ role: 'assistant', content: said });
+    expect(messagesOf(second).at(-1)).toEqual({ role: 'assistant', content: written });
     expect(messagesOf(third).slice(-2)).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'Go.' }] },
-      { role: 'assistant', content: [...said, answered, uses('srvtoolu_2', 'b')] },
+      { role: 'assistant', content: [...written, answered, uses('srvtoolu_2', 'b')] },
     ]);
   });
 
@@ -235,7 +235,7 @@ describe('a turn that pauses', () => {
       ),
     );
     const response = await askForJson(app.url, { tools: [{ type: 'function', name: 'look' }] });
-    expect([response.status, told(response)]).toEqual([
+    expect([response.status, reported(response)]).toEqual([
       'completed',
       ['reasoning', ['completed', 'a'], ['toolu_1', 'look', '{"at":1}']],
     ]);
@@ -270,7 +270,7 @@ describe('a turn that pauses', () => {
       streamOf(paused + messagesEvent({ type: 'message_stop' })),
       streamOf(messagesStream([textBlock(0, 'Done.')])),
     );
-    expect(told(await askForJson(app.url))).toEqual(['Done.']);
+    expect(reported(await askForJson(app.url))).toEqual(['Done.']);
     const [, second] = bodies();
     expect([second?.container, messagesOf(second).at(-1)?.content]).toEqual(['container_1', [run, ran]]);
   });
@@ -295,7 +295,7 @@ describe('a turn that pauses', () => {
       { role: 'assistant', content: 'Well:' },
     ];
     const response = await askForJson(app.url, { input });
-    expect([told(response), response.usage?.total_tokens]).toEqual([['On and on.'], 14]);
+    expect([reported(response), response.usage?.total_tokens]).toEqual([['On and on.'], 14]);
     expect(messagesOf(bodies()[1]).at(-1)).toEqual({
       role: 'assistant',
       content: [

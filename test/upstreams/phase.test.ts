@@ -56,14 +56,14 @@ const sentInput = () => sentBody().input;
 const sentBody = () => (fake.requests.at(-1)?.body ?? {}) as Fields;
 
 /** A message in one delta. */
-function said(index: number, text: string, more: Fields = {}): string {
+function written(index: number, text: string, more: Fields = {}): string {
   const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];
   const whole = { id: `msg_${index}`, type: 'message', role: 'assistant', status: 'completed', content, ...more };
   return item(index, whole, { content: [] }, { type: 'response.output_text.delta', content_index: 0, delta: text });
 }
 
-const LOOKING = said(0, 'Let me look.', { phase: 'commentary' });
-const DONE = said(1, 'Done.', { phase: 'final_answer' });
+const LOOKING = written(0, 'Let me look.', { phase: 'commentary' });
+const DONE = written(1, 'Done.', { phase: 'final_answer' });
 const BOTH = responsesStream([LOOKING, DONE]);
 const EXPECTED = [
   ['commentary', 'Let me look.'],
@@ -141,7 +141,7 @@ describe('a message with a phase', () => {
   });
 
   it('[V-05] stays apart from its neighbour where neither has a phase', async () => {
-    fake.reply(eventStream(responsesStream([said(0, 'Let me look.'), said(1, 'Done.', { phase: null })])));
+    fake.reply(eventStream(responsesStream([written(0, 'Let me look.'), written(1, 'Done.', { phase: null })])));
     const { response } = await askForStream(app.url);
     expect(messagesIn(response.output)).toEqual([
       [undefined, 'Let me look.'],
@@ -152,7 +152,7 @@ describe('a message with a phase', () => {
 
   it('[V-05] is no item where nothing is said in it', async () => {
     const empty = { id: 'msg_0', type: 'message', role: 'assistant', content: [], phase: 'commentary' };
-    fake.reply(eventStream(responsesStream([item(0, empty, {}), said(1, 'Done.', { phase: 'final_answer' })])));
+    fake.reply(eventStream(responsesStream([item(0, empty, {}), written(1, 'Done.', { phase: 'final_answer' })])));
     expect(messagesIn((await askForStream(app.url)).response.output)).toEqual([['final_answer', 'Done.']]);
   });
 

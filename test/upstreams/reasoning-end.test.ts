@@ -17,17 +17,17 @@ const PLAN: TurnPlan = {
 };
 
 /** A whole turn of what the model says, in batches of `size`; its last event. */
-function played(said: readonly ModelEvent[], plan: Partial<TurnPlan> = {}, size = said.length + 2) {
-  const inputs: readonly TurnInput[] = [{ type: 'start' }, ...said, { type: 'end', at: 1 }];
-  const told: TurnEvent[] = [];
+function played(written: readonly ModelEvent[], plan: Partial<TurnPlan> = {}, size = written.length + 2) {
+  const inputs: readonly TurnInput[] = [{ type: 'start' }, ...written, { type: 'end', at: 1 }];
+  const reported: TurnEvent[] = [];
   let state = startState({ ...PLAN, ...plan });
   for (let start = 0; start < inputs.length; start += size) {
     const [next, events] = step(state, inputs.slice(start, start + size));
     state = next;
-    told.push(...events);
+    reported.push(...events);
   }
-  expectLaws(told);
-  const end = told.at(-1);
+  expectLaws(reported);
+  const end = reported.at(-1);
   if (end?.type !== 'turn-end') throw new Error('The turn did not end.');
   return end;
 }
@@ -92,8 +92,8 @@ describe('the end of a thought', () => {
       fc.record({ type: fc.constant('finish' as const), reason: fc.constantFrom('stop' as const, 'length' as const) }),
     );
     fc.assert(
-      fc.property(fc.array(event, { maxLength: 12 }), fc.integer({ min: 1, max: 5 }), (said, size) => {
-        expect(played(said, {}, size)).toEqual(played(said));
+      fc.property(fc.array(event, { maxLength: 12 }), fc.integer({ min: 1, max: 5 }), (written, size) => {
+        expect(played(written, {}, size)).toEqual(played(written));
       }),
     );
   });

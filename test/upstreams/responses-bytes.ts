@@ -55,7 +55,7 @@ export function responsesStream(items: readonly string[], end = responseEnd()): 
 export function responsesExtras(): Readonly<Record<UpstreamExtra, string>> {
   const { thought, state, calls, messages, citation } = upstreamScript;
   const [call] = calls;
-  const said = (index: number, text: string, more: Fields, ...deltas: readonly Fields[]) => {
+  const written = (index: number, text: string, more: Fields, ...deltas: readonly Fields[]) => {
     const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];
     const whole = { id: `msg_${index}`, type: 'message', role: 'assistant', status: 'completed', content, ...more };
     return item(index, whole, { content: [] }, { type: 'response.output_text.delta', delta: text }, ...deltas);
@@ -78,9 +78,9 @@ export function responsesExtras(): Readonly<Record<UpstreamExtra, string>> {
       item(0, reasoning, { summary: [] }, { type: 'response.reasoning_summary_text.delta', delta: thought }),
       callItem(1, call.id, call.name, call.arguments),
     ]),
-    phase: responsesStream(messages.map(({ phase, text }, index) => said(index, text, { phase }))),
+    phase: responsesStream(messages.map(({ phase, text }, index) => written(index, text, { phase }))),
     citations: responsesStream([
-      said(0, citation.text, {}, { type: 'response.output_text.annotation.added', annotation }),
+      written(0, citation.text, {}, { type: 'response.output_text.annotation.added', annotation }),
     ]),
   };
 }

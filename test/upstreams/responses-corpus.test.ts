@@ -78,7 +78,7 @@ function readStream(text: string): Reading {
   return words.length > 0 ? { ...reading, text: words.map(({ delta }) => delta).join('') } : reading;
 }
 
-function told({ status, output, usage }: WireResponse): Reading {
+function reported({ status, output, usage }: WireResponse): Reading {
   return readingOf(output as unknown as readonly Fields[], { status, usage });
 }
 
@@ -105,7 +105,7 @@ describeShared('a recorded stream of a Responses server, through an Express app'
   it.each(whole)('[Q-03] [X-07] [B-46] [P-02] says what the recording says: %s', async (_, text) => {
     fake.reply(eventStream(text));
     const { response } = await askForStream(app.url);
-    expect(told(response)).toEqual(readStream(text));
+    expect(reported(response)).toEqual(readStream(text));
   });
 
   it.each(broken)('[Q-03] [A-18] fails as the recording does: %s', async (_, text) => {
@@ -131,6 +131,6 @@ describeShared('a recorded JSON answer of a Responses server, through an Express
   it.each(answers)('[Q-03] [X-07] [B-46] says what the recording says: %s', async (_, text) => {
     const recorded = JSON.parse(text) as Fields;
     fake.reply({ body: text, headers: { 'content-type': 'application/json' } });
-    expect(told(await askForJson(app.url))).toEqual(readingOf(listOf(recorded.output), recorded));
+    expect(reported(await askForJson(app.url))).toEqual(readingOf(listOf(recorded.output), recorded));
   });
 });

@@ -378,10 +378,10 @@ describe('this server over this server', () => {
     ['a refused request', { status: 400, body: '{"error":{"message":"No.","code":"bad"}}' }, {}],
   ])('[X-07] [B-46] [P-01] says the same in front and behind: %s', async (_, reply, request) => {
     await start({}, reply);
-    const [ours, theirs] = await Promise.all([front, back].map(async ({ url }) => told(await askJson(url, request))));
+    const [ours, theirs] = await Promise.all([front, back].map(async ({ url }) => shown(await askJson(url, request))));
     expect(ours).toEqual(theirs);
     const text = await (await ask(front.url, { stream: true, ...request })).text();
-    if (text.startsWith('event:')) expect(told(expectWireLaws(readWire(text)) as unknown as Fields)).toEqual(theirs);
+    if (text.startsWith('event:')) expect(shown(expectWireLaws(readWire(text)) as unknown as Fields)).toEqual(theirs);
   });
 
   it('[X-07] [S-12] [T-02] goes on with a conversation, and runs tools of its own', async () => {
@@ -417,7 +417,7 @@ describe('this server over this server', () => {
 });
 
 /** What a response or an error says, without ids and times. */
-function told({ status, output, error, incomplete_details, usage }: Fields): Fields {
+function shown({ status, output, error, incomplete_details, usage }: Fields): Fields {
   const text = JSON.stringify({ status, output, error, incomplete_details, usage });
   return JSON.parse(text.replaceAll(/"id":"[^"]*"/g, '"id":""')) as Fields;
 }

@@ -121,10 +121,10 @@ describe.each(Object.keys(UPSTREAMS))('%s', (name) => {
     ['a function', () => FIXED],
   ])('with headers of %s', (_, headers) => {
     it.each(Object.keys(REPLIES))('[F-11] shows no secret to clients and hooks: %s', async (kind) => {
-      const told: ApiError[] = [];
+      const reported: ApiError[] = [];
       const notes: unknown[] = [];
       const hooks = {
-        onError: (error: ApiError) => void told.push(error),
+        onError: (error: ApiError) => void reported.push(error),
         onNote: (note: unknown) => void notes.push(note),
       };
       app = await startApp({ options: { upstream: withSecrets(UPSTREAMS[name] as Make, headers), hooks } });
@@ -138,19 +138,19 @@ describe.each(Object.keys(UPSTREAMS))('%s', (name) => {
         });
         seen.push(JSON.stringify([...response.headers]), await response.text());
       }
-      const all = `${seen.join('\n')}\n${inspect([told, notes], { depth: 9, maxStringLength: null })}`;
-      expect([told.length > 0, FORBIDDEN.filter((secret) => all.includes(secret))]).toEqual([true, []]);
+      const all = `${seen.join('\n')}\n${inspect([reported, notes], { depth: 9, maxStringLength: null })}`;
+      expect([reported.length > 0, FORBIDDEN.filter((secret) => all.includes(secret))]).toEqual([true, []]);
     });
   });
 });
 
 it('[F-11] shows no secret in a chat completion’s errors either, each request’s own among them', async () => {
-  const told: ApiError[] = [];
+  const reported: ApiError[] = [];
   const upstream = withSecrets(UPSTREAMS.chatCompletionsUpstream as Make, () => FIXED);
   const router = chatCompletionsRouter({
     upstream,
     store: memoryStore(),
-    hooks: { onError: (error) => void told.push(error) },
+    hooks: { onError: (error) => void reported.push(error) },
   });
   const server = createServer(express().use(router)).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -172,8 +172,8 @@ it('[F-11] shows no secret in a chat completion’s errors either, each request�
   server.close();
   server.closeAllConnections();
   await upstream.close?.();
-  all += inspect(told, { depth: 9, maxStringLength: null });
-  expect([told.length > 6, FORBIDDEN.filter((secret) => all.includes(secret))]).toEqual([true, []]);
+  all += inspect(reported, { depth: 9, maxStringLength: null });
+  expect([reported.length > 6, FORBIDDEN.filter((secret) => all.includes(secret))]).toEqual([true, []]);
 });
 
 it('[F-11] finds secrets in time that is linear in the message, whatever it holds', async () => {

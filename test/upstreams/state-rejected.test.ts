@@ -113,9 +113,9 @@ describe('responsesUpstream', () => {
   });
 
   it('[V-14] does not ask again where no thought was sent, for another refusal, or once something was said', async () => {
-    const said = responseStart() + textItem(0, 'Hm').split('\n\n').slice(0, 2).join('\n\n').concat('\n\n');
+    const written = responseStart() + textItem(0, 'Hm').split('\n\n').slice(0, 2).join('\n\n').concat('\n\n');
     const other = { status: 400, body: JSON.stringify({ error: { ...error, code: 'invalid_value' } }) };
-    const broken = { body: said + responsesEvent({ ...error, type: 'error', sequence_number: 9 }) };
+    const broken = { body: written + responsesEvent({ ...error, type: 'error', sequence_number: 9 }) };
     await start(responsesUpstream, [REFUSED, { body: THOUGHT }, other, { body: THOUGHT }, broken, YES]);
     const first = await ask(app.url);
     const second = await goOn();

@@ -12,18 +12,18 @@ interface Decoder {
 
 /** Characters that were taken until the decoder had enough, up to 64 Mi; and the code of its refusal. */
 function takenBy(decoder: Decoder, eventAt: (index: number) => object) {
-  const said: ModelEvent[] = [];
+  const written: ModelEvent[] = [];
   let taken = 0;
   try {
     for (let index = 0; taken < 64 * MIB; index += 1) {
       const event = eventAt(index);
       taken += JSON.stringify(event).length;
-      decoder.take(event, said);
+      decoder.take(event, written);
     }
   } catch (error) {
-    return { code: (error as { code?: string }).code, isSoon: taken < 48 * MIB, said: said.length };
+    return { code: (error as { code?: string }).code, isSoon: taken < 48 * MIB, written: written.length };
   }
-  return { code: 'taken', isSoon: false, said: said.length };
+  return { code: 'taken', isSoon: false, written: written.length };
 }
 
 const begun = (index: number, block: object) => ({ type: 'content_block_start', index, content_block: block });
@@ -51,7 +51,7 @@ describe('a Messages stream that goes on without saying anything', () => {
         messagesDecoder(() => {}),
         eventAt,
       ),
-    ).toEqual({ code: 'output_too_large', isSoon: true, said: 0 });
+    ).toEqual({ code: 'output_too_large', isSoon: true, written: 0 });
   });
 
   it('[F-14] is told of a hundred kinds of blocks that are left out, and of no more', () => {
@@ -73,7 +73,7 @@ describe('a stream of the Responses API that goes on without saying anything', (
     ['items without a type', (index) => ({ type: 'response.output_item.added', output_index: index, item: {} })],
   ])('[F-14] is refused: %s', (_, eventAt) => {
     const decoder = responsesDecoder(() => {});
-    expect(takenBy(decoder, eventAt)).toEqual({ code: 'output_too_large', isSoon: true, said: 0 });
+    expect(takenBy(decoder, eventAt)).toEqual({ code: 'output_too_large', isSoon: true, written: 0 });
   });
 
   it('[F-14] is told of a hundred kinds of items that are left out, and of no more', () => {

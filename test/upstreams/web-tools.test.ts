@@ -140,8 +140,8 @@ describe('a search by the model server', () => {
   ])('[X-07] [P-01] is taken by openai-node: %s', async (_what, reply) => {
     await start();
     app.fake.reply(reply);
-    const { final, told } = await askOpenai(app.url);
-    expect(final).toEqual(told);
+    const { final, reported } = await askOpenai(app.url);
+    expect(final).toEqual(reported);
   });
 
   it('[X-07] keeps the place of citations in the text that follows it', async () => {
@@ -224,11 +224,11 @@ describe('a search by the model server', () => {
 });
 
 describe('a search in the history', () => {
-  const said = (text: string) => ({ type: 'text', text });
+  const written = (text: string) => ({ type: 'text', text });
   const turn = [
-    { role: 'user', content: [said('Go.')] },
-    { role: 'assistant', content: [said('Let me look.'), used('1'), answer('1'), said('Fog.')] },
-    { role: 'user', content: [said('And?')] },
+    { role: 'user', content: [written('Go.')] },
+    { role: 'assistant', content: [written('Let me look.'), used('1'), answer('1'), written('Fog.')] },
+    { role: 'user', content: [written('And?')] },
   ];
 
   it('[X-07] [S-12] goes back as it was, from the store', async () => {
@@ -294,7 +294,7 @@ describe('a search in the history', () => {
     const item = { type: 'web_search_call', id: 'ws_1', status: 'completed', ...sealed };
     await askForJson(app.url, { input: [{ role: 'user', content: 'Go.' }, item, { role: 'user', content: 'And?' }] });
     expect([sent()[0]?.messages, notes]).toEqual([
-      [{ role: 'user', content: [said('Go.'), said('And?')] }],
+      [{ role: 'user', content: [written('Go.'), written('And?')] }],
       ["item_skipped Input items of type 'web_search_call' have no place in a Messages request."],
     ]);
   });
@@ -309,7 +309,7 @@ describe('a search in the history', () => {
       const other = { ...item, id: 'ws_2' };
       await askForJson(app.url, { input: [{ role: 'user', content: 'Go.' }, item, other] });
       expect([sent()[0]?.messages, notes]).toEqual([
-        [{ role: 'user', content: [said('Go.')] }],
+        [{ role: 'user', content: [written('Go.')] }],
         ['state_unreadable', 'item_skipped', 'item_skipped'],
       ]);
     },

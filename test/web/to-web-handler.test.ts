@@ -1,7 +1,7 @@
 /** The Web handler without a server: a Request in, a Response out. */
 import { memoryStore, toWebHandler, type Upstream, type WebHandlerOptions } from 'express-open-responses/core';
-import { type EndlessModel, endlessModel, until } from '../hosts/deaf-client.ts';
 import { errorIn, parsed } from '../http/client.ts';
+import { type EndlessModel, endlessModel, until } from '../support/unread-client.ts';
 
 const SILENT: Upstream = { name: 'silent', async *stream() {} };
 
@@ -123,7 +123,7 @@ describe('toWebHandler', () => {
   it('[X-03][P-10] Web handler leaves the model where the request was aborted before the answer began', async () => {
     const client = new AbortController();
     const reasons: unknown[] = [];
-    const asked = new Promise<void>((resolve) => {
+    const requested = new Promise<void>((resolve) => {
       const hanging: Upstream = {
         name: 'hanging',
         async *stream(_, { signal }) {
@@ -134,7 +134,7 @@ describe('toWebHandler', () => {
       const answer = handlerOf({ upstream: hanging })(post('/responses', undefined, client.signal));
       answer.then(({ status, body }) => reasons.push([status, body]));
     });
-    await asked;
+    await requested;
     client.abort();
     await until(() => reasons.length > 0);
     expect(reasons).toEqual([[499, null]]);

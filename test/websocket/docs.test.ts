@@ -39,7 +39,7 @@ describe('the example of a WebSocket', () => {
 
   const bearer = (user: string): ClientOptions => ({ headers: { authorization: `Bearer key-of-${user}` } });
 
-  async function said(url: string): Promise<string> {
+  async function written(url: string): Promise<string> {
     const socket = new WebSocket(url, bearer('ada'));
     socket.once('open', () =>
       socket.send(JSON.stringify({ type: 'response.create', model: 'demo', input: 'Say hello.' })),
@@ -62,7 +62,7 @@ describe('the example of a WebSocket', () => {
       const url = `${app.lines[0]}/v1/responses`;
       const eve = new WebSocket(url, bearer('eve')).on('error', () => {});
       const [, refused] = await once(eve, 'unexpected-response');
-      const text = await said(url);
+      const text = await written(url);
       expect([refused.statusCode, text, await app.stop()]).toEqual([
         401,
         'Hello from the demo model. You wrote "Say hello."',

@@ -78,7 +78,7 @@ describe('the frames', () => {
     const talk = await app.connect();
     await talk.ask();
     await talk.ask();
-    const numbers = talk.heard.map(({ sequence_number }) => sequence_number);
+    const numbers = talk.received.map(({ sequence_number }) => sequence_number);
     const once = Array.from({ length: numbers.length / 2 }, (_, index) => index);
     expect(numbers).toEqual([...once, ...once]);
   });
@@ -121,8 +121,8 @@ describe('a request', () => {
 
   it('[S-15] may say stream, stream_options and background, as OpenAI’s own examples do', async () => {
     const talk = await app.connect();
-    const asked = { stream: false, stream_options: { include_obfuscation: true }, background: true };
-    const sent = await talk.ask(asked);
+    const requested = { stream: false, stream_options: { include_obfuscation: true }, background: true };
+    const sent = await talk.ask(requested);
     expect([outcomeOf(sent), finalOf(sent).background]).toEqual(['completed', false]);
   });
 
@@ -133,7 +133,7 @@ describe('a request', () => {
     const second = JSON.parse(text);
     const third = finalOf(await talk.ask({ input: 'Three.', previous_response_id: second.id }));
     const stored = await fetch(`${app.url}/responses/${third.id}`);
-    expect([await stored.json(), app.asked().filter(({ role }) => role === 'user')]).toEqual([
+    expect([await stored.json(), app.requested().filter(({ role }) => role === 'user')]).toEqual([
       third,
       ['One.', 'Two.', 'Three.'].map((content) => ({ role: 'user', content })),
     ]);
@@ -149,10 +149,10 @@ describe('a request', () => {
     const talk = await app.connect();
     const context_management = [{ type: 'compaction', compact_threshold: 1 }];
     const warm = await talk.ask({ store: false, generate: false, input: 'My name is Ada.', context_management });
-    const asked = app.fake.requests.length;
+    const requested = app.fake.requests.length;
     const next = await talk.ask({ store: false, previous_response_id: finalOf(warm).id, input: [] });
     const events = expectWireLaws(warm.map((message) => expectWire(message)));
-    expect([warm.map(({ type }) => type), asked, events.output, outcomeOf(next), app.asked()]).toEqual([
+    expect([warm.map(({ type }) => type), requested, events.output, outcomeOf(next), app.requested()]).toEqual([
       ['response.created', 'response.in_progress', 'response.completed'],
       0,
       [],

@@ -20,18 +20,18 @@ const app = await startSocketApp({ pingMs: 1000, chat: { baseURL: process.env.UP
 const WAYS: readonly ((socket: WebSocket) => Promise<void> | void)[] = [
   (socket) => socket.close(),
   async (socket) => {
-    await heard(socket, 'Hi', 'response.completed');
+    await received(socket, 'Hi', 'response.completed');
     socket.close();
   },
   async (socket) => {
-    await heard(socket, 'stall', 'response.output_text.delta');
+    await received(socket, 'stall', 'response.output_text.delta');
     socket.terminate();
   },
   (socket) => socket.send(Buffer.from([0xff]), { binary: false }),
   (socket) => socket.terminate(),
 ];
 
-function heard(socket: WebSocket, input: string, type: string): Promise<void> {
+function received(socket: WebSocket, input: string, type: string): Promise<void> {
   socket.send(JSON.stringify({ type: 'response.create', model: 'm', input, store: false }));
   return new Promise((resolve) => {
     socket.on('message', (data) => {

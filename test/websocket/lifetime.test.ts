@@ -11,12 +11,12 @@ const SPOKEN: FakeReply = { body: chatChunk({ content: 'word' }), stallAfterByte
 const ENDLESS: FakeReply = { body: chatChunk({ content: 'x'.repeat(65_536) }), endless: true };
 
 /** Resolves when the first text has come. */
-async function untilHeard(talk: Talk): Promise<void> {
+async function untilReceived(talk: Talk): Promise<void> {
   while ((await talk.next()).type !== 'response.output_text.delta');
 }
 
 /** The client's side of the TCP connection, stopped from reading. */
-function deafen({ socket }: Talk): void {
+function stopReading({ socket }: Talk): void {
   // The cast: ws does not name it in its types.
   (socket as unknown as { readonly _socket: Socket })._socket.pause();
 }
@@ -29,7 +29,7 @@ describe('a client that leaves', () => {
     talk.create({ stream_id: 'a' });
     talk.create({ stream_id: 'b' });
     talk.create({ stream_id: 'b' });
-    await untilHeard(talk);
+    await untilReceived(talk);
     while (app.fake.requests.length < 2) await talk.next();
     const left = performance.now();
     talk.socket.terminate();
@@ -56,7 +56,7 @@ describe('a client that shows no life', () => {
     app.fake.reply(SPOKEN);
     const talk = await app.connect({ autoPong: false });
     talk.create();
-    await untilHeard(talk);
+    await untilReceived(talk);
     await app.fake.closed(0);
     expect((await talk.closed).code).toBe(1006);
   });
@@ -104,11 +104,11 @@ describe('a client that does not read', () => {
       }) as typeof write;
     });
     const talk = await app.connect();
-    deafen(talk);
+    stopReading(talk);
     talk.create();
     const held = await settled(() => written);
     (talk.socket as unknown as { readonly _socket: Socket })._socket.resume();
-    while (written < held + 1_000_000) await untilHeard(talk);
+    while (written < held + 1_000_000) await untilReceived(talk);
     // Some megabytes lie in the sockets of both sides: how many is the kernel's to choose.
     expect([held > 0, held < 16 * 1024 * 1024]).toEqual([true, true]);
   });
@@ -119,7 +119,7 @@ describe('a client that does not read', () => {
     const upgraded = once(app.server, 'upgrade') as Promise<[unknown, Socket]>;
     const talk = await app.connect();
     const [, socket] = await upgraded;
-    deafen(talk);
+    stopReading(talk);
     talk.create();
     await settled(() => socket.bytesWritten);
     const [unsent, read] = [socket.writableLength, socket.bytesRead];
@@ -133,7 +133,7 @@ describe('a client that does not read', () => {
     app = await startSocketApp({ maxQueued: 1, limits: { outputBytes: Number.POSITIVE_INFINITY } });
     app.fake.reply(ENDLESS);
     const talk = await app.connect();
-    deafen(talk);
+    stopReading(talk);
     talk.create();
     await app.fake.nextRequest();
     const flood = setInterval(() => {
@@ -216,7 +216,7 @@ describe('a WebSocket that drains', () => {
     app.fake.reply(SPOKEN);
     const talk = await app.connect();
     talk.create();
-    await untilHeard(talk);
+    await untilReceived(talk);
     await app.attached.drain({ timeoutMs: 100 });
     const rest = await talk.response();
     expect([outcomeOf(rest), finalOf(rest).error, (await talk.closed).code]).toEqual([
@@ -230,7 +230,7 @@ describe('a WebSocket that drains', () => {
     app = await startSocketApp({ limits: { outputBytes: Number.POSITIVE_INFINITY } });
     app.fake.reply(ENDLESS);
     const talk = await app.connect();
-    deafen(talk);
+    stopReading(talk);
     talk.create();
     await app.fake.nextRequest();
     const began = performance.now();
@@ -242,7 +242,7 @@ describe('a WebSocket that drains', () => {
   it('[S-15] cuts off an idle client that does not answer the close', async () => {
     app = await startSocketApp();
     const talk = await app.connect();
-    deafen(talk);
+    stopReading(talk);
     const began = performance.now();
     await app.attached.drain();
     const took = performance.now() - began;

@@ -148,9 +148,9 @@ describe('a connection', () => {
     for (const store of [true, false, true, false]) {
       id = finalOf(await talk.ask({ store, input: String(store), ...(id ? { previous_response_id: id } : {}) })).id;
     }
-    const said = app.asked().filter(({ role }) => role === 'user');
+    const written = app.requested().filter(({ role }) => role === 'user');
     await app.close();
-    expect(said.map(({ content }) => content)).toEqual(['true', 'false', 'true', 'false']);
+    expect(written.map(({ content }) => content)).toEqual(['true', 'false', 'true', 'false']);
   });
 
   it('[S-15] forgets the response that a failed turn continued, whether it was refused or broke off', async () => {

@@ -137,7 +137,7 @@ describe('a message of a type that nobody answers', () => {
     talk.send('{"type":"response.steer","input":"Stop."}');
     const message = `Invalid value for 'type': 'response.steer'. ${TYPES}`;
     expect(await talk.next()).toEqual(errorMessage('invalid_value', message, 'type'));
-    expect(talk.heard.some(({ type }) => type === 'response.failed')).toBe(false);
+    expect(talk.received.some(({ type }) => type === 'response.failed')).toBe(false);
   });
 });
 
@@ -194,10 +194,10 @@ describe('many messages at once', () => {
     for (const input of ['1', '2', '3', '4']) talk.create({ input });
     for (let count = 0; count < 4; count += 1) await talk.response();
     // The casts: these are the chat requests of the four.
-    const asked = app.fake.requests.map(
+    const requested = app.fake.requests.map(
       ({ body }) => (body as { messages: [{ content: string }] }).messages[0].content,
     );
-    expect(asked).toEqual(['1', '2', '3', '4']);
+    expect(requested).toEqual(['1', '2', '3', '4']);
   });
 
   it('[S-15] run one at a time', async () => {
@@ -215,7 +215,7 @@ describe('many messages at once', () => {
     const talk = await app.connect();
     for (let count = 0; count < 3; count += 1) talk.create();
     const outcomes = [await talk.response(), await talk.response(), await talk.response()].map(outcomeOf);
-    const begun = talk.heard.filter(({ type }) => /created|completed/.test(type)).map(({ type }) => type);
+    const begun = talk.received.filter(({ type }) => /created|completed/.test(type)).map(({ type }) => type);
     expect([outcomes, most, begun]).toEqual([
       ['completed', 'completed', 'completed'],
       1,
@@ -249,10 +249,10 @@ describe('many messages at once', () => {
     const arrived: string[] = [];
     app.fake.reply(async ({ body }) => {
       // The cast: it is a chat request.
-      const said = (body as { messages: [{ content: string }] }).messages[0].content;
-      arrived.push(said);
-      if (said === 'a1') await new Promise<void>((resolve) => held.push(resolve));
-      return { body: textStream(said) };
+      const written = (body as { messages: [{ content: string }] }).messages[0].content;
+      arrived.push(written);
+      if (written === 'a1') await new Promise<void>((resolve) => held.push(resolve));
+      return { body: textStream(written) };
     });
     const talk = await app.connect();
     talk.create({ stream_id: 'a', input: 'a1' });
@@ -280,7 +280,7 @@ describe('many messages at once', () => {
     talk.create({ stream_id: 'a' });
     talk.create({ stream_id: 'b' });
     const outcomes = [outcomeOf(await talk.response('a')), outcomeOf(await talk.response('b'))];
-    const lanes = talk.heard.map(({ stream_id }) => stream_id);
+    const lanes = talk.received.map(({ stream_id }) => stream_id);
     expect([outcomes, lanes.lastIndexOf('a') < lanes.indexOf('b')]).toEqual([['completed', 'completed'], true]);
   });
 });

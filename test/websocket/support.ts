@@ -33,7 +33,7 @@ export interface SocketApp extends App {
   /** What an upgrade is refused with. */
   refusal(options?: ClientOptions, url?: string): Promise<{ readonly status: number; readonly body: unknown }>;
   /** The messages of the last request to the model server. */
-  asked(): readonly Fields[];
+  requested(): readonly Fields[];
 }
 
 /** Starts all of it on free ports of 127.0.0.1; both APIs share the store and the model server. */
@@ -67,7 +67,7 @@ export async function startSocketApp({ chat, ...options }: SocketAppSetup = {}):
       const [, response] = (await once(socket, 'unexpected-response')) as [ClientRequest, IncomingMessage];
       return { status: response.statusCode ?? 0, body: JSON.parse(await text(response)) };
     },
-    asked: () => messagesAsked(fake),
+    requested: () => messagesAsked(fake),
     async close() {
       for (const socket of open) socket.terminate();
       await attached.close();
@@ -81,7 +81,7 @@ export async function startSocketApp({ chat, ...options }: SocketAppSetup = {}):
 /** An example app over a fake model server. */
 export async function startExampleApp(
   start: StartExample,
-): Promise<Pick<SocketApp, 'connect' | 'asked' | 'fake' | 'url' | 'close'>> {
+): Promise<Pick<SocketApp, 'connect' | 'requested' | 'fake' | 'url' | 'close'>> {
   const fake = await startFakeUpstream();
   const example = await start({ UPSTREAM_BASE_URL: fake.baseURL });
   const url = `${example.url}/v1`;
@@ -97,7 +97,7 @@ export async function startExampleApp(
       await once(socket, 'open');
       return talk;
     },
-    asked: () => messagesAsked(fake),
+    requested: () => messagesAsked(fake),
     async close() {
       for (const socket of open) socket.terminate();
       await example.close();
@@ -117,7 +117,7 @@ function messagesAsked(fake: FakeUpstream): readonly Fields[] {
 export interface Talk {
   readonly socket: WebSocket;
   /** Everything that has come, read or not. */
-  readonly heard: readonly Message[];
+  readonly received: readonly Message[];
   /** How the connection was closed. */
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   /** Sends `response.create`; `model` and `input` are filled in. */
@@ -132,14 +132,14 @@ export interface Talk {
 }
 
 function talkOn(socket: WebSocket): Talk {
-  const heard: Message[] = [];
+  const received: Message[] = [];
   const unread: Message[] = [];
   const arrivals = new EventEmitter().setMaxListeners(0);
   socket.on('error', () => {});
   socket.on('message', (data) => {
     // The cast: the server sends nothing else.
     const message = JSON.parse(String(data)) as Message;
-    heard.push(message);
+    received.push(message);
     unread.push(message);
     arrivals.emit('message');
   });
@@ -171,7 +171,7 @@ function talkOn(socket: WebSocket): Talk {
 
   return {
     socket,
-    heard,
+    received,
     closed,
     create,
     send: (data) => socket.send(data),

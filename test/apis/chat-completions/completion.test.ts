@@ -32,7 +32,7 @@ function chunkOf(frame: string): unknown {
   return JSON.parse(frame.replace(/^data: /, ''));
 }
 
-function said(frame: string): unknown {
+function written(frame: string): unknown {
   const chunk = chunkOf(frame) as { choices: readonly [{ delta: unknown }] };
   return chunk.choices[0].delta;
 }
@@ -91,11 +91,11 @@ describe('a chunk that is passed on', () => {
 describe('a chunk of ours', () => {
   it('[S-19] sends the role once, unless the model server sent it', () => {
     const fresh = completion();
-    const told = completion();
-    passedFrame(told, '{}', { choices: [{ delta: { role: 'assistant' } }] });
+    const reported = completion();
+    passedFrame(reported, '{}', { choices: [{ delta: { role: 'assistant' } }] });
     const unaware = completion();
     passedFrame(unaware, '{}', { choices: [] });
-    const frames = [fresh, fresh, told, unaware].map((each) => said(eventFrame(each, TEXT, undefined)));
+    const frames = [fresh, fresh, reported, unaware].map((each) => written(eventFrame(each, TEXT, undefined)));
     const first = { role: 'assistant', content: 'Hi' };
     expect(frames).toEqual([first, { content: 'Hi' }, { content: 'Hi' }, first]);
   });
@@ -104,7 +104,7 @@ describe('a chunk of ours', () => {
     const one = completion({ roleSent: true });
     const events = [TEXT, { type: 'reasoning-delta', text: 'Hm' }, { type: 'refusal-delta', text: 'No' }] as const;
     const [text, ...rest] = events.map((event) => eventFrame(one, event, undefined));
-    expect([chunkOf(text ?? ''), ...rest.map(said)]).toEqual([
+    expect([chunkOf(text ?? ''), ...rest.map(written)]).toEqual([
       { ...CHUNK, choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }] },
       { reasoning_content: 'Hm' },
       { refusal: 'No' },
@@ -115,7 +115,7 @@ describe('a chunk of ours', () => {
     const one = completion({ roleSent: true });
     const [a, b] = [call('a'), call('b')];
     const frames = [eventFrame(one, args('{'), a), eventFrame(one, args('{}'), b), eventFrame(one, args('}'), a)];
-    expect(frames.map(said)).toEqual([
+    expect(frames.map(written)).toEqual([
       { tool_calls: [{ index: 0, id: 'call_a', type: 'function', function: { name: 'a', arguments: '{' } }] },
       { tool_calls: [{ index: 1, id: 'call_b', type: 'function', function: { name: 'b', arguments: '{}' } }] },
       { tool_calls: [{ index: 0, function: { arguments: '}' } }] },
@@ -128,7 +128,7 @@ describe('a chunk of ours', () => {
     noteSent(one, a, 5);
     noteSent(one, b, undefined);
     const deltas = [a, b, c].map(
-      (each) => said(eventFrame(one, args(''), each)) as { tool_calls: [{ index: number }] },
+      (each) => written(eventFrame(one, args(''), each)) as { tool_calls: [{ index: number }] },
     );
     expect(deltas.map(({ tool_calls: [{ index }] }) => index)).toEqual([5, 6, 7]);
   });
@@ -136,7 +136,7 @@ describe('a chunk of ours', () => {
   it('[S-19] carries a call in the legacy fields for a client that uses only those', () => {
     const one = completion({ roleSent: true, legacy: true });
     const a = call('a');
-    expect([eventFrame(one, args('{'), a), eventFrame(one, args('}'), a)].map(said)).toEqual([
+    expect([eventFrame(one, args('{'), a), eventFrame(one, args('}'), a)].map(written)).toEqual([
       { function_call: { name: 'a', arguments: '{' } },
       { function_call: { arguments: '}' } },
     ]);

@@ -49,9 +49,9 @@ it('[A-14] [S-10] puts the tools after those of the client, and requests the usa
 });
 
 it.each([[undefined], [null], [[]]])('[A-14] puts them alone where the client brings %j', async (tools) => {
-  const { tools: asked, ...rest } = withTools({ ...BODY, tools }, await offered('ours'));
-  expect({ asked, rest }).toEqual({
-    asked: [{ type: 'function', function: { name: 'ours', parameters: NO_PARAMETERS } }],
+  const { tools: requested, ...rest } = withTools({ ...BODY, tools }, await offered('ours'));
+  expect({ requested, rest }).toEqual({
+    requested: [{ type: 'function', function: { name: 'ours', parameters: NO_PARAMETERS } }],
     rest: BODY,
   });
 });
@@ -59,8 +59,8 @@ it.each([[undefined], [null], [[]]])('[A-14] puts them alone where the client br
 it('[S-19] puts them among the functions where the client uses those, even where it has none', async () => {
   const functions = (mine: readonly object[]) => [...mine, { name: 'ours', parameters: NO_PARAMETERS }];
   const offer = await offered('ours');
-  const asked = [[{ name: 'mine' }], []].map((mine) => withTools({ ...BODY, functions: mine }, offer).functions);
-  expect(asked).toEqual([functions([{ name: 'mine' }]), functions([])]);
+  const requested = [[{ name: 'mine' }], []].map((mine) => withTools({ ...BODY, functions: mine }, offer).functions);
+  expect(requested).toEqual([functions([{ name: 'mine' }]), functions([])]);
 });
 
 it('[S-19] knows the legacy form by its list of functions alone', () => {
@@ -68,6 +68,12 @@ it('[S-19] knows the legacy form by its list of functions alone', () => {
 });
 
 it('[S-10] knows a client that wants the usage', () => {
-  const asked = [{ include_usage: true }, { include_usage: false }, {}, null, undefined];
-  expect(asked.map((options) => wantsUsage({ stream_options: options }))).toEqual([true, false, false, false, false]);
+  const requested = [{ include_usage: true }, { include_usage: false }, {}, null, undefined];
+  expect(requested.map((options) => wantsUsage({ stream_options: options }))).toEqual([
+    true,
+    false,
+    false,
+    false,
+    false,
+  ]);
 });

@@ -49,7 +49,7 @@ describe('itemsOf', () => {
   });
 
   it('[S-08] [S-09] reads thoughts, words, refusals and calls of one message in this order', () => {
-    const said = {
+    const written = {
       role: 'assistant',
       reasoning_content: 'Hm.',
       content: [
@@ -59,7 +59,7 @@ describe('itemsOf', () => {
       refusal: 'I will not.',
       tool_calls: [called, { id: 'b', type: 'custom', custom: { name: 'grep', input: 'x*' } }],
     };
-    expect(items(said)).toEqual([
+    expect(items(written)).toEqual([
       { type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'Hm.' }] },
       {
         type: 'message',
@@ -120,21 +120,21 @@ describe('itemsOf', () => {
 
 describe('messagesOf', () => {
   it('[S-09] [S-08] writes refusals as words and leaves out thoughts, which no message has a standard field for', () => {
-    const said = [
+    const written = [
       { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm.' }] },
       { type: 'message', role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
     ];
-    expect(messagesOf(said, unexpected)).toEqual([{ role: 'assistant', content: 'No.' }]);
+    expect(messagesOf(written, unexpected)).toEqual([{ role: 'assistant', content: 'No.' }]);
   });
 
   it('[S-04] [P-06] puts results behind their calls, images in a message of their own', () => {
     const image = { type: 'input_image', image_url: 'data:image/png;base64,AA==' };
-    const told = [
+    const reported = [
       calledItem,
       user('Meanwhile.'),
       { type: 'function_call_output', call_id: 'a', output: [{ type: 'input_text', text: 'seen' }, image] },
     ];
-    expect(messagesOf(told, unexpected)).toEqual([
+    expect(messagesOf(reported, unexpected)).toEqual([
       { role: 'assistant', content: null, tool_calls: [called] },
       { role: 'tool', tool_call_id: 'a', content: 'seen' },
       { role: 'user', content: [{ type: 'image_url', image_url: { url: image.image_url } }] },
@@ -168,7 +168,7 @@ const media = fc.oneof(
 const textPart = fc.record({ type: fc.constant('text'), text: words });
 // Words alone are written as one text, so a list of parts holds something that is not text.
 const parts = fc.tuple(fc.array(textPart), media, fc.array(fc.oneof(textPart, media))).map((lists) => lists.flat());
-const asked = fc.record({
+const requested = fc.record({
   role: fc.constantFrom('user', 'system', 'developer'),
   content: fc.oneof(text, parts),
 });
@@ -194,8 +194,10 @@ const done = fc.oneof(
 );
 const toolRounds = fc.array(calls, { maxLength: 2 });
 const conversation = fc
-  .array(fc.tuple(fc.array(asked, { minLength: 1, maxLength: 2 }), toolRounds, done), { maxLength: 3 })
-  .map((turns) => turns.flatMap(([asked, rounds, done]) => [...asked, ...rounds.flatMap(roundMessages), ...done]));
+  .array(fc.tuple(fc.array(requested, { minLength: 1, maxLength: 2 }), toolRounds, done), { maxLength: 3 })
+  .map((turns) =>
+    turns.flatMap(([requested, rounds, done]) => [...requested, ...rounds.flatMap(roundMessages), ...done]),
+  );
 
 function roundMessages(made: readonly { id: string; name: string; text: string; result: string }[]): readonly Fields[] {
   return [

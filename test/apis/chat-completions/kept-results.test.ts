@@ -6,7 +6,7 @@ const OURS = { id: 'a', name: 'ours', owned: true, arguments: '{}' };
 const THEIRS = { id: 'b', name: 'theirs', owned: false, arguments: '{"x":1}' };
 const ROUND: ChatRound = { before: [], text: 'Both.', clients: [THEIRS], answered: [{ call: OURS, output: 'ok' }] };
 const WIRED = { id: 'b', type: 'function', function: { name: 'theirs', arguments: '{"x":1}' } };
-const SAID = { role: 'assistant', content: 'Both.', tool_calls: [WIRED] };
+const WRITTEN = { role: 'assistant', content: 'Both.', tool_calls: [WIRED] };
 const OURS_WIRED = { id: 'a', type: 'function', function: { name: 'ours', arguments: '{}' } };
 const RESULT = { role: 'tool', tool_call_id: 'a', content: 'ok' };
 
@@ -20,10 +20,10 @@ async function kept(round: Partial<ChatRound> = {}, store: ResponseStore = memor
 }
 
 it('[T-04] comes back in front of the calls that the client answers', async () => {
-  const messages = [{ role: 'user', content: 'Hi' }, SAID, { role: 'tool', tool_call_id: 'b', content: 'mine' }];
+  const messages = [{ role: 'user', content: 'Hi' }, WRITTEN, { role: 'tool', tool_call_id: 'b', content: 'mine' }];
   expect(await restoreResults({ store: await kept(), scope: 's', maxBytes: 1e6, maxRounds: 10 }, messages)).toEqual([
     messages[0],
-    { ...SAID, tool_calls: [OURS_WIRED, WIRED] },
+    { ...WRITTEN, tool_calls: [OURS_WIRED, WIRED] },
     RESULT,
     messages[2],
   ]);
@@ -32,13 +32,13 @@ it('[T-04] comes back in front of the calls that the client answers', async () =
 it('[T-04] comes back with the rounds before it, and the text is cut to the one that is its own', async () => {
   const before = [{ role: 'assistant', content: 'First. ', tool_calls: [OURS_WIRED] }, RESULT];
   const store = await kept({ before, answered: [] });
-  const whole = { ...SAID, content: 'First. Both.' };
-  const other = { ...SAID, content: 'Something else.' };
+  const whole = { ...WRITTEN, content: 'First. Both.' };
+  const other = { ...WRITTEN, content: 'Something else.' };
   expect([
     await restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [whole]),
     await restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [other]),
   ]).toEqual([
-    [...before, { ...SAID, content: 'Both.' }],
+    [...before, { ...WRITTEN, content: 'Both.' }],
     [...before, other],
   ]);
 });
@@ -46,25 +46,25 @@ it('[T-04] comes back with the rounds before it, and the text is cut to the one 
 it('[T-04] comes back if the last round had no text of its own', async () => {
   const before = [{ role: 'assistant', content: 'First. ', tool_calls: [OURS_WIRED] }, RESULT];
   const store = await kept({ before, answered: [], text: '' });
-  const [, , said] = await restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [
-    { ...SAID, content: 'First. ' },
+  const [, , written] = await restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [
+    { ...WRITTEN, content: 'First. ' },
   ]);
-  expect(said).toEqual({ ...SAID, content: null });
+  expect(written).toEqual({ ...WRITTEN, content: null });
 });
 
 it.each([
-  ['its scope is another', 'other', SAID],
-  ['the id is another', 's', { ...SAID, tool_calls: [{ ...WIRED, id: 'c' }] }],
-  ['the name is another', 's', { ...SAID, tool_calls: [{ ...WIRED, function: { ...WIRED.function, name: 'c' } }] }],
+  ['its scope is another', 'other', WRITTEN],
+  ['the id is another', 's', { ...WRITTEN, tool_calls: [{ ...WIRED, id: 'c' }] }],
+  ['the name is another', 's', { ...WRITTEN, tool_calls: [{ ...WIRED, function: { ...WIRED.function, name: 'c' } }] }],
   [
     'the arguments are others',
     's',
-    { ...SAID, tool_calls: [{ ...WIRED, function: { name: 'theirs', arguments: '{}' } }] },
+    { ...WRITTEN, tool_calls: [{ ...WIRED, function: { name: 'theirs', arguments: '{}' } }] },
   ],
-  ['there are more calls', 's', { ...SAID, tool_calls: [WIRED, { ...WIRED, id: 'c' }] }],
-  ['the message is the user’s', 's', { ...SAID, role: 'user' }],
-  ['the calls are not a list', 's', { ...SAID, tool_calls: 'b' }],
-  ['the calls have no ids', 's', { ...SAID, tool_calls: [{ type: 'function' }, null] }],
+  ['there are more calls', 's', { ...WRITTEN, tool_calls: [WIRED, { ...WIRED, id: 'c' }] }],
+  ['the message is the user’s', 's', { ...WRITTEN, role: 'user' }],
+  ['the calls are not a list', 's', { ...WRITTEN, tool_calls: 'b' }],
+  ['the calls have no ids', 's', { ...WRITTEN, tool_calls: [{ type: 'function' }, null] }],
 ])('[T-04] [P-14] stays where %s', async (_, scope, message) => {
   expect(await restoreResults({ store: await kept(), scope, maxBytes: 1e6, maxRounds: 10 }, [message])).toEqual([
     message,
@@ -74,7 +74,7 @@ it.each([
 it('[T-04] distinguishes calls whose arguments are not JSON', async () => {
   const store = await kept({ clients: [{ ...THEIRS, arguments: '{"x"' }] });
   const wired = (json: string) => ({
-    ...SAID,
+    ...WRITTEN,
     tool_calls: [{ ...WIRED, function: { name: 'theirs', arguments: json } }],
   });
   const found = await Promise.all(
@@ -87,33 +87,36 @@ it('[T-04] is none of what other features keep under the same id', async () => {
   const store = memoryStore();
   const item = { type: 'message', id: 'm', role: 'assistant', content: [] };
   store.put({ scope: 's', id: 'chat_b', createdAt: 0, input: [], output: [item], resource: {} });
-  expect(await restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [SAID])).toEqual([SAID]);
+  expect(await restoreResults({ store, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [WRITTEN])).toEqual([WRITTEN]);
 });
 
 it('[F-05] [T-04] is looked for once under each id, and for the newest messages alone', async () => {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const store = await kept();
   const watched = {
     ...store,
     get: (key: { readonly scope: string; readonly id: string }) => {
-      asked.push(key.id);
+      requested.push(key.id);
       return store.get(key);
     },
   };
-  const others = Array.from({ length: 100 }, (_, index) => ({ ...SAID, tool_calls: [{ ...WIRED, id: `o${index}` }] }));
-  const repeated = Array.from({ length: 100 }, () => SAID);
+  const others = Array.from({ length: 100 }, (_, index) => ({
+    ...WRITTEN,
+    tool_calls: [{ ...WIRED, id: `o${index}` }],
+  }));
+  const repeated = Array.from({ length: 100 }, () => WRITTEN);
   const found = await restoreResults({ store: watched, scope: 's', maxBytes: 1e6, maxRounds: 3 }, [
     ...others,
     ...repeated,
   ]);
-  expect([asked.toSorted(), found.length]).toEqual([['chat_b', 'chat_o98', 'chat_o99'], 100 + 2 * 100]);
+  expect([requested.toSorted(), found.length]).toEqual([['chat_b', 'chat_o98', 'chat_o99'], 100 + 2 * 100]);
 });
 
 it('[T-04] is an error where the store fails, in either direction', async () => {
   const broken = { ...memoryStore(), get: fail, put: fail };
   await expect(kept({}, broken)).rejects.toMatchObject({ code: 'store_error', status: 500 });
   await expect(
-    restoreResults({ store: broken, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [SAID]),
+    restoreResults({ store: broken, scope: 's', maxBytes: 1e6, maxRounds: 10 }, [WRITTEN]),
   ).rejects.toMatchObject({
     code: 'store_error',
     status: 500,

@@ -9,8 +9,8 @@ const BODY: ChatBody = { model: 'm', messages: [{ role: 'user', content: 'Hi' }]
 const CALL = { id: 'a', name: 'add', owned: true, arguments: '{"x":1}' };
 const WIRED = { id: 'a', type: 'function', function: { name: 'add', arguments: '{"x":1}' } };
 
-function round(said: Partial<Round> = {}): Round {
-  return { ...newRound(newCompletion({ wantsUsage: false, legacy: false }), RULES), ...said };
+function round(written: Partial<Round> = {}): Round {
+  return { ...newRound(newCompletion({ wantsUsage: false, legacy: false }), RULES), ...written };
 }
 
 it('[T-02] [T-05] answers the calls with their results, in the order of the calls', () => {
@@ -43,12 +43,12 @@ it('[T-08] shows what is no text in a message of its own, behind all results', (
 });
 
 it('[V-01] [S-08] gives back what else the message and its calls held, in the field that it came in', () => {
-  const told = round();
-  told.fields.take({ role: 'assistant', reasoning: 'H', refusal: null }, false);
-  told.fields.take({ reasoning: 'm.', vendor: { a: [1] } }, false);
-  told.fields.take({ vendor: { a: [2], b: 'x' } }, false);
+  const reported = round();
+  reported.fields.take({ role: 'assistant', reasoning: 'H', refusal: null }, false);
+  reported.fields.take({ reasoning: 'm.', vendor: { a: [1] } }, false);
+  reported.fields.take({ vendor: { a: [2], b: 'x' } }, false);
   const call = { ...CALL, extra: { extra_content: { google: { thought_signature: 's' } } } };
-  const [message] = roundMessages(told, [{ call, output: '2' }], false);
+  const [message] = roundMessages(reported, [{ call, output: '2' }], false);
   expect(message).toEqual({
     role: 'assistant',
     content: null,

@@ -8,6 +8,7 @@ import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-requ
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { Item } from '../../../src/protocol/items.ts';
 import type { Note } from '../../../src/protocol/note.ts';
+import { endpointRequest } from '../../support/endpoint-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -38,16 +39,7 @@ async function prepared(store: ResponseStore, body: unknown, given: Partial<Endp
     hooks: { onNote: (note: Note) => void notes.push(note) },
     toolsOf: () => [],
   };
-  const call: EndpointRequest = {
-    body,
-    params: {},
-    query: {},
-    headers: new Headers(),
-    scope: 's',
-    requestId: 'req_1',
-    signal: new AbortController().signal,
-    ...given,
-  };
+  const call = endpointRequest({ body, ...given });
   const after = await prepareChatHistory(call, settings);
   const { messages, ...rest } = after.body as Fields;
   return {

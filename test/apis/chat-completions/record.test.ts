@@ -1,10 +1,12 @@
 /** Which turn is read out of somebody else's chat completion. */
+
 import fc from 'fast-check';
 import { completionReader } from '../../../src/apis/chat-completions/record.ts';
 import type { StoredResponse } from '../../../src/index.ts';
 import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import { chatChunk, chatCompletion, chatStream, textStream, toolCallStream } from '../../../src/testing/index.ts';
+import { endpointRequest } from '../../support/endpoint-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -14,21 +16,13 @@ const CALLS = [
   { id: 'b', name: 'look', arguments: '{}' },
 ];
 
-function callOf(given: Partial<EndpointRequest> = {}): EndpointRequest {
-  return {
-    body: { model: 'asked', messages: [{ role: 'user', content: 'Go.' }] },
-    params: {},
-    query: {},
-    headers: new Headers(),
-    scope: 's',
-    requestId: 'req_1',
-    signal: new AbortController().signal,
-    ...given,
-  };
-}
+const REQUESTED = { model: 'asked', messages: [{ role: 'user', content: 'Go.' }] };
 
 function readerOf(given?: Partial<EndpointRequest>, limits = {}) {
-  return completionReader(callOf(given), { limits: { ...DEFAULT_LIMITS, ...limits }, reasoning: 'summary' });
+  return completionReader(endpointRequest({ body: REQUESTED, ...given }), {
+    limits: { ...DEFAULT_LIMITS, ...limits },
+    reasoning: 'summary',
+  });
 }
 
 /** The turn in a stream, and after how many events the reader had all of it. */
@@ -46,7 +40,7 @@ function whole(text: string, given?: Partial<EndpointRequest>, limits = {}): Sto
 }
 
 /** What was said and asked, without ids of ours and times. */
-function said(turn: StoredResponse | undefined): unknown {
+function written(turn: StoredResponse | undefined): unknown {
   const { input, output, resource = {} } = turn ?? {};
   const bare = (items: StoredResponse['input'] = []) => items.map(({ id, ...item }) => item);
   const { status, usage, model, id } = resource;
@@ -72,13 +66,13 @@ describe('completionReader', () => {
   it('[X-02] [S-12] reads a turn that a Responses request can continue, under the completion’s own id', () => {
     const turn = streamed(textStream(['Hel', 'lo'])).turn;
     const { scope, id, previousId, resource, output } = turn as StoredResponse;
-    expect({ scope, id, previousId, object: resource.object, resource: resource.id, said: said(turn) }).toEqual({
+    expect({ scope, id, previousId, object: resource.object, resource: resource.id, written: written(turn) }).toEqual({
       scope: 's',
       id: 'chatcmpl-fake',
       previousId: undefined,
       object: 'response',
       resource: 'chatcmpl-fake',
-      said: {
+      written: {
         id: 'chatcmpl-fake',
         status: 'completed',
         model: 'fake-model',
@@ -107,7 +101,7 @@ describe('completionReader', () => {
         chatCompletion('Cut', { finish_reason: 'length', usage: USAGE }),
       ],
     ] as const;
-    const read = pairs.map(([stream, json]) => [said(streamed(stream).turn), said(whole(json))]);
+    const read = pairs.map(([stream, json]) => [written(streamed(stream).turn), written(whole(json))]);
     expect(read.map(([stream]) => stream)).toEqual(read.map(([, json]) => json));
     expect(read.map(([stream]) => (stream as Fields).output)).toEqual([
       [message('Hello')],
@@ -127,7 +121,10 @@ describe('completionReader', () => {
     const text = textStream('Hello');
     const finished = text.replace('data: [DONE]\n\n', '');
     const broken = text.slice(0, text.indexOf('"finish_reason":"stop"')).split('\n\n').slice(0, -1).join('\n\n');
-    expect([said(streamed(finished).turn), streamed(broken).turn]).toEqual([said(streamed(text).turn), undefined]);
+    expect([written(streamed(finished).turn), streamed(broken).turn]).toEqual([
+      written(streamed(text).turn),
+      undefined,
+    ]);
   });
 
   it('[X-02] reads nothing from an answer that failed, is no completion or exceeds the limit', () => {
@@ -149,7 +146,7 @@ describe('completionReader', () => {
 
   it('[P-08] takes the first id that is one, since Azure’s first chunk has an empty one', () => {
     const azure = chatChunk({}, { id: '', choices: [], prompt_filter_results: [] }) + textStream('Hello');
-    expect(said(streamed(azure).turn)).toEqual(said(streamed(textStream('Hello')).turn));
+    expect(written(streamed(azure).turn)).toEqual(written(streamed(textStream('Hello')).turn));
   });
 
   it('[S-12] keeps the client’s own messages and the id of the turn that they continue, not what was loaded', () => {
@@ -157,10 +154,14 @@ describe('completionReader', () => {
     const messages = [...loaded, { role: 'user', content: 'Go.' }];
     const previous = { scope: 's', id: 'resp_0', createdAt: 0, input: [], output: [], resource: {} };
     const turn = whole(chatCompletion('Hello'), { body: { messages }, context: { history: { previous, loaded } } });
-    expect({ previousId: turn?.previousId, resource: turn?.resource.previous_response_id, input: said(turn) }).toEqual({
+    expect({
+      previousId: turn?.previousId,
+      resource: turn?.resource.previous_response_id,
+      input: written(turn),
+    }).toEqual({
       previousId: 'resp_0',
       resource: 'resp_0',
-      input: said(whole(chatCompletion('Hello'))),
+      input: written(whole(chatCompletion('Hello'))),
     });
   });
 

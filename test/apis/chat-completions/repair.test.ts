@@ -160,9 +160,9 @@ describe('repairMessages', () => {
     ],
   ];
 
-  for (const [name, messages, list, told] of repairs)
+  for (const [name, messages, list, reported] of repairs)
     it(`[A-24] ${name}`, () => {
-      expect(repaired(...messages)).toEqual({ list, repairs: told });
+      expect(repaired(...messages)).toEqual({ list, repairs: reported });
     });
 
   it('[A-24] names place and reason of each repair, in the order of the list', () => {

@@ -1,24 +1,21 @@
 /** Tools that models do not know as such (free text, namespaces, tools sent as items), over HTTP and back. */
 import { functionTools } from '../../../src/index.ts';
 import { type FakeToolCall, toolCallStream } from '../../../src/testing/index.ts';
-import { type Fields, type RequestApp, type Resource, startRequestApp } from '../../support/request-app.ts';
+import { type Fields, type RequestApp, type Resource, requestAppPerTest } from '../../support/request-app.ts';
 import {
   askForJson,
   askForStream,
   askOpenai,
   outputOfDeltas,
-  told as toldOf,
+  reported as reportedOf,
   withoutIdentity,
 } from '../../support/responses-client.ts';
 import type { WireItem } from '../../support/wire-schemas.ts';
 
 let app: RequestApp;
-
-beforeEach(async () => {
-  app = await startRequestApp();
+const restart = requestAppPerTest((started) => {
+  app = started;
 });
-
-afterEach(() => app.close());
 
 const LARK = 'start: "*** Begin Patch" LF\n';
 const PATCH = {
@@ -47,7 +44,7 @@ const called = (name: string, args: string): FakeToolCall => ({
 
 /** The tools of the last request to the model. */
 function offered(): readonly Fields[] {
-  const { tools = [] } = app.asked();
+  const { tools = [] } = app.requested();
   return (tools as readonly { readonly function: Fields }[]).map(({ function: tool }) => tool);
 }
 
@@ -57,7 +54,7 @@ function namesOffered(): readonly unknown[] {
 
 /** The calls and answers in the last request to the model. */
 function replayed(): readonly unknown[] {
-  return app.asked().messages.flatMap(({ role, content, tool_calls: calls = [] }) => {
+  return app.requested().messages.flatMap(({ role, content, tool_calls: calls = [] }) => {
     if (role === 'tool') return [content];
     return (calls as readonly { readonly function: Fields }[]).map(({ function: made }) => [made.name, made.arguments]);
   });
@@ -129,7 +126,7 @@ describe('what the model is offered', () => {
   it('[S-06] holds the tools that come as an item of the input, behind those of the request', async () => {
     const item = { type: 'additional_tools', role: 'developer', tools: [MAIL, PATCH, { type: 'web_search' }] };
     await app.create({ input: [item, QUESTION], tools: [ADD] });
-    expect([namesOffered(), app.asked().messages, app.notes.length]).toEqual([
+    expect([namesOffered(), app.requested().messages, app.notes.length]).toEqual([
       ['add', 'mail__send', 'mail__run', 'apply_patch'],
       [QUESTION],
       1,
@@ -144,9 +141,8 @@ describe('what the model is offered', () => {
   });
 
   it('[S-06] [T-04] holds the client’s tool where the server has one of that name, however it was sent', async () => {
-    await app.close();
     const tools = functionTools({ apply_patch: { execute: () => 'server' }, mail__send: { execute: () => 'server' } });
-    app = await startRequestApp({ tools });
+    await restart({ tools });
     await app.create({ input: [{ type: 'additional_tools', tools: [PATCH, MAIL] }, QUESTION] });
     expect([namesOffered(), app.notes.map(({ code }) => code)]).toEqual([
       ['apply_patch', 'mail__send', 'mail__run'],
@@ -174,22 +170,22 @@ describe('what the client is answered', () => {
     const body = { tools: [PATCH, MAIL, ADD] };
     const streamed = await askForStream(app.url, body);
     const whole = await askForJson(app.url, body);
-    const told = streamed.response.output.map((item) => [
+    const reported = streamed.response.output.map((item) => [
       item.type,
       'name' in item && item.name,
       'namespace' in item ? item.namespace : undefined,
       'input' in item ? item.input : 'arguments' in item && item.arguments,
     ]);
-    expect([told, withoutIdentity(whole)]).toEqual([OUTPUT, withoutIdentity(streamed.response)]);
+    expect([reported, withoutIdentity(whole)]).toEqual([OUTPUT, withoutIdentity(streamed.response)]);
   });
 
   it('[S-06] [S-02] is rebuilt from its deltas by OpenAI’s own client', async () => {
     app.upstream.reply({ body: toolCallStream(CALLS) });
     const tools = [PATCH, MAIL, ADD];
-    const { final, told } = await askOpenai(app.url, { tools });
+    const { final, reported } = await askOpenai(app.url, { tools });
     const { events } = await askForStream(app.url, { tools });
     const { response } = events.at(-1) as { readonly response: { readonly output: readonly WireItem[] } };
-    expect([final, outputOfDeltas(events)]).toEqual([told, response.output.map(toldOf)]);
+    expect([final, outputOfDeltas(events)]).toEqual([reported, response.output.map(reportedOf)]);
   });
 
   it('[S-06] [S-01] holds the tools as they were sent', async () => {
@@ -198,8 +194,7 @@ describe('what the client is answered', () => {
   });
 
   it('[S-06] [T-04] [P-05] keeps the server’s own calls apart from free text beside them', async () => {
-    await app.close();
-    app = await startRequestApp({ tools: functionTools({ look: { execute: () => 'Seen.' } }) });
+    await restart({ tools: functionTools({ look: { execute: () => 'Seen.' } }) });
     const { output } = await calling({ tools: [PATCH] }, called('apply_patch', '{"input":"a"}'), called('look', '{}'));
     expect(output.map(({ type, input, output: result }) => [type, input ?? result])).toEqual([
       ['custom_tool_call', 'a'],
@@ -262,15 +257,14 @@ describe('the next turn', () => {
       input: [{ type: 'custom_tool_call_output', call_id: 'call_my_patch', output }],
       previous_response_id: id,
     });
-    expect(app.asked().messages.slice(-2)).toEqual([
+    expect(app.requested().messages.slice(-2)).toEqual([
       { role: 'tool', tool_call_id: 'call_my_patch', content: 'Seen:' },
       { role: 'user', content: [{ type: 'image_url', image_url: { url: image.image_url, detail: 'high' } }] },
     ]);
   });
 
   it('[S-06] refuses a free call that nobody answered, whatever tools the server has', async () => {
-    await app.close();
-    app = await startRequestApp({ tools: functionTools({ send: { execute: () => 'server' } }) });
+    await restart({ tools: functionTools({ send: { execute: () => 'server' } }) });
     const call = { type: 'function_call', call_id: 'c', name: 'send', namespace: 'mail', arguments: '{}' };
     const { status, body } = await app.create({ input: [QUESTION, call, QUESTION], tools: [MAIL] });
     expect([status, (body.error as Fields).code]).toEqual([400, 'tool_output_missing']);
@@ -281,7 +275,7 @@ describe('the next turn', () => {
     const call = { type: 'custom_tool_call', call_id: 'c', name: 'apply_patch', input: 'a' };
     const output = { type: 'custom_tool_call_output', call_id: 'c', output: 'Done.' };
     await app.create({ input: [QUESTION, { ...thought, encrypted_content: null }, call, output], tools: [PATCH] });
-    expect(app.asked().messages[1]).toEqual({
+    expect(app.requested().messages[1]).toEqual({
       role: 'assistant',
       content: null,
       reasoning_content: 'Hm.',
@@ -320,7 +314,7 @@ describe('tool_choice', () => {
       tools: [{ type: 'custom', name: 'my patch' }, MAIL, ADD],
       tool_choice: choice,
     });
-    expect([status, app.asked().tool_choice, body.tool_choice]).toEqual([200, expected, choice]);
+    expect([status, app.requested().tool_choice, body.tool_choice]).toEqual([200, expected, choice]);
   });
 
   it('[S-05] [S-06] [B-24] allows the calls that allowed_tools names by the client’s names, and no other', async () => {

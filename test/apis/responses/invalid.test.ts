@@ -16,7 +16,7 @@ function refused(code: string, param: string | null, message: string): unknown {
   return [400, code, param, message];
 }
 
-function asked(fields: Readonly<Record<string, unknown>>): unknown {
+function requested(fields: Readonly<Record<string, unknown>>): unknown {
   return { model: 'm', input: 'Hi.', ...fields };
 }
 
@@ -26,11 +26,11 @@ describe('validateCreate', () => {
     [[], refused('invalid_json', null, 'The request body must be a JSON object.')],
     [{ input: 'Hi.' }, refused('missing_required_parameter', 'model', "Missing required parameter: 'model'.")],
     [
-      asked({ model: 7 }),
+      requested({ model: 7 }),
       refused('invalid_type', 'model', "Invalid type for 'model': expected a string, but got an integer instead."),
     ],
     [
-      asked({ input: 7 }),
+      requested({ input: 7 }),
       refused(
         'invalid_type',
         'input',
@@ -38,11 +38,11 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ stream: 'yes' }),
+      requested({ stream: 'yes' }),
       refused('invalid_type', 'stream', "Invalid type for 'stream': expected a boolean, but got a string instead."),
     ],
     [
-      asked({ max_output_tokens: 15 }),
+      requested({ max_output_tokens: 15 }),
       refused(
         'integer_below_min_value',
         'max_output_tokens',
@@ -50,7 +50,7 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ max_tool_calls: 0 }),
+      requested({ max_tool_calls: 0 }),
       refused(
         'integer_below_min_value',
         'max_tool_calls',
@@ -58,7 +58,7 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ temperature: 2.5 }),
+      requested({ temperature: 2.5 }),
       refused(
         'decimal_above_max_value',
         'temperature',
@@ -66,7 +66,7 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ top_logprobs: 1.5 }),
+      requested({ top_logprobs: 1.5 }),
       refused(
         'invalid_type',
         'top_logprobs',
@@ -74,7 +74,7 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ truncation: 'some' }),
+      requested({ truncation: 'some' }),
       refused(
         'invalid_value',
         'truncation',
@@ -82,7 +82,7 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ safety_identifier: 'x'.repeat(129) }),
+      requested({ safety_identifier: 'x'.repeat(129) }),
       refused(
         'string_above_max_length',
         'safety_identifier',
@@ -90,23 +90,23 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ text: { format: { type: 'json_schema', schema: {} } } }),
+      requested({ text: { format: { type: 'json_schema', schema: {} } } }),
       refused('missing_required_parameter', 'text.format.name', "Missing required parameter: 'text.format.name'."),
     ],
     [
-      asked({ tools: [{ type: 'function' }] }),
+      requested({ tools: [{ type: 'function' }] }),
       refused('missing_required_parameter', 'tools[0].name', "Missing required parameter: 'tools[0].name'."),
     ],
     [
-      asked({ input: [{ type: 'function_call', name: 'f', arguments: '{}' }] }),
+      requested({ input: [{ type: 'function_call', name: 'f', arguments: '{}' }] }),
       refused('missing_required_parameter', 'input[0].call_id', "Missing required parameter: 'input[0].call_id'."),
     ],
     [
-      asked({ input: [{ content: 'Hi.' }] }),
+      requested({ input: [{ content: 'Hi.' }] }),
       refused('missing_required_parameter', 'input[0].type', "Missing required parameter: 'input[0].type'."),
     ],
     [
-      asked({ input: [{ role: 'tool', content: 'Hi.' }] }),
+      requested({ input: [{ role: 'tool', content: 'Hi.' }] }),
       refused(
         'invalid_value',
         'input[0].role',
@@ -114,7 +114,7 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ conversation: 'conv_1', previous_response_id: 'resp_1' }),
+      requested({ conversation: 'conv_1', previous_response_id: 'resp_1' }),
       refused(
         'mutually_exclusive_parameters',
         'conversation',
@@ -122,7 +122,7 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ conversation: 7 }),
+      requested({ conversation: 7 }),
       refused(
         'invalid_type',
         'conversation',
@@ -130,7 +130,7 @@ describe('validateCreate', () => {
       ),
     ],
     [
-      asked({ prompt: { id: 'pmpt_1' } }),
+      requested({ prompt: { id: 'pmpt_1' } }),
       refused('unsupported_parameter', 'prompt', 'Prompt templates are not supported here; send the text itself.'),
     ],
   ])('[D-19] [S-03] says what is wrong with %j', (body, error) => {
@@ -138,7 +138,7 @@ describe('validateCreate', () => {
   });
 
   it('[S-03] takes a response in the background that is not to be stored', () => {
-    const body = asked({ background: true, store: false });
+    const body = requested({ background: true, store: false });
     expect(refusal(body)).toMatchObject({ background: true, store: false });
   });
 
@@ -146,7 +146,7 @@ describe('validateCreate', () => {
     const item = fc.record({ type: fc.string({ minLength: 1 }), id: fc.string() }, { requiredKeys: ['type'] });
     fc.assert(
       fc.property(fc.array(fc.oneof(item, fc.dictionary(fc.string(), fc.jsonValue()))), (input) => {
-        expect(outcomeOf(() => validateCreate(asked({ input })))).toBe('understood');
+        expect(outcomeOf(() => validateCreate(requested({ input })))).toBe('understood');
       }),
     );
   });
@@ -164,14 +164,14 @@ describe('validateCreate', () => {
     );
     fc.assert(
       fc.property(fc.dictionary(field, fc.jsonValue()), (fields) => {
-        expect(outcomeOf(() => validateCreate(asked(fields)))).toBe('understood');
+        expect(outcomeOf(() => validateCreate(requested(fields)))).toBe('understood');
       }),
     );
   });
 
   it('[S-03] refuses JSON that is nested deeper than any schema', () => {
     const nested = JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`);
-    expect(refusal(asked({ tools: [{ type: 'function', name: 'f', parameters: { nested } }] }))).toEqual(
+    expect(refusal(requested({ tools: [{ type: 'function', name: 'f', parameters: { nested } }] }))).toEqual(
       refused('invalid_value', null, 'The request is nested deeper than 128 levels.'),
     );
   });

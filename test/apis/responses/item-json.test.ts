@@ -25,8 +25,8 @@ describe('itemJson', () => {
     const written = fc.tuple(item, part, logprobs);
     fc.assert(
       fc.property(written, ([item, part, logprobs]) => {
-        const told = `[${logProbsText(logprobs)}]`;
-        const write = () => [itemJson(item), partJson(part), told, listJson([item, item], itemJson)];
+        const reported = `[${logProbsText(logprobs)}]`;
+        const write = () => [itemJson(item), partJson(part), reported, listJson([item, item], itemJson)];
         const expected = [item, part, logprobs, [item, item]].map((each) => JSON.stringify(each));
         expect([write(), write()]).toEqual([expected, expected]);
       }),

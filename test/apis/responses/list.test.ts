@@ -49,7 +49,7 @@ describe('page', () => {
           const seen: unknown[] = [];
           let query: Readonly<Record<string, unknown>> = { limit: String(limit), order };
           // No more pages than items, so that a page that leads back to itself ends too.
-          for (let asked = 0; asked <= count; asked += 1) {
+          for (let requested = 0; requested <= count; requested += 1) {
             const { data, last_id: last, has_more: more } = page(items, query);
             seen.push(...(data as readonly unknown[]));
             if (!more) break;

@@ -7,7 +7,7 @@ import { memoryStore, type Upstream } from '../../../src/index.ts';
 
 /** An upstream that says a word and then waits until it is let go, and what it was asked, held weakly. */
 function waitingUpstream() {
-  const asked: WeakRef<object>[] = [];
+  const requested: WeakRef<object>[] = [];
   let letGo = () => {};
   const free = new Promise<void>((resolve) => {
     letGo = resolve;
@@ -20,17 +20,17 @@ function waitingUpstream() {
   const upstream: Upstream = {
     name: 'waiting',
     stream(request) {
-      asked.push(...request.items.map((item) => new WeakRef(item)));
+      requested.push(...request.items.map((item) => new WeakRef(item)));
       return words();
     },
   };
-  return { upstream, asked, letGo: () => letGo() };
+  return { upstream, requested, letGo: () => letGo() };
 }
 
 it('[Q-04] a history may go while the model answers: only what the request itself brought is held', async () => {
   setFlagsFromString('--expose-gc');
   const collect: () => void = runInNewContext('gc');
-  const { upstream, asked, letGo } = waitingUpstream();
+  const { upstream, requested, letGo } = waitingUpstream();
   const store = memoryStore();
   store.put({
     scope: 'anonymous',
@@ -46,7 +46,7 @@ it('[Q-04] a history may go while the model answers: only what the request itsel
   const reply = await handle({ method: 'POST', path: '/responses', headers: {}, body, signal });
   await nextTurn();
   collect();
-  const held = asked.map((item) => item.deref() !== undefined);
+  const held = requested.map((item) => item.deref() !== undefined);
   letGo();
   let text = '';
   for await (const frames of reply?.body ?? []) text += frames;

@@ -8,14 +8,15 @@ import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-requ
 import type { Prepare } from '../../../src/ports/endpoints/prepare.ts';
 import { DEFAULT_LIMITS } from '../../../src/ports/limits.ts';
 import type { Note } from '../../../src/protocol/note.ts';
+import { endpointRequest } from '../../support/endpoint-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 const NOW = { type: 'function', name: 'now', description: null, parameters: null, strict: null };
 const ADD = { type: 'function', name: 'add', description: 'Adds.', parameters: { type: 'object' }, strict: true };
 const OURS = { type: 'function', name: 'clock', description: null, parameters: { type: 'object' }, strict: null };
-const ASKED = { type: 'message', id: 'msg_1', role: 'user', content: 'a' };
-const TOLD = { type: 'message', id: 'msg_2', role: 'assistant', content: 'b' };
+const REQUESTED = { type: 'message', id: 'msg_1', role: 'user', content: 'a' };
+const REPORTED = { type: 'message', id: 'msg_2', role: 'assistant', content: 'b' };
 
 const host = functionTools({
   clock: functionTool({ parameters: { type: 'object' }, execute: () => '12:00' }),
@@ -26,18 +27,10 @@ const host = functionTools({
 async function callAfter(steps: readonly Prepare[], body: Fields, notes: Note[] = []): Promise<EndpointRequest> {
   const store = memoryStore();
   const resource = { tools: [NOW], tool_choice: 'required' };
-  store.put({ scope: 's', id: 'resp_1', createdAt: 1, input: [ASKED], output: [TOLD], resource });
+  store.put({ scope: 's', id: 'resp_1', createdAt: 1, input: [REQUESTED], output: [REPORTED], resource });
   const hooks = { onNote: (note: Note) => void notes.push(note) };
   const settings = { store, limits: DEFAULT_LIMITS, hooks, toolsOf: () => [host] };
-  let call: EndpointRequest = {
-    body: { model: 'm', input: 'c', previous_response_id: 'resp_1', ...body },
-    params: {},
-    query: {},
-    headers: new Headers(),
-    scope: 's',
-    requestId: 'req_1',
-    signal: new AbortController().signal,
-  };
+  let call = endpointRequest({ body: { model: 'm', input: 'c', previous_response_id: 'resp_1', ...body } });
   for (const step of steps) call = await step(call, settings);
   return call;
 }
@@ -56,13 +49,19 @@ describe('loadRequestHistory', () => {
     expect(await after([loadRequestHistory], { tools: [] })).toEqual({
       model: 'm',
       tools: [],
-      input: [ASKED, TOLD, { type: 'message', role: 'user', content: 'c' }],
+      input: [REQUESTED, REPORTED, { type: 'message', role: 'user', content: 'c' }],
     });
   });
 
   it('[S-12] [B-31] inherits tools and choice where tools are omitted, or null, and neither where they are given', async () => {
-    const asked = [{}, { tools: null, tool_choice: null }, { tool_choice: 'none' }, { tools: [ADD] }, { tools: [] }];
-    expect(await Promise.all(asked.map((body) => toolsAfter([loadRequestHistory], body)))).toEqual([
+    const requested = [
+      {},
+      { tools: null, tool_choice: null },
+      { tool_choice: 'none' },
+      { tools: [ADD] },
+      { tools: [] },
+    ];
+    expect(await Promise.all(requested.map((body) => toolsAfter([loadRequestHistory], body)))).toEqual([
       { tools: [NOW], tool_choice: 'required' },
       { tools: [NOW], tool_choice: 'required' },
       { tools: [NOW], tool_choice: 'none' },
@@ -88,21 +87,26 @@ describe('loadRequestHistory', () => {
       const { body, context } = await callAfter([loadRequestHistory, injectServerTools], { input });
       return ownInput((body as Fields).input, context?.history);
     };
-    const said = { type: 'message', role: 'user', content: 'c' };
+    const written = { type: 'message', role: 'user', content: 'c' };
     // Equal to a stored one, and yet the client's own.
-    expect(await Promise.all([own('c'), own([ASKED]), own([]), own(undefined)])).toEqual([[said], [ASKED], [], []]);
+    expect(await Promise.all([own('c'), own([REQUESTED]), own([]), own(undefined)])).toEqual([
+      [written],
+      [REQUESTED],
+      [],
+      [],
+    ]);
   });
 
   it('[X-02] recognizes the client’s own items even if a host has moved, removed or preceded the loaded ones', () => {
-    const history = { previous: undefined, loaded: [ASKED, TOLD] };
+    const history = { previous: undefined, loaded: [REQUESTED, REPORTED] };
     const rules = { type: 'message', role: 'system', content: 'd' };
-    const said = { type: 'message', role: 'user', content: 'c' };
+    const written = { type: 'message', role: 'user', content: 'c' };
     const inputs = [
-      [rules, ASKED, TOLD, said],
-      [TOLD, said, ASKED],
-      [TOLD, said],
+      [rules, REQUESTED, REPORTED, written],
+      [REPORTED, written, REQUESTED],
+      [REPORTED, written],
     ];
-    expect(inputs.map((input) => ownInput(input, history))).toEqual([[rules, said], [said], [said]]);
+    expect(inputs.map((input) => ownInput(input, history))).toEqual([[rules, written], [written], [written]]);
   });
 
   it('[S-12] puts items in the place of references to them, whatever response holds them, and notes unknown ones', async () => {
@@ -110,7 +114,7 @@ describe('loadRequestHistory', () => {
     const input = ['msg_2', 'msg_9'].map((id) => ({ type: 'item_reference', id }));
     const { body } = await callAfter([loadRequestHistory], { input, tools: [] }, notes);
     expect({ input: (body as Fields).input, codes: notes.map(({ code }) => code) }).toEqual({
-      input: [ASKED, TOLD, TOLD],
+      input: [REQUESTED, REPORTED, REPORTED],
       codes: ['reference_skipped'],
     });
   });
@@ -121,7 +125,7 @@ describe('loadRequestHistory', () => {
     const twice = await callAfter([loadRequestHistory, loadRequestHistory], { tools: [] });
     expect({ once: once.body, twice: (twice.body as Fields).input }).toEqual({
       once: body,
-      twice: [ASKED, TOLD, { type: 'message', role: 'user', content: 'c' }],
+      twice: [REQUESTED, REPORTED, { type: 'message', role: 'user', content: 'c' }],
     });
   });
 });

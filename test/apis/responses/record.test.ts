@@ -1,24 +1,29 @@
 /** Which turn is read out of somebody else's answer in the Responses API. */
+
 import fc from 'fast-check';
 import { responseReader } from '../../../src/apis/responses/record.ts';
 import type { EndpointRequest } from '../../../src/ports/endpoints/endpoint-request.ts';
+import { endpointRequest } from '../../support/endpoint-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const TOLD = { type: 'message', id: 'msg_theirs', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] };
-const ANSWER = { id: 'resp_theirs', object: 'response', status: 'completed', model: 'm', tools: [], output: [TOLD] };
+const REPORTED = {
+  type: 'message',
+  id: 'msg_theirs',
+  role: 'assistant',
+  content: [{ type: 'output_text', text: 'Hi' }],
+};
+const ANSWER = {
+  id: 'resp_theirs',
+  object: 'response',
+  status: 'completed',
+  model: 'm',
+  tools: [],
+  output: [REPORTED],
+};
 
 function readerOf(given: Partial<EndpointRequest> = {}) {
-  return responseReader({
-    body: { model: 'm', input: 'Go.' },
-    params: {},
-    query: {},
-    headers: new Headers(),
-    scope: 's',
-    requestId: 'req_1',
-    signal: new AbortController().signal,
-    ...given,
-  });
+  return responseReader(endpointRequest({ body: { model: 'm', input: 'Go.' }, ...given }));
 }
 
 /** The turn in an answer, without times and ids of ours. */
@@ -45,7 +50,7 @@ const KEPT = {
   scope: 's',
   id: 'resp_theirs',
   input: [{ type: 'message', role: 'user', status: 'completed', content: [{ type: 'input_text', text: 'Go.' }] }],
-  output: [TOLD],
+  output: [REPORTED],
   resource: { id: 'resp_theirs', object: 'response', status: 'completed', model: 'm', tools: [] },
 };
 

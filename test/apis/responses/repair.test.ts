@@ -10,7 +10,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const NOTHING = '(no output was recorded)';
 const ask = { role: 'user', content: 'Go.' };
-const told = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] };
+const reported = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] };
 
 function call(id: unknown, more: Fields = {}): Fields {
   return { type: 'function_call', call_id: id, name: 'add', arguments: '{"a":1}', ...more };
@@ -33,7 +33,7 @@ describe('repairInput', () => {
   it('[A-24] leaves input that can be written for a model as the very list that it is', () => {
     const inputs = [
       [],
-      [ask, told, ask],
+      [ask, reported, ask],
       [call('a'), call('b'), output('b'), output('a'), ask],
       [call('a'), ask, output('a')],
       [call('a'), output('a'), call('a'), output('a')],
@@ -130,7 +130,7 @@ describe('repairInput', () => {
       }
     };
     expect([
-      refused(ask, told, told),
+      refused(ask, reported, reported),
       refused(call('b'), call('a', { arguments: '!' })),
       refused(ask, output('x')),
     ]).toEqual([
@@ -167,7 +167,7 @@ const anyItem = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.constantFrom<unknown>(
-      told,
+      reported,
       null,
       7,
       {},

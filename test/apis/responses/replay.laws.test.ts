@@ -1,4 +1,5 @@
 /** The law that a client may send our output back as it came: nothing is refused, and the model sees all of it again. */
+
 import fc from 'fast-check';
 import {
   chatCompletionsUpstream,
@@ -16,6 +17,7 @@ import { outputText } from '../../../src/protocol/tool-calls/code-interpreter-ca
 import { type CoreOptions, coreSettings } from '../../../src/server/options.ts';
 import { responsesRoutes } from '../../../src/server/responses-routes.ts';
 import { chatChunk, chatStream, type FakeUpstream, startFakeUpstream, textStream } from '../../../src/testing/index.ts';
+import { endpointRequest } from '../../support/endpoint-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -49,15 +51,7 @@ const tools: readonly ToolProvider[] = [
 
 /** The response to the body. Throws where it is refused. */
 async function create({ routes }: ApiRoutes, body: Fields): Promise<{ id: string; output: readonly Item[] }> {
-  const call = {
-    body: { model: 'm', tools: [{ type: 'code_interpreter' }], ...body },
-    params: {},
-    query: {},
-    headers: new Headers(),
-    scope: 's',
-    requestId: 'req_1',
-    signal: new AbortController().signal,
-  };
+  const call = endpointRequest({ body: { model: 'm', tools: [{ type: 'code_interpreter' }], ...body } });
   const reply = await answerOf(routes, call);
   if (reply.status !== 200) throw new Error(`refused with ${reply.status}: ${reply.body}`);
   // The cast: without `stream` the answer is one JSON text.
@@ -70,7 +64,7 @@ function answerOf([create]: ApiRoutes['routes'], call: EndpointRequest): Promise
   return create.endpoint(call);
 }
 
-function asked(): readonly Fields[] {
+function requested(): readonly Fields[] {
   const { body } = upstream.requests.at(-1) ?? { body: undefined };
   // The cast: what these tests send upstream is a chat request.
   return (body as { messages: readonly Fields[] }).messages;
@@ -92,7 +86,9 @@ const deltas = fc
     ),
     { minLength: 1, maxLength: 8 },
   )
-  .map((said) => said.map((delta, index) => ('called' in delta ? callDelta(delta.called, delta.value, index) : delta)));
+  .map((written) =>
+    written.map((delta, index) => ('called' in delta ? callDelta(delta.called, delta.value, index) : delta)),
+  );
 
 function callDelta(name: string, value: unknown, index: number): Fields {
   const text = value === null ? '' : JSON.stringify({ value });
@@ -101,9 +97,9 @@ function callDelta(name: string, value: unknown, index: number): Fields {
 
 const FINISHES = ['stop', 'length', 'content_filter'] as const;
 
-function streamOf(said: readonly Fields[], finish: (typeof FINISHES)[number]): string {
-  if (finish === 'stop') return chatStream(...said);
-  return [...said.map((delta) => chatChunk(delta)), chatChunk({}, { finish_reason: finish })].join('');
+function streamOf(written: readonly Fields[], finish: (typeof FINISHES)[number]): string {
+  if (finish === 'stop') return chatStream(...written);
+  return [...written.map((delta) => chatChunk(delta)), chatChunk({}, { finish_reason: finish })].join('');
 }
 
 /** The words and calls of the output, in order. */
@@ -146,7 +142,7 @@ function answersIn(items: readonly Item[]): readonly unknown[] {
 }
 
 /** The same of the assistant's messages. */
-function toldIn(messages: readonly Fields[]): readonly unknown[] {
+function reportedIn(messages: readonly Fields[]): readonly unknown[] {
   return messages
     .filter(({ role }) => role === 'assistant')
     .flatMap(({ content, tool_calls: calls }) => [
@@ -194,28 +190,28 @@ describe('our output as the next input', () => {
       const settings = coreSettings('test', { upstream: asking, store: memoryStore(), tools, ...options });
       const endpoints = responsesRoutes(settings);
       await fc.assert(
-        fc.asyncProperty(deltas, fc.constantFrom(...FINISHES), async (said, finish) => {
-          upstream.reply({ body: streamOf(said, finish) }, { body: textStream('Next.') });
+        fc.asyncProperty(deltas, fc.constantFrom(...FINISHES), async (written, finish) => {
+          upstream.reply({ body: streamOf(written, finish) }, { body: textStream('Next.') });
           const include = ['code_interpreter_call.outputs'];
           const { id, output } = await create(endpoints, { input: [QUESTION], include });
           const answers = clientAnswers(output);
           // What a client was not shown, the server knows.
           const shown = output.map((item) => (isCode(item) ? { ...item, outputs: null } : item));
           await create(endpoints, { input: [QUESTION, ...shown, ...answers, NEXT], store: false });
-          const replayed = asked();
+          const replayed = requested();
           await create(endpoints, { input: [...answers, NEXT], previous_response_id: id, store: false });
 
           const thoughts = replayed.flatMap(({ reasoning_content: thought }) => (thought ? [String(thought)] : []));
           expect({
-            told: toldIn(replayed),
+            reported: reportedIn(replayed),
             answered: replayed.filter(({ role }) => role === 'tool').map((tool) => [tool.tool_call_id, tool.content]),
             ends: [replayed[0], replayed.at(-1)],
-            continued: asked(),
+            continued: requested(),
             forgotten: thoughtsBeforeCalls(output).filter(
               (thought) => !thoughts.some((text) => text.endsWith(thought)),
             ),
           }).toEqual({
-            told: tellingOf(output),
+            reported: tellingOf(output),
             answered: answersIn([...output, ...answers]),
             ends: [QUESTION, NEXT],
             continued: replayed,

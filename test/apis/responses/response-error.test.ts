@@ -17,8 +17,8 @@ function listedCodes(): readonly string[] {
 it('[F-25] keeps every code of OpenAI’s newest types, and adds no reason', () => {
   const codes = listedCodes();
   expect(codes.length).toBeGreaterThan(15);
-  const told = codes.map((code) => responseError({ code, message, type: 'server_error', param: null }));
-  expect(told).toEqual(codes.map((code) => ({ code, message, type: 'server_error', param: null })));
+  const reported = codes.map((code) => responseError({ code, message, type: 'server_error', param: null }));
+  expect(reported).toEqual(codes.map((code) => ({ code, message, type: 'server_error', param: null })));
 });
 
 it.each([
@@ -41,12 +41,12 @@ it.each<[string | null, number | undefined, string, string]>([
   ['mine', undefined, 'invalid_request_error', 'invalid_prompt'],
   [null, undefined, 'server_error', 'server_error'],
 ])('[F-25] says %s with status %s and type %s as %s, with its reason', (code, status, type, expected) => {
-  const told = responseError({ code, message, type, param: 'input', ...(status ? { status } : {}) });
-  expect(told).toEqual({ code: expected, message, type, param: 'input', ...(code ? { reason: code } : {}) });
+  const reported = responseError({ code, message, type, param: 'input', ...(status ? { status } : {}) });
+  expect(reported).toEqual({ code: expected, message, type, param: 'input', ...(code ? { reason: code } : {}) });
 });
 
 it('[F-25] has a code of the types for every code of this package', () => {
   const listed = new Set(listedCodes());
-  const told = errorCodes.map((code) => responseError({ code, message }).code);
-  expect(told.filter((code) => !listed.has(String(code)))).toEqual([]);
+  const reported = errorCodes.map((code) => responseError({ code, message }).code);
+  expect(reported.filter((code) => !listed.has(String(code)))).toEqual([]);
 });

@@ -24,13 +24,13 @@ it('[Q-02] [S-14] goes on after a compaction, with what the model made of it', a
 
   await runner.run(agent, 'Hi.', { session });
   const { finalOutput } = await runner.run(agent, 'And now?', { session });
-  const told = transcript(app.upstream.requests.at(-1)?.body);
+  const reported = transcript(app.upstream.requests.at(-1)?.body);
   await app.close();
   expect([
     finalOutput,
     app.upstream.requests.length,
-    told.at(-1),
-    told.some((line) => line.includes('They greeted each other.')),
-    told.some((line) => line.includes('Hello.')),
+    reported.at(-1),
+    reported.some((line) => line.includes('They greeted each other.')),
+    reported.some((line) => line.includes('Hello.')),
   ]).toEqual(['Bye.', 3, 'user: And now?', true, false]);
 });

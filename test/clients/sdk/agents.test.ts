@@ -11,7 +11,7 @@ import {
 } from '@openai/agents';
 import { z } from 'zod';
 import { type Connection, itServes } from './it-serves.ts';
-import { type Heard, type Wanted, WEATHER, weatherIn } from './scenarios.ts';
+import { type Received, type Wanted, WEATHER, weatherIn } from './scenarios.ts';
 
 /** What the app gives the runner so that it knows what was said. */
 interface Memory {
@@ -69,7 +69,7 @@ function agentOf(wanted: Wanted) {
 }
 
 async function run(wanted: Wanted, { input, ...memory }: Memory, connection: Connection): Promise<Ended> {
-  const { stream, signal, heard } = connection;
+  const { stream, signal, received } = connection;
   // The cast: agents of both kinds of output are run alike.
   const agent = agentOf(wanted) as Agent;
   const options = { ...memory, signal };
@@ -78,7 +78,7 @@ async function run(wanted: Wanted, { input, ...memory }: Memory, connection: Con
   if (!stream) return runnerOf(connection).run(agent, given, options);
   const result = await runnerOf(connection).run(agent, given, { ...options, stream: true });
   for await (const event of result)
-    if (event.type === 'raw_model_stream_event' && event.data.type === 'output_text_delta') heard(event.data.delta);
+    if (event.type === 'raw_model_stream_event' && event.data.type === 'output_text_delta') received(event.data.delta);
   // A run that was left ends without an error.
   signal.throwIfAborted();
   await result.completed;
@@ -109,16 +109,16 @@ function thoughtsIn({ output }: Ended): string {
 }
 
 function useOf(remember: Remember) {
-  return async (wanted: Wanted, connection: Connection): Promise<Heard> => {
+  return async (wanted: Wanted, connection: Connection): Promise<Received> => {
     const next = remember(connection.url);
     const answers: string[] = [];
     let thoughts = '';
     let before: Ended | undefined;
     for (const [index, question] of wanted.questions.entries()) {
-      const asked = questionOf(question, index === 0 ? wanted.image : undefined);
-      before = await run(wanted, next(asked, before), connection);
-      const { finalOutput: said } = before;
-      answers.push(typeof said === 'string' ? said : JSON.stringify(said));
+      const requested = questionOf(question, index === 0 ? wanted.image : undefined);
+      before = await run(wanted, next(requested, before), connection);
+      const { finalOutput: written } = before;
+      answers.push(typeof written === 'string' ? written : JSON.stringify(written));
       thoughts += thoughtsIn(before);
     }
     return { answers, thoughts };

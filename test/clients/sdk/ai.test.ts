@@ -7,7 +7,7 @@ import { createOpenAI as createOpenAI4 } from 'ai-sdk-openai4';
 import * as ai7 from 'ai7';
 import { z } from 'zod';
 import { type Connection, itServes } from './it-serves.ts';
-import { type Heard, type Wanted, WEATHER, weatherIn } from './scenarios.ts';
+import { type Received, type Wanted, WEATHER, weatherIn } from './scenarios.ts';
 
 // It prints warnings of its own, which are looked at elsewhere.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
@@ -47,13 +47,13 @@ async function generated(ai: Ai, settings: Settings): Promise<Ended> {
   return { text: result.text, thoughts: thoughtsIn(result.steps), messages: await messagesOf(result) };
 }
 
-async function streamed(ai: Ai, settings: Settings, { heard }: Connection): Promise<Ended> {
+async function streamed(ai: Ai, settings: Settings, { received }: Connection): Promise<Ended> {
   // Errors are parts of the stream.
   const result = ai.streamText({ ...settings, onError: () => {} });
   for await (const part of result.fullStream) {
     if (part.type === 'error') throw part.error;
     if (part.type === 'abort') throw new Error('The app left.');
-    if (part.type === 'text-delta') heard(part.text);
+    if (part.type === 'text-delta') received(part.text);
   }
   const [text, steps] = await Promise.all([result.text, result.steps]);
   return { text, thoughts: thoughtsIn(steps), messages: await messagesOf(result) };
@@ -83,7 +83,7 @@ function questionOf(text: string, image: string | undefined): Message {
 }
 
 function useOf(ai: Ai, modelOf: (url: string) => Model) {
-  return async (wanted: Wanted, connection: Connection): Promise<Heard> => {
+  return async (wanted: Wanted, connection: Connection): Promise<Received> => {
     const answers: string[] = [];
     let messages: readonly Message[] = [];
     let thoughts = '';

@@ -2,10 +2,10 @@
 import { type FakeResponder, type FakeUpstream, startFakeUpstream } from '../../../src/testing/index.ts';
 import { startExample } from '../../examples/support.ts';
 import { transcript } from '../tools/transcript.ts';
-import { CUT, type Heard, REFUSED, STALLED, scenarios, type Wanted } from './scenarios.ts';
+import { CUT, REFUSED, type Received, STALLED, scenarios, type Wanted } from './scenarios.ts';
 
 /** How an app uses the client: resolves with what it heard, and rejects with what the client throws. */
-export type Use = (wanted: Wanted, connection: Connection) => Promise<Heard>;
+export type Use = (wanted: Wanted, connection: Connection) => Promise<Received>;
 
 /** How the client reaches the example. */
 export interface Connection {
@@ -15,7 +15,7 @@ export interface Connection {
   /** Aborted when the app loses interest. */
   readonly signal: AbortSignal;
   /** Told of each piece of text as it comes, where the client streams. */
-  readonly heard: (text: string) => void;
+  readonly received: (text: string) => void;
 }
 
 /** A client under test. */
@@ -28,7 +28,7 @@ export interface Client {
 
 interface Served {
   readonly fake: FakeUpstream;
-  connect(stream: boolean, heard?: (text: string) => void): Connection & { readonly leave: () => void };
+  connect(stream: boolean, received?: (text: string) => void): Connection & { readonly leave: () => void };
   close(): Promise<void>;
 }
 
@@ -40,12 +40,12 @@ async function startServed(...rounds: readonly FakeResponder[]): Promise<Served>
     // The example waits for its last connections, which a client keeps for later.
     await Promise.all([fake.close(), example.close()]);
   };
-  return { fake, close, connect: (stream, heard = () => {}) => connection(`${example.url}/v1`, stream, heard) };
+  return { fake, close, connect: (stream, received = () => {}) => connection(`${example.url}/v1`, stream, received) };
 }
 
-function connection(url: string, stream: boolean, heard: (text: string) => void) {
+function connection(url: string, stream: boolean, received: (text: string) => void) {
   const controller = new AbortController();
-  return { url, stream, heard, signal: controller.signal, leave: () => controller.abort() };
+  return { url, stream, received, signal: controller.signal, leave: () => controller.abort() };
 }
 
 const HI: Wanted = { questions: ['Hi.'] };
@@ -67,18 +67,18 @@ export function itServes({ title, use, untold = {} }: Client): void {
     { stream: false, how: 'in one piece' },
     { stream: true, how: 'streamed' },
   ])(`${title}, $how`, ({ stream }) => {
-    it.each(scenarios)('[Q-02] $rows gets $name', async ({ rounds, heard, asked, ...wanted }) => {
+    it.each(scenarios)('[Q-02] $rows gets $name', async ({ rounds, received, requested, ...wanted }) => {
       const { fake, connect } = await start(...rounds);
-      const thoughts = !stream && untold.thoughtsInOnePiece ? '' : heard.thoughts;
+      const thoughts = !stream && untold.thoughtsInOnePiece ? '' : received.thoughts;
       expect([await use(wanted, connect(stream)), transcript(fake.requests.at(-1)?.body)]).toEqual([
-        { ...heard, thoughts },
-        asked,
+        { ...received, thoughts },
+        requested,
       ]);
     });
 
     it('[Q-02] [P-09] learns what the model server refuses', async () => {
       const { connect } = await start(REFUSED);
-      await expect(use(HI, connect(stream)).catch(toldOf)).resolves.toContain('The prompt is too odd.');
+      await expect(use(HI, connect(stream)).catch(reportedOf)).resolves.toContain('The prompt is too odd.');
     });
 
     it('[Q-02] [P-09] learns that the model server went away', async () => {
@@ -102,6 +102,6 @@ export function itServes({ title, use, untold = {} }: Client): void {
 }
 
 /** All that an error says of itself; some clients hide the server's message in a field. */
-function toldOf(error: unknown): string {
+function reportedOf(error: unknown): string {
   return `${error} ${JSON.stringify(error)}`;
 }

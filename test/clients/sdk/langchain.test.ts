@@ -4,7 +4,7 @@ import { tool } from '@langchain/core/tools';
 import { ChatOpenAI } from '@langchain/openai';
 import { z } from 'zod';
 import { type Connection, itServes } from './it-serves.ts';
-import { CITY, type Heard, type Wanted, WEATHER, weatherIn } from './scenarios.ts';
+import { CITY, type Received, type Wanted, WEATHER, weatherIn } from './scenarios.ts';
 
 const weather = tool(({ city }: { readonly city: string }) => weatherIn(city), {
   name: WEATHER.name,
@@ -29,11 +29,11 @@ function runnableOf(wanted: Wanted, { url }: Connection): Runnable {
 }
 
 async function ask(runnable: Runnable, messages: readonly BaseMessage[], connection: Connection): Promise<AIMessage> {
-  const { stream, signal, heard } = connection;
+  const { stream, signal, received } = connection;
   if (!stream) return runnable.invoke([...messages], { signal });
   let whole: AIMessageChunk | undefined;
   for await (const chunk of await runnable.stream([...messages], { signal })) {
-    if (chunk.text !== '') heard(chunk.text);
+    if (chunk.text !== '') received(chunk.text);
     whole = whole?.concat(chunk) ?? chunk;
   }
   if (!whole) throw new Error('Nothing was said.');
@@ -54,7 +54,7 @@ function thoughtsIn({ contentBlocks }: AIMessage): string {
   return contentBlocks.map((block) => (block.type === 'reasoning' ? block.reasoning : '')).join('');
 }
 
-async function use(wanted: Wanted, connection: Connection): Promise<Heard> {
+async function use(wanted: Wanted, connection: Connection): Promise<Received> {
   const runnable = runnableOf(wanted, connection);
   const answers: string[] = [];
   let messages: readonly BaseMessage[] = [];

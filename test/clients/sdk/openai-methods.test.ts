@@ -5,18 +5,15 @@ import OpenAI7 from 'openai7';
 import { zodTextFormat as zodTextFormat7 } from 'openai7/helpers/zod';
 import { z } from 'zod';
 import { textStream } from '../../../src/testing/index.ts';
-import { type RequestApp, startRequestApp } from '../../support/request-app.ts';
+import { type RequestApp, requestAppPerTest } from '../../support/request-app.ts';
 
 const City = z.object({ city: z.string() });
 const MODEL = 'fake-model';
 
 let app: RequestApp;
-
-beforeEach(async () => {
-  app = await startRequestApp();
+requestAppPerTest((started) => {
+  app = started;
 });
-
-afterEach(() => app.close());
 
 // The casts: what is called is the same in both.
 const versions = [
@@ -35,8 +32,8 @@ async function refusal(call: Promise<unknown>): Promise<unknown> {
 }
 
 /** Whether the model was told this in its last request. */
-function told(text: string): boolean {
-  return JSON.stringify(app.asked().messages).includes(text);
+function reported(text: string): boolean {
+  return JSON.stringify(app.requested().messages).includes(text);
 }
 
 /** The texts of the items of a page, which the client turns itself. */
@@ -116,13 +113,13 @@ describe.each(versions)('openai-node $version', ({ Client, formatOf }) => {
     // The cast: what was compacted goes back as it came, as OpenAI's guides show.
     const input = [...(compacted.output as OpenAI.Responses.ResponseInput), { role: 'user', content: 'And?' } as const];
     const { status } = await responses.create({ model: MODEL, input });
-    expect([counted.object, counted.input_tokens > 0, compacted.object, status, told('They talked of Rome.')]).toEqual([
-      'response.input_tokens',
-      true,
-      'response.compaction',
-      'completed',
-      true,
-    ]);
+    expect([
+      counted.object,
+      counted.input_tokens > 0,
+      compacted.object,
+      status,
+      reported('They talked of Rome.'),
+    ]).toEqual(['response.input_tokens', true, 'response.compaction', 'completed', true]);
   });
 
   it('[Q-02] [S-16] lists the models', async () => {

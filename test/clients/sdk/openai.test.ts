@@ -2,7 +2,7 @@
 import OpenAI from 'openai';
 import OpenAI7 from 'openai7';
 import { type Connection, itServes } from './it-serves.ts';
-import { CITY, type Heard, type Wanted, WEATHER, weatherIn } from './scenarios.ts';
+import { CITY, type Received, type Wanted, WEATHER, weatherIn } from './scenarios.ts';
 
 type Response = OpenAI.Responses.Response;
 type Input = OpenAI.Responses.ResponseInput;
@@ -11,11 +11,11 @@ type Body = OpenAI.Responses.ResponseCreateParamsNonStreaming;
 async function ask(
   client: OpenAI,
   body: Omit<Body, 'stream'>,
-  { stream, signal, heard }: Connection,
+  { stream, signal, received }: Connection,
 ): Promise<Response> {
   if (!stream) return whole(await client.responses.create({ ...body, stream: false }, { signal }));
   const answer = client.responses.stream(body, { signal });
-  answer.on('response.output_text.delta', ({ delta }) => heard(delta));
+  answer.on('response.output_text.delta', ({ delta }) => received(delta));
   return answer.finalResponse();
 }
 
@@ -62,7 +62,7 @@ function thoughtsIn({ output }: Response): string {
 }
 
 function useOf(Client: typeof OpenAI) {
-  return async (wanted: Wanted, connection: Connection): Promise<Heard> => {
+  return async (wanted: Wanted, connection: Connection): Promise<Received> => {
     const client = new Client({ baseURL: connection.url, apiKey: 'client-key', maxRetries: 0 });
     const answers: string[] = [];
     let input: Input = [];

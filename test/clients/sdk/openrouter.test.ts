@@ -2,7 +2,7 @@
 import { OpenRouter } from '@openrouter/sdk';
 import type { OpenResponsesResult, ResponsesRequest, StreamEvents } from '@openrouter/sdk/models';
 import { type Connection, itServes } from './it-serves.ts';
-import { CITY, type Heard, type Wanted, WEATHER, weatherIn } from './scenarios.ts';
+import { CITY, type Received, type Wanted, WEATHER, weatherIn } from './scenarios.ts';
 
 type Input = readonly Readonly<Record<string, unknown>>[];
 
@@ -26,10 +26,10 @@ function whole(response: OpenResponsesResult): OpenResponsesResult {
   return response;
 }
 
-async function lastOf(events: AsyncIterable<StreamEvents>, { heard }: Connection): Promise<OpenResponsesResult> {
+async function lastOf(events: AsyncIterable<StreamEvents>, { received }: Connection): Promise<OpenResponsesResult> {
   for await (const event of events) {
     if ('isUnknown' in event) throw new Error(`The client does not know ${JSON.stringify(event)}.`);
-    if (event.type === 'response.output_text.delta') heard(event.delta);
+    if (event.type === 'response.output_text.delta') received(event.delta);
     if (event.type === 'error') throw new Error(event.message);
     if (event.type === 'response.completed') return event.response;
   }
@@ -71,7 +71,7 @@ function textOf({ output }: OpenResponsesResult): string {
   return parts.map((part) => (part.type === 'output_text' ? part.text : '')).join('');
 }
 
-async function use(wanted: Wanted, connection: Connection): Promise<Heard> {
+async function use(wanted: Wanted, connection: Connection): Promise<Received> {
   const client = new OpenRouter({ apiKey: 'client-key', serverURL: connection.url, retryConfig: { strategy: 'none' } });
   const answers: string[] = [];
   let input: Input = [];

@@ -13,7 +13,7 @@ export interface Wanted {
 }
 
 /** What came of it. */
-export interface Heard {
+export interface Received {
   readonly answers: readonly string[];
   /** The reasoning that the client showed to the app. */
   readonly thoughts: string;
@@ -25,9 +25,9 @@ export interface Scenario extends Wanted {
   readonly rows: string;
   /** The model's part. */
   readonly rounds: readonly FakeResponder[];
-  readonly heard: Heard;
+  readonly received: Received;
   /** The conversation in the last request to the model. */
-  readonly asked: readonly string[];
+  readonly requested: readonly string[];
 }
 
 export const CITY = {
@@ -57,8 +57,8 @@ export const scenarios: readonly Scenario[] = [
     rows: '[S-01] [S-02]',
     questions: ['Hi.', 'Again.'],
     rounds: [says('Hello to you, 😀.'), says('Hello again.')],
-    heard: { answers: ['Hello to you, 😀.', 'Hello again.'], thoughts: '' },
-    asked: ['user: Hi.', 'assistant: Hello to you, 😀.', 'user: Again.'],
+    received: { answers: ['Hello to you, 😀.', 'Hello again.'], thoughts: '' },
+    requested: ['user: Hi.', 'assistant: Hello to you, 😀.', 'user: Again.'],
   },
   {
     name: 'its own tool, twice at once and once more, and a second turn',
@@ -71,8 +71,8 @@ export const scenarios: readonly Scenario[] = [
       says('All sunny.'),
       says('My pleasure.'),
     ],
-    heard: { answers: ['All sunny.', 'My pleasure.'], thoughts: '' },
-    asked: [
+    received: { answers: ['All sunny.', 'My pleasure.'], thoughts: '' },
+    requested: [
       'user: How are Rome and Oslo?',
       'assistant: #1 get_weather {"city":"Rome"} #2 get_weather {"city":"Oslo"}',
       'tool #1: Sunny in Rome.',
@@ -108,8 +108,8 @@ export const scenarios: readonly Scenario[] = [
       { body: chatStream({ reasoning_content: 'Good.' }, { content: 'Sunny.' }) },
       says('My pleasure.'),
     ],
-    heard: { answers: ['Sunny.', 'My pleasure.'], thoughts: 'Let me look.Good.' },
-    asked: [
+    received: { answers: ['Sunny.', 'My pleasure.'], thoughts: 'Let me look.Good.' },
+    requested: [
       'user: How is Rome?',
       'assistant: #1 get_weather {"city":"Rome"}',
       'tool #1: Sunny in Rome.',
@@ -123,8 +123,8 @@ export const scenarios: readonly Scenario[] = [
     questions: ['Which city?'],
     json: true,
     rounds: [({ body }) => says(schemaIn(body) === undefined ? 'No schema.' : '{"city":"Rome"}') as never],
-    heard: { answers: ['{"city":"Rome"}'], thoughts: '' },
-    asked: ['user: Which city?'],
+    received: { answers: ['{"city":"Rome"}'], thoughts: '' },
+    requested: ['user: Which city?'],
   },
   {
     name: 'an image',
@@ -132,8 +132,8 @@ export const scenarios: readonly Scenario[] = [
     questions: ['What is it?'],
     image: PIXEL,
     rounds: [({ body }) => says(JSON.stringify(body).includes(`"url":"${PIXEL}"`) ? 'A pixel.' : 'No image.') as never],
-    heard: { answers: ['A pixel.'], thoughts: '' },
-    asked: ['user: What is it?'],
+    received: { answers: ['A pixel.'], thoughts: '' },
+    requested: ['user: What is it?'],
   },
 ];
 

@@ -1,7 +1,7 @@
 /** The AI SDK with its two providers holds talks in which the server runs tools, on both endpoints. */
 import { aiTalk, aiUiTalk } from './ai-talk.ts';
-import { apart, asDone, besideOwnCalls, ownCalls, ownCallsJoined } from './asked.ts';
 import { itHolds } from './it-holds.ts';
+import { apart, asDone, besideOwnCalls, ownCalls, ownCallsJoined } from './requested.ts';
 
 describe.each([
   { entry: 'generateText', stream: false, referring: apart },

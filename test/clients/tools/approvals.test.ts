@@ -1,16 +1,16 @@
 /** Approvals with the real clients: each shows the request, answers in its own way, and goes on. */
+
 import { createOpenAI } from '@ai-sdk/openai';
 import { HumanMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
 import { Agent, type AgentInputItem, hostedMcpTool, OpenAIProvider, Runner } from '@openai/agents';
 import * as ai6 from 'ai';
-import { createOpenAI as createOpenAI4 } from 'ai-sdk-openai4';
-import * as ai7 from 'ai7';
 import type OpenAI from 'openai';
 import type { RouterOptions } from '../../../src/index.ts';
 import { answerTo, LETTER, mailer } from '../../tools/approvals-support.ts';
 import { fakeRemote, URL_A } from '../../tools/remote-support.ts';
 import { calls, chatBody, type Fields, says, type ToolsApp, withTools } from '../../tools/support.ts';
+import { aiVersions } from './ai-versions.ts';
 import { asks, type Continuing, clientOf, versions } from './openai-responses.ts';
 
 // It prints what is sent without the server's calls.
@@ -39,10 +39,10 @@ function itAsks(title: string, converse: Conversation, last: readonly string[] =
       app.fake.reply(calls(['call_a', 'send', LETTER]), says('Done.'), says('Still done.'));
       const answers = await converse(app.url, approve);
       const result = approve ? 'Sent.' : 'The user did not approve this call, so it was not run.';
-      expect({ answers, ran, told: app.approvals.map(({ decision }) => decision), notes: app.notes }).toEqual({
+      expect({ answers, ran, reported: app.approvals.map(({ decision }) => decision), notes: app.notes }).toEqual({
         answers: ['Done.', 'Still done.'],
         ran: approve ? ['send {"to":"Ann"}'] : [],
-        told: ['requested', approve ? 'approved' : 'denied'],
+        reported: ['requested', approve ? 'approved' : 'denied'],
         notes: [],
       });
       expect([0, 1, 2].map((index) => rolesIn(app, index))).toEqual([['user'], ['user', 'assistant', 'tool'], last]);
@@ -72,8 +72,8 @@ describe.each(versions)('$version', ({ Client }) => {
         let previous: { readonly previous_response_id?: string } = {};
         const turn = async (...input: OpenAI.Responses.ResponseInput) => {
           history = [...history, ...input];
-          const asked = continuing === 'history' ? { input: history, store: false } : { input, ...previous };
-          const response = await asks[ask](client, { model: 'fake-model', ...asked });
+          const requested = continuing === 'history' ? { input: history, store: false } : { input, ...previous };
+          const response = await asks[ask](client, { model: 'fake-model', ...requested });
           previous = { previous_response_id: response.id };
           // The cast: what was said goes back as it came.
           history = [...history, ...(response.output as OpenAI.Responses.ResponseInput)];
@@ -130,16 +130,6 @@ function agentAt(url: string, stream: boolean, server: HostedServer) {
     return result;
   };
 }
-
-/** The casts: what is called is the same in both versions. */
-const aiVersions = [
-  { version: 'ai 6 with @ai-sdk/openai 3', ai: ai6, create: createOpenAI },
-  {
-    version: 'ai 7 with @ai-sdk/openai 4',
-    ai: ai7 as unknown as typeof ai6,
-    create: createOpenAI4 as unknown as typeof createOpenAI,
-  },
-];
 
 describe.each(aiVersions)('$version', ({ ai: { generateText, streamText }, create }) => {
   for (const stream of [false, true])

@@ -1,6 +1,6 @@
 /** Tests that a client can hold every talk. */
 import type { CoreOptions } from '../../../src/index.ts';
-import type { Asked } from './asked.ts';
+import type { Requested } from './requested.ts';
 import { scenarios } from './scenarios.ts';
 import { type Converse, hold } from './talk-app.ts';
 
@@ -14,15 +14,15 @@ export interface Way {
 }
 
 /** One test for each talk: the answers, the runs of both sides' tools, and every request to the model. */
-export function itHolds({ title, endpoint, rows, options }: Way, converse: Converse, expected: Asked): void {
+export function itHolds({ title, endpoint, rows, options }: Way, converse: Converse, expected: Requested): void {
   it.each(
     scenarios.map((scenario) => ({ ...scenario, ids: [scenario.rows[endpoint], rows].filter(Boolean).join(', ') })),
   )(`[$ids] ${title}: $title`, async (scenario) => {
-    const { answers, ran, asked } = await hold(converse, scenario, options);
-    expect({ answers, ran, asked }).toEqual({
+    const { answers, ran, requested } = await hold(converse, scenario, options);
+    expect({ answers, ran, requested }).toEqual({
       answers: scenario.answers,
       ran: scenario.ran,
-      asked: expected[scenario.name],
+      requested: expected[scenario.name],
     });
   });
 }

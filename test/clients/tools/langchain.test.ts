@@ -1,7 +1,8 @@
 /** @langchain/openai holds talks in which the server runs tools, on both endpoints. */
-import { besideOwnCalls, everything, wordsFirst } from './asked.ts';
+
 import { itHolds } from './it-holds.ts';
 import { langchainTalk } from './langchain-talk.ts';
+import { besideOwnCalls, everything, wordsFirst } from './requested.ts';
 import { scenarioOf } from './scenarios.ts';
 import { hold } from './talk-app.ts';
 

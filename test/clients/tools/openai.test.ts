@@ -1,8 +1,9 @@
 /** openai-node, both versions, holds talks in which the server runs tools, on both endpoints. */
-import { besideOwnCalls, everything } from './asked.ts';
+
 import { itHolds } from './it-holds.ts';
 import { chatAsks, openaiChat, openaiRunTools } from './openai-chat.ts';
 import { asks, type Continuing, openaiResponses, versions } from './openai-responses.ts';
+import { besideOwnCalls, everything } from './requested.ts';
 
 /** The names of an object's own fields, typed. */
 function namesOf<Name extends string>(named: Readonly<Record<Name, unknown>>): readonly Name[] {

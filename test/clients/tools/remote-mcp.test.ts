@@ -12,14 +12,14 @@ afterEach(closeAll);
 
 const CALL = { text: 'Rome' };
 const scenes = [
-  { scene: 'is called at once', approval: 'never', approve: undefined, ran: [CALL], result: 'Rome', told: [] },
+  { scene: 'is called at once', approval: 'never', approve: undefined, ran: [CALL], result: 'Rome', reported: [] },
   {
     scene: 'is called when the user approves',
     approval: 'always',
     approve: true,
     ran: [CALL],
     result: 'Rome',
-    told: ['requested', 'approved'],
+    reported: ['requested', 'approved'],
   },
   {
     scene: 'is not called when the user denies',
@@ -27,25 +27,25 @@ const scenes = [
     approve: false,
     ran: [],
     result: 'The user did not approve this call, so it was not run.',
-    told: ['requested', 'denied'],
+    reported: ['requested', 'denied'],
   },
 ] as const;
 
 describeRemote.each(bringingClients)('a server that $title brings', ({ start }) => {
-  it.each(scenes)('[T-09, B-18, B-32, Q-02] $scene', async ({ approval, approve, ran, result, told }) => {
+  it.each(scenes)('[T-09, B-18, B-32, Q-02] $scene', async ({ approval, approve, ran, result, reported }) => {
     const server = await startRemote();
     const seen = echoesOf(server);
     const app = await startRemoteApp(remoteFor([server]));
     app.fake.reply(calls(['call_a', 'echo', JSON.stringify(CALL)]), says('Done.'));
     const session = start(app.url, brought(server, { approval }));
-    const asked = await session.ask('Go.');
-    const early = [asked.waits, ...seen];
-    const done = approve === undefined ? asked : await session.answer(approve);
-    expect({ early, done, seen, told: app.approvals.map(({ decision }) => decision) }).toEqual({
+    const requested = await session.ask('Go.');
+    const early = [requested.waits, ...seen];
+    const done = approve === undefined ? requested : await session.answer(approve);
+    expect({ early, done, seen, reported: app.approvals.map(({ decision }) => decision) }).toEqual({
       early: approval === 'always' ? [true] : [false, CALL],
       done: { text: 'Done.', waits: false },
       seen: ran,
-      told,
+      reported,
     });
     const [first, second] = app.fake.requests.map(chatBody);
     expect(first?.tools?.map((tool) => tool.function.name)).toEqual(expect.arrayContaining(['echo', 'fail']));

@@ -1,13 +1,12 @@
 /** The real clients in talks for which they bring an MCP server: each asks, sees whether a call waits, and answers. */
-import { createOpenAI } from '@ai-sdk/openai';
+
 import { AIMessageChunk, HumanMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
 import { Agent, hostedMcpTool, OpenAIProvider, Runner } from '@openai/agents';
-import * as ai6 from 'ai';
-import { createOpenAI as createOpenAI4 } from 'ai-sdk-openai4';
-import * as ai7 from 'ai7';
+import type * as ai6 from 'ai';
 import type OpenAI from 'openai';
 import { type BroughtServer, wireTool } from '../../tools/remote-app.ts';
+import { aiVersions } from './ai-versions.ts';
 import { asks, clientOf, versions } from './openai-responses.ts';
 
 /** What a client shows of one response. */
@@ -37,7 +36,7 @@ type Body = Pick<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'input' | 's
 interface Way {
   readonly name: string;
   readonly first: Body;
-  readonly body: (asked: Input, waiting: Response, answer: Answer) => Body;
+  readonly body: (requested: Input, waiting: Response, answer: Answer) => Body;
 }
 
 const ways: readonly Way[] = [
@@ -50,13 +49,13 @@ const ways: readonly Way[] = [
     name: 'the full history',
     first: { store: false },
     // The cast: what was said goes back as it came, as OpenAI's guides show.
-    body: (asked, { output }, answer) => ({ store: false, input: [...asked, ...(output as Input), answer] }),
+    body: (requested, { output }, answer) => ({ store: false, input: [...requested, ...(output as Input), answer] }),
   },
   {
     name: 'item_reference',
     first: {},
-    body: (asked, { output }, answer) => ({
-      input: [...asked, ...output.map(({ id }) => ({ type: 'item_reference' as const, id: String(id) })), answer],
+    body: (requested, { output }, answer) => ({
+      input: [...requested, ...output.map(({ id }) => ({ type: 'item_reference' as const, id: String(id) })), answer],
     }),
   },
   {
@@ -69,7 +68,7 @@ const ways: readonly Way[] = [
 function openaiSession(Client: typeof OpenAI, ask: keyof typeof asks, way: Way): BringingClient['start'] {
   return (url, server) => {
     const client = clientOf(Client, { url });
-    let asked: Input = [];
+    let requested: Input = [];
     let last: Response;
     const send = async (body: Body): Promise<Shown> => {
       last = await asks[ask](client, { model: 'fake-model', tools: [wireTool(server)], ...body });
@@ -77,12 +76,12 @@ function openaiSession(Client: typeof OpenAI, ask: keyof typeof asks, way: Way):
     };
     return {
       ask(question) {
-        asked = [{ role: 'user', content: question }];
-        return send({ ...way.first, input: asked });
+        requested = [{ role: 'user', content: question }];
+        return send({ ...way.first, input: requested });
       },
       answer(approve) {
         const approval_request_id = String(requestIn(last)?.id);
-        return send(way.body(asked, last, { type: 'mcp_approval_response', approval_request_id, approve }));
+        return send(way.body(requested, last, { type: 'mcp_approval_response', approval_request_id, approve }));
       },
     };
   };
@@ -134,16 +133,6 @@ function agentsSession(stream: boolean): BringingClient['start'] {
   };
 }
 
-/** The casts: what is called is the same in both versions. */
-const aiVersions = [
-  { version: 'ai 6 with @ai-sdk/openai 3', ai: ai6, create: createOpenAI },
-  {
-    version: 'ai 7 with @ai-sdk/openai 4',
-    ai: ai7 as unknown as typeof ai6,
-    create: createOpenAI4 as unknown as typeof createOpenAI,
-  },
-];
-
 function aiSession({ ai, create }: (typeof aiVersions)[number], stream: boolean): BringingClient['start'] {
   return (url, { label: serverLabel, url: serverUrl, approval: requireApproval, ...secrets }) => {
     const openai = create({ apiKey: 'client-key', baseURL: url });
@@ -153,8 +142,8 @@ function aiSession({ ai, create }: (typeof aiVersions)[number], stream: boolean)
     let approvalId = '';
     const send = async (added: ai6.ModelMessage): Promise<Shown> => {
       messages = [...messages, added];
-      const asked = { model: openai.responses('fake-model'), messages, tools, maxRetries: 0 };
-      const result = stream ? ai.streamText({ ...asked, onError: () => {} }) : await ai.generateText(asked);
+      const requested = { model: openai.responses('fake-model'), messages, tools, maxRetries: 0 };
+      const result = stream ? ai.streamText({ ...requested, onError: () => {} }) : await ai.generateText(requested);
       messages = [...messages, ...(await result.response).messages];
       const request = (await result.content).find(({ type }) => type === 'tool-approval-request');
       approvalId = request?.type === 'tool-approval-request' ? request.approvalId : '';

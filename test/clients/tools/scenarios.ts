@@ -1,6 +1,6 @@
 /** Talks of two turns over tools that the server runs, and what must come of them. */
 import { chatStream, type FakeAnswer } from '../../../src/testing/index.ts';
-import type { Script, Told } from './talk-app.ts';
+import type { Reported, Script } from './talk-app.ts';
 
 /** A talk, and what must come of it whatever client holds it. */
 export interface Scenario extends Script {
@@ -8,8 +8,8 @@ export interface Scenario extends Script {
   readonly title: string;
   /** The requirements it proves, on either endpoint. */
   readonly rows: { readonly responses: string; readonly chat: string };
-  readonly answers: Told['answers'];
-  readonly ran: Told['ran'];
+  readonly answers: Reported['answers'];
+  readonly ran: Reported['ran'];
 }
 
 export type ScenarioName = 'alone' | 'inTurn' | 'together' | 'failing';

@@ -44,12 +44,12 @@ export interface ClockArguments {
 export type Converse = (talk: Talk) => Promise<readonly string[]>;
 
 /** Everything that came of a talk. */
-export interface Told {
+export interface Reported {
   readonly answers: readonly string[];
   /** The runs of tools, as `whose: which argument`. */
   readonly ran: readonly string[];
   /** The conversation in each request to the model. */
-  readonly asked: readonly (readonly string[])[];
+  readonly requested: readonly (readonly string[])[];
   /** The items of each response that was kept, as `type name status`. */
   readonly shown: readonly (readonly string[])[];
 }
@@ -67,7 +67,7 @@ export const CLOCK = {
 };
 
 /** Lets the client hold the talk with an app of its own. */
-export async function hold(converse: Converse, script: Script, options: CoreOptions = {}): Promise<Told> {
+export async function hold(converse: Converse, script: Script, options: CoreOptions = {}): Promise<Reported> {
   const { questions, rounds, bringsClock } = script;
   const ran: string[] = [];
   const shown: string[][] = [];
@@ -76,7 +76,7 @@ export async function hold(converse: Converse, script: Script, options: CoreOpti
   const app = await startTalkApp(fake.baseURL, { tools: weatherTools(ran), store: watchedStore(shown), ...options });
   try {
     const answers = await converse({ url: app.url, questions, bringsClock, clock: clockTool(ran) });
-    return { answers, ran, asked: fake.requests.map(({ body }) => transcript(body)), shown };
+    return { answers, ran, requested: fake.requests.map(({ body }) => transcript(body)), shown };
   } finally {
     await Promise.all([app.close(), fake.close()]);
   }

@@ -20,7 +20,7 @@ function decode(chunks: readonly unknown[], { done = true, think = true } = {}):
 }
 
 /** The same without the finish. */
-function said(...chunks: readonly unknown[]): readonly ModelEvent[] {
+function written(...chunks: readonly unknown[]): readonly ModelEvent[] {
   return decode(chunks).slice(0, -1);
 }
 
@@ -153,7 +153,7 @@ describe('chatDecoder', () => {
       prompt_tokens_details: { cached_tokens: 4 },
       completion_tokens_details: { reasoning_tokens: 3 },
     };
-    expect(said({ choices: [] }, { ...rest, usage })).toEqual([
+    expect(written({ choices: [] }, { ...rest, usage })).toEqual([
       {
         type: 'usage',
         usage: {
@@ -178,7 +178,7 @@ describe('chatDecoder', () => {
     ['parts that think', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }] }] }],
     ['parts that think in a string', { content: [{ type: 'thinking', thinking: 'Hm' }] }],
   ])('[S-08] reads reasoning from %s', (_, delta) => {
-    expect(said(chunk(delta), chunk({ content: [{ type: 'text', text: 'Yes' }] }))).toEqual([
+    expect(written(chunk(delta), chunk({ content: [{ type: 'text', text: 'Yes' }] }))).toEqual([
       reasoning('Hm'),
       text('Yes'),
     ]);
@@ -186,16 +186,18 @@ describe('chatDecoder', () => {
 
   it('[S-08] says nothing for reasoning that is empty or absent', () => {
     const details = [{ type: 'reasoning.text', text: '' }, null, 'text'];
-    expect(said(chunk({ reasoning_content: '', reasoning: null }), chunk({ reasoning_details: details }))).toEqual([]);
+    expect(written(chunk({ reasoning_content: '', reasoning: null }), chunk({ reasoning_details: details }))).toEqual(
+      [],
+    );
   });
 
   it('[V-01] [S-08] tells what is encrypted as state, before the first words, or at the end', () => {
     const details = [{ type: 'reasoning.encrypted', data: 'xyz' }];
     const end = (state: object) => ({ type: 'reasoning-end', state });
     expect([
-      said(chunk({ reasoning_details: details })),
-      said(chunk({ reasoning: 'Hm' }), chunk({ reasoning_details: details }), chunk({ content: 'Yes' })),
-      said(chunk({ content: 'Y' }), chunk({ reasoning_details: details }), chunk({ content: 'es' })),
+      written(chunk({ reasoning_details: details })),
+      written(chunk({ reasoning: 'Hm' }), chunk({ reasoning_details: details }), chunk({ content: 'Yes' })),
+      written(chunk({ content: 'Y' }), chunk({ reasoning_details: details }), chunk({ content: 'es' })),
     ]).toEqual([
       [end({ details })],
       [reasoning('Hm'), end({ field: 'reasoning', details }), text('Yes')],
@@ -206,10 +208,10 @@ describe('chatDecoder', () => {
   it('[V-01] [F-12] takes no details that are nested too deeply or too large', () => {
     let nested: unknown = 'x';
     for (let depth = 0; depth < 5000; depth += 1) nested = [nested];
-    expect(said(chunk({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'x', nested }] }))).toEqual([]);
-    expect(said(chunk({ extra_content: { nested } }))).toEqual([]);
+    expect(written(chunk({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'x', nested }] }))).toEqual([]);
+    expect(written(chunk({ extra_content: { nested } }))).toEqual([]);
     const large = chunk({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'x'.repeat(1 << 20), index: 0 }] });
-    expect(() => said(...Array(17).fill(large))).toThrow('more than this server keeps');
+    expect(() => written(...Array(17).fill(large))).toThrow('more than this server keeps');
   });
 
   it('[S-08] reads thinking tags unless the host says that they are text', () => {
@@ -231,7 +233,7 @@ describe('chatDecoder', () => {
       { type: 'url_citation', url: 'https://example.com/bare' },
       { type: 'file_citation', file_citation: {} },
     ];
-    expect(said(chunk({ content: '€' }, { logprobs }), chunk({ refusal: 'No.' }), chunk({ annotations }))).toEqual([
+    expect(written(chunk({ content: '€' }, { logprobs }), chunk({ refusal: 'No.' }), chunk({ annotations }))).toEqual([
       {
         type: 'text-delta',
         text: '€',
@@ -261,8 +263,12 @@ describe('chatDecoder', () => {
   it('[P-02] [C-16] keeps text and calls of one chunk, and their order over several', () => {
     const bare = { index: 0, id: 'c0', function: { name: 'now', arguments: '' } };
     expect([
-      said(chunk({ content: 'Look: ', tool_calls: [PARIS] })),
-      said(chunk({ tool_calls: [bare] }), chunk({ content: 'So.' }), chunk({ tool_calls: [{ ...PARIS, index: 1 }] })),
+      written(chunk({ content: 'Look: ', tool_calls: [PARIS] })),
+      written(
+        chunk({ tool_calls: [bare] }),
+        chunk({ content: 'So.' }),
+        chunk({ tool_calls: [{ ...PARIS, index: 1 }] }),
+      ),
     ]).toEqual([
       [text('Look: '), CALL],
       [{ type: 'tool-call-delta', call: 0, id: 'c0', name: 'now', arguments: '' }, text('So.'), { ...CALL, call: 1 }],
@@ -279,7 +285,7 @@ describe('chatDecoder', () => {
 
   it('[P-08] reads content that is an object as its JSON', () => {
     const content = { title: 'Apples', tags: ['red'] };
-    expect(said({ choices: [{ index: 0, message: { role: 'assistant', content } }] })).toEqual([
+    expect(written({ choices: [{ index: 0, message: { role: 'assistant', content } }] })).toEqual([
       text('{"title":"Apples","tags":["red"]}'),
     ]);
   });
@@ -290,7 +296,7 @@ describe('chatDecoder', () => {
       chunk({ function_call: { arguments: '{"city":' } }),
       chunk({ function_call: { arguments: '"Paris"}' } }, { finish_reason: 'function_call' }),
     ];
-    expect(said(...chunks)).toEqual([
+    expect(written(...chunks)).toEqual([
       { type: 'tool-call-delta', call: 0, id: '', name: 'get_weather', arguments: '{"city":' },
       { type: 'tool-call-delta', call: 0, arguments: '"Paris"}' },
     ]);
@@ -305,6 +311,6 @@ describe('chatDecoder', () => {
       chunk({ content: null }),
       chunk({ content: 7 }),
     ];
-    expect(said(...empty)).toEqual([]);
+    expect(written(...empty)).toEqual([]);
   });
 });

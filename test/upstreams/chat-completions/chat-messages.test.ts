@@ -43,11 +43,11 @@ function tool(id: string, content = `out ${id}`): Fields {
 }
 
 const HELLO = message('user', [{ type: 'input_text', text: 'Hello' }]);
-const SAID_HELLO = { role: 'user', content: 'Hello' };
+const WRITTEN_HELLO = { role: 'user', content: 'Hello' };
 
 describe('toChatMessages', () => {
   it('[S-03] [P-07] puts instructions first, as a system message', () => {
-    expect(messages([HELLO], {}, 'Be kind.')).toEqual([{ role: 'system', content: 'Be kind.' }, SAID_HELLO]);
+    expect(messages([HELLO], {}, 'Be kind.')).toEqual([{ role: 'system', content: 'Be kind.' }, WRITTEN_HELLO]);
   });
 
   it('[S-03] writes text alone as a string, its parts as lines', () => {
@@ -63,11 +63,11 @@ describe('toChatMessages', () => {
   });
 
   it('[S-09] [S-03] says what the assistant said, refusals too, and nothing where it said nothing', () => {
-    const said = [
+    const written = [
       { type: 'output_text', text: 'Well, ' },
       { type: 'refusal', refusal: 'no.' },
     ];
-    expect(messages([message('assistant', said), message('assistant', []), message('assistant', 'Yes.')])).toEqual([
+    expect(messages([message('assistant', written), message('assistant', []), message('assistant', 'Yes.')])).toEqual([
       { role: 'assistant', content: 'Well, no.' },
       { role: 'assistant', content: 'Yes.' },
     ]);
@@ -92,7 +92,7 @@ describe('toChatMessages', () => {
     [
       'brings an output forward to its call',
       [call('1'), HELLO, output('1')],
-      [calling(chatCall('1')), tool('1'), SAID_HELLO],
+      [calling(chatCall('1')), tool('1'), WRITTEN_HELLO],
     ],
     [
       'keeps words between two calls',
@@ -116,7 +116,7 @@ describe('toChatMessages', () => {
     [
       'takes an id that comes back in a later turn for another call',
       [call('1'), output('1', 'first'), HELLO, call('1'), output('1', 'second')],
-      [calling(chatCall('1')), tool('1', 'first'), SAID_HELLO, calling(chatCall('1')), tool('1', 'second')],
+      [calling(chatCall('1')), tool('1', 'first'), WRITTEN_HELLO, calling(chatCall('1')), tool('1', 'second')],
     ],
     [
       'writes no arguments as an empty object',
@@ -199,7 +199,7 @@ describe('toChatMessages', () => {
           { type: 'file', file: { filename: 'c.txt', file_data: 'data:text/plain;base64,Yw==' } },
         ],
       },
-      SAID_HELLO,
+      WRITTEN_HELLO,
     ]);
   });
 
@@ -233,12 +233,12 @@ describe('toChatMessages', () => {
     it('[P-07] merge at the front, with the instructions first and nothing dropped', () => {
       expect(messages(items, { systemMessages: 'merge' }, 'Zero')).toEqual([
         { role: 'system', content: 'Zero\n\nOne\n\nTwo' },
-        SAID_HELLO,
+        WRITTEN_HELLO,
       ]);
     });
 
     it('[P-07] merge to nothing where there are none', () => {
-      expect(messages([HELLO], { systemMessages: 'merge' })).toEqual([SAID_HELLO]);
+      expect(messages([HELLO], { systemMessages: 'merge' })).toEqual([WRITTEN_HELLO]);
     });
 
     it('[P-07] keep or rename the developer', () => {
@@ -260,7 +260,7 @@ describe('toChatMessages', () => {
       { type: 'compaction', encrypted_content: 'xyz' },
     ];
     expect([messages(items), skippedOf(items)]).toEqual([
-      [SAID_HELLO],
+      [WRITTEN_HELLO],
       ['web_search_call', 'acme:thing', 'compaction'],
     ]);
   });

@@ -15,9 +15,9 @@ type Fields = Readonly<Record<string, unknown>>;
 /** What the memo reads of the chunks in turn; it learns from those that it leaves to the parser. */
 function readAll(memo: ChunkMemo, chunks: readonly string[]) {
   return chunks.map((data) => {
-    const said = memo.read(data);
-    if (said === undefined) memo.learn(data, JSON.parse(data));
-    return said?.text;
+    const written = memo.read(data);
+    if (written === undefined) memo.learn(data, JSON.parse(data));
+    return written?.text;
   });
 }
 
@@ -30,7 +30,7 @@ function chunk(delta: Fields, more: Fields = {}, choice: Fields = {}): Fields {
   };
 }
 
-const said = (content: string, more?: Fields, choice?: Fields) => JSON.stringify(chunk({ content }, more, choice));
+const written = (content: string, more?: Fields, choice?: Fields) => JSON.stringify(chunk({ content }, more, choice));
 /** The log probabilities of so many tokens, as OpenAI writes them. */
 const probable = (...tokens: readonly string[]) => ({
   logprobs: { content: tokens.map((token) => logProb(token, [token])), refusal: null },
@@ -54,7 +54,7 @@ describe('chunkMemo', () => {
     expect(
       readAll(
         chunkMemo(),
-        words.map((word) => said(word)),
+        words.map((word) => written(word)),
       ),
     ).toEqual([undefined, undefined, ...words.slice(2)]);
   });
@@ -66,7 +66,7 @@ describe('chunkMemo', () => {
   });
 
   it('[Q-03] reads past a string of changing length that nobody reads', () => {
-    expect(four((word) => said(word, { obfuscation: 'x'.repeat(word.length % 4) }))).toEqual(LEARNT);
+    expect(four((word) => written(word, { obfuscation: 'x'.repeat(word.length % 4) }))).toEqual(LEARNT);
   });
 
   it.each([{}, { obfuscation: 'x' }])(
@@ -75,7 +75,7 @@ describe('chunkMemo', () => {
       const tokens = ['a', 'b"', '\\', '}],"refusal":null}', '', '😀'];
       const memo = chunkMemo();
       const read = tokens.map((token) => {
-        const data = said(token, more, probable(token, 'next'));
+        const data = written(token, more, probable(token, 'next'));
         const found = memo.read(data);
         if (!found) memo.learn(data, JSON.parse(data));
         return found;
@@ -98,7 +98,7 @@ describe('chunkMemo', () => {
     ['no list', 'x'],
   ])('leaves log probabilities with %s to the parser', (_, content) => {
     const memo = chunkMemo();
-    const of = (content: unknown) => said('a', {}, { logprobs: { content, refusal: null } });
+    const of = (content: unknown) => written('a', {}, { logprobs: { content, refusal: null } });
     const usual = of([logProb('a')]);
     readAll(memo, [usual, usual]);
     const infinite = usual.replace('-0.125', '-1e999');
@@ -109,7 +109,7 @@ describe('chunkMemo', () => {
   });
 
   it('leaves log probabilities to the parser that come twice, or by another name', () => {
-    const of = (token: string) => said('a', {}, probable(token));
+    const of = (token: string) => written('a', {}, probable(token));
     const twice = (token: string) => of(token).replace('"logprobs":', '"logprobs":{"content":[1]},"logprobs":');
     const first = (token: string) =>
       of('a').replace('"logprobs":', `"logprobs":${JSON.stringify(probable(token).logprobs)},$&`);
@@ -127,7 +127,7 @@ describe('chunkMemo', () => {
 
   it('leaves log probabilities of more than 64 KiB to the parser', () => {
     const memo = chunkMemo();
-    const of = (token: string) => said('a', {}, probable(token));
+    const of = (token: string) => written('a', {}, probable(token));
     readAll(memo, [of('a'), of('b')]);
     expect([memo.read(of('c'))?.text, memo.read(of('x'.repeat(70_000)))]).toEqual(['a', undefined]);
   });
@@ -155,12 +155,12 @@ describe('chunkMemo', () => {
   });
 
   it.each<[string, (word: string) => string]>([
-    ['a field that says what kind of chunk it is', (word) => said(word, { type: word })],
-    ['the name of a field', (word) => said(word, { [word]: null })],
-    ['a number', (word) => said(word, { n: word.length, p: 'x' })],
-    ['two strings', (word) => said(word, { p: word, q: word })],
-    ['a string in the choice', (word) => said(word, {}, { p: word })],
-    ['a field that comes twice', (word) => said(word, { p: word, q: 'p' }).replace('"q":', '"p":')],
+    ['a field that says what kind of chunk it is', (word) => written(word, { type: word })],
+    ['the name of a field', (word) => written(word, { [word]: null })],
+    ['a number', (word) => written(word, { n: word.length, p: 'x' })],
+    ['two strings', (word) => written(word, { p: word, q: word })],
+    ['a string in the choice', (word) => written(word, {}, { p: word })],
+    ['a field that comes twice', (word) => written(word, { p: word, q: 'p' }).replace('"q":', '"p":')],
   ])('leaves chunks to the parser that differ in %s', (_, make) => {
     expect(four(make)).toEqual(NONE);
   });
@@ -169,16 +169,16 @@ describe('chunkMemo', () => {
     'leaves padding with %j to the parser',
     (odd) => {
       const memo = chunkMemo();
-      readAll(memo, [said('a', { p: 'x' }), said('a', { p: 'xx' })]);
-      expect(memo.read(said('a', { p: 'MARK' }).replace('MARK', odd))).toBeUndefined();
+      readAll(memo, [written('a', { p: 'x' }), written('a', { p: 'xx' })]);
+      expect(memo.read(written('a', { p: 'MARK' }).replace('MARK', odd))).toBeUndefined();
     },
   );
 
   it('leaves a chunk to the parser whose text ends early', () => {
     const memo = chunkMemo();
-    readAll(memo, [said('a'), said('b')]);
-    const forged = said('MARK').replace('MARK', 'x","reasoning":"y');
-    const torn = said('MARK').replace('"MARK"', '"');
+    readAll(memo, [written('a'), written('b')]);
+    const forged = written('MARK').replace('MARK', 'x","reasoning":"y');
+    const torn = written('MARK').replace('"MARK"', '"');
     expect([memo.read(forged), memo.read(torn)]).toEqual([undefined, undefined]);
   });
 
@@ -194,7 +194,7 @@ describe('chunkMemo', () => {
     const memo = chunkMemo();
     const odd = JSON.stringify({ meta: { content: 'same' }, ...chunk({ content: 'a' }) });
     readAll(memo, Array(9).fill(odd));
-    expect(readAll(memo, Array(4).fill(said('a')))).toEqual(NONE);
+    expect(readAll(memo, Array(4).fill(written('a')))).toEqual(NONE);
   });
 });
 
@@ -240,16 +240,19 @@ const streams = fc
     first: fc.constantFrom([], [role]),
     kinds: fc.array(make, { minLength: 1, maxLength: 3 }),
     write,
-    said: fc.array(fc.tuple(fc.constantFrom(0, 0, 0, 0, 1, 2), word, other), { maxLength: 16 }),
+    written: fc.array(fc.tuple(fc.constantFrom(0, 0, 0, 0, 1, 2), word, other), { maxLength: 16 }),
   })
-  .map(({ first, kinds, write, said }) => [
+  .map(({ first, kinds, write, written }) => [
     ...first,
-    ...said.map(([kind, word, other]) => write(JSON.stringify((kinds[kind] ?? kinds[0])?.(word, other)))),
+    ...written.map(([kind, word, other]) => write(JSON.stringify((kinds[kind] ?? kinds[0])?.(word, other)))),
   ]);
 
 /** What each chunk said, and what an error ended it with. */
-function heard<Heard>(chunks: readonly string[], hear: (data: string) => Heard): readonly (Heard | string)[] {
-  const all: (Heard | string)[] = [];
+function received<Received>(
+  chunks: readonly string[],
+  hear: (data: string) => Received,
+): readonly (Received | string)[] {
+  const all: (Received | string)[] = [];
   try {
     for (const data of chunks) all.push(hear(data));
   } catch (error) {
@@ -264,7 +267,7 @@ const NEVER: ChunkMemo = { read: () => undefined, learn: () => undefined };
 function decoded(chunks: readonly string[], memo: ChunkMemo) {
   const decoder = chatDecoder();
   let read = 0;
-  const said = heard(chunks, (data) => {
+  const written = received(chunks, (data) => {
     const events: ModelEvent[] = [];
     const found = memo.read(data);
     if (found) decoder.takePlainDelta(found, events);
@@ -273,7 +276,7 @@ function decoded(chunks: readonly string[], memo: ChunkMemo) {
     else memo.learn(data, JSON.parse(data));
     return events.map(parsed);
   });
-  return { said, read };
+  return { written, read };
 }
 
 /** Log probabilities read, since a character can be written in several ways. */
@@ -292,9 +295,9 @@ function passed(chunks: readonly string[], offersTools: boolean, memo: ChunkMemo
   };
   const { decoder, ...round } = newRound(newCompletion({ wantsUsage: false, legacy: false }), rules);
   const whole: Round = { ...round, decoder, memo };
-  const told = heard(chunks, (data) => takeData(whole, data));
+  const reported = received(chunks, (data) => takeData(whole, data));
   const { memo: _, decoder: __, rules: ___, ...known } = whole;
-  return { told, known };
+  return { reported, known };
 }
 
 describe('what the memo reads', () => {
@@ -304,7 +307,7 @@ describe('what the memo reads', () => {
       fc.property(streams, (chunks) => {
         const found = decoded(chunks, chunkMemo());
         read += found.read;
-        expect(found.said).toEqual(decoded(chunks, NEVER).said);
+        expect(found.written).toEqual(decoded(chunks, NEVER).written);
       }),
       { numRuns: 2000 },
     );

@@ -235,8 +235,8 @@ const ANSWERS: readonly (readonly [server: string, status: number, body: unknown
 ];
 
 it.each(ANSWERS)('[F-24] %s says so with status %s: %j', (_, status, body) => {
-  const { code, status: told, type, message } = upstreamError(status, body);
-  expect([code, told, type, message.length > 0]).toEqual([
+  const { code, status: reported, type, message } = upstreamError(status, body);
+  expect([code, reported, type, message.length > 0]).toEqual([
     'context_length_exceeded',
     400,
     'invalid_request_error',
@@ -253,9 +253,9 @@ it.each([
 });
 
 it('[F-24] has an answer for every wording, and a wording for every answer that has no code', () => {
-  const said = ANSWERS.map(([, , body]) => JSON.stringify(body).toLowerCase());
+  const written = ANSWERS.map(([, , body]) => JSON.stringify(body).toLowerCase());
   const unsaid = OVERFLOW_WORDINGS.filter(
-    ({ words }) => !said.some((text) => words.every((each) => text.includes(each))),
+    ({ words }) => !written.some((text) => words.every((each) => text.includes(each))),
   );
   expect(unsaid).toEqual([]);
 });

@@ -58,13 +58,13 @@ async function twoTurns(reply: FakeAnswer, way: Way, { url = app.url, second = '
   const before = fake.requests.length;
   fake.reply(reply, { body: textStream('Thanks.') });
   const kept = way === 'without storing' ? { store: false, include: ['reasoning.encrypted_content'] } : {};
-  const asked = { input: [{ type: 'message', role: 'user', content: 'Go.' }], ...kept };
-  const { output, id } = stream ? (await askForStream(url, asked)).response : await askForJson(url, asked);
+  const requested = { input: [{ type: 'message', role: 'user', content: 'Go.' }], ...kept };
+  const { output, id } = stream ? (await askForStream(url, requested)).response : await askForJson(url, requested);
   const own = answersTo(output);
   const goesOn =
     way === 'by id'
       ? { previous_response_id: id, input: own }
-      : { input: [...asked.input, ...output, ...own], ...kept };
+      : { input: [...requested.input, ...output, ...own], ...kept };
   await askForJson(second || url, { ...goesOn, tools: toolsFor(output) });
   // The cast: a chat request has messages.
   const { messages = [] } = (fake.requests[before + 1]?.body ?? {}) as { readonly messages?: readonly Fields[] };
@@ -336,8 +336,8 @@ describe('reasoning that goes back with its calls', () => {
     const of = async (options: Fields) => {
       const second = await start(options, { store });
       const { assistant } = await twoTurns(reply, 'by id', { url: first.url, second: second.url });
-      const { role: _, tool_calls: __, ...said } = assistant[0] ?? {};
-      return said;
+      const { role: _, tool_calls: __, ...written } = assistant[0] ?? {};
+      return written;
     };
     expect([
       await of({}),

@@ -145,12 +145,12 @@ describe('sources', () => {
     const call = { index: 0, id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } };
     const first = deltaChunk({ content: 'Hm.' }, { citations });
     const called = deltaChunk({ tool_calls: [call] }, { citations }, { finish_reason: 'tool_calls' });
-    const told = await becameOf(app, chunkStream(first, called));
+    const reported = await becameOf(app, chunkStream(first, called));
     const silent = await becameOf(app, chunkStream(called));
     expect([
-      told.response.output.map(({ type }) => type),
-      citedIn(told.response),
-      ignored(told.notes),
+      reported.response.output.map(({ type }) => type),
+      citedIn(reported.response),
+      ignored(reported.notes),
       silent.response.output.map(({ type }) => type),
       ignored(silent.notes),
     ]).toEqual([
@@ -269,8 +269,8 @@ describe('a picture', () => {
     const { response } = await app.of(streamed);
     const next = jsonBody(completion({ content: 'A dot.' }, {}, STOP));
     const before = app.fake.requests.length;
-    await app.asked(next, { previous_response_id: response.id, input: 'What is it?' });
-    await app.asked(next, {
+    await app.requested(next, { previous_response_id: response.id, input: 'What is it?' });
+    await app.requested(next, {
       input: [{ role: 'user', content: 'Go.' }, ...response.output, { role: 'user', content: 'What is it?' }],
     });
     const bodies = app.fake.requests.slice(before).map(({ body }) => (body as { messages: unknown }).messages);
@@ -300,7 +300,7 @@ describe('a picture', () => {
   it.each(['', 'javascript:alert(1)', 'data:text/html;base64,AA==', 'data:image/png,raw', '/etc/passwd'])(
     '[V-07] that is none (%p) fails an answer of nothing else, and is noted',
     async (url) => {
-      const { status } = await app.asked(jsonBody(completion({ images: [part(url)] }, {}, STOP)));
+      const { status } = await app.requested(jsonBody(completion({ images: [part(url)] }, {}, STOP)));
       expect([status, app.errors.map(({ code }) => code), ignored(app.notes)]).toEqual([
         502,
         ['upstream_error'],
@@ -351,7 +351,7 @@ describe('audio', () => {
 
   it('[V-07] is not said again where the text came, and fails an answer of nothing else', async () => {
     const { response } = await becameOf(app, jsonBody(completion({ content: 'Hello.', audio }, {}, STOP)));
-    const { status } = await app.asked(jsonBody(completion({ audio: { ...audio, transcript: '' } }, {}, STOP)));
+    const { status } = await app.requested(jsonBody(completion({ audio: { ...audio, transcript: '' } }, {}, STOP)));
     expect([citedIn(response), status, app.errors[0]?.code]).toEqual([[['Hello.', []]], 502, 'upstream_error']);
   });
 });
@@ -406,8 +406,8 @@ describe('an answer that is none of Chat Completions', () => {
   it.each(foreign)(
     '[V-11] (%s) is a 502 that says so, and only the host is told what came',
     async (_, answer, came) => {
-      const { status, text } = await app.asked(answer);
-      const streamed = await app.asked(answer, { stream: true });
+      const { status, text } = await app.requested(answer);
+      const streamed = await app.requested(answer, { stream: true });
       const [error] = app.errors;
       expect([status, streamed.status, parsed(text).error, error?.code, error?.server]).toEqual([
         502,
@@ -424,7 +424,7 @@ describe('an answer that is none of Chat Completions', () => {
   it('[V-11] tells the host no more than 200 characters of it, none of them of a secret that was cut', async () => {
     // The key begins before the cut and ends behind it.
     const key = 'sk-test-1234567890abcdef';
-    const { text } = await app.asked(jsonBody({ a: 'x'.repeat(180), key, b: 'y'.repeat(10_000) }));
+    const { text } = await app.requested(jsonBody({ a: 'x'.repeat(180), key, b: 'y'.repeat(10_000) }));
     const cause = String(app.errors[0]?.cause);
     expect([cause.includes('sk-test'), cause.includes('1234'), cause.length < 400, text.includes('xxx')]).toEqual([
       false,
@@ -435,12 +435,12 @@ describe('an answer that is none of Chat Completions', () => {
   });
 
   it("[V-11] asks for the missing '/v1' where the URL has no path, and not where it has one", async () => {
-    await app.asked(jsonBody({ foo: 1 }));
+    await app.requested(jsonBody({ foo: 1 }));
     const withPath = String(app.errors[0]?.cause);
     const bare = await startProviderApp({}, '/');
-    await bare.asked(jsonBody({ foo: 1 }));
+    await bare.requested(jsonBody({ foo: 1 }));
     const byJson = String(bare.errors[0]?.cause);
-    await bare.asked(html);
+    await bare.requested(html);
     const byPage = String(bare.errors[0]?.cause);
     await bare.close();
     expect([withPath, byJson, byPage].map((text) => text.includes("'/v1'"))).toEqual([false, true, true]);
@@ -502,7 +502,7 @@ describe('a safety identifier', () => {
   it('[V-16] may have 128 characters, as at OpenAI', async () => {
     const longer = await post(app.app.url, { safety_identifier: 'x'.repeat(129) });
     const answer = jsonBody(completion({ content: 'a' }, {}, STOP));
-    const long = await app.asked(answer, { safety_identifier: 'x'.repeat(128) });
+    const long = await app.requested(answer, { safety_identifier: 'x'.repeat(128) });
     const sent = app.fake.requests.at(-1)?.body;
     expect([longer.status, long.status]).toEqual([400, 200]);
     expect(sent).toMatchObject({ safety_identifier: 'x'.repeat(128) });

@@ -10,14 +10,14 @@ const OPTIONS = { eventBytes: 1 << 20, quietMs: 60_000, onBytes: () => {} };
 
 /** All data, and how it ended. */
 async function read(chunks: readonly (string | Buffer)[], options = OPTIONS) {
-  const said: string[] = [];
+  const emitted: string[] = [];
   try {
     const body = Readable.from(chunks.map((chunk) => Buffer.from(chunk)));
-    for await (const batch of readEvents(body, options)) said.push(...batch);
+    for await (const batch of readEvents(body, options)) emitted.push(...batch);
   } catch (error) {
-    return [said, error instanceof ApiError ? error.message : error];
+    return [emitted, error instanceof ApiError ? error.message : error];
   }
-  return [said, 'ended'];
+  return [emitted, 'ended'];
 }
 
 describe('openInbox', () => {
@@ -40,8 +40,8 @@ describe('openInbox', () => {
       [Buffer.concat([Buffer.from('data: a'), Buffer.from([0xff]), Buffer.from('\n\n')])],
       ['a\ufffd'],
     ],
-  ])('[P-08] reads a stream %s', async (_, chunks, said) => {
-    expect(await read(chunks)).toEqual([said, 'ended']);
+  ])('[P-08] reads a stream %s', async (_, chunks, emitted) => {
+    expect(await read(chunks)).toEqual([emitted, 'ended']);
   });
 
   it('[P-08] tells what came before a line over the limit, however it was read', async () => {

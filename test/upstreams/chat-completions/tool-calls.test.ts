@@ -12,7 +12,7 @@ interface Whole {
 }
 
 /** What is said of the calls, chunk by chunk: `id`, `name` and the arguments so far. */
-function said(...chunks: readonly (readonly unknown[])[]): readonly unknown[] {
+function written(...chunks: readonly (readonly unknown[])[]): readonly unknown[] {
   const calls = toolCalls();
   const events: Parameters<typeof calls.settle>[0] = [];
   for (const chunk of chunks) calls.take(chunk, events);
@@ -23,7 +23,7 @@ function said(...chunks: readonly (readonly unknown[])[]): readonly unknown[] {
 /** The calls that the events add up to. */
 function whole(...chunks: readonly (readonly unknown[])[]): readonly Whole[] {
   const calls: Whole[] = [];
-  for (const event of said(...chunks) as readonly (Partial<Whole> & { call: number; arguments: string })[]) {
+  for (const event of written(...chunks) as readonly (Partial<Whole> & { call: number; arguments: string })[]) {
     const { call, id = '', name = '', arguments: text } = event;
     const known = calls[call];
     calls[call] = known ? { ...known, arguments: known.arguments + text } : { id, name, arguments: text };
@@ -56,7 +56,7 @@ describe('toolCalls', () => {
       [entry(0, undefined, undefined, '{"x"')],
       [entry(0, undefined, undefined, ':1}')],
     ];
-    expect(said(...chunks)).toEqual([
+    expect(written(...chunks)).toEqual([
       { call: 0, id: 'a', name: 'one', arguments: '{"x"' },
       { call: 0, arguments: ':1}' },
     ]);
@@ -160,7 +160,7 @@ describe('toolCalls', () => {
   });
 
   it('[P-05] tells of a call without arguments when the next one comes, and at the end', () => {
-    expect(said([entry(0, 'a', 'one')], [entry(1, 'b', 'two', '')])).toEqual([
+    expect(written([entry(0, 'a', 'one')], [entry(1, 'b', 'two', '')])).toEqual([
       { call: 0, id: 'a', name: 'one', arguments: '' },
       { call: 1, id: 'b', name: 'two', arguments: '' },
     ]);

@@ -117,10 +117,10 @@ describe('encodeBatch', () => {
 
   it('[S-09] writes the log probabilities of a text, piece by piece and whole', () => {
     const logprobs: readonly LogProb[] = [{ token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }];
-    const said = { ...PLACE, part: 'output_text', text: 'a', logprobs: logProbsText(logprobs) } as const;
+    const written = { ...PLACE, part: 'output_text', text: 'a', logprobs: logProbsText(logprobs) } as const;
     const events: readonly TurnEvent[] = [
-      { type: 'part-delta', sequence: 3, ...said },
-      { type: 'text-end', sequence: 4, ...said },
+      { type: 'part-delta', sequence: 3, ...written },
+      { type: 'text-end', sequence: 4, ...written },
     ];
     expect(encodeBatch(events, OPTIONS)).toBe(
       frame({ type: 'response.output_text.delta', sequence_number: 3, ...WIRE_PLACE, delta: 'a', logprobs }) +

@@ -8,7 +8,8 @@ import type { TurnEvent } from '../../../../src/protocol/events.ts';
 import { HEARTBEAT_FRAME, numberedFrame } from '../../../../src/streams/sse-frames.ts';
 import { step } from '../../../../src/turn/machine.ts';
 import { startState } from '../../../../src/turn/state.ts';
-import { anyPlan, END, inputs } from '../../../turn/arbitrary-turns.ts';
+import { anyPlan, inputs } from '../../../turn/arbitrary-turns.ts';
+import { END } from '../../../turn/whole-turn.ts';
 
 const OPTIONS: EncodeOptions = {
   presentItem: (item) => item,
@@ -35,8 +36,8 @@ const reasoning = fc.constantFrom('summary' as const, 'text' as const, 'spec' as
 describe('the frames by templates', () => {
   it('[S-02] equal those that are written event by event, for any turn', () =>
     fc.assert(
-      fc.property(anyPlan, inputs, reasoning, (plan, said, spelling) => {
-        const [, events] = step(startState(plan), [...said, END]);
+      fc.property(anyPlan, inputs, reasoning, (plan, written, spelling) => {
+        const [, events] = step(startState(plan), [...written, END]);
         const options = { ...OPTIONS, reasoning: spelling };
         expect(encodeBatch(events, options)).toBe(plainly(events, options));
       }),
@@ -45,8 +46,8 @@ describe('the frames by templates', () => {
 
   it('[S-15] say the same as the messages of a WebSocket', () =>
     fc.assert(
-      fc.property(anyPlan, inputs, (plan, said) => {
-        const [, events] = step(startState(plan), [...said, END]);
+      fc.property(anyPlan, inputs, (plan, written) => {
+        const [, events] = step(startState(plan), [...written, END]);
         const encoder = new Encoder({ ...OPTIONS, dialect: openai, isServerTool: () => false });
         const data = dataIn(encodeBatch(events, OPTIONS));
         expect(encoder.messages(events)).toEqual(data);

@@ -1,10 +1,11 @@
-/** A client that asks for a stream and reads nothing of it, and a model that notices. */
+/** A client that requests a stream and does not read it, and a model that notices. */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Upstream } from 'express-open-responses/core';
 
 const PIECE = 'x'.repeat(64 * 1024);
 const DEADLINE_MS = 5000;
+const HI = { model: 'm', input: 'Hi', stream: true };
 
 /** A model that never stops, and how much of it was taken. */
 export interface EndlessModel {
@@ -43,12 +44,12 @@ export function endlessModel(): EndlessModel {
   };
 }
 
-/** Posts for a stream on a socket that reads nothing until it is told to. */
-export function deafClient(url: string): Socket {
-  const body = '{"model":"m","input":"Hi","stream":true}';
-  const head = `POST /v1/responses HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+/** Posts for a stream, on a socket that does not read until it is resumed. */
+export function unreadClient(url: string, path = '/v1/responses', body: object = HI): Socket {
+  const json = JSON.stringify(body);
+  const head = `POST ${path} HTTP/1.1\r\nhost: app\r\ncontent-type: application/json\r\ncontent-length: ${json.length}`;
   const socket = connect(Number(new URL(url).port), '127.0.0.1').pause();
-  socket.on('error', () => {}).write(`${head}\r\n\r\n${body}`);
+  socket.on('error', () => {}).write(`${head}\r\n\r\n${json}`);
   return socket;
 }
 

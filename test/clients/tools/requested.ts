@@ -1,9 +1,9 @@
 /** What reaches the model in each talk, by how much of the server's calls a client brings back. */
 import type { ScenarioName } from './scenarios.ts';
-import type { Told } from './talk-app.ts';
+import type { Reported } from './talk-app.ts';
 
 /** The conversation in each request to the model, for each scenario. */
-export type Asked = Readonly<Record<ScenarioName, Told['asked']>>;
+export type Requested = Readonly<Record<ScenarioName, Reported['requested']>>;
 
 const FIRST = 'user: How is Rome?';
 const LOST = 'user: How is Atlantis?';
@@ -23,12 +23,12 @@ const BOTH = [BOTH_CALLED, 'tool #1: Sunny in Rome.', 'tool #2: Noon in CET.'];
 const SUNK = ['assistant: #1 weather {"city":"Atlantis"}', 'tool #1: No such city.'];
 
 /** Requests of which each begins with the whole of the one before. */
-function growing(...steps: readonly (readonly string[])[]): Told['asked'] {
+function growing(...steps: readonly (readonly string[])[]): Reported['requested'] {
   return steps.map((_, index) => steps.slice(0, index + 1).flat());
 }
 
 /** The client, or the store for it, brings everything back. */
-export const everything: Asked = {
+export const everything: Requested = {
   alone: growing([FIRST], rome(1), ['assistant: It is sunny.', 'user: And Oslo?'], oslo(2)),
   inTurn: growing([FIRST], LOOKED, TIMED, THANKS),
   together: growing([FIRST], BOTH, THANKS),
@@ -36,13 +36,13 @@ export const everything: Asked = {
 };
 
 /** Everything comes back, but without the ids that tell which calls were made side by side. */
-export const apart: Asked = { ...everything, together: growing([FIRST], [...rome(1), ...clock(2)], THANKS) };
+export const apart: Requested = { ...everything, together: growing([FIRST], [...rome(1), ...clock(2)], THANKS) };
 
 /** The same from a client that puts items in the order in which they were done: its own call needs no waiting. */
-export const asDone: Asked = { ...everything, together: growing([FIRST], [...clock(1), ...rome(2)], THANKS) };
+export const asDone: Requested = { ...everything, together: growing([FIRST], [...clock(1), ...rome(2)], THANKS) };
 
 /** The ids are lost with the second question only. */
-export const apartLater: Asked = {
+export const apartLater: Requested = {
   ...everything,
   together: [...growing([FIRST], BOTH), [FIRST, ...rome(1), ...clock(2), ...THANKS]],
 };
@@ -50,7 +50,7 @@ export const apartLater: Asked = {
 const FORGOTTEN = '(no output was recorded)';
 
 /** The client drops the results of the server's calls, though not that one failed, and there is no store to ask. */
-export const unrecorded: Asked = {
+export const unrecorded: Requested = {
   alone: [
     ...growing([FIRST], rome(1)),
     ...growing([FIRST, ...rome(1, FORGOTTEN), 'assistant: It is sunny.', 'user: And Oslo?'], oslo(2)),
@@ -61,7 +61,7 @@ export const unrecorded: Asked = {
 };
 
 /** The client drops the server's calls: nothing is left of them but the words around them. */
-export const ownCalls: Asked = {
+export const ownCalls: Requested = {
   alone: [...growing([FIRST], rome(1)), ...growing([FIRST, 'assistant: It is sunny.', 'user: And Oslo?'], oslo(1))],
   inTurn: [
     ...growing([FIRST], LOOKED),
@@ -75,7 +75,7 @@ export const ownCalls: Asked = {
 };
 
 /** The same from a client that keeps all the words of one response as one message. */
-export const ownCallsJoined: Asked = {
+export const ownCallsJoined: Requested = {
   ...ownCalls,
   inTurn: [
     ...growing([FIRST], LOOKED),
@@ -87,7 +87,7 @@ export const ownCallsJoined: Asked = {
 };
 
 /** The client writes the server's calls behind its own, and those behind the words. */
-export const wordsFirst: Asked = {
+export const wordsFirst: Requested = {
   alone: [
     ...growing([FIRST], rome(1)),
     ...growing(
@@ -110,4 +110,4 @@ export const wordsFirst: Asked = {
 };
 
 /** The Chat wire: calls of the server's come back with those of the client's, a turn without any is its text. */
-export const besideOwnCalls: Asked = { ...everything, alone: ownCalls.alone, failing: ownCalls.failing };
+export const besideOwnCalls: Requested = { ...everything, alone: ownCalls.alone, failing: ownCalls.failing };

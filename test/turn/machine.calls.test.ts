@@ -1,0 +1,355 @@
+/** The events of calls that the machine does not run as MCP calls: the client's, the model server's own, and the server's shown as function calls. */
+import {
+  call,
+  eventLines,
+  FAIL,
+  finish,
+  found,
+  OWNED_AS_FUNCTION_CALL,
+  type Row,
+  result,
+  search,
+  text,
+} from './turn-script.ts';
+
+const CALLS: readonly Row[] = [
+  {
+    name: '[P-05, B-09, C-15] keeps interleaved parallel calls apart',
+    model: [
+      call(0, '{"a"', { id: 'call_a', name: 'look_up' }),
+      call(1, '{"b"', { id: 'call_b', name: 'send' }),
+      call(0, ':1}'),
+      call(1, ':2}'),
+      finish(),
+    ],
+    events: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {"a"',
+      'item-start 1 function_call',
+      'arguments-delta 1 {"b"',
+      'arguments-delta 0 :1}',
+      'arguments-delta 1 :2}',
+      'arguments-end 0 look_up {"a":1}',
+      'item-end 0 completed',
+      'arguments-end 1 send {"b":2}',
+      'item-end 1 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[P-05] opens a call once though each delta repeats its id and name',
+    model: [
+      call(0, '{"a"', { id: 'call_a', name: 'look_up' }),
+      call(0, ':1}', { id: 'call_a', name: 'look_up' }),
+      finish(),
+    ],
+    events: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {"a"',
+      'arguments-delta 0 :1}',
+      'arguments-end 0 look_up {"a":1}',
+      'item-end 0 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[P-05] gives a call without arguments `{}`, as a delta too',
+    model: [call(0, '', { name: 'look_up' }), finish()],
+    events: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {}',
+      'arguments-end 0 look_up {}',
+      'item-end 0 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[P-05] completes arguments of nothing but whitespace to `{}`',
+    model: [call(0, ' ', { name: 'look_up' }), finish()],
+    events: [
+      'item-start 0 function_call',
+      'arguments-delta 0  ',
+      'arguments-delta 0 {}',
+      'arguments-end 0 look_up  {}',
+      'item-end 0 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[D-13] drops a call that is not allowed, with its later deltas, and keeps the others',
+    plan: { allowedTools: new Set(['look_up']) },
+    model: [
+      call(0, '{"a"', { name: 'send' }),
+      call(1, '{}', { name: 'look_up' }),
+      call(0, ':1}', { name: 'look_up' }),
+      finish(),
+    ],
+    events: [
+      'call-dropped send',
+      'item-start 0 function_call',
+      'arguments-delta 0 {}',
+      'arguments-end 0 look_up {}',
+      'item-end 0 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[D-13] does not close the text for a call that it drops',
+    plan: { allowedTools: new Set() },
+    model: [text('Hel'), call(0, '{}', { name: 'send' }), text('lo'), finish()],
+    events: [
+      'item-start 0 message',
+      'part-start 0.0 output_text',
+      'part-delta 0.0 "Hel"',
+      'call-dropped send',
+      'part-delta 0.0 "lo"',
+      'text-end 0.0 "Hello"',
+      'part-end 0.0',
+      'item-end 0 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[D-13] drops calls by their number for one model call only',
+    plan: { allowedTools: new Set(['look_up']) },
+    model: [call(0, '{}', { name: 'send' }), finish(), call(0, '{}', { name: 'look_up' }), finish()],
+    events: [
+      'call-dropped send',
+      'item-start 0 function_call',
+      'arguments-delta 0 {}',
+      'arguments-end 0 look_up {}',
+      'item-end 0 completed',
+      'turn-end completed',
+    ],
+  },
+];
+
+const SEARCHES: readonly Row[] = [
+  {
+    name: '[X-07] shows a search from beginning to end, between the text before and after it',
+    model: [text('a'), search('s', 'fog'), found('s'), text('b'), finish()],
+    events: [
+      'item-start 0 message',
+      'part-start 0.0 output_text',
+      'part-delta 0.0 "a"',
+      'text-end 0.0 "a"',
+      'part-end 0.0',
+      'item-end 0 completed',
+      'item-start 1 web_search_call',
+      'web_search_call 1 in_progress',
+      'web_search_call 1 searching',
+      'web_search_call 1 completed',
+      'item-end 1 completed',
+      'item-start 2 message',
+      'part-start 2.0 output_text',
+      'part-delta 2.0 "b"',
+      'text-end 2.0 "b"',
+      'part-end 2.0',
+      'item-end 2 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[X-07] keeps parallel searches apart, in whatever order they end, and reports a failure by the item only',
+    model: [search('s', 'fog'), search('t', 'sun'), found('t', true), found('s'), found('s'), found('u'), finish()],
+    events: [
+      'item-start 0 web_search_call',
+      'web_search_call 0 in_progress',
+      'web_search_call 0 searching',
+      'item-start 1 web_search_call',
+      'web_search_call 1 in_progress',
+      'web_search_call 1 searching',
+      'item-end 1 failed',
+      'web_search_call 0 completed',
+      'item-end 0 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[X-07] [S-11] fails a search that never ended, where the model was cut off',
+    model: [search('s', 'fog'), finish('length'), found('s'), search('t', 'sun')],
+    events: [
+      'item-start 0 web_search_call',
+      'web_search_call 0 in_progress',
+      'web_search_call 0 searching',
+      'item-end 0 failed',
+      'turn-end max_output_tokens',
+    ],
+  },
+  {
+    name: '[X-07] fails a search that never ended, where the turn fails',
+    model: [search('s', 'fog'), FAIL],
+    events: [
+      'item-start 0 web_search_call',
+      'web_search_call 0 in_progress',
+      'web_search_call 0 searching',
+      'item-end 0 failed',
+      'error upstream_error',
+      'turn-end failed',
+    ],
+  },
+  {
+    name: '[X-07] fails a search that never ended, where the model reported no finish',
+    model: [search('s', 'fog')],
+    events: [
+      'item-start 0 web_search_call',
+      'web_search_call 0 in_progress',
+      'web_search_call 0 searching',
+      'item-end 0 failed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[X-07] counts what was found against the limit of a response',
+    plan: { outputBytes: 80 },
+    model: [search('s', 'fog'), found('s'), text('no')],
+    events: [
+      'item-start 0 web_search_call',
+      'web_search_call 0 in_progress',
+      'web_search_call 0 searching',
+      'web_search_call 0 completed',
+      'item-end 0 completed',
+      'error output_too_large',
+      'turn-end failed',
+    ],
+  },
+];
+
+const PICTURES: readonly Row[] = [
+  {
+    name: '[V-07] shows an image from beginning to end, between the text before and after it',
+    model: [text('a'), { type: 'image', result: 'UklGRg==', details: {} }, text('b'), finish()],
+    events: [
+      'item-start 0 message',
+      'part-start 0.0 output_text',
+      'part-delta 0.0 "a"',
+      'text-end 0.0 "a"',
+      'part-end 0.0',
+      'item-end 0 completed',
+      'item-start 1 image_generation_call',
+      'image_generation_call 1 in_progress',
+      'image_generation_call 1 generating',
+      'image_generation_call 1 completed',
+      'item-end 1 completed',
+      'item-start 2 message',
+      'part-start 2.0 output_text',
+      'part-delta 2.0 "b"',
+      'text-end 2.0 "b"',
+      'part-end 2.0',
+      'item-end 2 completed',
+      'turn-end completed',
+    ],
+  },
+];
+
+const SERVER_CALLS_AS_FUNCTION_CALLS: readonly Row[] = [
+  {
+    name: '[T-03, M-06] puts the output behind its call, as an item of its own',
+    model: [call(0, '{"q":1}', { name: 'look_up' }), finish(), result(0), text('Here.'), finish()],
+    events: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {"q":1}',
+      'arguments-end 0 look_up {"q":1}',
+      'item-end 0 completed',
+      'item-start 1 function_call_output',
+      'item-end 1 completed',
+      'item-start 2 message',
+      'part-start 2.0 output_text',
+      'part-delta 2.0 "Here."',
+      'text-end 2.0 "Here."',
+      'part-end 2.0',
+      'item-end 2 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[T-04, T-05, P-05] puts the outputs of parallel calls behind all of them, and none behind the client’s',
+    model: [
+      call(0, '{}', { name: 'look_up' }),
+      call(1, '{}', { name: 'ask' }),
+      call(2, '', { name: 'mcp__mail__send' }),
+      finish(),
+      result(0),
+      result(1, 'nobody’s'),
+      result(2, 'It broke.', true),
+      result(2, 'again'),
+    ],
+    events: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {}',
+      'item-start 1 function_call',
+      'arguments-delta 1 {}',
+      'item-start 2 function_call',
+      'arguments-end 0 look_up {}',
+      'item-end 0 completed',
+      'arguments-end 1 ask {}',
+      'item-end 1 completed',
+      'arguments-delta 2 {}',
+      'arguments-end 2 mcp__mail__send {}',
+      'item-end 2 completed',
+      'item-start 3 function_call_output',
+      'item-end 3 completed',
+      'item-start 4 function_call_output',
+      'item-end 4 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[P-04] has no output for a call that waits when the turn fails',
+    model: [call(0, '{}', { name: 'look_up' }), finish(), FAIL, result(0)],
+    events: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {}',
+      'arguments-end 0 look_up {}',
+      'item-end 0 completed',
+      'error upstream_error',
+      'turn-end failed',
+    ],
+  },
+  {
+    name: '[D-06, P-08] has an output that reports it for a call that nobody ran, where the upstream never finished',
+    model: [call(0, '{}', { name: 'look_up' })],
+    events: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {}',
+      'arguments-end 0 look_up {}',
+      'item-end 0 completed',
+      'item-start 1 function_call_output',
+      'item-end 1 completed',
+      'turn-end completed',
+    ],
+  },
+  {
+    name: '[S-11, D-06] puts no output behind the item that was cut off, which must stay the last',
+    model: [call(0, '{}', { name: 'look_up' }), text('Let'), finish('length'), result(0)],
+    events: [
+      'item-start 0 function_call',
+      'arguments-delta 0 {}',
+      'item-start 1 message',
+      'part-start 1.0 output_text',
+      'part-delta 1.0 "Let"',
+      'arguments-end 0 look_up {}',
+      'item-end 0 completed',
+      'text-end 1.0 "Let"',
+      'part-end 1.0',
+      'item-end 1 incomplete',
+      'turn-end max_output_tokens',
+    ],
+  },
+];
+
+describe.each([
+  ['tool calls', CALLS],
+  ["searches of the model's own server", SEARCHES],
+  ['pictures', PICTURES],
+])('%s', (_, rows) => {
+  it.each(rows)('$name', ({ model, plan, events }) => {
+    expect(eventLines(model, plan)).toEqual(events);
+  });
+});
+
+describe('calls that the server runs, shown as function calls', () => {
+  it.each(SERVER_CALLS_AS_FUNCTION_CALLS)('$name', ({ model, plan, events }) => {
+    expect(eventLines(model, { ...OWNED_AS_FUNCTION_CALL, ...plan })).toEqual(events);
+  });
+});
