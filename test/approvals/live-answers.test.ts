@@ -56,7 +56,7 @@ describe('an answer', () => {
     const many = Array.from({ length: 200_000 }, (_, index) => (index % 2 ? answer(A) : request(A)));
     const began = performance.now();
     expect(liveAnswers(many)).toHaveLength(100_000);
-    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(performance.now() - began).toBeLessThan(20_000);
   });
 
   it('[T-09] to a request that is not ours is history after any words of a model', () => {

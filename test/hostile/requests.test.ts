@@ -268,7 +268,7 @@ describe('a hostile body', () => {
     const began = performance.now();
     const { status, type, message } = await refusalOf(text);
     expect([status, type, message]).toEqual([400, 'application/json; charset=utf-8', expect.stringMatching(SENTENCE)]);
-    expect(performance.now() - began).toBeLessThan(3000);
+    expect(performance.now() - began).toBeLessThan(20_000);
   });
 
   it.each<[string, string | Uint8Array, Readonly<Record<string, string>>, number, string]>([

@@ -232,7 +232,7 @@ describe('a response in the background', () => {
     const began = performance.now();
     const deleted = await send(`${app.url}/responses/${id}`, 'DELETE');
     await model.left;
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(performance.now() - began).toBeLessThan(20_000);
     expect([deleted.body.deleted, (await send(`${app.url}/responses/${id}`)).status]).toEqual([true, 404]);
   });
 
@@ -340,7 +340,7 @@ describe('cancelling', () => {
     const began = performance.now();
     const first = await cancelled(app, id);
     await model.left;
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(performance.now() - began).toBeLessThan(20_000);
     expect([first.status, first.body.status, first.body.output]).toEqual([
       200,
       'cancelled',

