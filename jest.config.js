@@ -17,6 +17,7 @@ function testsToRun({ SLOW, HOSTILE, CLIENTS }) {
 export default {
   testEnvironment: 'node',
   testMatch: testsToRun(process.env),
+  reporters: ['default', '<rootDir>/test/support/skip-report.mjs'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '^.+\\.ts$': [

@@ -2,10 +2,11 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { itWhere } from '../support/skipping.ts';
 import { isolation } from './outer.ts';
 import { lives, PATIENCE, sandboxesOf, until } from './support.ts';
 
-const linux = process.platform === 'linux' ? it : it.skip;
+const linux = itWhere(process.platform === 'linux', 'only Linux has it');
 
 async function withHost(body: (host: ChildProcess) => Promise<void>): Promise<void> {
   const execArgv = ['--expose-gc'];

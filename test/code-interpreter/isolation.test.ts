@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pyodideRuntime } from '../../src/code-interpreter/runtimes/pyodide-runtime.ts';
 import { bubblewrap } from '../../src/code-interpreter/sandbox/bubblewrap.ts';
 import { isolationOf } from '../../src/code-interpreter/sandbox/isolation.ts';
+import { itWhere } from '../support/skipping.ts';
 
 const LINUX = { platform: 'linux', arch: 'x64', path: '/nowhere:/none' };
 
@@ -46,7 +47,7 @@ describe('isolationOf', () => {
   });
 });
 
-const linux = process.platform === 'linux' ? it : it.skip;
+const linux = itWhere(process.platform === 'linux', 'only Linux has it');
 
 describe('bubblewrap', () => {
   linux('[F-01] says what the program said where it cannot make a sandbox', async () => {

@@ -8,9 +8,10 @@ import { join } from 'node:path';
 import { pyodideRuntime } from 'express-open-responses/code-interpreter';
 import { type Launch, launchOf, pyodideFolder } from '../../src/code-interpreter/sandbox/launch.ts';
 import { PYODIDE_LIMITS } from '../../src/code-interpreter/sandbox/pyodide-settings.ts';
+import { describeWhere } from '../support/skipping.ts';
 import { CHILD_FOLDER, fieldOf, NEVER, PATIENCE, sandboxesOf, textOf } from './support.ts';
 
-const linux = process.platform === 'linux' ? describe : describe.skip;
+const linux = describeWhere(process.platform === 'linux', 'only Linux has it');
 
 /** The command line of a container, whose own script is replaced by the text: what could be done by code that got out of the realm. */
 function escaped({ command, args }: Launch, script: string): Promise<string> {

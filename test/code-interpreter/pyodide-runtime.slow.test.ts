@@ -2,10 +2,11 @@
 import { type CodeContainer, type CodeRuntime, pyodideRuntime } from 'express-open-responses/code-interpreter';
 import fc from 'fast-check';
 import { pyodideFolder } from '../../src/code-interpreter/sandbox/launch.ts';
+import { itWhere } from '../support/skipping.ts';
 import { isolation } from './outer.ts';
 import { lives, NEVER, PATIENCE, sandboxesOf, textOf, until } from './support.ts';
 
-const linux = process.platform === 'linux' ? it : it.skip;
+const linux = itWhere(process.platform === 'linux', 'only Linux has it');
 
 async function withRuntime(
   options: Parameters<typeof pyodideRuntime>[0],

@@ -6,6 +6,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { type EgressGuard, type EgressPolicy, egressGuard } from '../../src/egress/index.ts';
 import { startMcpServer } from '../support/mcp-http-server.ts';
+import { describeWhere } from '../support/skipping.ts';
 import { certificateFor, rejectionOf, type Site, startSite } from './site.ts';
 
 const closers: (() => Promise<void>)[] = [];
@@ -44,9 +45,9 @@ async function readingOf(promise: Promise<Response>): Promise<unknown> {
 const coded = (code: string) => expect.objectContaining({ name: 'EgressError', code });
 
 const certificate = certificateFor(['DNS:a.example', 'IP:127.0.0.1']);
-const describeTls = certificate ? describe : describe.skip;
+const describeTls = describeWhere(certificate !== undefined, 'no openssl to make a certificate');
 
-describeTls(`over TLS${certificate ? '' : ' (skipped: no openssl to make a certificate)'}`, () => {
+describeTls('over TLS', () => {
   const ca = certificate?.cert;
   const names = ({ requests }: Site) => requests.map(({ host, servername }) => ({ host, servername }));
 

@@ -10,6 +10,7 @@ import { createInterface } from 'node:readline';
 import express from 'express';
 import { chatCompletionsUpstream, memoryStore, responsesRouter } from 'express-open-responses';
 import { type FakeUpstream, startFakeUpstream, textStream } from 'express-open-responses/testing';
+import { describeWhere } from '../support/skipping.ts';
 import { answerOf, post, untilReceived } from './recipe.ts';
 import { readProject, run } from './support.ts';
 
@@ -67,9 +68,9 @@ describe('a stream of the app', () => {
 });
 
 // Where CI runs, a missing nginx is a failure.
-const describeNginx = found || process.env.CI ? describe : describe.skip;
+const describeNginx = describeWhere(Boolean(found || process.env.CI), `there is no ${NGINX} on this machine`);
 
-describeNginx(`the recipe for nginx${found ? '' : ` (skipped: there is no ${NGINX} on this machine)`}`, () => {
+describeNginx('the recipe for nginx', () => {
   let folder: string;
   let nginx: ChildProcess;
   let port: number;

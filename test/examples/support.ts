@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { type Example, start } from '../../examples/express/start.ts';
+import { itWhere } from '../support/skipping.ts';
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -71,16 +72,11 @@ async function died(child: ChildProcess, errors: readonly string[]): Promise<nev
 
 /** `it` where the built file is there; otherwise a skip whose name says so. */
 export function itBuilt(path: string): typeof it {
-  return existsSync(join(root, path)) ? it : skipping(`there is no ${path}`);
+  return itWhere(existsSync(join(root, path)), `there is no ${path}`);
 }
 
 /** `it` where the program can be run; otherwise a skip that says so. */
 export async function itWith(program: string): Promise<typeof it> {
   const found = await run(program, ['--version']).then(Boolean, () => false);
-  return found ? it : skipping(`there is no ${program} on this machine`);
-}
-
-function skipping(reason: string): typeof it {
-  // The cast: only the call with a name and a body is used.
-  return ((name: string, body: () => Promise<void>) => it.skip(`${name} (skipped: ${reason})`, body)) as typeof it;
+  return itWhere(found, `there is no ${program} on this machine`);
 }

@@ -29,6 +29,7 @@ import {
   toolCallStream,
 } from '../../src/testing/index.ts';
 import { databaseFile, sqliteDrivers } from '../stores/sqlite-drivers.ts';
+import { describeWhere } from '../support/skipping.ts';
 import { tally } from './tally.ts';
 
 const { tried } = tally('logging');
@@ -223,7 +224,7 @@ it('a status that is asked a thousand times over a store that hangs asks it once
 });
 
 const canMount = process.platform === 'linux' && process.getuid?.() === 0;
-const describeMounted = canMount ? describe : describe.skip;
+const describeMounted = describeWhere(canMount, 'no file system can be mounted here');
 const WHY = canMount ? '' : ' (skipped: only root on Linux may mount a small one)';
 
 describeMounted(`a disk that is really full${WHY}`, () => {

@@ -3,13 +3,14 @@ import { sandboxProcess } from '../../src/code-interpreter/sandbox/sandbox-proce
 import { startChild } from '../../src/code-interpreter/sandbox/start-child.ts';
 import { describeSandboxed, type Extra, outcomeOf, outerLaunch, scriptFile } from '../code-interpreter/outer.ts';
 import { PATIENCE } from '../code-interpreter/support.ts';
+import { describeWhere } from '../support/skipping.ts';
 import { callsProgram, oldDoorProgram, type SystemCall, threadsProgram } from './elf.ts';
 import { DENIED_CALLS } from './system-calls.ts';
 import { tally } from './tally.ts';
 
 const { tried } = tally('the filter of system calls');
 
-const machineCode = process.arch === 'x64' ? describeSandboxed : describe.skip;
+const machineCode = process.arch === 'x64' ? describeSandboxed : describeWhere(false, 'the program is one of x64');
 
 machineCode('threads of a program of its own', () => {
   it(

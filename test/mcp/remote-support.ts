@@ -7,6 +7,7 @@ import type { ToolProvider } from '../../src/ports/tool-provider.ts';
 import { certificateFor, type Site, startSite } from '../egress/site.ts';
 import { closeLater, never, startServer } from '../support/mcp-client.ts';
 import type { McpHttpOptions, McpHttpServer } from '../support/mcp-http-server.ts';
+import { describeWhere } from '../support/skipping.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -16,7 +17,7 @@ export const HOST = 'tools.example';
 const certificate = certificateFor([`DNS:${HOST}`]);
 
 /** As `describe`, but skipped where there is no `openssl` to make a certificate. */
-export const describeRemote = certificate ? describe : describe.skip;
+export const describeRemote = describeWhere(certificate !== undefined, 'no openssl to make a certificate');
 
 /** The test server, over TLS. */
 export function startRemote(options: McpHttpOptions = {}): Promise<McpHttpServer> {

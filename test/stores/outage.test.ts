@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
 import type { Service } from '../support/services.ts';
+import { itWhere } from '../support/skipping.ts';
 import { type Answer, type AppProcess, isBuilt, say, startAppProcess } from './shared-store-app.ts';
 
 const CLIENTS = 20;
@@ -62,7 +63,7 @@ interface Silence {
 
 function suite(start: () => Promise<Service>, silence: Silence): void {
   // Without the build there is nothing to start; `npm test` builds first.
-  const itBuilt = isBuilt ? it : it.skip;
+  const itBuilt = itWhere(isBuilt, 'run `npm run build` first');
   let server: Service;
   let apps: readonly AppProcess[];
 

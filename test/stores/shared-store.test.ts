@@ -2,13 +2,14 @@
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
 import type { Service } from '../support/services.ts';
+import { itWhere } from '../support/skipping.ts';
 import { type AppProcess, idIn, isBuilt, say, startAppProcess, statusOf, streamUntil } from './shared-store-app.ts';
 
 const CHAINS = 200;
 
 function suite(start: () => Promise<Service>): void {
   // Without the build there is nothing to start; `npm test` builds first.
-  const itBuilt = isBuilt ? it : it.skip;
+  const itBuilt = itWhere(isBuilt, 'run `npm run build` first');
   let server: Service;
   let a: AppProcess;
   let b: AppProcess;

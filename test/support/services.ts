@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { describeWhere } from './skipping.ts';
 
 /** A server that a test may take away and give back. */
 export interface Service {
@@ -58,9 +59,8 @@ function isExecutable(file: string): boolean {
 
 /** `describe` where the program is there; otherwise a skip whose name says why. CI must have it. */
 export function describeWith(program: string | undefined, name: string): (name: string, body: () => void) => void {
-  if (program) return describe;
-  if (process.env.CI === 'true') throw new Error(`CI needs ${name}, and there is none on this machine`);
-  return (title, body) => describe.skip(`${title} (skipped: there is no ${name} on this machine)`, body);
+  if (!program && process.env.CI === 'true') throw new Error(`CI needs ${name}, and there is none on this machine`);
+  return describeWhere(program !== undefined, `there is no ${name} on this machine`);
 }
 
 /** A port of the loopback address on which nobody listens. */
