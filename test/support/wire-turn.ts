@@ -146,6 +146,10 @@ function turnError(error: WireResponse['error']): TurnEnd['error'] {
 }
 
 function outputItem(item: WireItem): OutputItem {
+  // Without `include`, a response does not show the outputs of code that ran.
+  if (item.type === 'code_interpreter_call' && (item.status === 'completed' || item.status === 'failed')) {
+    return { ...item, outputs: item.outputs ?? [] };
+  }
   // The cast: the schema of the wire has the same fields.
   return item as OutputItem;
 }

@@ -186,7 +186,7 @@ describe('how a turn ends', () => {
       { status: 'incomplete', reason: 'content_filter', error: null, completedAt: null },
     ],
     [
-      '[S-11] incomplete after `length` though nothing was eventLines',
+      '[S-11] incomplete after `length` though nothing was written',
       [finish('length')],
       { status: 'incomplete', reason: 'max_output_tokens', error: null, completedAt: null },
     ],
