@@ -10,7 +10,7 @@ import { join } from 'node:path';
 
 const require = createRequire(import.meta.url);
 
-/** @type {Readonly<Record<string, (asked?: () => void) => Promise<{ store: import('../../dist/ports/store.js').ResponseStore, close(): unknown }>>>} */
+/** @type {Readonly<Record<string, (asked?: () => void) => Promise<{ store: import('../../dist/cjs/ports/store.js').ResponseStore, close(): unknown }>>>} */
 export const openers = {
   memory: async (asked) => ({ store: counted((await from('memory')).memoryStore(), METHODS, asked), close() {} }),
   'sqlite-libsql': (asked) => openSqlite((file) => new (require('libsql'))(file), asked),
@@ -47,7 +47,7 @@ function countedDatabase(database, asked) {
 }
 
 function from(name) {
-  return import(`../../dist/stores/${name}/${name}-store.js`);
+  return import(`../../dist/esm/stores/${name}/${name}-store.js`);
 }
 
 async function encrypted(store) {

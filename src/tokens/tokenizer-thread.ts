@@ -1,6 +1,7 @@
 /** Counts tokens in a separate thread: loading the encoding takes a second, and texts may be long. */
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
+import { BUILD_FOLDER } from '../ports/host/package-files.cjs';
 import { warner } from '../ports/host/warner.ts';
 import { ApiError } from '../protocol/errors.ts';
 
@@ -34,11 +35,7 @@ interface Job {
   readonly resolve: (tokens: number | undefined) => void;
 }
 
-const HERE = fileURLToPath(import.meta.url);
-// Node runs only built files in a thread: tests that run the sources use the build as well.
-const WORKER = HERE.endsWith('.ts')
-  ? HERE.replace(/src([\\/]tokens[\\/])tokenizer-thread\.ts$/, 'dist$1tokenizer-worker.js')
-  : HERE.replace('tokenizer-thread', 'tokenizer-worker');
+const WORKER = join(BUILD_FOLDER, 'cjs/tokens/tokenizer-worker.js');
 
 /** The thread, started on demand; it keeps the process alive only while it counts. */
 export class TokenizerThread {

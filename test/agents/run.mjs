@@ -3,7 +3,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { textStream, toolCallStream } from '../../dist/testing/index.js';
+import { textStream, toolCallStream } from '../../dist/esm/testing/index.js';
 import { packages, scenes } from './scenes.mjs';
 import { hasWebSocket, serve } from './serve.mjs';
 

@@ -6,10 +6,10 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import express from 'express';
 import { start } from '../../build/examples/express/start.js';
-import { chatCompletionsUpstream, memoryStore, responsesRouter } from '../../dist/index.js';
-import { startFakeUpstream } from '../../dist/testing/index.js';
+import { chatCompletionsUpstream, memoryStore, responsesRouter } from '../../dist/esm/index.js';
+import { startFakeUpstream } from '../../dist/esm/testing/index.js';
 
-const WEBSOCKET = join(import.meta.dirname, '../../dist/websocket/index.js');
+const WEBSOCKET = join(import.meta.dirname, '../../dist/esm/websocket/index.js');
 
 /** Whether the package that was built has a WebSocket. */
 export const hasWebSocket = existsSync(WEBSOCKET);

@@ -10,7 +10,7 @@ function written(text: string, output: number, calls: readonly string[] = [], in
 }
 
 describe('the servers of the bench', () => {
-  itBuilt('dist/index.js')(
+  itBuilt('dist/esm/index.js')(
     '[Q-04] say to every plan exactly what the model said',
     async () => {
       const right = {
@@ -29,7 +29,7 @@ describe('the servers of the bench', () => {
     120_000,
   );
 
-  itBuilt('dist/index.js')(
+  itBuilt('dist/esm/index.js')(
     '[Q-04] run the tool and say what the model said then, with the tokens of both rounds',
     async () => {
       const right = { 'ours in Express': written(EIGHT, 9, [], 18), 'ours, chat': written(EIGHT, 9, [], 18) };

@@ -5,7 +5,7 @@ import { type Launch, pyodideFolder } from '../../src/code-interpreter/sandbox/l
 import type { PyodideLimits } from '../../src/code-interpreter/sandbox/pyodide-settings.ts';
 
 /** Where the build has what runs in the process of a container. */
-export const CHILD_FOLDER = join(import.meta.dirname, '../../dist/code-interpreter/child');
+export const CHILD_FOLDER = join(import.meta.dirname, '../../dist/sandbox/code-interpreter/child');
 
 /** The process of a container without any layer around its realm. */
 export function bareLaunch({ outputBytes, fileBytes, files }: PyodideLimits): Launch {

@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import vm from 'node:vm';
-import { CodeRealm } from '../../dist/code-interpreter/child/code-realm.js';
+import { CodeRealm } from '../../dist/sandbox/code-interpreter/child/code-realm.js';
 
 const prepared = process.argv[2] !== 'raw';
 const realm = new CodeRealm();
-const inside = await realm.evaluate(join(import.meta.dirname, '../../dist/code-interpreter/child/realm.js'));
+const inside = await realm.evaluate(join(import.meta.dirname, '../../dist/sandbox/code-interpreter/child/realm.js'));
 if (prepared) inside.prepare(JSON.stringify({ wasmBytes: 2 ** 28 }));
 
 // In the realm itself, as code that got out of Python would be.

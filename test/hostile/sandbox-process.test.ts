@@ -46,7 +46,7 @@ describeSandboxed('a process of the sandbox', () => {
         for (let fd = 3; fd < 100; fd += 1) try { const b = Buffer.alloc(99); text += b.toString('utf8', 0, readSync(fd, b, 0, 99, 0)); } catch {}
         console.log('END', text)`;
       const script = scriptFile(requested);
-      const dist = new URL('../../dist/code-interpreter/', import.meta.url);
+      const dist = new URL('../../dist/cjs/code-interpreter/', import.meta.url);
       const host = `
         const { launchOf, pyodideFolder } = await import('${dist}sandbox/launch.js');
         const { isolationOf } = await import('${dist}sandbox/isolation.js');

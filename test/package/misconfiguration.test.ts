@@ -228,7 +228,7 @@ describe('where nothing says which model server is meant', () => {
     ['OPENAI_BASE_URL', '{}', { OPENAI_BASE_URL: 'http://localhost:8000/v1' }, 0],
     ['a URL', "{ baseURL: 'https://api.openai.com/v1' }", {}, 0],
   ])('[F-31] it is said once that prompts go to OpenAI: %s', (_, options, env, times) => {
-    const code = `import { chatCompletionsUpstream } from ${JSON.stringify(`${dist}/index.js`)};
+    const code = `import { chatCompletionsUpstream } from ${JSON.stringify(`${dist}/esm/index.js`)};
       for (const _ of [1, 2]) chatCompletionsUpstream(${options});`;
     const { OPENAI_API_KEY: _key, OPENAI_BASE_URL: _url, ...rest } = process.env;
     const stderr = stderrOf(code, { ...rest, ...env });

@@ -69,7 +69,7 @@ it('[F-08] a store keeps and finds nothing for a request with a cookie alone', a
 
 describe('the warning', () => {
   const warned = (headers: string, env: Readonly<Record<string, string>> = {}) => {
-    const url = join(import.meta.dirname, '../../dist/ports/scope.js');
+    const url = join(import.meta.dirname, '../../dist/cjs/ports/scope.js');
     const code = `import { defaultScope } from ${JSON.stringify(url)}; for (const _ of [1, 2]) defaultScope(new Headers(${headers}));`;
     const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
       encoding: 'utf8',

@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '../../src');
 
 /** Every source file, relative to src. */
 export const sourceFiles: readonly string[] = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) =>
-  path.endsWith('.ts'),
+  /\.c?[jt]s$/.test(path),
 );
 
 /** The text of one of them. */

@@ -53,7 +53,7 @@ describe('the example of a WebSocket', () => {
     return text;
   }
 
-  itBuilt('dist/websocket/index.js')(
+  itBuilt('dist/esm/websocket/index.js')(
     '[S-15] [X-01] lets in whom the app knows, answers, and stops at SIGTERM',
     async () => {
       const anyPort = 'listen(0, function () { console.log("ws://localhost:" + this.address().port) })';

@@ -1,7 +1,6 @@
 /** How the process of a container is started: Node's own flags, and its isolation. */
-import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { BUILD_FOLDER, requirePackage } from '../../ports/host/package-files.cjs';
 import type { ChildLimits } from '../shared/child-limits.ts';
 import { type Bind, type Bubblewrap, bubblewrap, NODE } from './bubblewrap.ts';
 import { inheritedDescriptors } from './inherited-descriptors.ts';
@@ -21,9 +20,12 @@ export interface Launch extends Command {
 }
 
 const SHELL = '/bin/sh';
+/** The scripts of the process: ES modules, beside a `package.json` that says so. */
+const SCRIPTS = join(BUILD_FOLDER, 'sandbox');
+const CHILD_FOLDER = join(SCRIPTS, 'code-interpreter', sep);
 
 /** The folder of the Pyodide package. Throws if it is missing. */
-export function pyodideFolder(resolve: (name: string) => string = createRequire(import.meta.url).resolve): string {
+export function pyodideFolder(resolve: (name: string) => string = requirePackage.resolve): string {
   try {
     return dirname(resolve('pyodide/package.json')) + sep;
   } catch (cause) {
@@ -94,7 +96,7 @@ const PLACES: Places = { pyodide: '/pyodide/', child: '/sandbox/code-interpreter
 function bindsOf(folder: string): readonly Bind[] {
   return [
     // Tells Node that the scripts are modules.
-    [join(CHILD_FOLDER, '../../package.json'), '/sandbox/package.json'],
+    [join(SCRIPTS, 'package.json'), '/sandbox/package.json'],
     [CHILD_FOLDER, PLACES.child],
     [folder, PLACES.pyodide],
   ];
@@ -122,7 +124,3 @@ function nodeArgs({ pyodide, child }: Places, limits: PyodideLimits): readonly s
 function permissionFlag(known: ReadonlySet<string>): string {
   return known.has('--permission') ? '--permission' : '--experimental-permission';
 }
-
-// Node runs only built files: tests that run the sources use the build as well.
-const SOURCES = fileURLToPath(new URL('..', import.meta.url));
-const CHILD_FOLDER = import.meta.url.endsWith('.ts') ? join(SOURCES, '../../dist/code-interpreter', sep) : SOURCES;

@@ -1,9 +1,5 @@
 /** Loads packages that hosts install only if they need them, and reports what to install if one is missing. */
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
-
-/** Used to resolve the package; a host that bundles this file as CommonJS has no `import.meta.url`. */
-const load: (path: string) => unknown = createRequire(import.meta.url ?? join(process.cwd(), 'index.js'));
+import { requirePackage } from './package-files.cjs';
 
 /**
  * The module at `path` of the package `name`. It is not an `import`, whose failure gives the host no explanation: it
@@ -13,7 +9,7 @@ const load: (path: string) => unknown = createRequire(import.meta.url ?? join(pr
 export function peer<Module>(entry: string, name: string, path: string = name): Module {
   try {
     // The cast: the package exports this type at that path.
-    return load(path) as Module;
+    return requirePackage(path) as Module;
   } catch (cause) {
     if (!isMissing(cause, name)) throw cause;
     throw new Error(`${entry} needs the package '${name}', which is not installed. Install it: npm install ${name}`, {
