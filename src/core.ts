@@ -1,10 +1,11 @@
 /** Everything that needs no framework: both APIs as functions, the Web handler, and their options. */
 
+export type { CompactionOptions } from './compaction/settings.ts';
 export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
 export type { DialectName } from './ports/dialect.ts';
 export type { DrainOptions } from './ports/endpoints/activity.ts';
 export type { NodeHeaders } from './ports/endpoints/endpoint-request.ts';
-export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './ports/hooks.ts';
+export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo, UpstreamInfo } from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';
 export type { Limits } from './ports/limits.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
@@ -19,17 +20,52 @@ export {
   type StoredResponse,
   TooManyBytes,
 } from './ports/store.ts';
-export type { ProvidedTool, ToolCall, ToolProvider, ToolResult, ToolsOf } from './ports/tool-provider.ts';
-export type { Upstream } from './ports/upstream.ts';
+export type {
+  ProvidedTool,
+  ToolCall,
+  ToolFile,
+  ToolProvider,
+  ToolResult,
+  ToolsOf,
+  Workspace,
+} from './ports/tool-provider.ts';
+export type { ChatBatch, Upstream, UpstreamCall } from './ports/upstream.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
+export type { FinishReason, ModelEvent, Usage } from './protocol/events.ts';
+export type {
+  Annotation,
+  CodeOutput,
+  ContainerFileCitation,
+  FileCitation,
+  ImageDetails,
+  Item,
+  LogProb,
+  TopLogProb,
+  UrlCitation,
+  UrlSource,
+  WebAction,
+} from './protocol/items.ts';
+export type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from './protocol/model-request.ts';
 export type { Note } from './protocol/note.ts';
+export type { JsonObject } from './protocol/record.ts';
 export type { Reply } from './protocol/reply.ts';
 export { type Api, type ApiRequest, createChatCompletions, createResponses } from './server/api.ts';
-export type { CoreOptions, DialectOf, HeartbeatOptions } from './server/options.ts';
+export type { CoreOptions, DialectOf, HeartbeatOptions, SomeLimits } from './server/options.ts';
+export type { MemoryConversations } from './stores/memory/conversations.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
-export { type ExecuteContext, type FunctionTool, functionTool, functionTools } from './tools/function-tools.ts';
+export type { TokenOptions } from './tokens/settings.ts';
+export type { TextCounter } from './tokens/tokenizer.ts';
+export {
+  type AnyFunctionTool,
+  type ExecuteContext,
+  type FunctionTool,
+  functionTool,
+  functionTools,
+} from './tools/function-tools.ts';
 export {
   type ChatCompletionsOptions,
   chatCompletionsUpstream,
 } from './upstreams/chat-completions/chat-completions-upstream.ts';
+export type { ProviderName } from './upstreams/chat-completions/providers.ts';
+export type { ServerOptions, UpstreamHeaders } from './upstreams/http/server-options.ts';
 export { toWebHandler, type WebHandler, type WebHandlerOptions } from './web/to-web-handler.ts';

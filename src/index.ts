@@ -6,7 +6,7 @@ export type { Scope } from './express/handle.ts';
 export { responsesRouter } from './express/responses-router.ts';
 export type { DrainableRouter, RouterOptions } from './express/router.ts';
 export type { Repair, RepairCode } from './history/repair.ts';
-export type { NodeMiddleware } from './middleware/as-middleware.ts';
+export type { HostMiddleware, NodeMiddleware } from './middleware/as-middleware.ts';
 export type { Dialect } from './middleware/dialect.ts';
 export { heartbeat } from './middleware/heartbeat.ts';
 export { injectTools } from './middleware/inject-tools.ts';
@@ -16,11 +16,11 @@ export { recordTurn } from './middleware/record-turn.ts';
 export { type RunToolsOptions, runTools } from './middleware/run-tools.ts';
 export { type ValidateMessagesOptions, validateMessages } from './middleware/validate-messages.ts';
 export type { NodeHandler } from './node/handler-answer.ts';
-export type { NodeRequest } from './node/node-request.ts';
+export type { NodeRequest, ScopeOf } from './node/node-request.ts';
 export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
 export type { DialectName } from './ports/dialect.ts';
 export type { DrainOptions } from './ports/endpoints/activity.ts';
-export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo } from './ports/hooks.ts';
+export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo, UpstreamInfo } from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';
 export type { Limits } from './ports/limits.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
@@ -35,12 +35,21 @@ export {
   type StoredResponse,
   TooManyBytes,
 } from './ports/store.ts';
-export type { ProvidedTool, ToolCall, ToolProvider, ToolResult, ToolsOf } from './ports/tool-provider.ts';
-export type { Upstream, UpstreamCall } from './ports/upstream.ts';
+export type {
+  ProvidedTool,
+  ToolCall,
+  ToolFile,
+  ToolProvider,
+  ToolResult,
+  ToolsOf,
+  Workspace,
+} from './ports/tool-provider.ts';
+export type { ChatBatch, Upstream, UpstreamCall } from './ports/upstream.ts';
 export { ApiError, type ApiErrorOptions, type ErrorBody, type ErrorCode } from './protocol/errors.ts';
 export type { FinishReason, ModelEvent, Usage } from './protocol/events.ts';
 export type {
   Annotation,
+  CodeOutput,
   ContainerFileCitation,
   FileCitation,
   ImageDetails,
@@ -48,14 +57,19 @@ export type {
   LogProb,
   TopLogProb,
   UrlCitation,
+  UrlSource,
+  WebAction,
 } from './protocol/items.ts';
 export type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from './protocol/model-request.ts';
 export type { Note } from './protocol/note.ts';
-export type { CoreOptions, DialectOf, HeartbeatOptions } from './server/options.ts';
+export type { JsonObject } from './protocol/record.ts';
+export type { CoreOptions, DialectOf, HeartbeatOptions, SomeLimits } from './server/options.ts';
 export type { RouterStatus } from './server/status.ts';
 export type { Failure } from './server/vitals.ts';
+export type { MemoryConversations } from './stores/memory/conversations.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';
 export type { TokenOptions } from './tokens/settings.ts';
+export type { TextCounter } from './tokens/tokenizer.ts';
 export {
   type AnyFunctionTool,
   type ExecuteContext,
@@ -67,4 +81,6 @@ export {
   type ChatCompletionsOptions,
   chatCompletionsUpstream,
 } from './upstreams/chat-completions/chat-completions-upstream.ts';
+export type { ProviderName } from './upstreams/chat-completions/providers.ts';
+export type { ServerOptions, UpstreamHeaders } from './upstreams/http/server-options.ts';
 export { toWebHandler, type WebHandler, type WebHandlerOptions } from './web/to-web-handler.ts';

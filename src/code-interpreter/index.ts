@@ -11,6 +11,7 @@ export {
 export { type CodeInterpreterOptions, codeInterpreter } from './code-interpreter.ts';
 export type { ContainerKey } from './container-shelf.ts';
 export { type CodeContainers, type ContainersOptions, type ContainersRun, containers } from './containers.ts';
+export type { OutputLimits } from './run-outputs.ts';
 export { containerRuntime } from './runtimes/container-runtime.ts';
 export type { ContainerLimits, ContainerRuntimeOptions } from './runtimes/container-settings.ts';
 export { pyodideRuntime } from './runtimes/pyodide-runtime.ts';

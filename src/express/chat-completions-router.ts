@@ -1,5 +1,6 @@
 /** The Chat Completions API, with tools that the server runs, as an Express router. */
 
+import type { Request } from 'express';
 import { chatRoutes } from '../apis/chat-completions/endpoints.ts';
 import { chatSettingsOf } from '../server/api.ts';
 import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts';
@@ -9,7 +10,9 @@ import { type DrainableRouter, type RouterOptions, routerKit } from './router.ts
  * byte for byte, except in rounds that call a tool of the server. Throws a `TypeError` for an unknown option, a
  * bad value, or an upstream without Chat Completions.
  */
-export function chatCompletionsRouter(options: RouterOptions = {}): DrainableRouter {
+export function chatCompletionsRouter<Req extends Request = Request>(
+  options: RouterOptions<Req> = {},
+): DrainableRouter {
   const { settings, serve } = routerKit('chatCompletionsRouter', options);
   return serve(chatRoutes(chatSettingsOf('chatCompletionsRouter', settings)));
 }

@@ -29,7 +29,7 @@ export function run(endpoint: Endpoint, req: Request, res: Response, next: NextF
 }
 
 /** Returns the tenant of a request, as the host knows it. */
-export type Scope = ScopeOf<Request>;
+export type Scope<Req extends Request = Request> = ScopeOf<Req>;
 
 /** The request, with what Express has read from the URL. */
 export function endpointRequestOf(req: Request, res: Response, scope?: Scope): EndpointRequest {

@@ -1,5 +1,5 @@
 /** The parts that both routers share: options, error handling and shutting down. */
-import { type ErrorRequestHandler, Router } from 'express';
+import { type ErrorRequestHandler, type Request, Router } from 'express';
 import type { DrainOptions } from '../ports/endpoints/activity.ts';
 import { refusal } from '../ports/endpoints/endpoint.ts';
 import type { ApiRoutes } from '../ports/endpoints/routes.ts';
@@ -11,13 +11,16 @@ import { type RouterStatus, statusReader } from '../server/status.ts';
 import { handle, run, type Scope } from './handle.ts';
 import { readBody } from './read-body.ts';
 
-/** The shared options, and those that need an Express app. */
-export interface RouterOptions extends CoreOptions {
+/**
+ * The shared options, and those that need an Express app. `Req` is the request as the app's earlier handlers leave it,
+ * such as one with a `user`.
+ */
+export interface RouterOptions<Req extends Request = Request> extends CoreOptions<Req> {
   /**
    * The tenant whose responses a request may see, such as the user's id. Default: a digest of the API key; a request
    * with a cookie and no key is not stored.
    */
-  readonly scope?: Scope | undefined;
+  readonly scope?: Scope<Req> | undefined;
 }
 
 /** An Express router that can be shut down, and asked how it is. */
@@ -38,9 +41,11 @@ interface RouterKit {
 }
 
 /** Checks the options of the factory `owner`; throws a `TypeError` that names the invalid option. */
-export function routerKit(owner: string, options: RouterOptions): RouterKit {
+export function routerKit(owner: string, options: RouterOptions<never>): RouterKit {
   checkOptions(owner, options, { ...coreChecks, scope: isFunction });
-  const { scope, ...core } = options;
+  const { scope: scopeOf, ...core } = options;
+  // The cast: the host states what its earlier handlers make of a request.
+  const scope = scopeOf as Scope | undefined;
   const settings = coreSettings(owner, core);
   const body = readBody(settings.limits);
 

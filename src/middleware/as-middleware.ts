@@ -13,20 +13,27 @@ import { type Dialect, dialectOf } from './dialect.ts';
 import type { MiddlewareSettings } from './options.ts';
 
 /** A middleware for Express 4 and 5, Connect, and bare Node; Koa passes it `ctx.req` and `ctx.res`. */
-export type NodeMiddleware<Req extends NodeRequest = NodeRequest> = (
+export type NodeMiddleware<Req extends NodeRequest = NodeRequest, Res extends ServerResponse = ServerResponse> = (
   req: Req,
-  res: ServerResponse,
+  res: Res,
   next: (error?: unknown) => void,
 ) => void;
+
+/**
+ * The middleware of a host that states the type of its requests: it fits wherever a middleware does, as its framework
+ * does not know what the host's earlier handlers make of a request.
+ */
+export type HostMiddleware<Req extends NodeRequest, Res extends ServerResponse = ServerResponse> = NodeMiddleware<
+  Req,
+  Res
+> &
+  NodeMiddleware;
 
 /**
  * Creates a middleware that rewrites the body by the step of its API, and stores the context in `res.locals.turn`.
  * Errors for the client are answered in the API's envelope, the host's own go to `next`; other requests pass unchanged.
  */
-export function asMiddleware<Req extends NodeRequest>(
-  steps: Readonly<Record<Dialect, Prepare>>,
-  settings: MiddlewareSettings<Req>,
-): NodeMiddleware<Req> {
+export function asMiddleware(steps: Readonly<Record<Dialect, Prepare>>, settings: MiddlewareSettings): NodeMiddleware {
   return function preparationMiddleware(req, res, next) {
     prepared(req, res, steps, settings).then(
       () => next(),
@@ -35,11 +42,11 @@ export function asMiddleware<Req extends NodeRequest>(
   };
 }
 
-async function prepared<Req extends NodeRequest>(
-  req: Req,
+async function prepared(
+  req: NodeRequest,
   res: ServerResponse,
   steps: Readonly<Record<Dialect, Prepare>>,
-  settings: MiddlewareSettings<Req>,
+  settings: MiddlewareSettings,
 ): Promise<void> {
   const body = await bodyOf(req, settings.limits);
   const dialect = dialectFor(req, body, settings);
@@ -56,19 +63,19 @@ async function prepared<Req extends NodeRequest>(
 export function dialectFor(
   req: NodeRequest & { originalUrl?: string },
   body: unknown,
-  { dialect }: Pick<MiddlewareSettings<NodeRequest>, 'dialect'>,
+  { dialect }: Pick<MiddlewareSettings, 'dialect'>,
 ): Dialect | undefined {
   const seen = dialectOf(req.originalUrl ?? req.url, body);
   return seen && (dialect ?? seen);
 }
 
 /** Answers a client error in the API's envelope; passes any other to the host. */
-export function refuse<Req extends NodeRequest>(
+export function refuse(
   error: unknown,
-  req: Req,
+  req: NodeRequest,
   res: ServerResponse,
   next: (error?: unknown) => void,
-  settings: MiddlewareSettings<Req>,
+  settings: MiddlewareSettings,
 ): void {
   if (!(error instanceof ApiError)) return next(ownError(error));
   // The scope may be what failed, and errors do not need it.

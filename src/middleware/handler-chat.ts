@@ -1,7 +1,7 @@
 /** Uses a handler of the host as the model server of one request: each model call is one call of the handler. */
 
 import type { ServerResponse } from 'node:http';
-import { answerOf, type HandlerAnswer, HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
+import { type AnyNodeHandler, answerOf, type HandlerAnswer, HandlerFailed } from '../node/handler-answer.ts';
 import { replaceBody } from '../node/node-body.ts';
 import type { NodeRequest } from '../node/node-request.ts';
 import type { ChatBatch, UpstreamCall } from '../ports/upstream.ts';
@@ -29,7 +29,7 @@ export interface HandlerChat {
 const NOT_PASSED = /^(content-(length|encoding|type)|transfer-encoding|connection|keep-alive|etag|date|set-cookie)$/;
 
 /** Calls the handler with the client's own request and the body of the model call. */
-export function handlerChat(handler: NodeHandler, req: NodeRequest, res: ServerResponse): HandlerChat {
+export function handlerChat(handler: AnyNodeHandler, req: NodeRequest, res: ServerResponse): HandlerChat {
   let headers: Readonly<Record<string, string>> | undefined;
   let refusal: Reply | undefined;
   let failure: HandlerFailed | undefined;

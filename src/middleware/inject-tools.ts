@@ -2,7 +2,7 @@
 import { prepareChatTools } from '../apis/chat-completions/prepare-tools.ts';
 import { injectServerTools } from '../apis/responses/steps/inject-tools.ts';
 import type { NodeRequest } from '../node/node-request.ts';
-import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
+import { asMiddleware, type HostMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';
 
 /**
@@ -12,7 +12,7 @@ import { type MiddlewareOptions, middlewareSettings } from './options.ts';
  */
 export function injectTools<Req extends NodeRequest = NodeRequest>(
   options: MiddlewareOptions<Req> = {},
-): NodeMiddleware<Req> {
+): HostMiddleware<Req> {
   const settings = { ...middlewareSettings('injectTools', options), remoteMcp: undefined };
   return asMiddleware({ responses: injectServerTools, 'chat-completions': prepareChatTools }, settings);
 }

@@ -2,7 +2,7 @@
 import { prepareChatHistory } from '../apis/chat-completions/prepare-history.ts';
 import { loadRequestHistory } from '../apis/responses/steps/load-history.ts';
 import type { NodeRequest } from '../node/node-request.ts';
-import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
+import { asMiddleware, type HostMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';
 
 /**
@@ -12,7 +12,7 @@ import { type MiddlewareOptions, middlewareSettings } from './options.ts';
  */
 export function loadHistory<Req extends NodeRequest = NodeRequest>(
   options: MiddlewareOptions<Req> = {},
-): NodeMiddleware<Req> {
+): HostMiddleware<Req> {
   const settings = middlewareSettings('loadHistory', options);
   return asMiddleware({ responses: loadRequestHistory, 'chat-completions': prepareChatHistory }, settings);
 }

@@ -6,9 +6,9 @@ import { type CoreOptions, type CoreSettings, coreChecks, preparationSettings } 
 import type { Dialect } from './dialect.ts';
 
 /** The options of every middleware; routers' options without a use here are ignored. */
-export interface MiddlewareOptions<Req extends NodeRequest = NodeRequest> extends Omit<CoreOptions, 'dialect'> {
+export interface MiddlewareOptions<Req extends NodeRequest = NodeRequest> extends Omit<CoreOptions<Req>, 'dialect'> {
   /** The API of the requests. Default, also for a router's dialect: decided by the path, otherwise by the body. */
-  readonly dialect?: Dialect | CoreOptions['dialect'];
+  readonly dialect?: Dialect | CoreOptions<Req>['dialect'];
   /**
    * The tenant whose responses a request may see, such as the user's id. Default: a digest of the API key; a request
    * with a cookie and no key is not stored.
@@ -17,9 +17,9 @@ export interface MiddlewareOptions<Req extends NodeRequest = NodeRequest> extend
 }
 
 /** The options with every default filled in. */
-export interface MiddlewareSettings<Req extends NodeRequest> extends Omit<CoreSettings, 'upstream'> {
+export interface MiddlewareSettings extends Omit<CoreSettings, 'upstream'> {
   readonly dialect: Dialect | undefined;
-  readonly scope: ScopeOf<Req> | undefined;
+  readonly scope: ScopeOf<NodeRequest> | undefined;
 }
 
 function isDialect(value: unknown): value is Dialect {
@@ -27,14 +27,16 @@ function isDialect(value: unknown): value is Dialect {
 }
 
 /** Throws a `TypeError` that names the invalid option; `more` checks the options that only this middleware has. */
-export function middlewareSettings<Req extends NodeRequest>(
+export function middlewareSettings(
   owner: string,
-  options: MiddlewareOptions<Req>,
+  options: MiddlewareOptions<never>,
   more: Readonly<Record<string, OptionCheck>> = {},
-): MiddlewareSettings<Req> {
+): MiddlewareSettings {
   const dialect: OptionCheck = (value) => isDialect(value) || (coreChecks.dialect?.(value) ?? true);
   checkOptions(owner, options, { ...coreChecks, dialect, scope: isFunction, ...more });
   const { dialect: wanted, ...shared } = options;
   const forced = isDialect(wanted) ? wanted : undefined;
-  return { ...preparationSettings(owner, shared), dialect: forced, scope: options.scope };
+  // The cast: the host states what its earlier handlers make of a request.
+  const scope = options.scope as MiddlewareSettings['scope'];
+  return { ...preparationSettings(owner, shared), dialect: forced, scope };
 }

@@ -15,7 +15,7 @@ import { fromStore } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import { eventLines } from '../streams/event-lines.ts';
-import { dialectFor, type NodeMiddleware, refuse } from './as-middleware.ts';
+import { dialectFor, type HostMiddleware, refuse } from './as-middleware.ts';
 import type { Dialect } from './dialect.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
@@ -26,7 +26,7 @@ import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } f
  */
 export function recordTurn<Req extends NodeRequest = NodeRequest>(
   options: MiddlewareOptions<Req> = {},
-): NodeMiddleware<Req> {
+): HostMiddleware<Req> {
   const settings = middlewareSettings('recordTurn', options);
   return function recordTurnMiddleware(req, res, next) {
     requestOf(req, res, settings).then(
@@ -49,10 +49,10 @@ interface RecordedRequest {
 }
 
 /** Undefined if nothing is stored. The host's function may throw, so it is called now and not mid-answer. */
-async function requestOf<Req extends NodeRequest>(
-  req: Req,
+async function requestOf(
+  req: NodeRequest,
   res: ServerResponse,
-  settings: MiddlewareSettings<Req>,
+  settings: MiddlewareSettings,
 ): Promise<RecordedRequest | undefined> {
   const body = await bodyOf(req, settings.limits);
   const dialect = dialectFor(req, body, settings);
@@ -66,12 +66,12 @@ function isUnstored(body: unknown): boolean {
 }
 
 /** By now the body is the one that the handler received. */
-function watch<Req extends NodeRequest>(
+function watch(
   head: AnswerHead,
   layer: Layer,
   request: RecordedRequest,
   res: ServerResponse,
-  settings: MiddlewareSettings<Req>,
+  settings: MiddlewareSettings,
 ): void {
   const isJson = head.plain && /[/+]json\b/i.test(head.type);
   const isStream = isEventStream(head);
@@ -84,10 +84,10 @@ function watch<Req extends NodeRequest>(
   holdEnd(res, watching, layer);
 }
 
-function readerFor<Req extends NodeRequest>(
+function readerFor(
   { dialect, apiRequest: request, bodyNow }: RecordedRequest,
   res: ServerResponse,
-  settings: MiddlewareSettings<Req>,
+  settings: MiddlewareSettings,
 ): AnswerReader | undefined {
   const body = bodyNow();
   if (!isRecord(body) || isUnstored(body)) return undefined;
@@ -141,11 +141,7 @@ function wholeWatch(reader: AnswerReader, limit: number, settle: AnswerWatch['se
   };
 }
 
-async function keep<Req extends NodeRequest>(
-  reader: AnswerReader,
-  requestId: string,
-  { store, hooks }: MiddlewareSettings<Req>,
-): Promise<void> {
+async function keep(reader: AnswerReader, requestId: string, { store, hooks }: MiddlewareSettings): Promise<void> {
   try {
     const turn = reader.turn();
     if (turn) await fromStore(() => store.put(turn));

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { createChatCompletion } from '../apis/chat-completions/create.ts';
 import type { ChatSettings } from '../apis/chat-completions/prepare-chat.ts';
 import { prepareChatTools } from '../apis/chat-completions/prepare-tools.ts';
-import { HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
+import { type AnyNodeHandler, HandlerFailed, type NodeHandler } from '../node/handler-answer.ts';
 import { bodyOf, replaceBody } from '../node/node-body.ts';
 import { endpointRequestOfNode, keepContext, type NodeRequest } from '../node/node-request.ts';
 import { respond } from '../node/respond.ts';
@@ -14,14 +14,15 @@ import type { Upstream } from '../ports/upstream.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { Reply } from '../protocol/reply.ts';
 import { shortened } from '../protocol/secrets/scrub.ts';
-import { dialectFor, type NodeMiddleware, refuse } from './as-middleware.ts';
+import { dialectFor, type HostMiddleware, refuse } from './as-middleware.ts';
 import { type HandlerChat, handlerChat } from './handler-chat.ts';
 import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } from './options.ts';
 
 /** The source of model answers: a handler of the host, or an upstream. */
-export interface RunToolsOptions<Req extends NodeRequest = NodeRequest> extends MiddlewareOptions<Req> {
+export interface RunToolsOptions<Req extends NodeRequest = NodeRequest, Res extends ServerResponse = ServerResponse>
+  extends MiddlewareOptions<Req> {
   /** The host's own Chat Completions handler: called once for each model call, with the client's request. */
-  readonly handler?: NodeHandler | undefined;
+  readonly handler?: NodeHandler<Req, Res> | undefined;
 }
 
 /**
@@ -29,7 +30,9 @@ export interface RunToolsOptions<Req extends NodeRequest = NodeRequest> extends 
  * handler's own answer. A request without such tools goes straight to the handler, as do other
  * requests. Throws a `TypeError` for a bad option, or without `handler` and `upstream`.
  */
-export function runTools<Req extends NodeRequest = NodeRequest>(options: RunToolsOptions<Req>): NodeMiddleware<Req> {
+export function runTools<Req extends NodeRequest = NodeRequest, Res extends ServerResponse = ServerResponse>(
+  options: RunToolsOptions<Req, Res>,
+): HostMiddleware<Req, Res> {
   const handlerCheck = (value: unknown) => typeof value === 'function' || 'a function';
   const settings = middlewareSettings('runTools', options, { handler: handlerCheck });
   const { handler, upstream } = options;
@@ -49,16 +52,16 @@ export function runTools<Req extends NodeRequest = NodeRequest>(options: RunTool
   };
 }
 
-interface Run<Req extends NodeRequest> {
-  readonly handler: NodeHandler | undefined;
+interface Run {
+  readonly handler: AnyNodeHandler | undefined;
   readonly upstream: Upstream | undefined;
-  readonly settings: MiddlewareSettings<Req>;
+  readonly settings: MiddlewareSettings;
   readonly turns: Activity;
   readonly pass: () => unknown;
   readonly fail: (error: unknown) => void;
 }
 
-async function run<Req extends NodeRequest>(req: Req, res: ServerResponse, given: Run<Req>): Promise<void> {
+async function run(req: NodeRequest, res: ServerResponse, given: Run): Promise<void> {
   const { handler, settings, pass, fail } = given;
   const body = await bodyOf(req, settings.limits);
   if (dialectFor(req, body, settings) !== 'chat-completions') return void (await pass());
@@ -72,9 +75,9 @@ async function run<Req extends NodeRequest>(req: Req, res: ServerResponse, given
 }
 
 /** A refusal of the handler is answered with its own body. */
-async function answer<Req extends NodeRequest>(
+async function answer(
   request: EndpointRequest,
-  { settings, turns, upstream }: Run<Req>,
+  { settings, turns, upstream }: Run,
   chat: HandlerChat | undefined,
 ): Promise<Reply> {
   // The cast: one of both can chat, which was checked at the start.

@@ -9,7 +9,7 @@ import { guarded } from '../ports/hooks.ts';
 import type { TurnContext } from '../ports/turn-context.ts';
 import { isRecord } from '../protocol/record.ts';
 import { oneOf } from '../server/options.ts';
-import { asMiddleware, type NodeMiddleware } from './as-middleware.ts';
+import { asMiddleware, type HostMiddleware } from './as-middleware.ts';
 import { type MiddlewareOptions, middlewareSettings } from './options.ts';
 
 /** Repair or reject, and the callback for repairs. */
@@ -27,7 +27,7 @@ export interface ValidateMessagesOptions<Req extends NodeRequest = NodeRequest> 
  */
 export function validateMessages<Req extends NodeRequest = NodeRequest>(
   options: ValidateMessagesOptions<Req> = {},
-): NodeMiddleware<Req> {
+): HostMiddleware<Req> {
   const checks = {
     mode: oneOf('repair', 'reject'),
     onRepair: (value: unknown) => typeof value === 'function' || 'a function',

@@ -4,8 +4,15 @@ import { PassThrough, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Stop } from '../upstreams/http/watchdog.ts';
 
-/** A handler of Express, Connect or bare Node. */
-export type NodeHandler = (req: never, res: never, next: (error?: unknown) => void) => unknown;
+/** A handler of Express, Connect or bare Node, with its framework's own request and response. */
+export type NodeHandler<Req = IncomingMessage, Res = ServerResponse> = (
+  req: Req,
+  res: Res,
+  next: (error?: unknown) => void,
+) => unknown;
+
+/** Such a handler of any framework. */
+export type AnyNodeHandler = NodeHandler<never, never>;
 
 /** The answer of the handler. */
 export interface HandlerAnswer {
@@ -26,7 +33,7 @@ export class HandlerFailed extends Error {
  * handler threw or passed to `next`, and with the reason of `stop`, which closes the response as a client would.
  */
 export function answerOf(
-  handler: NodeHandler,
+  handler: AnyNodeHandler,
   req: IncomingMessage,
   res: ServerResponse,
   stop: Stop,

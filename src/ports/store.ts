@@ -17,11 +17,11 @@ export interface ResponseKey {
 /** One stored turn: its own input and output, never its ancestors', so that N turns cost N rows. */
 export interface StoredResponse extends ResponseKey {
   /** The response that this one continues. */
-  readonly previousId?: string;
+  readonly previousId?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /** Milliseconds since the epoch; a store may set or shorten it by its own `ttlMs`. */
-  readonly expiresAt?: number;
+  readonly expiresAt?: number | undefined;
   readonly input: readonly Item[];
   readonly output: readonly Item[];
   /** The response resource without its `output`. */
@@ -29,7 +29,7 @@ export interface StoredResponse extends ResponseKey {
   /**
    * Counts the changes since the first `put`, a whole number; absent means 0. The writer sets it, the store keeps it.
    */
-  readonly version?: number;
+  readonly version?: number | undefined;
 }
 
 /**
@@ -48,7 +48,7 @@ export interface ResponseStore {
    * core reads and then puts, and of two nodes that end one response at the same time the later wins, even over a
    * delete.
    */
-  replace?(response: StoredResponse, version: number): MaybePromise<boolean>;
+  readonly replace?: ((response: StoredResponse, version: number) => MaybePromise<boolean>) | undefined;
   /** Whether there was one to delete; of several deletes at the same time one returns true. */
   delete(key: ResponseKey): MaybePromise<boolean>;
   /**
@@ -56,11 +56,13 @@ export interface ResponseStore {
    * missing. Without it the core walks with `get`. Throws `TooManyBytes` if they take more than `maxBytes` of JSON as
    * the store keeps it, without reading the rest; no bound if that is absent.
    */
-  chain?(key: ResponseKey, limit: number, maxBytes?: number): MaybePromise<readonly StoredResponse[]>;
+  readonly chain?:
+    | ((key: ResponseKey, limit: number, maxBytes?: number) => MaybePromise<readonly StoredResponse[]>)
+    | undefined;
   /** Conversations; a store without them serves everything else. */
-  readonly conversations?: ConversationStore;
+  readonly conversations?: ConversationStore | undefined;
   /** Releases the store's resources. May be called twice. */
-  close?(): MaybePromise<void>;
+  readonly close?: (() => MaybePromise<void>) | undefined;
 }
 
 /** A stored conversation, without its items. */
@@ -100,7 +102,7 @@ export interface ConversationStore {
    * Replaces the metadata of an existing conversation, in one step; returns whether there was one. Without it the core
    * reads and then puts, which restores a conversation that is deleted at that moment.
    */
-  update?(conversation: StoredConversation): MaybePromise<boolean>;
+  readonly update?: ((conversation: StoredConversation) => MaybePromise<boolean>) | undefined;
   /** Deletes the conversation and its items. Returns whether there was one. */
   delete(key: ResponseKey): MaybePromise<boolean>;
   /**
@@ -118,15 +120,18 @@ export interface ConversationStore {
    * One page of the items, at a cost that grows with the page and not with the conversation. Without it the core reads
    * all.
    */
-  page?(key: ResponseKey, query: ItemPageQuery): MaybePromise<ItemPage>;
+  readonly page?: ((key: ResponseKey, query: ItemPageQuery) => MaybePromise<ItemPage>) | undefined;
   /**
    * The items with these ids, in any order, one for each id; at a cost that grows with their number alone. Without it
    * the core reads all.
    */
-  find?(key: ResponseKey, itemIds: readonly string[]): MaybePromise<readonly Item[]>;
+  readonly find?: ((key: ResponseKey, itemIds: readonly string[]) => MaybePromise<readonly Item[]>) | undefined;
   /** Removes the items with this id. Returns whether there were any. */
   removeItem(key: ResponseKey, itemId: string): MaybePromise<boolean>;
 }
+
+/** A store, or a part of one, that has each of its optional methods. */
+export type WithAll<Store> = { [Name in keyof Store]-?: NonNullable<Store[Name]> };
 
 /** The error of a store if a read exceeds the allowed bytes. */
 export class TooManyBytes extends Error {

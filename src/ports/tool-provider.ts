@@ -8,9 +8,9 @@ export interface ProvidedTool extends ToolDefinition {
   /** The tool's group, such as an MCP server; shown to clients as `server_label`. */
   readonly server: string;
   /** The type of tool by which a request enables it, such as `code_interpreter`; other requests are not offered it. */
-  readonly requestedBy?: string;
+  readonly requestedBy?: string | undefined;
   /** Hints about the tool, passed on to clients unchanged. */
-  readonly annotations?: Readonly<Record<string, unknown>>;
+  readonly annotations?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** A file that belongs to the conversation, with a name without folders. */
@@ -29,8 +29,8 @@ export interface Workspace {
   files(): readonly ToolFile[];
 }
 
-/** One call of a tool, its arguments already checked against the tool's schema. */
-export interface ToolCall {
+/** One call of a tool, its arguments already checked against the tool's schema. `Req` is the host framework's request. */
+export interface ToolCall<Req = unknown> {
   readonly server: string;
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
@@ -38,7 +38,7 @@ export interface ToolCall {
   readonly scope: string;
   readonly requestId: string;
   /** The host framework's own request, for its auth; undefined if there is none. */
-  readonly request: unknown;
+  readonly request: Req;
   /**
    * The maximum size of the result, in UTF-8 bytes; a larger one is a failed call. If absent, there is no limit here.
    */
@@ -51,9 +51,9 @@ export interface ToolCall {
 export interface ToolResult {
   readonly content: string | readonly Readonly<Record<string, unknown>>[];
   /** Whether the tool itself failed; the model receives `content`. */
-  readonly isError?: boolean;
+  readonly isError?: boolean | undefined;
   /** The shown outputs of a code run. Default: `content` as its logs. */
-  readonly outputs?: readonly CodeOutput[];
+  readonly outputs?: readonly CodeOutput[] | undefined;
 }
 
 /** The state of a server that runs tools; without secrets. */
@@ -71,15 +71,15 @@ export interface ToolServerStatus {
  * Tools that the server runs. `list` runs on every request, so it must answer from a cache. A `call` that throws is a
  * failed call, whose message is passed to the model; it must end soon after the signal is aborted.
  */
-export interface ToolProvider {
+export interface ToolProvider<Req = unknown> {
   readonly name: string;
   list(signal: AbortSignal): MaybePromise<readonly ProvidedTool[]>;
-  call(call: ToolCall, signal: AbortSignal): Promise<ToolResult>;
+  call(call: ToolCall<Req>, signal: AbortSignal): Promise<ToolResult>;
   /** The servers behind these tools, without connecting to any; for the router's status. */
   status?(): readonly ToolServerStatus[];
   /** Releases connections and processes. May be called twice. */
-  close?(): Promise<void>;
+  readonly close?: (() => Promise<void>) | undefined;
 }
 
 /** Chooses the tools of one request; `request` is the host framework's own. */
-export type ToolsOf = (request: unknown) => readonly ToolProvider[];
+export type ToolsOf<Req = unknown> = (request: Req) => readonly ToolProvider<Req>[];

@@ -12,12 +12,12 @@ import { ApiError, toApiError } from '../protocol/errors.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 import type { Reply } from '../protocol/reply.ts';
 import { type BodyLimits, bodyErrors, isJsonType, readJson } from './json-body.ts';
-import { type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';
+import { type AnyCoreOptions, type CoreOptions, type CoreSettings, coreChecks, coreSettings } from './options.ts';
 import { reportedRoutes } from './reported-routes.ts';
 import { responsesRoutes } from './responses-routes.ts';
 
-/** A request, as any framework can describe it. */
-export interface ApiRequest {
+/** A request, as any framework can describe it. `Req` is the framework's own. */
+export interface ApiRequest<Req = unknown> {
   readonly method: string;
   /** Below the mount point, such as `/responses/resp_1`, without the query. */
   readonly path: string;
@@ -31,32 +31,32 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
   /** The tenant whose responses the request may see. Default: a digest of the request's API key. */
   readonly scope?: string | undefined;
-  /** The framework's own request, for the option `tools`. */
-  readonly request?: unknown;
+  /** The framework's own request, for the host's functions among the options. */
+  readonly request?: Req | undefined;
   /** Closes the connection of a client that does not read its answer, when `drain` has waited long enough. */
   readonly disconnect?: (() => void) | undefined;
 }
 
 /** One API, or several as one. */
-export interface Api {
+export interface Api<Req = unknown> {
   /**
    * The reply, or undefined if the API has no such path. Rejects if the client has left, or a function of the host's
    * threw.
    */
-  handle(request: ApiRequest): Promise<Reply> | undefined;
+  handle(request: ApiRequest<Req>): Promise<Reply> | undefined;
   /** Answers an error of the host's own as the API would: in the envelope, and reported to `hooks.onError`. */
-  refuse(error: ApiError, request: ApiRequest): Promise<Reply>;
+  refuse(error: ApiError, request: ApiRequest<Req>): Promise<Reply>;
   /** Refuses new requests and resolves when every running answer has ended; see `DrainOptions`. */
   drain(options?: DrainOptions): Promise<void>;
 }
 
 /** The Responses API. Throws a `TypeError` for an unknown option or a bad value. */
-export function createResponses(options: CoreOptions = {}): Api {
+export function createResponses<Req = unknown>(options: CoreOptions<Req> = {}): Api<Req> {
   return responsesApi(settingsOf('createResponses', options));
 }
 
 /** The Chat Completions API. Throws a `TypeError` also for an upstream that does not support it. */
-export function createChatCompletions(options: CoreOptions = {}): Api {
+export function createChatCompletions<Req = unknown>(options: CoreOptions<Req> = {}): Api<Req> {
   return chatApi(chatSettingsOf('createChatCompletions', settingsOf('createChatCompletions', options)));
 }
 
@@ -82,7 +82,7 @@ function speaksChat(settings: CoreSettings): settings is CoreSettings & ChatSett
   return settings.upstream.chat !== undefined;
 }
 
-function settingsOf(owner: string, options: CoreOptions): CoreSettings {
+function settingsOf(owner: string, options: AnyCoreOptions): CoreSettings {
   checkOptions(owner, options, coreChecks);
   return coreSettings(owner, options);
 }

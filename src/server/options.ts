@@ -41,16 +41,19 @@ export interface HeartbeatOptions {
 }
 
 /** Some of the limits; the others keep their defaults. */
-type SomeLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
+export type SomeLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
 
-/** The options that every router and adapter accepts; `undefined` means omitted. */
-export interface CoreOptions {
+/**
+ * The options that every router and adapter accepts; `undefined` means omitted. `Req` is the host framework's request,
+ * which the host's functions receive.
+ */
+export interface CoreOptions<Req = unknown> {
   /** The model server. Default: `chatCompletionsUpstream()`, configured by the environment. */
   readonly upstream?: Upstream | undefined;
   /** Where responses are stored. Default: one bounded memory store for the process. */
   readonly store?: ResponseStore | undefined;
   /** Tools that the server runs itself, for every request or by request. Default: none. */
-  readonly tools?: ToolProvider | readonly ToolProvider[] | ToolsOf | undefined;
+  readonly tools?: ToolProvider<Req> | readonly ToolProvider<Req>[] | ToolsOf<Req> | undefined;
   /** Opens tool servers that requests name by their URL; `remoteMcp()` makes one. Default: such tools are left out. */
   readonly remoteMcp?: RemoteServers | undefined;
   /** The `server_label`s of the host's own tools that requests may name. Default: all of them. */
@@ -58,7 +61,7 @@ export interface CoreOptions {
   /**
    * Which server-run tools need the user's approval, besides those for which the request requires it. Default: none.
    */
-  readonly approval?: ApprovalPolicy | undefined;
+  readonly approval?: ApprovalPolicy<Req> | undefined;
   /** How calls of those tools are shown: `function_call` is what strict Open Responses clients know. Default: `mcp_call`. */
   readonly mcpItems?: 'mcp_call' | 'function_call' | undefined;
   /**
@@ -72,7 +75,7 @@ export interface CoreOptions {
   /** Whether `response.queued` is sent. Default: false. */
   readonly queuedEvent?: boolean | undefined;
   /** The clients' dialect, for all requests or by request. Default: `openai`. */
-  readonly dialect?: DialectName | DialectOf | undefined;
+  readonly dialect?: DialectName | DialectOf<Req> | undefined;
   /**
    * Seals opaque provider state, such as thought signatures: a text or bytes, at least 16 bytes, the same in every
    * process. Default: a random one for this process, so that after a restart that state is left out.
@@ -91,7 +94,10 @@ export interface CoreOptions {
 }
 
 /** Chooses the dialect of one request; `request` is the host framework's own. */
-export type DialectOf = (request: unknown) => DialectName;
+export type DialectOf<Req = unknown> = (request: Req) => DialectName;
+
+/** The options of any host. */
+export type AnyCoreOptions = CoreOptions<never>;
 
 /** The options with every default filled in. */
 export interface CoreSettings extends Presentation {
@@ -175,12 +181,12 @@ const limit: OptionCheck = (value) => (typeof value === 'number' && value > 0) |
 const hook: OptionCheck = (value) => typeof value === 'function' || 'a function';
 
 /** Fills in the defaults; throws a `TypeError` that names the option and quotes its value. */
-export function coreSettings(owner: string, options: CoreOptions): CoreSettings {
+export function coreSettings(owner: string, options: AnyCoreOptions): CoreSettings {
   return { ...preparationSettings(owner, options), upstream: options.upstream ?? chatCompletionsUpstream() };
 }
 
 /** The same for an endpoint that calls no model server itself. */
-export function preparationSettings(owner: string, options: CoreOptions): Omit<CoreSettings, 'upstream'> {
+export function preparationSettings(owner: string, options: AnyCoreOptions): Omit<CoreSettings, 'upstream'> {
   const { heartbeat, limits = {}, hooks = {}, stateKey } = options;
   checkOptions(
     `${owner}: limits`,
@@ -217,7 +223,8 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
     toolsOf: toolsOf(options.tools),
     remoteMcp: options.remoteMcp,
     mcpLabels: options.mcpLabels,
-    approval: options.approval,
+    // The cast: as for the other functions, the request is the host's own.
+    approval: options.approval as ApprovalPolicy | undefined,
     limits: settledLimits,
     onStoreError: options.onStoreError ?? 'fail',
     stateSealer: stateSealer(key),
@@ -234,13 +241,14 @@ export function preparationSettings(owner: string, options: CoreOptions): Omit<C
 
 const NO_HEARTBEAT: WantedHeartbeat = { intervalMs: undefined, style: 'comment' };
 
-function dialectsOf(owner: string, dialect: CoreOptions['dialect'] = 'openai'): CoreSettings['dialectOf'] {
+function dialectsOf(owner: string, dialect: AnyCoreOptions['dialect'] = 'openai'): CoreSettings['dialectOf'] {
   if (typeof dialect === 'string') {
     const always = DIALECTS[dialect];
     return () => always;
   }
   return (request) => {
-    const name = fromHost(() => dialect(request));
+    // The cast: the request is the host's own, as its function expects it.
+    const name = fromHost(() => dialect(request as never));
     if (Object.hasOwn(DIALECTS, name)) return DIALECTS[name];
     throw new TypeError(`${owner}: dialect: there is no dialect ${inspect(name)}`);
   };
@@ -259,8 +267,9 @@ export function heartbeatSettings(owner: string, options: HeartbeatOptions): Req
   return { intervalMs: options.intervalMs ?? 15_000, style: options.style ?? 'comment' };
 }
 
-function toolsOf(tools: CoreOptions['tools']): ToolsOf {
-  if (typeof tools === 'function') return (request) => fromHost(() => tools(request));
+function toolsOf(tools: AnyCoreOptions['tools']): ToolsOf {
+  // The cast: the request is the host's own, as its function expects it.
+  if (typeof tools === 'function') return (request) => fromHost(() => tools(request as never));
   const providers = providersOf(tools);
   return () => providers;
 }

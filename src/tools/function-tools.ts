@@ -6,31 +6,33 @@ import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../ports/
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { isParts } from './run-call.ts';
 
-/** The context of a function call besides its arguments. */
-export interface ExecuteContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request'> {
+/** The context of a function call besides its arguments. `Req` is the host framework's request. */
+export interface ExecuteContext<Req = unknown> extends Pick<ToolCall<Req>, 'scope' | 'requestId' | 'request'> {
   /** Aborted when the client leaves or the call times out. */
   readonly signal: AbortSignal;
 }
 
 /** One function, with arguments of any type. */
-export interface AnyFunctionTool {
-  readonly description?: string;
+export interface AnyFunctionTool<Req = unknown> {
+  readonly description?: string | undefined;
   /** JSON Schema of the arguments, or a zod schema, which also parses them. */
-  readonly parameters?: JsonObject | z.ZodType;
-  readonly execute: (args: never, context: ExecuteContext) => unknown;
+  readonly parameters?: JsonObject | z.ZodType | undefined;
+  readonly execute: (args: never, context: ExecuteContext<Req>) => unknown;
 }
 
 /**
  * One function. Its result is text, a `ToolResult`, or any other value as JSON; errors it throws are passed to the
  * model.
  */
-export interface FunctionTool<Arguments> extends AnyFunctionTool {
-  readonly parameters?: JsonObject | z.ZodType<Arguments>;
-  readonly execute: (args: Arguments, context: ExecuteContext) => unknown;
+export interface FunctionTool<Arguments, Req = unknown> extends AnyFunctionTool<Req> {
+  readonly parameters?: JsonObject | z.ZodType<Arguments> | undefined;
+  readonly execute: (args: Arguments, context: ExecuteContext<Req>) => unknown;
 }
 
 /** Keeps the type of a function's arguments tied to its zod schema. */
-export function functionTool<Arguments = JsonObject>(tool: FunctionTool<Arguments>): FunctionTool<Arguments> {
+export function functionTool<Arguments = JsonObject, Req = unknown>(
+  tool: FunctionTool<Arguments, Req>,
+): FunctionTool<Arguments, Req> {
   return tool;
 }
 
@@ -38,10 +40,10 @@ export function functionTool<Arguments = JsonObject>(tool: FunctionTool<Argument
  * A provider of the functions, by name; clients see `server` as `server_label` (default `functions`). Throws a
  * `TypeError` for a tool without `execute`, and for a name or a schema that model servers refuse.
  */
-export function functionTools(
-  tools: Readonly<Record<string, AnyFunctionTool>>,
-  { server = 'functions' }: { readonly server?: string } = {},
-): ToolProvider {
+export function functionTools<Req = unknown>(
+  tools: Readonly<Record<string, AnyFunctionTool<Req>>>,
+  { server = 'functions' }: { readonly server?: string | undefined } = {},
+): ToolProvider<Req> {
   checkOptions('functionTools', { server }, { server: (value) => typeof value === 'string' || 'a string' });
   const provided = Object.entries(tools).map(([name, tool]) => providedTool(server, name, tool));
   return {
@@ -57,7 +59,7 @@ export function functionTools(
   };
 }
 
-function providedTool(server: string, name: string, tool: AnyFunctionTool): ProvidedTool {
+function providedTool(server: string, name: string, tool: AnyFunctionTool<never>): ProvidedTool {
   checkOptions(`functionTools: ${name}`, tool, {
     description: (value) => typeof value === 'string' || 'a string',
     parameters: (value) => (isRecord(value) && !isZod3(value)) || 'a JSON Schema or a schema of zod 4',

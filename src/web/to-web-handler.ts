@@ -8,19 +8,19 @@ import { type CoreOptions, coreChecks, coreSettings } from '../server/options.ts
 import { responseOf } from './response-of.ts';
 
 /** The shared options, and those that need the host. */
-export interface WebHandlerOptions extends CoreOptions {
+export interface WebHandlerOptions<Req extends Request = Request> extends CoreOptions<Req> {
   /** The prefix of the API's paths, such as `/v1`. Default: nothing. */
   readonly basePath?: string | undefined;
   /**
    * The tenant whose responses a request may see, such as the user's id. Default: a digest of the API key; a request
    * with a cookie and no key is not stored.
    */
-  readonly scope?: ((request: Request) => string) | undefined;
+  readonly scope?: ((request: Req) => string) | undefined;
 }
 
 /** Answers every request; a path of neither API gets a 404 in the envelope. Rejects only if a function of the host throws. */
-export interface WebHandler {
-  (request: Request): Promise<Response>;
+export interface WebHandler<Req extends Request = Request> {
+  (request: Req): Promise<Response>;
   /** Refuses new requests with 503 and resolves when every running answer has ended; see `DrainOptions`. */
   drain(options?: DrainOptions): Promise<void>;
 }
@@ -29,12 +29,12 @@ export interface WebHandler {
  * The Responses API, and Chat Completions if the upstream supports it. Throws a `TypeError` for an unknown option or a
  * bad value.
  */
-export function toWebHandler(options: WebHandlerOptions = {}): WebHandler {
+export function toWebHandler<Req extends Request = Request>(options: WebHandlerOptions<Req> = {}): WebHandler<Req> {
   checkOptions('toWebHandler', options, { ...coreChecks, basePath: isBasePath, scope: isFunction });
   const { basePath = '', scope, ...core } = options;
   const api = bothApis(coreSettings('toWebHandler', core));
 
-  async function webHandler(request: Request): Promise<Response> {
+  async function webHandler(request: Req): Promise<Response> {
     const { method, headers, body: bytes } = request;
     const { pathname, searchParams } = new URL(request.url);
     const path = pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '';

@@ -37,9 +37,13 @@ const ours = new WeakMap<object, string>();
  * Serves `response.create` messages on the server's upgrade requests to `path`; ignores all other paths. Throws
  * a `TypeError` for an unknown option or a bad value.
  */
-export function attachResponsesWebSocket(server: UpgradeServer, options: WebSocketOptions = {}): AttachedWebSocket {
+export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingMessage>(
+  server: UpgradeServer,
+  options: WebSocketOptions<Req> = {},
+): AttachedWebSocket {
   checkServer(server);
-  const settings = webSocketSettings(options);
+  // The cast: the host states what it makes of an upgrade request, as in `authorize`.
+  const settings = webSocketSettings(options as WebSocketOptions);
   const { core, path, pingMs } = settings;
   const turns = activity(core.limits.concurrentTurns);
   const connections = new Set<Connection>();

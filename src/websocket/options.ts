@@ -13,13 +13,13 @@ export interface Refusal {
 }
 
 /** The shared options, and those of the WebSocket. */
-export interface WebSocketOptions extends CoreOptions {
+export interface WebSocketOptions<Req extends IncomingMessage = IncomingMessage> extends CoreOptions<Req> {
   /** The exact path of the upgrade request. Default: `/v1/responses`. */
   readonly path?: string | undefined;
   /** Admits a client, or returns the reason for refusing it. Default: admits all but web pages of other origins. */
-  readonly authorize?: ((request: IncomingMessage) => MaybePromise<Refusal | undefined>) | undefined;
+  readonly authorize?: ((request: Req) => MaybePromise<Refusal | undefined>) | undefined;
   /** The tenant whose responses the connection may see. Default: a digest of the API key; a request with a cookie and no key is not stored. */
-  readonly scope?: ((request: IncomingMessage) => string) | undefined;
+  readonly scope?: ((request: Req) => string) | undefined;
   /** How long a connection may last, in milliseconds. Default: 60 minutes. */
   readonly connectionMs?: number | undefined;
   /** Milliseconds between two pings; a client without activity between them is cut off. Default: 30,000. */

@@ -7,13 +7,14 @@ import {
   type ResponseKey,
   type StoredConversation,
   TooManyBytes,
+  type WithAll,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { digestOf, type PostgresPlace } from './responses.ts';
 import { fieldOf, type PostgresTables } from './schema.ts';
 
 /** The store's methods for conversations. */
-export type ConversationMethods = Required<ConversationStore>;
+export type ConversationMethods = WithAll<ConversationStore>;
 
 /** Keeps conversations, each for `ttlMs` from its last `put` or `append`. */
 export function postgresConversations({ queries, tables, ttlMs, now }: PostgresPlace): ConversationMethods {

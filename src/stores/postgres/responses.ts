@@ -1,7 +1,7 @@
 /** Responses in PostgreSQL: one row each, and the sweep of expired rows. */
 
 import { hash } from 'node:crypto';
-import { type ResponseStore, type StoredResponse, TooManyBytes, versionOf } from '../../ports/store.ts';
+import { type ResponseStore, type StoredResponse, TooManyBytes, versionOf, type WithAll } from '../../ports/store.ts';
 import { fieldOf, type PostgresQueries, type PostgresTables } from './schema.ts';
 
 /** The context of both kinds of rows in PostgreSQL. */
@@ -14,7 +14,7 @@ export interface PostgresPlace {
 }
 
 /** The store's methods for responses. */
-export type ResponseMethods = Required<Pick<ResponseStore, 'get' | 'put' | 'replace' | 'delete' | 'chain'>>;
+export type ResponseMethods = WithAll<Pick<ResponseStore, 'get' | 'put' | 'replace' | 'delete' | 'chain'>>;
 
 /** Keeps responses, each for `ttlMs` from its put, or until its own `expiresAt`. */
 export function postgresResponses({ queries, tables, ttlMs, now }: PostgresPlace): ResponseMethods {

@@ -1,6 +1,12 @@
 /** Conversations in Redis: each is a list, so that it expires and is evicted as a whole; its head first, then its items. */
 
-import { type ConversationStore, type ItemPage, type StoredConversation, TooManyBytes } from '../../ports/store.ts';
+import {
+  type ConversationStore,
+  type ItemPage,
+  type StoredConversation,
+  TooManyBytes,
+  type WithAll,
+} from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { digestOf, type RedisScript, redisScript } from './client.ts';
 import type { RedisPlace } from './responses.ts';
@@ -131,7 +137,7 @@ const UNKNOWN: ReadonlyMap<number, 'after' | 'before'> = new Map([
 ]);
 
 /** The store's methods for conversations. */
-export type ConversationMethods = Required<ConversationStore>;
+export type ConversationMethods = WithAll<ConversationStore>;
 
 /** Keeps conversations, each for `ttlMs` from its last `put` or `append`. */
 export function redisConversations({ run, keys, ttlMs }: RedisPlace): ConversationMethods {

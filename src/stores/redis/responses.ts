@@ -5,6 +5,7 @@ import {
   type StoredResponse,
   TooManyBytes,
   versionOf,
+  type WithAll,
 } from '../../ports/store.ts';
 import { digestOf, type RedisKeys, type RunScript, redisScript } from './client.ts';
 
@@ -49,7 +50,7 @@ end
 return found`);
 
 /** The store's methods for responses. */
-export type ResponseMethods = Required<Pick<ResponseStore, 'get' | 'put' | 'replace' | 'delete' | 'chain'>>;
+export type ResponseMethods = WithAll<Pick<ResponseStore, 'get' | 'put' | 'replace' | 'delete' | 'chain'>>;
 
 /** Keeps responses, each for `ttlMs` from its put, or until its own `expiresAt`. */
 export function redisResponses({ run, keys, ttlMs, now }: RedisPlace): ResponseMethods {

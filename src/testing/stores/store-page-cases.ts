@@ -1,7 +1,7 @@
 /** The store contract on parts of conversations: pages, single items, and metadata that changes. */
 import assert from 'node:assert/strict';
 import { pageOf } from '../../ports/endpoints/item-pages.ts';
-import type { ConversationStore, ItemPageQuery, ResponseKey } from '../../ports/store.ts';
+import type { ConversationStore, ItemPageQuery, ResponseKey, WithAll } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { assertGoes, freshScope, type StoreCase } from './store-case.ts';
 import {
@@ -137,7 +137,7 @@ export const pageCases: readonly StoreCase[] = [
   ),
 ];
 
-type Methods = Required<Pick<ConversationStore, 'page' | 'find' | 'update'>>;
+type Methods = WithAll<Pick<ConversationStore, 'page' | 'find' | 'update'>>;
 
 /** A case about one optional method, which it receives. */
 function caseOf<Name extends keyof Methods>(

@@ -1,11 +1,11 @@
 /** The store contract on conditional writes: of several that end one response, one succeeds, and nothing deleted comes back. */
 import assert from 'node:assert/strict';
-import type { ResponseStore, StoredResponse } from '../../ports/store.ts';
+import type { ResponseStore, StoredResponse, WithAll } from '../../ports/store.ts';
 import { assertGoes, assertMissing, assertSame, freshScope, type StoreCase, turn } from './store-case.ts';
 
 const SOON = 2;
 
-type ReplaceableStore = ResponseStore & Required<Pick<ResponseStore, 'replace'>>;
+type ReplaceableStore = ResponseStore & WithAll<Pick<ResponseStore, 'replace'>>;
 
 /** The cases about `replace`; a store without it passes. */
 export const replaceCases: readonly StoreCase[] = [
