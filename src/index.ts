@@ -79,6 +79,7 @@ export {
 } from './tools/function-tools.ts';
 export {
   type ChatCompletionsOptions,
+  type ChatCompletionsUpstream,
   chatCompletionsUpstream,
 } from './upstreams/chat-completions/chat-completions-upstream.ts';
 export type { ProviderName } from './upstreams/chat-completions/providers.ts';

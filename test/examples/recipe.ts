@@ -21,7 +21,7 @@ const folder = join(import.meta.dirname, '../../examples/recipes');
 export async function startRecipe(name: string, variables: Readonly<Record<string, string>>): Promise<Recipe> {
   Object.assign(process.env, { PORT: '0', MODEL_KEY: 'key-of-the-model-server', ...variables });
   // The cast: each recipe exports its server.
-  const { server } = (await import(join(folder, `${name}.mjs`))) as { server: Server };
+  const { server } = (await import(join(folder, `${name}.ts`))) as { server: Server };
   if (!server.listening) await once(server, 'listening');
   // The cast: a server that listens on TCP has an address, and it is no pipe's name.
   const { port } = server.address() as AddressInfo;

@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, '../..');
 const files = readdirSync(join(root, 'examples/recipes')).toSorted();
 const pages = readdirSync(join(root, 'docs/recipes')).map((name) => `docs/recipes/${name}`);
 const code = [...pages, 'docs/middlewares.md'].flatMap((page) => [
-  ...codeBlocks(page, 'js'),
+  ...codeBlocks(page, 'ts'),
   ...codeBlocks(page, 'nginx'),
 ]);
 
@@ -25,9 +25,9 @@ describe('the recipes', () => {
   it('are each run by a test', () => {
     const tests = readdirSync(join(root, 'test/examples')).filter((name) => name.startsWith('recipe'));
     const text = tests.map((name) => readProject(`test/examples/${name}`)).join('\n');
-    const run = files.filter((name) => text.includes(`'${name.replace(/\.mjs$/, '')}'`) || text.includes(`/${name}`));
+    const run = files.filter((name) => text.includes(`'${name.replace(/\.ts$/, '')}'`) || text.includes(`/${name}`));
     // The proxy is a part of others.
-    expect([...run, 'fetch-proxy.mjs'].toSorted()).toEqual(files);
+    expect([...run, 'fetch-proxy.ts'].toSorted()).toEqual(files);
   });
 
   it.each(pages)('link from %s only to files that are there', (page) => {

@@ -61,7 +61,7 @@ describe('the servers in docs/', () => {
     return fetch(url, { method: 'POST', headers, body: JSON.stringify({ model: 'm', input }) });
   }
 
-  itBuilt('dist/index.js')('[X-01] [P-13] keep an app’s users apart, and stop at SIGTERM', async () => {
+  itBuilt('dist/esm/index.js')('[X-01] [P-13] keep an app’s users apart, and stop at SIGTERM', async () => {
     const app = await serveSnippet(mount);
     const url = `${app.lines[0]}/v1/responses`;
     const { id } = JSON.parse(await (await ask(url, 'Hi.')).text());
@@ -70,7 +70,7 @@ describe('the servers in docs/', () => {
     expect([answers.map(({ status }) => status), await app.stop()]).toEqual([[200, 404, 401], 0]);
   });
 
-  itBuilt('dist/index.js')('[T-10] run a tool of the host before the model answers', async () => {
+  itBuilt('dist/esm/index.js')('[T-10] run a tool of the host before the model answers', async () => {
     const app = await serveSnippet(tools);
     const answer = await ask(`${app.lines[0]}/v1/responses`, 'What is the status of order "7"?');
     const { output } = JSON.parse(await answer.text());
@@ -81,7 +81,7 @@ describe('the servers in docs/', () => {
     ]);
   });
 
-  itBuilt('dist/index.js')('[T-01] [S-19] run the tools of MCP servers on the Chat Completions API', async () => {
+  itBuilt('dist/esm/index.js')('[T-01] [S-19] run the tools of MCP servers on the Chat Completions API', async () => {
     const script = 'node_modules/@modelcontextprotocol/server-everything/dist/index.js';
     const local = (mcpServers ?? '')
       .replace("command: 'npx'", `command: '${execPath}'`)
@@ -101,7 +101,7 @@ describe('the servers in docs/', () => {
     ]);
   });
 
-  itBuilt('dist/index.js')(
+  itBuilt('dist/esm/index.js')(
     '[T-09] [B-19] let requests bring MCP servers from where the host says, and stop',
     async () => {
       const app = await serveSnippet(broughtServers);

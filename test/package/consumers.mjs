@@ -1,14 +1,47 @@
-/** Packs the package and uses the tarball as its users will: from ESM, CommonJS and TypeScript, on Express 4 and 5. */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+/**
+ * Packs the package and uses the tarball as its users will: from ESM, CommonJS and Jest, and by every compiler, module
+ * resolution and strictness that TypeScript hosts have, on Express 4 and 5.
+ */
+import { execFile, execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { snippets, withoutTopLevelAwait } from './snippets.mjs';
 
+const MOST_BYTES = 1_500_000;
 const root = join(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'express-open-responses-'));
 const bin = (name) => join(root, 'node_modules/.bin', name);
 const run = (command, args, cwd) =>
   execFileSync(command, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' });
+const install = (cwd, ...packages) =>
+  run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--silent', ...packages], cwd);
+
+/** Kept from run to run: they are no part of `npm ci`. */
+const compilers = join(root, 'build/compilers');
+const COMPILERS = { 5.4: 'typescript-5.4', 5.9: 'typescript-5.9', 7: 'typescript-7' };
+const PEERS = ['@modelcontextprotocol/sdk@1', '@opentelemetry/api@1', 'js-tiktoken@1', 'ws@8', 'zod@4'];
+/** What the documentation imports besides. */
+const NEIGHBOURS = [
+  ...['@types/node@24', '@types/pg@8', '@types/connect@3', '@types/koa@3', '@types/passport@1', 'openai@6', 'redis@6'],
+  ...[
+    'ioredis@6',
+    'pg@8',
+    '@hono/node-server@2',
+    'hono@4',
+    'koa@3',
+    'connect@3',
+    'passport@0.7',
+    'pino@9',
+    'pino-http@10',
+  ],
+  ...['express-rate-limit@8', 'http-proxy-middleware@3'],
+];
+
+function write(path, text) {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, typeof text === 'string' ? text : JSON.stringify(text));
+}
 
 const esm = `import express from 'express';
 import { chatCompletionsRouter, functionTools, memoryStore, responsesRouter } from 'express-open-responses';
@@ -18,14 +51,11 @@ import { startFakeUpstream, storeContract } from 'express-open-responses/testing
 const tools = [functionTools({}), mcpTools()];
 express().use('/v1', responsesRouter({ store: memoryStore(), tools }), chatCompletionsRouter({ tools }));
 if (typeof startFakeUpstream !== 'function' || typeof storeContract !== 'function') throw new Error('./testing is not whole');
-try {
-  await import('express-open-responses/otel');
-} catch (error) {
-  if (!error.message.includes('@opentelemetry/api')) throw error;
-}
+await import('express-open-responses/otel');
 if (typeof containers !== 'function') throw new Error('./code-interpreter is not whole');
 try {
   pyodideRuntime();
+  throw new Error('pyodide is not installed');
 } catch (error) {
   if (!error.message.includes('npm install pyodide')) throw error;
 }
@@ -34,67 +64,169 @@ const commonJs = `const express = require('express');
 const { responsesRouter } = require('express-open-responses');
 express().use('/v1', responsesRouter());
 `;
-const typed = `import express from 'express';
-import { ApiError, functionTool, functionTools, responsesRouter, type ResponseStore, type StoredResponse } from 'express-open-responses';
-import { mcpTools } from 'express-open-responses/mcp';
-const kept = new Map<string, StoredResponse>();
-const store: ResponseStore = {
-  name: 'map',
-  get: ({ scope, id }) => kept.get(JSON.stringify([scope, id])),
-  put: (response) => void kept.set(JSON.stringify([response.scope, response.id]), response),
-  delete: ({ scope, id }) => kept.delete(JSON.stringify([scope, id])),
-};
-const double = functionTool<{ n: number }>({ execute: ({ n }) => n * 2 });
-const tools = [functionTools({ double }), mcpTools({ servers: {} })];
-const router = responsesRouter({ store, tools, scope: (req) => req.get('x-user') ?? 'nobody', limits: { bodyBytes: 1024 } });
-express().use('/v1', router);
-export const drained: Promise<void> = router.drain({ timeoutMs: 1 });
-export const refused = new ApiError('invalid_value', 'No.', { param: 'input' });
+/** Jest as it is installed: CommonJS, no flags, and node_modules as they are. */
+const jest = `const express = require('express');
+const entries = Object.keys(require('express-open-responses/package.json').exports);
+test.each(entries)('%s', (name) => {
+  expect(Object.keys(require('express-open-responses' + name.slice(1)))).not.toHaveLength(0);
+});
+test('answers a request', async () => {
+  const { chatCompletionsUpstream, functionTool, functionTools, responsesRouter } = require('express-open-responses');
+  const { startFakeUpstream, textStream, toolCallStream } = require('express-open-responses/testing');
+  const { z } = require('zod');
+  const fake = await startFakeUpstream();
+  fake.reply({ body: toolCallStream([{ name: 'double', arguments: '{"n":2}' }]) }, { body: textStream('Four.') });
+  const tools = functionTools({ double: functionTool({ parameters: z.object({ n: z.number() }), execute: ({ n }) => n * 2 }) });
+  const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'k' });
+  const server = express().use('/v1', responsesRouter({ upstream, tools })).listen(0);
+  const headers = { 'content-type': 'application/json' };
+  const url = 'http://127.0.0.1:' + server.address().port + '/v1/responses';
+  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ model: 'm', input: 'Hi.' }) });
+  const { status, output } = await answer.json();
+  await upstream.close();
+  await fake.close();
+  await new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });
+  expect([answer.status, status, output.at(-1).content[0].text]).toEqual([200, 'completed', 'Four.']);
+});
 `;
-const config = {
-  compilerOptions: { module: 'nodenext', target: 'es2022', strict: true, noEmit: true, types: ['node'] },
-  files: ['typed.ts'],
-};
 
-function consume(express, tarball) {
-  const cwd = mkdtempSync(join(folder, 'consumer-'));
-  writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
-  const types = express === 'express@4' ? '@types/express@4' : '@types/express@5';
-  run(
-    'npm',
-    [
-      'install',
-      '--no-audit',
-      '--no-fund',
-      '--silent',
-      tarball,
-      express,
-      types,
-      '@types/node@20',
-      '@modelcontextprotocol/sdk@1',
-    ],
-    cwd,
-  );
-  writeFileSync(join(cwd, 'esm.js'), esm);
-  writeFileSync(join(cwd, 'common.cjs'), commonJs);
-  writeFileSync(join(cwd, 'typed.ts'), typed);
-  writeFileSync(join(cwd, 'tsconfig.json'), JSON.stringify(config));
+/** A host's project with everything that the features and the snippets import. */
+function project(express, tarball) {
+  const cwd = mkdtempSync(join(folder, 'host-'));
+  write(join(cwd, 'package.json'), { name: 'host', private: true, type: 'module' });
+  const [, major] = express.split('@');
+  install(cwd, tarball, express, `@types/express@${major}`, 'jest@30', ...PEERS, ...NEIGHBOURS);
+  return cwd;
+}
+
+function runs(cwd, express) {
+  write(join(cwd, 'esm.js'), esm);
+  write(join(cwd, 'common.cjs'), commonJs);
   run(process.execPath, ['esm.js'], cwd);
   run(process.execPath, ['common.cjs'], cwd);
-  run(bin('tsc'), ['-p', '.'], cwd);
-  console.log(`ok: ESM, CommonJS and TypeScript on ${express}`);
+  write(join(cwd, 'jest/package.json'), { private: true });
+  write(join(cwd, 'jest/package.test.js'), jest);
+  run(process.execPath, [join(cwd, 'node_modules/jest/bin/jest.js'), '--silent', '--rootDir', join(cwd, 'jest')], cwd);
+  console.log(`ok: ESM, CommonJS and Jest in CommonJS on ${express}`);
+}
+
+/** The files of a format: the features, the snippets, and the files that snippets import. */
+function sources(cwd, format) {
+  const at = join(cwd, format);
+  write(join(at, 'package.json'), { private: true, type: format === 'cjs' ? 'commonjs' : 'module' });
+  cpSync(join(root, 'test/package/features'), join(at, 'features'), { recursive: true });
+  cpSync(join(root, 'examples/express/file-store.ts'), join(at, 'examples/express/file-store.ts'));
+  for (const name of readdirSync(join(root, 'examples/recipes')).filter((each) => each.endsWith('.ts')))
+    cpSync(join(root, 'examples/recipes', name), join(at, 'docs/snippets', name));
+  for (const { file, code } of snippets())
+    write(join(at, 'docs/snippets', file), format === 'cjs' ? withoutTopLevelAwait(code) : code);
+}
+
+/** Every way in which a compiler of this version finds modules. */
+function resolutionsOf(version) {
+  const bundled = version === '7' ? 'commonjs' : 'preserve';
+  const all = [
+    ['esm', 'node16', 'node16'],
+    ['esm', 'nodenext', 'nodenext'],
+    ['esm', 'esnext', 'bundler'],
+    ['cjs', 'node16', 'node16'],
+    ['cjs', 'nodenext', 'nodenext'],
+    ['cjs', bundled, 'bundler'],
+    // The resolution of `module: commonjs` where nothing else is said; TypeScript 7 has it no more.
+    ...(version === '7' ? [] : [['cjs', 'commonjs', 'node10']]),
+  ];
+  return all.map(([format, module, moduleResolution]) => ({ version, format, module, moduleResolution }));
+}
+
+const exec = (command, args, options) =>
+  new Promise((resolve) => {
+    execFile(command, args, { ...options, maxBuffer: 50_000_000 }, (error, stdout) => resolve({ error, stdout }));
+  });
+
+async function compiled(cwd, { version, format, module, moduleResolution }, more) {
+  const path = join(
+    cwd,
+    format,
+    `tsconfig-${version}-${module}-${moduleResolution}-${JSON.stringify(more).length}.json`,
+  );
+  const compilerOptions = {
+    ...{ module, moduleResolution, target: 'es2022', lib: ['es2023'], types: ['node'], strict: true, noEmit: true },
+    ...{ esModuleInterop: true, skipLibCheck: true, allowImportingTsExtensions: true, noUnusedLocals: false },
+    ...more,
+  };
+  write(path, { compilerOptions, include: ['features', 'docs'] });
+  const { error, stdout } = await exec(process.execPath, [tscOf(version), '-p', path, '--pretty', 'false'], { cwd });
+  return error ? [`TypeScript ${version}, ${format}, ${moduleResolution}, ${JSON.stringify(more)}:\n${stdout}`] : [];
+}
+
+const tscOf = (version) => join(compilers, 'node_modules', COMPILERS[version], 'bin/tsc');
+
+async function compileAll(cwd, versions, strictness) {
+  const wanted = versions.flatMap(resolutionsOf).flatMap((each) => strictness.map((more) => [each, more]));
+  const waiting = wanted.values();
+  const failures = [];
+  const worker = async () => {
+    for (const [each, more] of waiting) failures.push(...(await compiled(cwd, each, more)));
+  };
+  await Promise.all([worker(), worker()]);
+  if (failures.length > 0) throw new Error(failures.join('\n'));
+  return wanted.length;
+}
+
+/** The package's own declarations, which `skipLibCheck` does not read. */
+async function checkDeclarations(cwd) {
+  for (const version of Object.keys(COMPILERS))
+    for (const format of ['esm', 'cjs']) {
+      const more = { skipLibCheck: false, exactOptionalPropertyTypes: true };
+      const [failure = ''] = await compiled(
+        cwd,
+        { version, format, module: 'nodenext', moduleResolution: 'nodenext' },
+        more,
+      );
+      const ours = failure.split('\n').filter((line) => line.includes('node_modules/express-open-responses/'));
+      if (ours.length > 0) throw new Error(`TypeScript ${version}:\n${ours.join('\n')}`);
+    }
+  console.log('ok: the declarations themselves, by each compiler');
 }
 
 try {
-  const tarball = join(
-    folder,
-    JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], root))[0].filename,
-  );
+  const [{ filename, unpackedSize }] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], root));
+  if (unpackedSize > MOST_BYTES) throw new Error(`The package takes ${unpackedSize} bytes, more than ${MOST_BYTES}.`);
+  console.log(`ok: ${unpackedSize} bytes unpacked`);
+  const tarball = join(folder, filename);
   run(bin('publint'), ['run', tarball, '--strict'], root);
   console.log('ok: publint');
   run(bin('attw'), [tarball], root);
   console.log('ok: are the types wrong');
-  for (const express of ['express@4', 'express@5']) consume(express, tarball);
+  mkdirSync(compilers, { recursive: true });
+  const aliases = Object.entries(COMPILERS).map(([version, name]) => `${name}@npm:typescript@${version}`);
+  run(
+    'npm',
+    [
+      'install',
+      '--prefer-offline',
+      '--no-save',
+      '--no-audit',
+      '--no-fund',
+      '--silent',
+      '--prefix',
+      compilers,
+      ...aliases,
+    ],
+    root,
+  );
+  const exact = { exactOptionalPropertyTypes: true };
+  for (const [express, versions, strictness] of [
+    ['express@5', Object.keys(COMPILERS), [{}, exact]],
+    ['express@4', ['5.9'], [exact]],
+  ]) {
+    const cwd = project(express, tarball);
+    runs(cwd, express);
+    for (const format of ['esm', 'cjs']) sources(cwd, format);
+    const count = await compileAll(cwd, versions, strictness);
+    console.log(`ok: ${count} ways to compile the features and ${snippets().length} snippets on ${express}`);
+    if (express === 'express@5') await checkDeclarations(cwd);
+  }
 } finally {
-  rmSync(folder, { recursive: true, force: true });
+  if (!process.env.KEEP) rmSync(folder, { recursive: true, force: true });
 }

@@ -1,7 +1,7 @@
 /** One conversation over two upstreams: what either wrote is taken by the other, and what is its own comes back to it. */
 import { anthropicUpstream, BUDGET_THINKING } from 'express-open-responses/upstreams/anthropic';
 import { z } from 'zod';
-import { chatCompletionsUpstream, memoryStore, type ResponseStore } from '../../src/index.ts';
+import { chatCompletionsUpstream, memoryStore, type ResponseStore, type Upstream } from '../../src/index.ts';
 import {
   chatStream,
   type FakeReply,
@@ -39,7 +39,7 @@ beforeEach(async () => {
 });
 afterEach(() => Promise.all(closing.map((close) => close())));
 
-async function side(make: (baseURL: string) => ReturnType<typeof chatCompletionsUpstream>): Promise<Side> {
+async function side(make: (baseURL: string) => Upstream): Promise<Side> {
   const fake = await startFakeUpstream();
   const upstream = make(fake.baseURL);
   const app = await startApp({ options: { upstream, store } });

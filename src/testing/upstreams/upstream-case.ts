@@ -90,7 +90,7 @@ export interface UpstreamCase {
 /** A scenario, and where the bytes of its answer are split: not at all if omitted. */
 export interface UpstreamPlay {
   readonly scenario: UpstreamScenario;
-  readonly split?: 'byte' | readonly number[];
+  readonly split?: 'whole' | 'byte' | readonly number[];
 }
 
 /** The result of an upstream: its batches, and the error it threw after them. */

@@ -25,6 +25,11 @@ import { SeenFields } from './seen-fields.ts';
 
 export type { ChatCompletionsOptions } from './chat-options.ts';
 
+/** An upstream that has every optional method, for upstreams of a host's own that choose among several. */
+export interface ChatCompletionsUpstream extends Required<Upstream> {
+  readonly stateOwner: string;
+}
+
 const NAME = 'chatCompletionsUpstream';
 
 /**
@@ -32,7 +37,7 @@ const NAME = 'chatCompletionsUpstream';
  * works too. Without `baseURL` and `apiKey` it reads `OPENAI_BASE_URL` and `OPENAI_API_KEY`, as OpenAI's SDKs do.
  * Throws a `TypeError` for a bad option.
  */
-export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): Upstream {
+export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): ChatCompletionsUpstream {
   const settings = chatSettings(options);
   const client = httpClient(settings);
   const scrub = scrubber(settings);

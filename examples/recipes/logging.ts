@@ -1,20 +1,22 @@
 /** One log for HTTP and for what goes on in it: the lines of a request share its id. */
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import express from 'express';
-import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
-import pino from 'pino';
+import { chatCompletionsUpstream, type Hooks, responsesRouter } from 'express-open-responses';
+import { destination, pino } from 'pino';
 import { pinoHttp } from 'pino-http';
 
 const redact = ['req.headers.authorization', 'req.headers.cookie'];
-const logger = pino({ redact }, pino.destination({ dest: process.env.LOG_FILE ?? 1, sync: true }));
+const logger = pino({ redact }, destination({ dest: process.env.LOG_FILE ?? 1, sync: true }));
 
 // Put into the headers, where the router and the model server find it; the client's own id is kept.
-function genReqId(req) {
-  req.headers['x-request-id'] ??= randomUUID();
-  return req.headers['x-request-id'];
+function genReqId({ headers }: IncomingMessage): string {
+  const id = String(headers['x-request-id'] ?? randomUUID());
+  headers['x-request-id'] = id;
+  return id;
 }
 
-const hooks = {
+const hooks: Hooks = {
   onResponse: (info) => logger.info(info, 'response'),
   onToolCall: (info) => logger.info(info, 'tool call'),
   onNote: (note, { requestId }) => logger.warn({ requestId, ...note }, 'note'),

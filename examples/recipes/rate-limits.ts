@@ -10,7 +10,7 @@ const message = {
 const perMinute = rateLimit({
   windowMs: 60_000,
   limit: Number(process.env.REQUESTS_PER_MINUTE ?? 60),
-  keyGenerator: (req) => req.get('authorization') ?? ipKeyGenerator(req.ip),
+  keyGenerator: (req) => req.get('authorization') ?? ipKeyGenerator(req.ip ?? ''),
   message,
 });
 

@@ -1,12 +1,12 @@
 /** Several model servers behind one router, chosen by the model that the request names. */
 import express from 'express';
-import { chatCompletionsRouter, chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
+import { chatCompletionsRouter, chatCompletionsUpstream, responsesRouter, type Upstream } from 'express-open-responses';
 
 const small = chatCompletionsUpstream({ baseURL: process.env.SMALL_BASE_URL ?? 'http://localhost:8000/v1' });
 const large = chatCompletionsUpstream({ baseURL: process.env.LARGE_BASE_URL ?? 'http://localhost:8001/v1' });
-const serverOf = (model) => (String(model).startsWith('large-') ? large : small);
+const serverOf = (model: unknown) => (String(model).startsWith('large-') ? large : small);
 
-const upstream = {
+const upstream: Upstream = {
   name: 'by model',
   // What one server wrote for itself, such as signatures of thoughts, goes back to none but that one.
   stateOwner: (model) => serverOf(model).stateOwner,

@@ -1,9 +1,9 @@
 /** Conversations are put right before the model server refuses them, and the host is told what was wrong. */
 import express from 'express';
-import { validateMessages } from 'express-open-responses';
-import { proxy } from './fetch-proxy.mjs';
+import { type Repair, validateMessages } from 'express-open-responses';
+import { proxy } from './fetch-proxy.ts';
 
-function onRepair(repairs, { requestId }) {
+function onRepair(repairs: readonly Repair[], { requestId }: { readonly requestId: string }): void {
   for (const { param, code } of repairs) console.warn(`${requestId}: ${param} ${code}`);
 }
 

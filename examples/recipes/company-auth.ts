@@ -1,9 +1,25 @@
 /** Users of a company: each sees their own responses, and only some have a tool. */
-import express from 'express';
-import { chatCompletionsRouter, chatCompletionsUpstream, functionTools, responsesRouter } from 'express-open-responses';
+import express, { type Request } from 'express';
+import {
+  chatCompletionsRouter,
+  chatCompletionsUpstream,
+  type ExecuteContext,
+  functionTools,
+  type RouterOptions,
+  responsesRouter,
+} from 'express-open-responses';
 import passport from 'passport';
 
-const users = new Map([
+interface Employee {
+  readonly id: string;
+  readonly team: string;
+}
+/** What the routers receive: a request behind `passport.authenticate`. */
+interface EmployeeRequest extends Request {
+  user: Employee;
+}
+
+const users = new Map<string | undefined, Employee>([
   ['Bearer key-of-ada', { id: 'ada', team: 'support' }],
   ['Bearer new-key-of-ada', { id: 'ada', team: 'support' }],
   ['Bearer key-of-bob', { id: 'bob', team: 'sales' }],
@@ -22,11 +38,12 @@ const refunds = functionTools({
   refund: {
     description: 'Pays an order back.',
     parameters: { type: 'object', properties: { order: { type: 'string' } }, required: ['order'] },
-    execute: ({ order }, { request }) => `${request.user.id} has paid order ${order} back.`,
+    execute: ({ order }: { readonly order: string }, { request }: ExecuteContext<EmployeeRequest>) =>
+      `${request.user.id} has paid order ${order} back.`,
   },
 });
 
-const options = {
+const options: RouterOptions<EmployeeRequest> = {
   upstream: chatCompletionsUpstream({ baseURL: process.env.UPSTREAM_BASE_URL ?? 'http://localhost:8000/v1' }),
   scope: (req) => req.user.id,
   tools: (req) => (req.user.team === 'support' ? [refunds] : []),

@@ -1,7 +1,7 @@
 /** The same on Node's own server, without a framework. */
 import { createServer } from 'node:http';
 import { functionTools, runTools } from 'express-open-responses';
-import { proxy } from './fetch-proxy.mjs';
+import { proxy } from './fetch-proxy.ts';
 
 const tools = functionTools({ time: { description: 'The time.', execute: () => new Date().toISOString() } });
 const chat = runTools({ tools, handler: proxy });

@@ -2,7 +2,7 @@
 import express from 'express';
 import { loadHistory, memoryStore, recordTurn, runTools } from 'express-open-responses';
 import { mcpTools } from 'express-open-responses/mcp';
-import { proxy } from './fetch-proxy.mjs';
+import { proxy } from './fetch-proxy.ts';
 
 const tools = mcpTools({ configFile: process.env.MCP_CONFIG ?? 'mcp.json' });
 const options = { tools, store: memoryStore() };

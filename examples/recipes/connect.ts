@@ -1,7 +1,7 @@
 /** Tools of the host, and a check of what clients send, in a Connect app. */
 import connect from 'connect';
 import { functionTools, runTools, validateMessages } from 'express-open-responses';
-import { proxy } from './fetch-proxy.mjs';
+import { proxy } from './fetch-proxy.ts';
 
 const tools = functionTools({ time: { description: 'The time.', execute: () => new Date().toISOString() } });
 

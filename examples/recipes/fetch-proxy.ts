@@ -1,7 +1,9 @@
 /** A proxy that never heard of this package: it posts `req.body` and passes every byte on. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
 const baseURL = process.env.UPSTREAM_BASE_URL ?? 'http://localhost:8000/v1';
 
-export async function proxy(req, res) {
+export async function proxy(req: IncomingMessage & { body?: unknown }, res: ServerResponse): Promise<void> {
   const left = new AbortController();
   res.once('close', () => left.abort());
   const answer = await fetch(`${baseURL}/chat/completions`, {
@@ -10,7 +12,7 @@ export async function proxy(req, res) {
     body: JSON.stringify(req.body),
     signal: left.signal,
   });
-  res.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') });
-  for await (const bytes of answer.body) res.write(bytes);
+  res.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'text/plain' });
+  for await (const bytes of answer.body ?? []) res.write(bytes);
   res.end();
 }

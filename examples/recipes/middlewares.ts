@@ -9,7 +9,7 @@ import {
   runTools,
   validateMessages,
 } from 'express-open-responses';
-import { proxy } from './fetch-proxy.mjs';
+import { proxy } from './fetch-proxy.ts';
 
 const tools = functionTools({ time: { description: 'The time.', execute: () => new Date().toISOString() } });
 const options = { tools, store: memoryStore() };

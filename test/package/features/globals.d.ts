@@ -1,0 +1,25 @@
+/** What the parts of apps that the documentation shows have around them. */
+import type { StreamableHTTPClientTransport as Transport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Express } from 'express';
+import type { Upstream } from 'express-open-responses';
+import type { McpTools } from 'express-open-responses/mcp';
+import type { SqliteDatabase } from 'express-open-responses/stores/sqlite';
+import type { FakeReply, UpstreamScenario } from 'express-open-responses/testing';
+import type OpenAI from 'openai';
+
+declare global {
+  const app: Express;
+  const mcp: McpTools;
+  const tools: McpTools;
+  const database: SqliteDatabase;
+  const client: OpenAI;
+  const model: string;
+  const log: { error(error: unknown): void };
+  const url: string;
+  const signal: AbortSignal;
+  const StreamableHTTPClientTransport: typeof Transport;
+  function myUpstream(options: { readonly baseURL: string; readonly apiKey: string }): Upstream;
+  function replyFor(scenario: UpstreamScenario): FakeReply;
+  function describe(name: string, body: () => void): void;
+  function it(name: string, body: () => Promise<void> | void): void;
+}
