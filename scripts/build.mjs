@@ -3,11 +3,12 @@
  * the scripts of the code interpreter's process (`sandbox`).
  */
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { entriesOf, esmEntry, keepPublicTypes } from './entries.mjs';
+import { codeWithTabs, typesWithTabs } from './tabs.mjs';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -48,3 +49,9 @@ for (const entry of entries) {
   write(join(dist, 'esm', `${entry}.d.ts`), types);
 }
 keepPublicTypes(join(dist, 'cjs'), entries);
+
+for (const path of readdirSync(join(dist, 'cjs'), { recursive: true, encoding: 'utf8' })) {
+  const inTabs = path.endsWith('.d.ts') ? typesWithTabs : path.endsWith('.js') && codeWithTabs;
+  const file = join(dist, 'cjs', path);
+  if (inTabs) writeFileSync(file, inTabs(readFileSync(file, 'utf8')));
+}

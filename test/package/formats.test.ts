@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { entriesOf, esmEntry } from '../../scripts/entries.mjs';
+import { codeWithTabs } from '../../scripts/tabs.mjs';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { itBuilt } from '../examples/support.ts';
 
@@ -90,15 +91,34 @@ describe('the entries', () => {
   });
 });
 
+describe('the code', () => {
+  it('[Q-05] is indented with tabs, and its text is unchanged', () => {
+    const text =
+      '"use strict";\nfunction python(é) {\n    return [`\ndef f():\n    return ${é}\n        # `,\n        `x`];\n}\n';
+    const expected =
+      '"use strict";\nfunction python(é) {\n\treturn [`\ndef f():\n    return ${é}\n        # `,\n\t\t`x`];\n}\n';
+    expect([codeWithTabs(text), codeWithTabs(text)]).toEqual([expected, expected]);
+  });
+});
+
 describe('the tarball', () => {
   itBuilt('dist/esm/index.js')('[Q-05] takes less than 1.5 MB unpacked, and has no source maps', () => {
     const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    const paths = ['package.json', ...files].flatMap((name: string) => pathsIn(join(root, name)));
+    const paths = ['package.json', ...files.flatMap(packed)].flatMap((name: string) => pathsIn(join(root, name)));
     const bytes = paths.reduce((sum, path) => sum + statSync(path).size, 0);
     const maps = paths.filter((path) => path.endsWith('.map'));
     expect([bytes < 1_500_000, bytes > 500_000, maps]).toEqual([true, true, []]);
   });
 });
+
+/** The names of a pattern of `files`, without the pages that are left out again. */
+function packed(pattern: string): readonly string[] {
+  if (pattern.startsWith('!')) return [];
+  if (pattern !== 'docs/*.md') return [pattern];
+  const left = ['architecture.md', 'requirements.md'];
+  const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md') && !left.includes(name));
+  return pages.map((name) => `docs/${name}`);
+}
 
 function pathsIn(path: string): readonly string[] {
   if (!statSync(path).isDirectory()) return [path];
