@@ -3,10 +3,10 @@ import express, { type Router } from 'express';
 import { chatCompletionsUpstream, memoryStore, responsesRouter } from 'express-open-responses';
 
 const tenants = {
-  acme: { baseURL: process.env.ACME_BASE_URL ?? 'http://acme.internal:8000/v1', apiKey: process.env.ACME_KEY ?? '' },
+  acme: { baseURL: process.env.ACME_BASE_URL ?? 'http://acme.internal:8000/v1', apiKey: process.env.ACME_KEY },
   globex: {
     baseURL: process.env.GLOBEX_BASE_URL ?? 'http://globex.internal:8000/v1',
-    apiKey: process.env.GLOBEX_KEY ?? '',
+    apiKey: process.env.GLOBEX_KEY,
   },
 };
 const keys = new Map<string | undefined, string>([

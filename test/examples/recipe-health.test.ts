@@ -36,5 +36,5 @@ it('writes its lines to pino, and answers the health route', async () => {
 
 it('is quoted by docs/logging.md', () => {
   const page = readFileSync(join(root, 'docs/logging.md'), 'utf8');
-  expect(page).toContain(`\`\`\`js\n${readFileSync(join(root, 'examples/recipes/health.mjs'), 'utf8')}\`\`\``);
+  expect(page).toContain(`\`\`\`ts\n${readFileSync(join(root, 'examples/recipes/health.ts'), 'utf8')}\`\`\``);
 });

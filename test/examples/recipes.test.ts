@@ -6,7 +6,7 @@ import { codeBlocks, readProject } from './support.ts';
 const root = join(import.meta.dirname, '../..');
 const files = readdirSync(join(root, 'examples/recipes')).toSorted();
 const pages = readdirSync(join(root, 'docs/recipes')).map((name) => `docs/recipes/${name}`);
-const code = [...pages, 'docs/middlewares.md'].flatMap((page) => [
+const code = [...pages, 'docs/middlewares.md', 'docs/logging.md'].flatMap((page) => [
   ...codeBlocks(page, 'ts'),
   ...codeBlocks(page, 'nginx'),
 ]);

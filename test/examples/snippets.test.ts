@@ -6,9 +6,11 @@ import { codeBlocks, itBuilt, readProject, run, serve, startExample } from './su
 
 const [client] = codeBlocks('docs/clients.md', 'js');
 const [clientPrinted] = codeBlocks('docs/clients.md', 'text');
-const [mount] = codeBlocks('docs/mounting.md', 'js');
-const [tools, mcpServers] = codeBlocks('docs/tools.md', 'js');
-const [broughtServers] = codeBlocks('docs/remote-mcp.md', 'js');
+const [mount] = codeBlocks('docs/mounting.md', 'ts');
+const [tools, mcpServers] = codeBlocks('docs/tools.md', 'ts');
+const [broughtServers] = codeBlocks('docs/remote-mcp.md', 'ts');
+/** The snippets as the build makes JavaScript of them. */
+const built = (name: string) => `build/examples/express/${name}.js`;
 
 let example: Example;
 
@@ -33,11 +35,10 @@ describe('the snippets of docs/', () => {
   });
 
   it('are files of the example', () => {
-    const files = ['client', 'mount', 'tools', 'mcp-servers'].map((name) =>
-      readProject(`examples/express/${name}.mjs`),
+    const files = ['client.mjs', 'mount.ts', 'tools.ts', 'mcp-servers.ts', 'remote-mcp.ts'].map((name) =>
+      readProject(`examples/express/${name}`),
     );
-    expect([client, mount, tools, mcpServers]).toEqual(files);
-    expect(broughtServers).toBe(readProject('examples/express/remote-mcp.mjs'));
+    expect([client, mount, tools, mcpServers, broughtServers]).toEqual(files);
   });
 });
 
@@ -50,9 +51,11 @@ describe('the servers in docs/', () => {
   afterAll(() => demo.close());
 
   /** Runs the snippet with the demo model, on a free port that it prints. */
-  function serveSnippet(code = '') {
+  function serveSnippet(name: string, local = (code: string) => code) {
     const anyPort = 'listen(0, function () { console.log("http://localhost:" + this.address().port) })';
-    const changed = code.replace('http://localhost:8000/v1', demo.baseURL).replace('listen(3000)', anyPort);
+    const changed = local(readProject(built(name)))
+      .replace('http://localhost:8000/v1', demo.baseURL)
+      .replace('listen(3000)', anyPort);
     return serve(['--input-type=module', '--eval', changed], 1, { OPENAI_BASE_URL: demo.baseURL, OPENAI_API_KEY: 'k' });
   }
 
@@ -61,8 +64,8 @@ describe('the servers in docs/', () => {
     return fetch(url, { method: 'POST', headers, body: JSON.stringify({ model: 'm', input }) });
   }
 
-  itBuilt('dist/esm/index.js')('[X-01] [P-13] keep an app’s users apart, and stop at SIGTERM', async () => {
-    const app = await serveSnippet(mount);
+  itBuilt(built('mount'))('[X-01] [P-13] keep an app’s users apart, and stop at SIGTERM', async () => {
+    const app = await serveSnippet('mount');
     const url = `${app.lines[0]}/v1/responses`;
     const { id } = JSON.parse(await (await ask(url, 'Hi.')).text());
     const get = (user: string) => fetch(`${url}/${id}`, { headers: { authorization: `Bearer key-of-${user}` } });
@@ -70,8 +73,8 @@ describe('the servers in docs/', () => {
     expect([answers.map(({ status }) => status), await app.stop()]).toEqual([[200, 404, 401], 0]);
   });
 
-  itBuilt('dist/esm/index.js')('[T-10] run a tool of the host before the model answers', async () => {
-    const app = await serveSnippet(tools);
+  itBuilt(built('tools'))('[T-10] run a tool of the host before the model answers', async () => {
+    const app = await serveSnippet('tools');
     const answer = await ask(`${app.lines[0]}/v1/responses`, 'What is the status of order "7"?');
     const { output } = JSON.parse(await answer.text());
     await app.stop();
@@ -81,13 +84,14 @@ describe('the servers in docs/', () => {
     ]);
   });
 
-  itBuilt('dist/esm/index.js')('[T-01] [S-19] run the tools of MCP servers on the Chat Completions API', async () => {
+  itBuilt(built('mcp-servers'))('[T-01] [S-19] run the tools of MCP servers on the Chat Completions API', async () => {
     const script = 'node_modules/@modelcontextprotocol/server-everything/dist/index.js';
-    const local = (mcpServers ?? '')
-      .replace("command: 'npx'", `command: '${execPath}'`)
-      .replace("'-y', '@modelcontextprotocol/server-everything'", `'${script}'`)
-      .replace('https://mcp.example.com/mcp', 'http://127.0.0.1:1/mcp');
-    const app = await serveSnippet(local);
+    const local = (code: string) =>
+      code
+        .replace("command: 'npx'", `command: '${execPath}'`)
+        .replace("'-y', '@modelcontextprotocol/server-everything'", `'${script}'`)
+        .replace('https://mcp.example.com/mcp', 'http://127.0.0.1:1/mcp');
+    const app = await serveSnippet('mcp-servers', local);
     const messages = [{ role: 'user', content: 'Please call the echo tool.' }];
     const headers = { 'content-type': 'application/json' };
     const body = JSON.stringify({ model: 'm', messages });
@@ -101,10 +105,10 @@ describe('the servers in docs/', () => {
     ]);
   });
 
-  itBuilt('dist/esm/index.js')(
+  itBuilt(built('remote-mcp'))(
     '[T-09] [B-19] let requests bring MCP servers from where the host says, and stop',
     async () => {
-      const app = await serveSnippet(broughtServers);
+      const app = await serveSnippet('remote-mcp');
       const headers = { 'content-type': 'application/json' };
       const ask = async (server_url: string) => {
         const body = JSON.stringify({

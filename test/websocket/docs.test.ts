@@ -5,7 +5,9 @@ import { type DemoModel, startDemoModel } from '../../src/testing/index.ts';
 import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
 import { codeBlocks, itBuilt, readProject, serve } from '../examples/support.ts';
 
-const example = readProject('examples/express/websocket.mjs');
+const example = readProject('examples/express/websocket.ts');
+/** The example as the build makes JavaScript of it. */
+const BUILT = 'build/examples/express/websocket.js';
 
 /** The names of the options, as the message about an unknown one lists them. */
 function optionNames(): readonly string[] {
@@ -20,7 +22,7 @@ function optionNames(): readonly string[] {
 
 describe('docs/websocket.md', () => {
   it('shows the example', () => {
-    expect(codeBlocks('docs/websocket.md', 'js')).toContain(example);
+    expect(codeBlocks('docs/websocket.md', 'ts')).toContain(example);
   });
 
   it('lists the options that only a WebSocket has', () => {
@@ -53,21 +55,20 @@ describe('the example of a WebSocket', () => {
     return text;
   }
 
-  itBuilt('dist/esm/websocket/index.js')(
-    '[S-15] [X-01] lets in whom the app knows, answers, and stops at SIGTERM',
-    async () => {
-      const anyPort = 'listen(0, function () { console.log("ws://localhost:" + this.address().port) })';
-      const changed = example.replace('http://localhost:8000/v1', demo.baseURL).replace('listen(3000)', anyPort);
-      const app = await serve(['--input-type=module', '--eval', changed], 1);
-      const url = `${app.lines[0]}/v1/responses`;
-      const eve = new WebSocket(url, bearer('eve')).on('error', () => {});
-      const [, refused] = await once(eve, 'unexpected-response');
-      const text = await written(url);
-      expect([refused.statusCode, text, await app.stop()]).toEqual([
-        401,
-        'Hello from the demo model. You wrote "Say hello."',
-        0,
-      ]);
-    },
-  );
+  itBuilt(BUILT)('[S-15] [X-01] lets in whom the app knows, answers, and stops at SIGTERM', async () => {
+    const anyPort = 'listen(0, function () { console.log("ws://localhost:" + this.address().port) })';
+    const changed = readProject(BUILT)
+      .replace('http://localhost:8000/v1', demo.baseURL)
+      .replace('listen(3000)', anyPort);
+    const app = await serve(['--input-type=module', '--eval', changed], 1);
+    const url = `${app.lines[0]}/v1/responses`;
+    const eve = new WebSocket(url, bearer('eve')).on('error', () => {});
+    const [, refused] = await once(eve, 'unexpected-response');
+    const text = await written(url);
+    expect([refused.statusCode, text, await app.stop()]).toEqual([
+      401,
+      'Hello from the demo model. You wrote "Say hello."',
+      0,
+    ]);
+  });
 });

@@ -1,11 +1,15 @@
 /** The Responses API over HTTP and WebSocket, with the same keys, stopped with care. */
-import express from 'express';
+import type { IncomingMessage } from 'node:http';
+import express, { type RequestHandler } from 'express';
 import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
 import { attachResponsesWebSocket } from 'express-open-responses/websocket';
 
-const keys = new Set(['Bearer key-of-ada', 'Bearer key-of-bob']);
-const isKnown = ({ headers }) => keys.has(headers.authorization);
-const companyAuth = (req, res, next) => (isKnown(req) ? next() : res.sendStatus(401));
+const keys = new Set<string | undefined>(['Bearer key-of-ada', 'Bearer key-of-bob']);
+const isKnown = ({ headers }: IncomingMessage) => keys.has(headers.authorization);
+const companyAuth: RequestHandler = (req, res, next) => {
+  if (isKnown(req)) next();
+  else res.sendStatus(401);
+};
 
 const upstream = chatCompletionsUpstream({ baseURL: 'http://localhost:8000/v1', apiKey: process.env.MODEL_KEY });
 const responses = responsesRouter({ upstream });

@@ -1,9 +1,12 @@
 /** The Responses API behind an app's own authentication, stopped with care. */
-import express from 'express';
+import express, { type RequestHandler } from 'express';
 import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
 
-const keys = new Set(['Bearer key-of-ada', 'Bearer key-of-bob']);
-const companyAuth = (req, res, next) => (keys.has(req.get('authorization')) ? next() : res.sendStatus(401));
+const keys = new Set<string | undefined>(['Bearer key-of-ada', 'Bearer key-of-bob']);
+const companyAuth: RequestHandler = (req, res, next) => {
+  if (keys.has(req.get('authorization'))) next();
+  else res.sendStatus(401);
+};
 
 const upstream = chatCompletionsUpstream({ baseURL: 'http://localhost:8000/v1', apiKey: process.env.MODEL_KEY });
 const responses = responsesRouter({ upstream });

@@ -1,9 +1,9 @@
 /** One log and one health route: the router writes its own lines to the app's logger, and says what works. */
 import express from 'express';
 import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
-import pino from 'pino';
+import { destination, pino } from 'pino';
 
-const logger = pino(pino.destination({ dest: process.env.LOG_FILE ?? 1, sync: true }));
+const logger = pino(destination({ dest: process.env.LOG_FILE ?? 1, sync: true }));
 const upstream = chatCompletionsUpstream({ baseURL: process.env.UPSTREAM_BASE_URL ?? 'http://localhost:8000/v1' });
 const router = responsesRouter({ upstream, logger });
 

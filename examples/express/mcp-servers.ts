@@ -12,5 +12,5 @@ const tools = mcpTools({
 
 const app = express();
 app.use('/v1', responsesRouter({ tools }), chatCompletionsRouter({ tools }));
-app.get('/health', (_req, res) => res.json(tools.status()));
+app.get('/health', (_req, res) => void res.json(tools.status()));
 app.listen(3000);
