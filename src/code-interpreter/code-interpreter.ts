@@ -14,6 +14,7 @@ import { pyodideRuntime } from './runtimes/pyodide-runtime.ts';
 export interface CodeInterpreterOptions extends Omit<ContainersOptions, 'runtime'> {
   /** Its owner closes it. Default: a `pyodideRuntime()` that is closed with the provider. */
   readonly runtime?: CodeRuntime | undefined;
+  /** How much of a run's output is returned. Default: 30,000 characters of logs, and 1 MiB for each image. */
   readonly limits?: { readonly [Name in keyof OutputLimits]?: OutputLimits[Name] | undefined } | undefined;
 }
 
@@ -38,6 +39,14 @@ const TOOL: ProvidedTool = {
  * Creates a provider for the option `tools`: it serves requests whose `tools` contain `code_interpreter`.
  * Throws a `TypeError` for a bad option. Without a `runtime` it throws if `pyodideRuntime()` does:
  * without `pyodide`, on Linux without `bwrap`, and on other systems.
+ *
+ * @example
+ * ```ts
+ * import { responsesRouter } from 'express-open-responses';
+ * import { codeInterpreter, pyodideRuntime } from 'express-open-responses/code-interpreter';
+ *
+ * const router = responsesRouter({ tools: codeInterpreter({ runtime: pyodideRuntime(), idleMs: 5 * 60_000 }) });
+ * ```
  */
 export function codeInterpreter(options: CodeInterpreterOptions = {}): ToolProvider {
   const limits = checkedLimits(options);

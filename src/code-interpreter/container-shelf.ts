@@ -7,7 +7,9 @@ import { turns } from './shared/turns.ts';
 
 /** The owner of a container, and which of the owner's. The same id in two scopes is two containers. */
 export interface ContainerKey {
+  /** The tenant, as the `scope` option returns it. */
   readonly scope: string;
+  /** The container's id, unique in its scope. */
   readonly id: string;
 }
 

@@ -8,6 +8,7 @@ import { type ContainerKey, containerShelf, type Place } from './container-shelf
 
 /** The result of a run, and whether its container was fresh: no variables, and no files except those given. */
 export interface ContainersRun extends CodeRun {
+  /** True if nothing ran in this container before. */
   readonly fresh: boolean;
 }
 
@@ -25,6 +26,7 @@ export interface CodeContainers {
 
 /** `undefined` means omitted. */
 export interface ContainersOptions {
+  /** Creates the containers. Its owner closes it. */
   readonly runtime: CodeRuntime;
   /** How long an unused container is kept, in milliseconds. Default: 20 minutes. */
   readonly idleMs?: number | undefined;
@@ -42,7 +44,19 @@ export const containerChecks: Readonly<Record<keyof ContainersOptions, OptionChe
   maxPerScope: positiveInteger,
 };
 
-/** Throws a `TypeError` for a bad option. */
+/**
+ * Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { containerRuntime, containers } from 'express-open-responses/code-interpreter';
+ *
+ * const kept = containers({ runtime: containerRuntime({ image: 'python:3.13-slim' }) });
+ * const key = { scope: 'user-1', id: 'cntr_1' };
+ * const { stdout } = await kept.run(key, 'print(6 * 7)', [], AbortSignal.timeout(30_000));
+ * await kept.close();
+ * ```
+ */
 export function containers(options: ContainersOptions): CodeContainers {
   checkOptions('containers', options, containerChecks);
   const { runtime, idleMs = 20 * 60_000, max = 8, maxPerScope = 4 } = options;

@@ -18,6 +18,7 @@ export type EgressErrorCode =
  */
 export class EgressError extends Error {
   override readonly name = 'EgressError';
+  /** The reason, for programs. */
   readonly code: EgressErrorCode;
 
   constructor(code: EgressErrorCode, target: string, reason: string, options?: ErrorOptions) {

@@ -30,7 +30,17 @@ export interface EgressGuard {
 /** Each request in flight holds a socket; further ones to the same origin wait for one. */
 const SOCKETS = 128;
 
-/** Creates the guard. Throws a `TypeError` that names the option for a bad policy. */
+/**
+ * Creates the guard. Throws a `TypeError` that names the option for a bad policy.
+ *
+ * @example
+ * ```ts
+ * import { egressGuard } from 'express-open-responses/egress';
+ *
+ * const guard = egressGuard({ allow: [{ suffix: '.example.com' }] });
+ * const response = await guard.fetch('https://files.example.com/report.txt');
+ * ```
+ */
 export function egressGuard(policy: EgressPolicy = {}, resources: EgressResources = {}): EgressGuard {
   const settings = egressSettings(policy);
   const { timeoutMs } = settings;

@@ -5,7 +5,19 @@ import { isRecord } from '../protocol/record.ts';
 import { type AddressRange, parseRange } from './address.ts';
 
 /** One host by its name or address; every name below a suffix, which starts with a dot; or a range of addresses. */
-export type EgressRule = { readonly host: string } | { readonly suffix: string } | { readonly cidr: string };
+export type EgressRule =
+  | {
+      /** A host name or an IP address, such as `mcp.example.com`. */
+      readonly host: string;
+    }
+  | {
+      /** A dot and a name, such as `.example.com`. */
+      readonly suffix: string;
+    }
+  | {
+      /** A range of addresses, such as `10.0.0.0/8`. */
+      readonly cidr: string;
+    };
 
 /** Rules in the form in which names and addresses are compared. */
 export interface Rules {

@@ -6,11 +6,13 @@ import { isRecord } from '../protocol/record.ts';
 
 /** One fault of a conversation. */
 export interface Repair {
+  /** The kind of fault. */
   readonly code: RepairCode;
   /** The fault's index in the original list, from 0. */
   readonly index: number;
   /** The same as a path, such as `messages[3]`. */
   readonly param: string;
+  /** What was wrong, in one English sentence. */
   readonly message: string;
 }
 

@@ -15,6 +15,14 @@ const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n';
  * Only our own routers can number an event, so in another handler's stream `comment` and `keepalive` are both
  * comments, and `ping` is a `ping` event without a number. One of our routers behind it uses these options instead.
  * Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ * import { heartbeat, responsesRouter } from 'express-open-responses';
+ *
+ * express().use('/v1', heartbeat({ intervalMs: 5000, style: 'keepalive' }), responsesRouter()).listen(3000);
+ * ```
  */
 export function heartbeat(options: HeartbeatOptions = {}): NodeMiddleware {
   const wanted = heartbeatSettings('heartbeat', options);

@@ -9,6 +9,16 @@ import { type MiddlewareOptions, middlewareSettings } from './options.ts';
  * Adds the definitions of the `tools` after the client's own. `runTools` or one of our routers behind it runs the calls
  * in the answer. Servers that a request names by URL are left to the next handler:
  * `remoteMcp` is for routers only. Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ * import { injectTools, responsesRouter } from 'express-open-responses';
+ * import { mcpTools } from 'express-open-responses/mcp';
+ *
+ * const tools = mcpTools({ configFile: './mcp.json' });
+ * express().use('/v1', express.json(), injectTools({ tools }), responsesRouter({ tools })).listen(3000);
+ * ```
  */
 export function injectTools<Req extends NodeRequest = NodeRequest>(
   options: MiddlewareOptions<Req> = {},

@@ -23,6 +23,15 @@ import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } f
  * Stores each completed or incomplete turn of the handler behind it, streamed or not, under the id of its own answer and
  * the request's tenant, before the answer's end is sent. Skips `store: false`, failures and compressed answers. An error
  * of the store goes to `hooks.onError` and does not affect the answer. Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import express, { type RequestHandler } from 'express';
+ * import { memoryStore, recordTurn } from 'express-open-responses';
+ *
+ * declare const proxy: RequestHandler;
+ * express().post('/v1/responses', express.json(), recordTurn({ store: memoryStore() }), proxy);
+ * ```
  */
 export function recordTurn<Req extends NodeRequest = NodeRequest>(
   options: MiddlewareOptions<Req> = {},

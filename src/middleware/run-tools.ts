@@ -29,6 +29,16 @@ export interface RunToolsOptions<Req extends NodeRequest = NodeRequest, Res exte
  * Answers chat completions: calls of the `tools` run here and the model is called again, everything else is the
  * handler's own answer. A request without such tools goes straight to the handler, as do other
  * requests. Throws a `TypeError` for a bad option, or without `handler` and `upstream`.
+ *
+ * @example
+ * ```ts
+ * import express from 'express';
+ * import { chatCompletionsUpstream, functionTools, runTools } from 'express-open-responses';
+ *
+ * const tools = functionTools({ now: { execute: () => new Date().toISOString() } });
+ * const upstream = chatCompletionsUpstream({ baseURL: 'http://127.0.0.1:8000/v1' });
+ * express().post('/v1/chat/completions', express.json(), runTools({ tools, upstream }));
+ * ```
  */
 export function runTools<Req extends NodeRequest = NodeRequest, Res extends ServerResponse = ServerResponse>(
   options: RunToolsOptions<Req, Res>,

@@ -24,6 +24,16 @@ export interface ValidateMessagesOptions<Req extends NodeRequest = NodeRequest> 
  * Puts tool results in their place: removes duplicates and those without a call, fills in missing ones, moves each after
  * its call; replaces arguments that are not JSON by `{}`, removes nameless calls and empty messages, and merges
  * adjacent assistant messages. Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import express, { type RequestHandler } from 'express';
+ * import { validateMessages } from 'express-open-responses';
+ *
+ * declare const proxy: RequestHandler;
+ * const validate = validateMessages({ onRepair: (repairs) => console.warn(repairs) });
+ * express().post('/v1/chat/completions', express.json({ limit: '10mb' }), validate, proxy);
+ * ```
  */
 export function validateMessages<Req extends NodeRequest = NodeRequest>(
   options: ValidateMessagesOptions<Req> = {},

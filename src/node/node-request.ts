@@ -6,7 +6,10 @@ import type { TurnContext } from '../ports/turn-context.ts';
 import { requestIdFrom } from '../protocol/ids.ts';
 
 /** A request whose body a parser of the host may have read. */
-export type NodeRequest = IncomingMessage & { body?: unknown };
+export type NodeRequest = IncomingMessage & {
+  /** The parsed body; undefined if nothing has read it. */
+  body?: unknown;
+};
 
 /** Returns the tenant of a request, as the host knows it. */
 export type ScopeOf<Req> = (req: Req) => string;

@@ -6,7 +6,9 @@ import { metrics, trace } from './api.ts';
 
 /** The destinations of spans and metrics; by default those the host has registered with `@opentelemetry/api`. */
 export interface TelemetryOptions {
+  /** Makes the tracer. Default: the registered one. */
   readonly tracerProvider?: TracerProvider | undefined;
+  /** Makes the meter. Default: the registered one. */
   readonly meterProvider?: MeterProvider | undefined;
 }
 

@@ -21,6 +21,14 @@ export interface TracedUpstreamOptions extends TelemetryOptions {
  * The same upstream. Each model call is a span `chat <model>` and is recorded in `gen_ai.client.operation.duration`,
  * `…time_to_first_chunk` and `gen_ai.client.token.usage`. They contain no content of messages or calls. Throws a `TypeError`
  * for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
+ * import { tracedUpstream } from 'express-open-responses/otel';
+ *
+ * const router = responsesRouter({ upstream: tracedUpstream(chatCompletionsUpstream(), { provider: 'vllm' }) });
+ * ```
  */
 export function tracedUpstream(upstream: Upstream, options: TracedUpstreamOptions = {}): Upstream {
   const isName = (value: unknown) => (typeof value === 'string' && value !== '') || 'a name';

@@ -2,7 +2,9 @@
 
 /** A file by its name inside the container, such as `data.csv`. */
 export interface CodeFile {
+  /** Without folders. */
   readonly name: string;
+  /** The content. */
   readonly data: Uint8Array;
 }
 
@@ -11,10 +13,15 @@ export interface CodeFile {
  * text; `files` what it wrote or changed in its working directory.
  */
 export interface CodeRun {
+  /** What the code printed, cut off at the runtime's limit. */
   readonly stdout: string;
+  /** What the code wrote to standard error, cut off at the runtime's limit. */
   readonly stderr: string;
+  /** The value of the last expression, as text; undefined if there is none. */
   readonly result: string | undefined;
+  /** The traceback; undefined if the code did not raise. */
   readonly error: string | undefined;
+  /** The files that the code wrote or changed. */
   readonly files: readonly CodeFile[];
 }
 
@@ -28,6 +35,7 @@ export interface CodeContainer {
   run(code: string, signal: AbortSignal): Promise<CodeRun>;
   /** Makes a file readable for the code. */
   put(file: CodeFile): Promise<void>;
+  /** Whether it can still run code. */
   readonly alive: boolean;
   /** Ends it, even during a run. May be called twice. */
   close(): Promise<void>;
@@ -35,6 +43,7 @@ export interface CodeContainer {
 
 /** Creates containers. */
 export interface CodeRuntime {
+  /** A short name for messages, such as `pyodide`. */
   readonly name: string;
   /** A new container; rejects if none is available. */
   create(signal: AbortSignal): Promise<CodeContainer>;
@@ -51,6 +60,7 @@ export type LostReason = 'timeout' | 'memory' | 'output' | 'crash' | 'closed';
  */
 export class ContainerLostError extends Error {
   override readonly name = 'ContainerLostError';
+  /** What ended the container. */
   readonly reason: LostReason;
 
   constructor(reason: LostReason, message: string, options?: ErrorOptions) {

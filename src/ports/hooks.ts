@@ -10,10 +10,15 @@ import type { OnStep } from './step.ts';
 
 /** One request, before the model is called. */
 export interface RequestInfo {
+  /** The value of the `x-request-id` header of the answer. */
   readonly requestId: string;
+  /** The id that the response has in the API, such as `resp_…`. */
   readonly responseId: string;
+  /** The tenant, as the `scope` option returns it. */
   readonly scope: string;
+  /** The model that the request names. */
   readonly model: string;
+  /** Whether the client asked for an event stream. */
   readonly stream: boolean;
   /** Whether the client does not wait for it. */
   readonly background: boolean;
@@ -31,17 +36,25 @@ export interface UpstreamInfo {
 
 /** One turn that ended by itself: completed, incomplete or failed. */
 export interface ResponseInfo extends RequestInfo, UpstreamInfo {
+  /** How it ended. */
   readonly status: 'completed' | 'incomplete' | 'failed';
+  /** The tokens of all model calls of the turn. */
   readonly usage: Usage;
+  /** Milliseconds from the request to the end of the turn. */
   readonly durationMs: number;
 }
 
 /** One call of a tool that the server ran. */
 export interface ToolCallInfo {
+  /** The value of the `x-request-id` header of the answer. */
   readonly requestId: string;
+  /** The tenant, as the `scope` option returns it. */
   readonly scope: string;
+  /** The group of the tool, which clients see as `server_label`. */
   readonly server: string;
+  /** The tool's name at its provider. */
   readonly name: string;
+  /** Milliseconds that the call took. */
   readonly durationMs: number;
   /** The error message that the model received. */
   readonly error: string | undefined;
@@ -49,12 +62,17 @@ export interface ToolCallInfo {
 
 /** The result of a call that needs the user's approval; `refused` is an approval that was not accepted. */
 export interface ApprovalInfo {
+  /** The value of the `x-request-id` header of the answer. */
   readonly requestId: string;
+  /** The tenant, as the `scope` option returns it. */
   readonly scope: string;
   /** Undefined, like `name`, if the answer belongs to an unknown request. */
   readonly server: string | undefined;
+  /** The tool's name at its provider. */
   readonly name: string | undefined;
+  /** The id of the `mcp_approval_request` item. */
   readonly approvalRequestId: string;
+  /** What was asked or answered. */
   readonly decision: 'requested' | 'approved' | 'denied' | 'refused';
   /** Whether the option `approval` required it. */
   readonly forcedByHost: boolean;
@@ -62,8 +80,11 @@ export interface ApprovalInfo {
 
 /** Functions of the host; each is optional and none may throw (an error that one throws becomes a line of the log, or a process warning). */
 export interface Hooks {
+  /** Runs for each valid request, before the model is called. */
   readonly onRequest?: ((info: RequestInfo) => void) | undefined;
+  /** Runs when a turn has ended by itself; not if its client left. */
   readonly onResponse?: ((info: ResponseInfo) => void) | undefined;
+  /** Runs after each call of a tool that the server ran. */
   readonly onToolCall?: ((info: ToolCallInfo) => void) | undefined;
   /** Every step of an approval, for the host's audit. */
   readonly onApproval?: ((info: ApprovalInfo) => void) | undefined;

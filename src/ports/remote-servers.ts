@@ -5,6 +5,7 @@ import type { ToolProvider } from './tool-provider.ts';
 export interface RemoteServer {
   /** The `server` of its tools, which clients see as `server_label`. */
   readonly label: string;
+  /** The address, as the request gives it: untrusted. */
   readonly url: string;
   /** Names in lower case; `authorization` is among them if the request gave one. */
   readonly headers: Readonly<Record<string, string>>;

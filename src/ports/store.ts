@@ -11,6 +11,7 @@ export type MaybePromise<T> = T | Promise<T>;
 export interface ResponseKey {
   /** The tenant, as the `scope` option returns it. */
   readonly scope: string;
+  /** The id in the API, such as `resp_…` or `conv_…`; unique in its scope. */
   readonly id: string;
 }
 
@@ -22,7 +23,9 @@ export interface StoredResponse extends ResponseKey {
   readonly createdAt: number;
   /** Milliseconds since the epoch; a store may set or shorten it by its own `ttlMs`. */
   readonly expiresAt?: number | undefined;
+  /** The items that the request brought. */
   readonly input: readonly Item[];
+  /** The items that the turn added. */
   readonly output: readonly Item[];
   /** The response resource without its `output`. */
   readonly resource: Readonly<Record<string, unknown>>;
@@ -37,6 +40,7 @@ export interface StoredResponse extends ResponseKey {
  * changes to the object must not show.
  */
 export interface ResponseStore {
+  /** A short name for messages and the status, such as `redis`. */
   readonly name: string;
   /** The response, or undefined if it is missing, expired or in another scope. */
   get(key: ResponseKey): MaybePromise<StoredResponse | undefined>;
@@ -69,6 +73,7 @@ export interface ResponseStore {
 export interface StoredConversation extends ResponseKey {
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
+  /** The client's own names and values. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -86,6 +91,7 @@ export interface ItemPageQuery {
 
 /** Some items of a conversation, in the requested order. */
 export interface ItemPage {
+  /** At most `limit` of them. */
   readonly items: readonly Item[];
   /** Whether more items follow, up to `before`. */
   readonly hasMore: boolean;
@@ -95,6 +101,7 @@ export interface ItemPage {
 
 /** Stores conversations: lists of items that turns append to. The rules of `ResponseStore` apply. */
 export interface ConversationStore {
+  /** The conversation, or undefined if it is missing, expired or in another scope. */
   get(key: ResponseKey): MaybePromise<StoredConversation | undefined>;
   /** Creates the conversation, or replaces its metadata and keeps its items. */
   put(conversation: StoredConversation): MaybePromise<void>;

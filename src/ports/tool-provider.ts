@@ -15,7 +15,9 @@ export interface ProvidedTool extends ToolDefinition {
 
 /** A file that belongs to the conversation, with a name without folders. */
 export interface ToolFile {
+  /** Without folders, such as `data.csv`. */
   readonly name: string;
+  /** The content. */
   readonly data: Uint8Array;
 }
 
@@ -31,11 +33,15 @@ export interface Workspace {
 
 /** One call of a tool, its arguments already checked against the tool's schema. `Req` is the host framework's request. */
 export interface ToolCall<Req = unknown> {
+  /** The `server` of the tool, as `list` returns it. */
   readonly server: string;
+  /** The `name` of the tool, as `list` returns it. */
   readonly name: string;
+  /** The parsed arguments. */
   readonly arguments: Readonly<Record<string, unknown>>;
   /** The request's tenant; see the `scope` option. */
   readonly scope: string;
+  /** The value of the `x-request-id` header of the answer. */
   readonly requestId: string;
   /** The host framework's own request, for its auth; undefined if there is none. */
   readonly request: Req;
@@ -49,6 +55,7 @@ export interface ToolCall<Req = unknown> {
 
 /** The result of a tool: text, or parts as in a `function_call_output` (`input_text`, `input_image`, `input_file`). */
 export interface ToolResult {
+  /** What the model receives. */
   readonly content: string | readonly Readonly<Record<string, unknown>>[];
   /** Whether the tool itself failed; the model receives `content`. */
   readonly isError?: boolean | undefined;
@@ -58,6 +65,7 @@ export interface ToolResult {
 
 /** The state of a server that runs tools; without secrets. */
 export interface ToolServerStatus {
+  /** The `server_label` that clients see. */
   readonly label: string;
   /** `ready` if it is connected, `failed` if the last attempt to connect failed. */
   readonly state: string;
@@ -72,8 +80,11 @@ export interface ToolServerStatus {
  * failed call, whose message is passed to the model; it must end soon after the signal is aborted.
  */
 export interface ToolProvider<Req = unknown> {
+  /** A short name for messages. */
   readonly name: string;
+  /** The tools that exist now. A rejection fails the request. */
   list(signal: AbortSignal): MaybePromise<readonly ProvidedTool[]>;
+  /** Runs one tool. `signal` is aborted when the client leaves or the call takes longer than `limits.toolTimeoutMs`. */
   call(call: ToolCall<Req>, signal: AbortSignal): Promise<ToolResult>;
   /** The servers behind these tools, without connecting to any; for the router's status. */
   status?(): readonly ToolServerStatus[];

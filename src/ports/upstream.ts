@@ -7,8 +7,11 @@ import type { Limits } from './limits.ts';
 
 /** The context of a call: when to abort it, and the client's headers, none of which is forwarded unless allowed. */
 export interface UpstreamCall {
+  /** Aborted when the answer is no longer wanted. */
   readonly signal: AbortSignal;
+  /** The client's headers. */
   readonly headers: Headers;
+  /** The timeouts, in milliseconds, and the sizes, in bytes, that the upstream enforces. */
   readonly limits: Pick<
     Limits,
     'firstByteTimeoutMs' | 'idleTimeoutMs' | 'eventBytes' | 'outputBytes' | 'toolIterations'
@@ -26,7 +29,9 @@ export function stateOwnerOf({ name, stateOwner = name }: Upstream, model: strin
 
 /** The parts of a Chat Completions answer that arrived together: one whole JSON body, or the data of some events. */
 export interface ChatBatch {
+  /** True for one JSON body, false for events. */
   readonly whole: boolean;
+  /** The body, or the data of each event. */
   readonly data: readonly string[];
 }
 
@@ -36,6 +41,7 @@ export interface ChatBatch {
  * stream breaks. It ends only after a `finish` event.
  */
 export interface Upstream {
+  /** A short name for messages, the status and spans, such as `vllm`. */
   readonly name: string;
   /**
    * The owner of the state in `reasoning-end` and `search-end`: the state is sent back to this owner only. An upstream
@@ -44,6 +50,7 @@ export interface Upstream {
   readonly stateOwner?: string | ((model: string) => string) | undefined;
   /** Scheme, host and port of the server, for the host's log and status; nothing else, since a path may hold a secret. */
   readonly origin?: string | undefined;
+  /** Calls the model. */
   stream(request: ModelRequest, call: UpstreamCall): AsyncIterable<readonly ModelEvent[]>;
   /**
    * Posts a Chat Completions body unchanged and yields the answer unchanged, including `[DONE]` and errors. Other kinds

@@ -73,19 +73,28 @@ export interface ApiErrorOptions extends ErrorOptions {
 
 /** OpenAI's error envelope, as the `error` key of a JSON body. */
 export interface ErrorBody {
+  /** What is wrong, in plain English. */
   readonly message: string;
+  /** OpenAI's class of the error, such as `invalid_request_error`. */
   readonly type: string;
+  /** The request field at fault, as a path; null if none is. */
   readonly param: string | null;
+  /** The code, for programs; null if a model server sent none. */
   readonly code: string | null;
 }
 
 /** A failure that is reported to the client; any other error is a fault of this package or of the host. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
+  /** The HTTP status of the answer. */
   readonly status: number;
+  /** A code of docs/errors.md, or the model server's own. */
   readonly code: string;
+  /** OpenAI's class of the error, such as `invalid_request_error`. */
   readonly type: string;
+  /** The request field at fault, as a path; null if none is. */
   readonly param: string | null;
+  /** Response headers that are sent with the error, such as `retry-after`. */
   readonly headers: Readonly<Record<string, string>>;
   /** Host and port of the model server that it comes from, for the host's log. */
   readonly server: string | undefined;

@@ -16,14 +16,23 @@ import type {
 
 /** Tokens of one or more model calls; every field is a whole number and always present. */
 export interface Usage {
+  /** Tokens of the prompt, cached ones included. */
   readonly input_tokens: number;
+  /** Parts of `input_tokens`. */
   readonly input_tokens_details: {
+    /** Tokens that the model server read from its cache. */
     readonly cached_tokens: number;
     /** Zero if the model server does not report it; a field that a custom upstream omits counts as zero. */
     readonly cache_write_tokens?: number;
   };
+  /** Tokens that the model wrote, reasoning included. */
   readonly output_tokens: number;
-  readonly output_tokens_details: { readonly reasoning_tokens: number };
+  /** Parts of `output_tokens`. */
+  readonly output_tokens_details: {
+    /** Tokens of the model's reasoning. */
+    readonly reasoning_tokens: number;
+  };
+  /** The sum of input and output. */
   readonly total_tokens: number;
 }
 
@@ -44,45 +53,110 @@ export type FinishReason = 'stop' | 'length' | 'content_filter';
  * one model call from 0; the first delta of a call carries its whole name.
  */
 export type ModelEvent =
-  /** `logprobs` is a list, or the JSON of its members separated by commas if that is at hand. */
-  | { readonly type: 'text-delta'; readonly text: string; readonly logprobs?: readonly LogProb[] | string }
-  | { readonly type: 'refusal-delta'; readonly text: string }
-  /** The next text belongs to another message; `phase` is its purpose, if the model server reports it. */
-  | { readonly type: 'message-start'; readonly phase?: string }
-  | { readonly type: 'reasoning-delta'; readonly text: string }
-  /** One reasoning item is complete; `state` is the opaque state that its upstream needs back with it, as JSON. */
-  | { readonly type: 'reasoning-end'; readonly state: unknown }
+  /** More of the answer's text. */
+  | {
+      readonly type: 'text-delta';
+      /** The text to append. */
+      readonly text: string;
+      /** A list, or the JSON of its members separated by commas if that is at hand. */
+      readonly logprobs?: readonly LogProb[] | string;
+    }
+  /** More of a refusal. */
+  | {
+      readonly type: 'refusal-delta';
+      /** The text to append. */
+      readonly text: string;
+    }
+  /** The next text belongs to another message. */
+  | {
+      readonly type: 'message-start';
+      /** The message's purpose, such as `commentary`, if the model server reports it. */
+      readonly phase?: string;
+    }
+  /** More of the model's reasoning. */
+  | {
+      readonly type: 'reasoning-delta';
+      /** The text to append. */
+      readonly text: string;
+    }
+  /** One reasoning item is complete. */
+  | {
+      readonly type: 'reasoning-end';
+      /** The opaque state that its upstream needs back with it, as JSON. */
+      readonly state: unknown;
+    }
+  /** More of a tool call. */
   | {
       readonly type: 'tool-call-delta';
+      /** The number of the call in this model call, from 0. */
       readonly call: number;
+      /** The model server's id for the call, if it has one. */
       readonly id?: string;
+      /** The whole name; the first delta of a call has it. */
       readonly name?: string;
+      /** The JSON text to append; empty for none. */
       readonly arguments: string;
     }
-  /** `atEnd` places it at the end of the text so far, regardless of its own indices: it has no position there. */
-  | { readonly type: 'annotation'; readonly annotation: Annotation; readonly atEnd?: boolean }
-  /** The model made an image, in base64. */
-  | { readonly type: 'image'; readonly result: string; readonly details: ImageDetails }
-  /** The model's own server searches the web; `search` is its id for this search. */
-  | { readonly type: 'search-start'; readonly search: string; readonly action: WebAction }
-  /** The search's results; `state` is the opaque state that its upstream needs back with it, as JSON. */
+  /** A citation in the text so far. */
+  | {
+      readonly type: 'annotation';
+      /** The source, and the place in the text. */
+      readonly annotation: Annotation;
+      /** Places it at the end of the text so far, regardless of its own indices: it has no position there. */
+      readonly atEnd?: boolean;
+    }
+  /** The model made an image. */
+  | {
+      readonly type: 'image';
+      /** The image in base64. */
+      readonly result: string;
+      /** Its format, size and so on; empty if the model server reports nothing. */
+      readonly details: ImageDetails;
+    }
+  /** The model's own server searches the web. */
+  | {
+      readonly type: 'search-start';
+      /** Its id for this search. */
+      readonly search: string;
+      /** What it does. */
+      readonly action: WebAction;
+    }
+  /** The results of a search. */
   | {
       readonly type: 'search-end';
+      /** The id of its `search-start`. */
       readonly search: string;
+      /** Whether the search failed. */
       readonly failed: boolean;
+      /** The pages that were found. */
       readonly sources: readonly UrlSource[];
+      /** The opaque state that its upstream needs back with it, as JSON. */
       readonly state?: unknown;
     }
-  /** `reported` is the usage as the model server reported it, unchanged; `cost` is in dollars. */
+  /** The tokens of this model call. */
   | {
       readonly type: 'usage';
+      /** The tokens, in OpenAI's names. */
       readonly usage: Usage;
+      /** The usage as the model server reported it, unchanged. */
       readonly reported?: Readonly<Record<string, unknown>>;
+      /** In dollars. */
       readonly cost?: number | undefined;
     }
-  /** The model that answers, as the model server reports it; what it does not report is undefined. */
-  | { readonly type: 'model-info'; readonly model?: string; readonly serviceTier?: string }
-  | { readonly type: 'finish'; readonly reason: FinishReason };
+  /** The model that answers, as the model server reports it. */
+  | {
+      readonly type: 'model-info';
+      /** Its name; undefined if it is not reported. */
+      readonly model?: string;
+      /** Its class of service; undefined if it is not reported. */
+      readonly serviceTier?: string;
+    }
+  /** The end of the answer. */
+  | {
+      readonly type: 'finish';
+      /** Why the model stopped. */
+      readonly reason: FinishReason;
+    };
 
 /** Why a turn ended before the model was done. */
 export type IncompleteReason =

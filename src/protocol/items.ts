@@ -2,7 +2,9 @@
 
 /** Any stored item, known or not; unknown fields and types are kept. */
 export interface Item {
+  /** The kind of item, such as `message`. */
   readonly type: string;
+  /** The item's id; null or absent if it has none. */
   readonly id?: string | null;
   readonly [field: string]: unknown;
 }
@@ -12,40 +14,56 @@ export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
 /** One alternative for a token. */
 export interface TopLogProb {
+  /** The token's text. */
   readonly token: string;
+  /** The natural logarithm of its probability. */
   readonly logprob: number;
+  /** The token in UTF-8. */
   readonly bytes: readonly number[];
 }
 
 /** The log probability of one output token. */
 export interface LogProb extends TopLogProb {
+  /** The most likely tokens at this position. */
   readonly top_logprobs: readonly TopLogProb[];
 }
 
 /** A source for the text between two character offsets. */
 export interface UrlCitation {
   readonly type: 'url_citation';
+  /** The address of the source. */
   readonly url: string;
+  /** The title of the source. */
   readonly title: string;
+  /** The first character of the text, from 0. */
   readonly start_index: number;
+  /** The end of the text: the index after its last character. */
   readonly end_index: number;
 }
 
 /** A file that the text refers to; `index` is the position in the text. */
 export interface FileCitation {
   readonly type: 'file_citation';
+  /** The id of the file. */
   readonly file_id: string;
+  /** The name of the file. */
   readonly filename: string;
+  /** The character of the text, from 0. */
   readonly index: number;
 }
 
 /** A file in a code container that the text between two character offsets refers to. */
 export interface ContainerFileCitation {
   readonly type: 'container_file_citation';
+  /** The id of the container. */
   readonly container_id: string;
+  /** The id of the file. */
   readonly file_id: string;
+  /** The name of the file. */
   readonly filename: string;
+  /** The first character of the text, from 0. */
   readonly start_index: number;
+  /** The end of the text: the index after its last character. */
   readonly end_index: number;
 }
 
@@ -146,8 +164,16 @@ export type McpCallItem = {
 
 /** The output of a code run: logs, or an image, as a data URL. */
 export type CodeOutput =
-  | { readonly type: 'logs'; readonly logs: string }
-  | { readonly type: 'image'; readonly url: string };
+  | {
+      readonly type: 'logs';
+      /** What the code printed. */
+      readonly logs: string;
+    }
+  | {
+      readonly type: 'image';
+      /** The image as a data URL. */
+      readonly url: string;
+    };
 
 /** A run of code that the model wrote. */
 export type CodeInterpreterCallItem = {
@@ -196,15 +222,23 @@ export type CompactionItem = {
 export type WebAction =
   | {
       readonly type: 'search';
+      /** The first query. */
       readonly query: string;
+      /** Every query. */
       readonly queries: readonly string[];
+      /** The pages that were found. */
       readonly sources?: readonly UrlSource[];
     }
-  | { readonly type: 'open_page'; readonly url: string };
+  | {
+      readonly type: 'open_page';
+      /** The address of the page. */
+      readonly url: string;
+    };
 
 /** A page that a search found. */
 export interface UrlSource {
   readonly type: 'url';
+  /** The address of the page. */
   readonly url: string;
 }
 
@@ -245,10 +279,15 @@ export type ImageGenerationCallItem = {
 
 /** Further properties of an image, in OpenAI's terms; `output_format` is the end of its media type, such as `png`. */
 export type ImageDetails = {
+  /** The end of the media type, such as `png`. */
   readonly output_format?: string;
+  /** `transparent`, `opaque` or `auto`. */
   readonly background?: string;
+  /** Such as `high`. */
   readonly quality?: string;
+  /** In pixels, such as `1024x1024`. */
   readonly size?: string;
+  /** The prompt that the image was made from, if the model rewrote it. */
   readonly revised_prompt?: string;
 };
 

@@ -2,6 +2,7 @@
 
 /** One thing that was left out. */
 export interface Note {
+  /** The kind of omission, for programs. */
   readonly code:
     | 'unknown_field'
     | 'tool_dropped'
@@ -16,5 +17,6 @@ export interface Note {
     | 'upstream_fields_ignored'
     | 'finish_reason_unknown'
     | 'state_unreadable';
+  /** What was left out, in one English sentence. */
   readonly message: string;
 }

@@ -3,8 +3,11 @@ import type { ApiError } from './errors.ts';
 
 /** An HTTP answer: a finished body, or whole SSE frames as they come (each string holds only complete frames). */
 export interface Reply {
+  /** The HTTP status. */
   readonly status: number;
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** A whole body, or an event stream. */
   readonly body: string | AsyncIterable<string>;
 }
 

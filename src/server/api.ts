@@ -18,10 +18,13 @@ import { responsesRoutes } from './responses-routes.ts';
 
 /** A request, as any framework can describe it. `Req` is the framework's own. */
 export interface ApiRequest<Req = unknown> {
+  /** The HTTP method, in upper case. */
   readonly method: string;
   /** Below the mount point, such as `/responses/resp_1`, without the query. */
   readonly path: string;
+  /** The parsed query. Default: none. */
   readonly query?: Readonly<Record<string, unknown>> | undefined;
+  /** The request headers. */
   readonly headers: Headers | NodeHeaders;
   /** The JSON, if the host has parsed it already. */
   readonly body?: unknown;
@@ -50,7 +53,20 @@ export interface Api<Req = unknown> {
   drain(options?: DrainOptions): Promise<void>;
 }
 
-/** The Responses API. Throws a `TypeError` for an unknown option or a bad value. */
+/**
+ * The Responses API. Throws a `TypeError` for an unknown option or a bad value.
+ *
+ * @example
+ * ```ts
+ * import { createResponses } from 'express-open-responses/core';
+ *
+ * const api = createResponses();
+ * const headers = { 'content-type': 'application/json' };
+ * const body = { model: 'my-model', input: 'Hello' };
+ * const signal = AbortSignal.timeout(60_000);
+ * const reply = await api.handle({ method: 'POST', path: '/responses', headers, body, signal });
+ * ```
+ */
 export function createResponses<Req = unknown>(options: CoreOptions<Req> = {}): Api<Req> {
   return responsesApi(settingsOf('createResponses', options));
 }

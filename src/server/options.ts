@@ -68,7 +68,9 @@ export interface CoreOptions<Req = unknown> {
    * Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` that of Open Responses.
    */
   readonly reasoning?: 'summary' | 'text' | 'spec' | undefined;
+  /** How idle event streams are kept open; false sends nothing. Default: a comment every 15 seconds. */
   readonly heartbeat?: HeartbeatOptions | false | undefined;
+  /** What a request, a model or a tool may use up. Default: as docs/options.md lists. */
   readonly limits?: SomeLimits | undefined;
   /** Whether a response that could not be stored fails, or is answered all the same. Default: `fail`. */
   readonly onStoreError?: 'fail' | 'continue' | undefined;
@@ -85,6 +87,7 @@ export interface CoreOptions<Req = unknown> {
   readonly compaction?: CompactionOptions | undefined;
   /** How tokens are counted. */
   readonly tokens?: TokenOptions | undefined;
+  /** Functions that receive requests, responses, tool calls and errors. Default: none. */
   readonly hooks?: Hooks | undefined;
   /**
    * Receives the lines for the host's log: an object of pino or winston, or `console`, as it is. False: no lines at all.

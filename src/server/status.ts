@@ -12,30 +12,40 @@ export interface RouterStatus {
   readonly status: 'ok' | 'degraded';
   /** Of this package. */
   readonly version: string;
+  /** The model server, judged by the requests to it. */
   readonly upstream: {
+    /** The `name` of the upstream. */
     readonly kind: string;
     /** Scheme, host and port; null if the upstream does not say. */
     readonly origin: string | null;
     /** False if a request failed in the last minute and none has succeeded since. */
     readonly ok: boolean;
+    /** The last failure; null if there was none. */
     readonly lastError: Failure | null;
     /** Milliseconds since the epoch. */
     readonly lastSuccessAt: number | null;
   };
+  /** The store, asked now. */
   readonly store: {
+    /** The `name` of the store. */
     readonly kind: string;
     /** Whether it answers a read within a second, and its last write did not fail in the last minute. */
     readonly ok: boolean;
+    /** The last failure; null if there was none. */
     readonly lastError: Failure | null;
   };
   /** The MCP servers of `tools`; none if `tools` is a function. */
   readonly mcp: readonly {
+    /** The `server_label` that clients see. */
     readonly label: string;
     /** `idle` if it is not connected because nobody has needed it. */
     readonly state: string;
+    /** Whether `state` is `ready`. */
     readonly connected: boolean;
+    /** How many tools the server offers now. */
     readonly tools: number;
   }[];
+  /** What runs now. */
   readonly responses: RunningTurns;
 }
 

@@ -5,14 +5,18 @@ export type ChatFields = Readonly<Record<string, unknown>>;
 
 /** Fields beside a delta or a message: `finish_reason` goes into the choice, all others into the chunk around it. */
 export interface ChatExtra {
+  /** Why the model stopped, such as `tool_calls`; null before the end. */
   readonly finish_reason?: string | null;
   readonly [field: string]: unknown;
 }
 
 /** A finished tool call of the model; `arguments` is JSON text. */
 export interface FakeToolCall {
+  /** The call's id. */
   readonly id: string;
+  /** The function's name. */
   readonly name: string;
+  /** JSON text. */
   readonly arguments: string;
 }
 

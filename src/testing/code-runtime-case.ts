@@ -4,19 +4,29 @@ import type { CodeContainer, CodeRun, CodeRuntime } from '../ports/code-runtime.
 
 /** The Python of every case, so that a runtime without Python can simulate it. */
 export const codeScript = {
+  /** An expression whose value is 42. */
   value: '6 * 7',
+  /** Writes to both outputs. */
   print: "import sys\nprint('out 🧑‍🚀')\nprint('err', file=sys.stderr)",
+  /** Sets a variable. */
   remember: 'kept = 41',
+  /** Reads the variable of `remember`: the value is 42. */
   recall: 'kept + 1',
+  /** Raises an error. */
   raise: "raise ValueError('no such luck')",
+  /** Reads the file `in.txt`. */
   read: "open('in.txt').read()",
+  /** Writes three bytes to the file `out.bin`. */
   write: "with open('out.bin', 'wb') as file:\n    file.write(bytes([0, 255, 10]))",
+  /** Adds a letter to a variable. */
   append: "kept = globals().get('kept', '') + 'a'",
+  /** Never ends. */
   endless: 'while True: pass',
 } as const;
 
 /** A runtime under test and how to release it. */
 export interface CodeRuntimeUnderTest {
+  /** The subject. */
   readonly runtime: CodeRuntime;
   /** Releases what was created for the runtime; the suite closes the runtime itself. */
   close?(): unknown;

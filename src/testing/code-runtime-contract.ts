@@ -20,7 +20,18 @@ export interface CodeRuntimeContract {
   readonly create: () => CodeRuntimeUnderTest | Promise<CodeRuntimeUnderTest>;
 }
 
-/** Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`. */
+/**
+ * Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`.
+ *
+ * @example
+ * ```ts
+ * import { it } from 'node:test';
+ * import { pyodideRuntime } from 'express-open-responses/code-interpreter';
+ * import { codeRuntimeContract } from 'express-open-responses/testing';
+ *
+ * codeRuntimeContract({ it, create: () => ({ runtime: pyodideRuntime() }) });
+ * ```
+ */
 export function codeRuntimeContract({ it, describe = (_name, body) => body(), create }: CodeRuntimeContract): void {
   describe('code runtime contract', () => {
     for (const runtimeCase of cases) it(runtimeCase.name, () => runCase(create, runtimeCase));

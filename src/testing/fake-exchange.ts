@@ -5,9 +5,11 @@ import { type FakeEnding, type FakeReply, playReply } from './fake-reply.ts';
 
 /** A request as received. */
 export interface FakeRequest {
+  /** The HTTP method. */
   readonly method: string;
   /** Path and query, such as `/v1/chat/completions`. */
   readonly path: string;
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The parsed body, or its text if it is not JSON. */
   readonly body: unknown;

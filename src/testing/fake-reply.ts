@@ -30,7 +30,16 @@ export interface FakeAnswer {
 }
 
 /** The fake upstream's action for one request: it answers, resets the connection, or accepts it and sends nothing. */
-export type FakeReply = FakeAnswer | { readonly reset: 'before-headers' } | { readonly hang: true };
+export type FakeReply =
+  | FakeAnswer
+  | {
+      /** Resets the connection instead of sending headers. */
+      readonly reset: 'before-headers';
+    }
+  | {
+      /** Sends nothing, and leaves the connection open. */
+      readonly hang: true;
+    };
 
 /** How a reply leaves its connection: message ended, connection left open, destroyed or reset. */
 export type FakeEnding = 'end' | 'open' | 'destroy' | 'reset';

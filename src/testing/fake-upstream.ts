@@ -36,7 +36,18 @@ export interface FakeUpstream {
   close(): Promise<void>;
 }
 
-/** Starts a fake upstream on a free port of 127.0.0.1. */
+/**
+ * Starts a fake upstream on a free port of 127.0.0.1.
+ *
+ * @example
+ * ```ts
+ * import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
+ * import { startFakeUpstream, textStream } from 'express-open-responses/testing';
+ *
+ * const fake = await startFakeUpstream({ reply: { body: textStream('Hello!') } });
+ * const router = responsesRouter({ upstream: chatCompletionsUpstream({ baseURL: fake.baseURL }) });
+ * ```
+ */
 export async function startFakeUpstream(options: FakeUpstreamOptions = {}): Promise<FakeUpstream> {
   const { models = ['fake-model'], reply = helloReply } = options;
   const replies = replyQueue(reply);

@@ -14,9 +14,11 @@ export interface ExecuteContext<Req = unknown> extends Pick<ToolCall<Req>, 'scop
 
 /** One function, with arguments of any type. */
 export interface AnyFunctionTool<Req = unknown> {
+  /** What the function does, for the model. */
   readonly description?: string | undefined;
   /** JSON Schema of the arguments, or a zod schema, which also parses them. */
   readonly parameters?: JsonObject | z.ZodType | undefined;
+  /** Runs the function. Its errors are passed to the model. */
   readonly execute: (args: never, context: ExecuteContext<Req>) => unknown;
 }
 
@@ -25,7 +27,9 @@ export interface AnyFunctionTool<Req = unknown> {
  * model.
  */
 export interface FunctionTool<Arguments, Req = unknown> extends AnyFunctionTool<Req> {
+  /** JSON Schema of the arguments, or a zod schema, which also parses them. Default: an object without properties. */
   readonly parameters?: JsonObject | z.ZodType<Arguments> | undefined;
+  /** Runs the function with its parsed arguments. Its errors are passed to the model. */
   readonly execute: (args: Arguments, context: ExecuteContext<Req>) => unknown;
 }
 
@@ -39,6 +43,19 @@ export function functionTool<Arguments = JsonObject, Req = unknown>(
 /**
  * A provider of the functions, by name; clients see `server` as `server_label` (default `functions`). Throws a
  * `TypeError` for a tool without `execute`, and for a name or a schema that model servers refuse.
+ *
+ * @example
+ * ```ts
+ * import { functionTool, functionTools, responsesRouter } from 'express-open-responses';
+ * import { z } from 'zod';
+ *
+ * const add = functionTool({
+ *   description: 'Adds two numbers.',
+ *   parameters: z.object({ a: z.number(), b: z.number() }),
+ *   execute: ({ a, b }) => String(a + b),
+ * });
+ * const router = responsesRouter({ tools: functionTools({ add }) });
+ * ```
  */
 export function functionTools<Req = unknown>(
   tools: Readonly<Record<string, AnyFunctionTool<Req>>>,

@@ -28,6 +28,14 @@ export interface WebHandler<Req extends Request = Request> {
 /**
  * The Responses API, and Chat Completions if the upstream supports it. Throws a `TypeError` for an unknown option or a
  * bad value.
+ *
+ * @example
+ * ```ts
+ * import { toWebHandler } from 'express-open-responses/core';
+ *
+ * const handler = toWebHandler({ basePath: '/v1' });
+ * const response = await handler(new Request('http://localhost/v1/models'));
+ * ```
  */
 export function toWebHandler<Req extends Request = Request>(options: WebHandlerOptions<Req> = {}): WebHandler<Req> {
   checkOptions('toWebHandler', options, { ...coreChecks, basePath: isBasePath, scope: isFunction });

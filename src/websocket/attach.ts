@@ -36,6 +36,16 @@ const ours = new WeakMap<object, string>();
 /**
  * Serves `response.create` messages on the server's upgrade requests to `path`; ignores all other paths. Throws
  * a `TypeError` for an unknown option or a bad value.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { attachResponsesWebSocket } from 'express-open-responses/websocket';
+ *
+ * const server = createServer().listen(3000);
+ * const socket = attachResponsesWebSocket(server, { path: '/v1/responses' });
+ * process.once('SIGTERM', () => void socket.drain());
+ * ```
  */
 export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingMessage>(
   server: UpgradeServer,

@@ -8,7 +8,9 @@ import { type CoreOptions, type CoreSettings, coreChecks, coreSettings, millisec
 
 /** Why a client is refused; `status` is an HTTP status from 400. */
 export interface Refusal {
+  /** The HTTP status of the answer, from 400. */
   readonly status: number;
+  /** The reason, which the client sees. */
   readonly message: string;
 }
 
@@ -32,8 +34,11 @@ export interface WebSocketOptions<Req extends IncomingMessage = IncomingMessage>
 
 /** The part of Node's HTTP and HTTPS servers that is needed. */
 export interface UpgradeServer {
+  /** Adds a listener. */
   on(event: 'upgrade', listener: UpgradeListener): unknown;
+  /** Removes a listener. */
   off(event: 'upgrade', listener: UpgradeListener): unknown;
+  /** The listeners that there are, other packages' included. */
   listeners(event: 'upgrade'): unknown[];
 }
 

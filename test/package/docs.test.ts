@@ -9,6 +9,7 @@ import { optionNames } from '../support/option-names.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
+// Not docs/api: `npm run docs:api` writes it, and fails for a link to nothing.
 const documents = [
   'README.md',
   'CONTRIBUTING.md',

@@ -27,6 +27,7 @@ export interface ContainerRuntimeOptions {
   readonly program?: string | undefined;
   /** The name of a stronger OCI runtime that the program knows, such as `runsc` (gVisor). Default: the program's own. */
   readonly ociRuntime?: string | undefined;
+  /** What one container may use. Default: as for `pyodideRuntime`, with `diskMb` 64, `processes` 64 and `cpus` 1. */
   readonly limits?: Partial<ContainerLimits> | undefined;
   /** Containers kept ready. Default: 1. */
   readonly warm?: number | undefined;

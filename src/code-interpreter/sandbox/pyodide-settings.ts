@@ -25,6 +25,10 @@ export interface PyodideLimits {
 
 /** `undefined` means omitted. */
 export interface PyodideRuntimeOptions {
+  /**
+   * What one container may use. Default: `runMs` 30,000, `memoryMb` 512, `outputBytes` 1 MiB, `fileBytes` 10 MiB and
+   * `files` 32.
+   */
   readonly limits?: Partial<PyodideLimits> | undefined;
   /** Containers kept ready, so that a first run need not wait for Python to load. Default: 1. */
   readonly warm?: number | undefined;

@@ -17,7 +17,19 @@ export interface McpTools extends ToolProvider {
   close(): Promise<void>;
 }
 
-/** Only the host chooses the servers: nothing in a request names, adds or reaches another. */
+/**
+ * Only the host chooses the servers: nothing in a request names, adds or reaches another.
+ *
+ * @example
+ * ```ts
+ * import { responsesRouter } from 'express-open-responses';
+ * import { mcpTools } from 'express-open-responses/mcp';
+ *
+ * const tools = mcpTools({ servers: { docs: { command: 'npx', args: ['-y', 'my-docs-server'] } } });
+ * const router = responsesRouter({ tools });
+ * process.once('SIGTERM', () => void tools.close());
+ * ```
+ */
 export function mcpTools(options: McpToolsOptions = {}): McpTools {
   const settings = mcpSettings(options);
   const servers = serverList(options, settings.warn).map((server) => serverTools(server, settings));

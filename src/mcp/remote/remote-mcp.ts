@@ -15,6 +15,14 @@ import { type PoolKey, remotePool } from './remote-pool.ts';
 /**
  * For the option `remoteMcp`: lets requests name MCP servers of their own, over streamable HTTP and SSE. Every connection
  * goes through an `egressGuard`. Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { responsesRouter } from 'express-open-responses';
+ * import { remoteMcp } from 'express-open-responses/mcp';
+ *
+ * const router = responsesRouter({ remoteMcp: remoteMcp({ egress: { allow: [{ host: 'mcp.example.com' }] } }) });
+ * ```
  */
 export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
   const settings = remoteSettings(options);

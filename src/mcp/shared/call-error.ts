@@ -9,6 +9,7 @@ import type { ServerSettings } from './server-config.ts';
  */
 export class McpCallError extends Error {
   override readonly name = 'McpCallError';
+  /** Whether the protocol failed (then `code` is a JSON-RPC code) or HTTP did (then it is a status). */
   readonly type: 'mcp_protocol_error' | 'http_error';
   /** A JSON-RPC error code, or an HTTP status. */
   readonly code: number;

@@ -10,8 +10,11 @@ export type McpServerState = 'idle' | 'connecting' | 'ready' | 'failed' | 'close
 
 /** The state of a connection, its start (milliseconds since the epoch), and the last error, without secrets. */
 export interface ConnectionStatus {
+  /** Whether the server is connected now. */
   readonly state: McpServerState;
+  /** When that state began, in milliseconds since the epoch. */
   readonly since: number;
+  /** Why the last attempt failed, without secrets; absent if it succeeded. */
   readonly error?: string;
 }
 

@@ -17,13 +17,17 @@ export interface McpServerConfig {
   readonly type?: string | undefined;
   /** Another name for `type`. */
   readonly transport?: string | undefined;
+  /** The program to start, for a server on stdio; found in `PATH`. */
   readonly command?: string | undefined;
+  /** The program's arguments. Default: none. */
   readonly args?: readonly string[] | undefined;
   /** Added to the few variables that are safe to inherit; the host's own environment is not passed on. */
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /** The program's working directory. Default: the host's own. */
   readonly cwd?: string | undefined;
   /** A user and password in it are sent as basic authorization. */
   readonly url?: string | undefined;
+  /** HTTP headers that every request to the server has. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** A bearer token: short for an `authorization` header. */
   readonly auth?: string | undefined;

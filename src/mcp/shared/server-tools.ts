@@ -13,7 +13,9 @@ import { toToolResult } from './tool-result.ts';
 
 /** The status of one server, for a health route; without secrets. */
 export interface McpServerStatus extends ConnectionStatus {
+  /** The `server_label` that clients see. */
   readonly label: string;
+  /** How the server is reached. */
   readonly transport: McpTransport;
   /** How many tools are offered. */
   readonly tools: number;

@@ -19,7 +19,10 @@ export interface DrainOptions {
   /** Milliseconds that running turns have to finish. Default: 30,000. */
   readonly timeoutMs?: number;
   /** The host's HTTP server, whose idle connections are closed during the shutdown. */
-  readonly server?: { closeIdleConnections?(): void };
+  readonly server?: {
+    /** As Node's HTTP servers have it. */
+    closeIdleConnections?(): void;
+  };
 }
 
 export interface Activity {

@@ -11,9 +11,13 @@ export type LogFields = Readonly<Record<string, unknown>>;
  * message and then the fields; a pino logger receives them in its own order.
  */
 export interface Logger {
+  /** Each step of a request. */
   debug(message: string, fields: LogFields): unknown;
+  /** What a host wants to know once, such as the start. */
   info(message: string, fields: LogFields): unknown;
+  /** What works, but not as intended. */
   warn(message: string, fields: LogFields): unknown;
+  /** Failures of the server. */
   error(message: string, fields: LogFields): unknown;
 }
 

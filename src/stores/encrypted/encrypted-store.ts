@@ -26,6 +26,15 @@ type Words = Pick<StoredResponse, 'input' | 'output' | 'resource'>;
 /**
  * Creates the store, with AES-256-GCM over all text: input, output and resource of responses, items and
  * metadata of conversations. Scopes, ids, `previousId` and times stay readable, because stores search by them.
+ *
+ * @example
+ * ```ts
+ * import { memoryStore, responsesRouter } from 'express-open-responses';
+ * import { encryptedStore } from 'express-open-responses/stores/encrypted';
+ *
+ * const keys = [{ id: '2026-11', key: process.env.STORE_KEY ?? '' }];
+ * const router = responsesRouter({ store: encryptedStore(memoryStore(), { keys }) });
+ * ```
  */
 export function encryptedStore(store: ResponseStore, options: EncryptedStoreOptions): ResponseStore {
   checkStore(store);

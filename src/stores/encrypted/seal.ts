@@ -85,6 +85,7 @@ function named([kind, , id]: Place): string {
 
 /** A key and its id, which is written beside the ciphertext. */
 export interface EncryptionKey {
+  /** The key's name, which is stored with what the key encrypts. */
   readonly id: string;
   /** 32 bytes, or those as base64. */
   readonly key: Uint8Array | string;

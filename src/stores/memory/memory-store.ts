@@ -54,6 +54,13 @@ interface KeptResponse {
 /**
  * Keeps responses and conversations until they expire or newer ones need the room, oldest first; the age of a conversation
  * counts from its last change. It runs no timer.
+ *
+ * @example
+ * ```ts
+ * import { memoryStore, responsesRouter } from 'express-open-responses';
+ *
+ * const router = responsesRouter({ store: memoryStore({ maxBytes: 64 * 1024 * 1024, ttlMs: 60 * 60_000 }) });
+ * ```
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   const { maxResponses, maxBytes, ttlMs, now } = settingsFrom(options);

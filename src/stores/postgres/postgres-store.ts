@@ -21,7 +21,9 @@ export interface PostgresStoreOptions {
 
 /** A store over PostgreSQL. */
 export interface PostgresStore extends ResponseMethods {
+  /** The kind of store, `postgres`. */
   readonly name: string;
+  /** The conversations, with every optional method. */
   readonly conversations: ConversationMethods;
   /** Creates or upgrades the tables. Other methods do so on first use; call this to fail at the start instead. */
   setup(): Promise<void>;
@@ -31,7 +33,20 @@ export interface PostgresStore extends ResponseMethods {
 
 const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 
-/** Keeps responses in tables that it creates. Expired rows are never returned, and later puts delete them. */
+/**
+ * Keeps responses in tables that it creates. Expired rows are never returned, and later puts delete them.
+ *
+ * @example
+ * ```ts
+ * import { responsesRouter } from 'express-open-responses';
+ * import { postgresStore } from 'express-open-responses/stores/postgres';
+ * import { Pool } from 'pg';
+ *
+ * const store = postgresStore({ pool: new Pool({ connectionString: process.env.DATABASE_URL }) });
+ * await store.setup();
+ * const router = responsesRouter({ store });
+ * ```
+ */
 export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   checkOptions('postgresStore', options, CHECKS);
   const { pool, tablePrefix = 'open_responses_', ttlMs = MONTH_MS, now = Date.now } = options;

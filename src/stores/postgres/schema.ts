@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 
 /** Runs a statement: a pool, or one of its clients. */
 export interface PostgresQueries {
+  /** Runs one statement with its parameters, and resolves with its rows. */
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 }
 

@@ -5,13 +5,17 @@ import type { ResponseKey } from '../../ports/store.ts';
 
 /** The part of a client or cluster of the package `redis` (node-redis) that the store uses. */
 export interface NodeRedisClient {
+  /** Runs a Lua script. */
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+  /** Runs a Lua script that the server knows, by its SHA-1. */
   evalSha(digest: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
 /** The part of a client or cluster of the package `ioredis` that the store uses. */
 export interface IoRedisClient {
+  /** Runs a Lua script. */
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
+  /** Runs a Lua script that the server knows, by its SHA-1. */
   evalsha(digest: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 

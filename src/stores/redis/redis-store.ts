@@ -20,7 +20,9 @@ export interface RedisStoreOptions {
 
 /** A store over Redis. */
 export interface RedisStore extends ResponseMethods {
+  /** The kind of store, `redis`. */
   readonly name: string;
+  /** The conversations, with every optional method. */
   readonly conversations: ConversationMethods;
   /** Reads the server's version; rejects if it cannot be reached or is too old. Nothing needs to be set up. */
   setup(): Promise<void>;
@@ -32,7 +34,19 @@ const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 const OLDEST_MAJOR_VERSION = 6;
 const INFO = redisScript(`return redis.call('INFO', 'server')`);
 
-/** Keeps responses under `{prefix:…}` keys that Redis itself expires; each method is one round trip. */
+/**
+ * Keeps responses under `{prefix:…}` keys that Redis itself expires; each method is one round trip.
+ *
+ * @example
+ * ```ts
+ * import { responsesRouter } from 'express-open-responses';
+ * import { redisStore } from 'express-open-responses/stores/redis';
+ * import { createClient } from 'redis';
+ *
+ * const client = await createClient({ url: 'redis://127.0.0.1:6379' }).on('error', console.error).connect();
+ * const router = responsesRouter({ store: redisStore({ client }) });
+ * ```
+ */
 export function redisStore(options: RedisStoreOptions): RedisStore {
   checkOptions('redisStore', options, CHECKS);
   const { client, prefix = 'open-responses', ttlMs = MONTH_MS, now = Date.now } = options;

@@ -7,13 +7,17 @@ export type SqliteValue = string | number | bigint | null;
 
 /** A prepared statement. */
 export interface SqliteStatement {
+  /** Runs the statement, and returns how many rows it changed. */
   run(...values: SqliteValue[]): { readonly changes: number | bigint };
+  /** Runs the statement, and returns its rows as objects. */
   all(...values: SqliteValue[]): unknown[];
 }
 
 /** An open connection of a synchronous driver. */
 export interface SqliteDatabase {
+  /** Runs statements without parameters or results. */
   exec(sql: string): unknown;
+  /** Compiles one statement. */
   prepare(sql: string): SqliteStatement;
 }
 

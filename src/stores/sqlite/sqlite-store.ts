@@ -37,6 +37,15 @@ const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 /**
  * Keeps responses and conversations in the database. When `put` returns, the data is on the disk and survives a crash of
  * the process or the machine. `close` leaves the connection open.
+ *
+ * @example
+ * ```ts
+ * import { responsesRouter } from 'express-open-responses';
+ * import { sqliteStore } from 'express-open-responses/stores/sqlite';
+ * import Database from 'libsql';
+ *
+ * const router = responsesRouter({ store: sqliteStore({ database: new Database('responses.db') }) });
+ * ```
  */
 export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   checkOptions('sqliteStore', options, {

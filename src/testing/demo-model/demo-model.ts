@@ -14,6 +14,7 @@ const PACE_MS = 5;
 export interface DemoModel {
   /** Such as `http://127.0.0.1:40123/v1`. */
   readonly baseURL: string;
+  /** Stops the server and its connections. */
   close(): Promise<void>;
 }
 

@@ -14,6 +14,7 @@ import {
 export interface StoreContractClock {
   /** Milliseconds since the epoch. */
   now(): number;
+  /** Moves the time forward by so many milliseconds. */
   advance(ms: number): void | Promise<void>;
 }
 

@@ -18,6 +18,7 @@ export interface StoreContractOptions {
 
 /** A store under test and how to release it. */
 export interface StoreUnderTest {
+  /** The subject. */
   readonly store: ResponseStore;
   /** Releases the store and what was created for it; without it the suite calls the store's own `close`. */
   close?(): unknown;
@@ -46,7 +47,18 @@ const responseCases = [...keepingCases, ...scopeCases, ...chainCases, ...replace
 // If it were shorter, a response could expire on a slow machine before it was read once.
 const SHORTEST_UNIT_MS = 200;
 
-/** Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`. */
+/**
+ * Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`.
+ *
+ * @example
+ * ```ts
+ * import { it } from 'node:test';
+ * import { memoryStore } from 'express-open-responses';
+ * import { storeContract } from 'express-open-responses/testing';
+ *
+ * storeContract({ it, create: ({ ttlMs }) => ({ store: memoryStore({ ttlMs }) }) });
+ * ```
+ */
 export function storeContract(contract: StoreContract): void {
   const { conversations = true, bounded = false, describe = (_name, body) => body(), it } = contract;
   const ofResponses = bounded ? [...responseCases, ...chainBoundCases] : responseCases;

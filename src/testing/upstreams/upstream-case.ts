@@ -45,24 +45,31 @@ export type UpstreamExtra = 'state' | 'phase' | 'citations';
 export const upstreamScript = {
   /** Enough words that passing each one on alone is noticed; of one, two and four bytes in UTF-8. */
   words: ['Hello', ', ', 'wörld', ' ', '🧑‍🚀', ...Array.from({ length: 200 }, (_, index) => ` word${index}`)],
+  /** The calls of `calls`, in their order. */
   calls: [
     { id: 'call_1', name: 'look', arguments: '{"at":"sea"}' },
     { id: 'call_2', name: 'look', arguments: '{"at":"sky"}' },
   ],
+  /** The tokens that every answer reports. */
   usage: { input: 9, output: 12 },
+  /** The refusal of `refusal`. */
   message: 'That cannot be done.',
+  /** The reasoning of `state`. */
   thought: 'Let me think.',
   /** In base64, as APIs have it. */
   state: 'c3RhdGUgb2YgdGhlIG1vZGVs',
+  /** The messages of `phase`, in their order. */
   messages: [
     { phase: 'commentary', text: 'Let me look.' },
     { phase: 'final_answer', text: 'It is warm.' },
   ],
+  /** The text of `citations`, and its source. */
   citation: { url: 'https://example.com/weather', title: 'Weather', text: 'It is warm.' },
 } as const;
 
 /** An upstream whose server plays a scenario, and how to release both. */
 export interface UpstreamUnderTest {
+  /** The subject. */
   readonly upstream: Upstream;
   /** The requests that the server receives; `startFakeUpstream` returns such a server. */
   readonly server: {
@@ -73,6 +80,7 @@ export interface UpstreamUnderTest {
   };
   /** What no error may contain: the key that the upstream sends, and the address of its server. */
   readonly secrets: readonly string[];
+  /** Releases the upstream and its server. */
   close(): unknown;
 }
 
@@ -89,7 +97,9 @@ export interface UpstreamCase {
 
 /** A scenario, and where the bytes of its answer are split: not at all if omitted. */
 export interface UpstreamPlay {
+  /** What the server does. */
   readonly scenario: UpstreamScenario;
+  /** Splits the body into bytes, or at these offsets in bytes. Default: `whole`, which does not split it. */
   readonly split?: 'whole' | 'byte' | readonly number[];
 }
 

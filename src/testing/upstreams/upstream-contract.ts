@@ -15,7 +15,18 @@ export interface UpstreamContract {
   readonly extras?: readonly UpstreamExtra[];
 }
 
-/** Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`. */
+/**
+ * Registers the contract's cases. Their names cite the requirements they prove; they assert with `node:assert/strict`.
+ *
+ * @example
+ * ```ts
+ * import { it } from 'node:test';
+ * import { type UpstreamUnderTest, upstreamContract } from 'express-open-responses/testing';
+ *
+ * declare function startMyServer(scenario: string): Promise<UpstreamUnderTest>;
+ * upstreamContract({ it, create: ({ scenario }) => startMyServer(scenario) });
+ * ```
+ */
 export function upstreamContract({
   it,
   describe = (_name, body) => body(),

@@ -29,6 +29,14 @@ const MODELS = 1000;
  * Talks to `POST {baseURL}/v1/messages`, always requesting a stream; a server that answers with one JSON object works
  * too. Without `baseURL` and `apiKey` it reads `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY`. It has no `chat`, so it
  * serves the Responses API only. Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { responsesRouter } from 'express-open-responses';
+ * import { anthropicUpstream } from 'express-open-responses/upstreams/anthropic';
+ *
+ * const router = responsesRouter({ upstream: anthropicUpstream({ promptCache: true }) });
+ * ```
  */
 export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const settings = anthropicSettings(options);

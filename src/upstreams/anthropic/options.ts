@@ -45,7 +45,9 @@ export interface AnthropicOptions extends ServerOptions {
 
 /** A tool that Anthropic's servers run; further fields are the API's. */
 export interface ServerTool {
+  /** The API's name for the tool and its version, such as `web_search_20250305`. */
   readonly type: string;
+  /** The name by which the model calls it. */
   readonly name: string;
   readonly [field: string]: unknown;
 }

@@ -36,6 +36,13 @@ const NAME = 'chatCompletionsUpstream';
  * Talks to `POST {baseURL}/chat/completions`, always requesting a stream; a server that answers with one JSON object
  * works too. Without `baseURL` and `apiKey` it reads `OPENAI_BASE_URL` and `OPENAI_API_KEY`, as OpenAI's SDKs do.
  * Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { chatCompletionsUpstream, responsesRouter } from 'express-open-responses';
+ *
+ * const router = responsesRouter({ upstream: chatCompletionsUpstream({ baseURL: 'http://127.0.0.1:11434/v1' }) });
+ * ```
  */
 export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): ChatCompletionsUpstream {
   const settings = chatSettings(options);

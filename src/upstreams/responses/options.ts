@@ -29,6 +29,7 @@ export interface ResponsesOptions extends ServerOptions {
 
 /** A tool that the model server runs; further fields are the API's. */
 export interface HostedTool {
+  /** The API's name for the tool, such as `web_search`. */
   readonly type: string;
   readonly [field: string]: unknown;
 }

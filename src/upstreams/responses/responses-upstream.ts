@@ -25,6 +25,14 @@ export type { HostedTool, ResponsesOptions } from './options.ts';
  * Talks to `POST {baseURL}/responses`, always requesting a stream and no storage; a server that answers with
  * one JSON object works too. Without `baseURL` and `apiKey` it reads `OPENAI_BASE_URL` and `OPENAI_API_KEY`, as OpenAI's
  * SDKs do. It has no `chat`, so it serves the Responses API only. Throws a `TypeError` for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { responsesRouter } from 'express-open-responses';
+ * import { responsesUpstream } from 'express-open-responses/upstreams/responses';
+ *
+ * const router = responsesRouter({ upstream: responsesUpstream({ serverTools: [{ type: 'web_search' }] }) });
+ * ```
  */
 export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
   const settings = responsesSettings(options);

@@ -1,0 +1,35 @@
+/** The pages of docs/api are those of the package's entries; `npm run docs:api` checks what is on them. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '../..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const { name, exports, scripts } = JSON.parse(read('package.json'));
+const entries = Object.keys(exports)
+  .filter((path) => path !== './package.json')
+  .map((path) => `${name}${path.slice(1)}`);
+const pages = readdirSync(join(root, 'docs/api'), { recursive: true, encoding: 'utf8' })
+  .map((path) => path.replaceAll('\\', '/'))
+  .filter((path) => path.endsWith('.md'));
+
+describe('docs/api', () => {
+  it('has one page for each entry of the package, and an index', () => {
+    expect(pages.toSorted()).toEqual(['README.md', ...entries.map((entry) => `${entry}.md`)].toSorted());
+  });
+
+  it('lists every page in its index', () => {
+    const listed = [...read('docs/api/README.md').matchAll(/\]\((.+)\)/g)].map(([, target]) => target);
+    expect(listed.toSorted()).toEqual(entries.map((entry) => `${entry}.md`).toSorted());
+  });
+
+  it('is the same on every machine: it has no paths and no lines of sources', () => {
+    const telling = pages.filter((page) => /Defined in|src\/\S+\.ts|file:\/\/|blob\//.test(read(`docs/api/${page}`)));
+    expect(telling).toEqual([]);
+  });
+
+  it('is written and compared by the gate', () => {
+    expect(scripts['docs:api']).toContain('typedoc');
+    expect(read('.ci/run')).toMatch(/docs:api.*git diff --exit-code.* docs\/api/);
+  });
+});

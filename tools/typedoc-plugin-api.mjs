@@ -1,0 +1,58 @@
+/** Names each page after the entry that hosts import, and fails for an exported name or member without a comment. */
+import { readFileSync } from 'node:fs';
+import { Application, Comment, Converter, ReflectionKind } from 'typedoc';
+import { sources } from './api-entries.mjs';
+
+const CHECKED =
+  ReflectionKind.TypeAlias |
+  ReflectionKind.Function |
+  ReflectionKind.Variable |
+  ReflectionKind.Class |
+  ReflectionKind.Interface |
+  ReflectionKind.Property |
+  ReflectionKind.Method |
+  ReflectionKind.Accessor;
+
+export function load(app) {
+  app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => nameModules(project));
+  app.on(Application.EVENT_VALIDATE_PROJECT, (project) => checkComments(project, app.logger));
+}
+
+/** A page opens with the sentence that its source opens with. */
+function nameModules(project) {
+  const entries = [...sources()];
+  for (const module of project.getReflectionsByKind(ReflectionKind.Module)) {
+    const [name, path] = entries.find(
+      ([, path]) => path === `src/${module.name}.ts` || path === `src/${module.name}/index.ts`,
+    );
+    const [, sentence] = readFileSync(path, 'utf8').match(/^\/\*\* (.+) \*\/\n/) ?? [];
+    module.name = name;
+    if (sentence) module.comment = new Comment([{ kind: 'text', text: sentence }]);
+  }
+}
+
+function checkComments(project, logger) {
+  const bare = project.getReflectionsByKind(CHECKED).filter((it) => isPublic(it) && !isLiteral(it) && !hasComment(it));
+  for (const reflection of new Set(bare.map((it) => it.getFriendlyFullName())))
+    logger.validationWarning(`${reflection} has no TSDoc comment`);
+}
+
+/** The comment of a function covers its parameters and its result. */
+function isPublic(reflection) {
+  for (let it = reflection; it; it = it.parent) if (it.kindOf(ReflectionKind.SomeSignature)) return false;
+  return !reflection.flags.isExternal && !reflection.flags.isPrivate;
+}
+
+/** A discriminator such as `type: 'url'` says everything itself. */
+function isLiteral({ type }) {
+  return type?.type === 'literal';
+}
+
+function hasComment(reflection) {
+  const signatures = [
+    ...(reflection.signatures ?? []),
+    ...(reflection.getSignature ? [reflection.getSignature] : []),
+    ...(reflection.type?.type === 'reflection' ? (reflection.type.declaration.signatures ?? []) : []),
+  ];
+  return reflection.hasComment() || signatures.some((signature) => signature.hasComment());
+}
