@@ -27,5 +27,5 @@ writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
 const { status } = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder], {
   stdio: 'inherit',
 });
-console.log(`${examples.size} examples compiled`);
+if (status === 0) console.log(`${examples.size} examples compile`);
 process.exitCode = examples.size > 0 ? (status ?? 1) : 1;

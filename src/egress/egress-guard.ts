@@ -13,7 +13,7 @@ import { type EgressPolicy, type EgressSettings, egressSettings } from './policy
 export interface EgressResources {
   /** Resolves names to addresses. Default: as this machine does. */
   readonly resolve?: ResolveHost | undefined;
-  /** Certificates of the authorities to trust instead of Node's own, as PEM. */
+  /** Certificates of the authorities to trust instead of Node's own, as PEM. Default: Node's own. */
   readonly ca?: string | readonly string[] | undefined;
 }
 

@@ -7,10 +7,11 @@ import { type EgressRule, literalOf, type Rules, rulesFrom } from './rules.ts';
 export interface EgressPolicy {
   /**
    * The only destinations, if given. A `host` rule also opens its name's private addresses, a `cidr` rule opens its whole
-   * range; nothing else opens non-public addresses. An empty list allows nothing.
+   * range; nothing else opens non-public addresses. An empty list allows nothing. Default: every
+   * public host.
    */
   readonly allow?: readonly EgressRule[] | undefined;
-  /** Refused even if allowed. */
+  /** Refused even if allowed. Default: none. */
   readonly deny?: readonly EgressRule[] | undefined;
   /** Only `https` by default. */
   readonly schemes?: readonly ('https' | 'http')[] | undefined;

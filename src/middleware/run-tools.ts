@@ -21,7 +21,7 @@ import { type MiddlewareOptions, type MiddlewareSettings, middlewareSettings } f
 /** The source of model answers: a handler of the host, or an upstream. */
 export interface RunToolsOptions<Req extends NodeRequest = NodeRequest, Res extends ServerResponse = ServerResponse>
   extends MiddlewareOptions<Req> {
-  /** The host's own Chat Completions handler: called once for each model call, with the client's request. */
+  /** The host's own Chat Completions handler: called once for each model call, with the client's request. Default: the `upstream`. */
   readonly handler?: NodeHandler<Req, Res> | undefined;
 }
 

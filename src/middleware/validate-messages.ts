@@ -16,7 +16,7 @@ import { type MiddlewareOptions, middlewareSettings } from './options.ts';
 export interface ValidateMessagesOptions<Req extends NodeRequest = NodeRequest> extends MiddlewareOptions<Req> {
   /** `reject` answers 400 naming the invalid message; `repair` passes the repaired conversation on. Default: `repair`. */
   readonly mode?: 'repair' | 'reject' | undefined;
-  /** Receives the repairs of a request, if there were any. An error it throws becomes a process warning. */
+  /** Receives the repairs of a request, if there were any. An error it throws becomes a process warning. Default: none. */
   readonly onRepair?: ((repairs: readonly Repair[], info: { readonly requestId: string }) => void) | undefined;
 }
 

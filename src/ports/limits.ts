@@ -2,55 +2,57 @@
 
 /** Every limit; sizes are UTF-8 bytes, times are milliseconds. */
 export interface Limits {
-  /** The request body. */
+  /** The request body. Default: 33,554,432. */
   readonly bodyBytes: number;
-  /** Values of the request body, of any type and at any depth. */
+  /** Values of the request body, of any type and at any depth. Default: 2,000,000. */
   readonly bodyValues: number;
-  /** Items or messages that one request brings. */
+  /** Items or messages that one request brings. Default: 100,000. */
   readonly inputItems: number;
-  /** Tools that one request brings, including those in its input and in namespaces. */
+  /** Tools that one request brings, including those in its input and in namespaces. Default: 4,096. */
   readonly tools: number;
-  /** Stored responses that one request may continue. */
+  /** Stored responses that one request may continue. Default: 1,000. */
   readonly historyTurns: number;
   /**
    * The size of what one request may continue, and of what one conversation may hold: the JSON of the items as the
-   * store keeps it.
+   * store keeps it. Default: 33,554,432.
    */
   readonly historyBytes: number;
-  /** One answer of the store. */
+  /** One answer of the store. Default: 10,000. */
   readonly storeTimeoutMs: number;
-  /** From the request to the model server's first byte. */
+  /** From the request to the model server's first byte. Default: 120,000. */
   readonly firstByteTimeoutMs: number;
-  /** Time without output from the model server afterwards. */
+  /** Time without output from the model server afterwards. Default: 60,000. */
   readonly idleTimeoutMs: number;
-  /** A whole turn. */
+  /** A whole turn. Default: 1,800,000. */
   readonly durationMs: number;
-  /** One event of the model server's stream, which may hold an image. */
+  /** One event of the model server's stream, which may hold an image. Default: 16,777,216. */
   readonly eventBytes: number;
   /**
    * Everything the model writes in one turn, including images; from the 129th on, each item, part, citation or call
-   * counts 256 bytes more.
+   * counts 256 bytes more. Default: 10,485,760.
    */
   readonly outputBytes: number;
-  /** The arguments of one tool call. */
+  /** The arguments of one tool call. Default: 1,048,576. */
   readonly argumentBytes: number;
-  /** Rounds of server-run tools in one turn, and continuations of a turn that the model server pauses. */
+  /** Rounds of server-run tools in one turn, and continuations of a turn that the model server pauses. Default: 25. */
   readonly toolIterations: number;
-  /** Calls that the server runs in one turn; the request's `max_tool_calls` may lower it. */
+  /** Calls that the server runs in one turn; the request's `max_tool_calls` may lower it. Default: 128. */
   readonly toolCalls: number;
-  /** Calls of one round that run at the same time. */
+  /** Calls of one round that run at the same time. Default: 8. */
   readonly parallelTools: number;
-  /** One call of a tool. */
+  /** One call of a tool. Default: 60,000. */
   readonly toolTimeoutMs: number;
-  /** The result of one call. */
+  /** The result of one call. Default: 1,048,576. */
   readonly toolOutputBytes: number;
-  /** How often in a row the same call may have the same result before the model must answer without tools. */
+  /**
+   * How often in a row the same call may have the same result before the model must answer without tools. Default: 3.
+   */
   readonly repeatedCalls: number;
-  /** Turns that run at the same time; `Infinity` sets no limit. */
+  /** Turns that run at the same time; `Infinity` sets no limit. Default: none. */
   readonly concurrentTurns: number;
-  /** Clients that follow the events of one response in the background at the same time. */
+  /** Clients that follow the events of one response in the background at the same time. Default: 100. */
   readonly followersPerResponse: number;
-  /** Clients of one scope that follow responses in the background at the same time. */
+  /** Clients of one scope that follow responses in the background at the same time. Default: 1,000. */
   readonly followersPerScope: number;
 }
 

@@ -57,13 +57,13 @@ export const errorCodes = Object.keys(CODES) as readonly ErrorCode[];
 
 /** What distinguishes one error from another of the same code. */
 export interface ApiErrorOptions extends ErrorOptions {
-  /** The request field at fault, as a path such as `input[2].content`. */
+  /** The request field at fault, as a path such as `input[2].content`. Default: null. */
   readonly param?: string | null;
-  /** Overrides the code's HTTP status, for an upstream's answer. */
+  /** The HTTP status, for an upstream's answer. Default: the code's own, or 500. */
   readonly status?: number;
-  /** Overrides the code's OpenAI type, for an upstream's answer. */
+  /** OpenAI's type, for an upstream's answer. Default: the code's own, or `server_error`. */
   readonly type?: string;
-  /** Response headers that are sent with the error, such as `retry-after`. */
+  /** Response headers that are sent with the error, such as `retry-after`. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Host and port of the model server that it comes from; for the host only, and not part of any answer. */
   readonly server?: string | undefined;

@@ -65,7 +65,8 @@ export interface CoreOptions<Req = unknown> {
   /** How calls of those tools are shown: `function_call` is what strict Open Responses clients know. Default: `mcp_call`. */
   readonly mcpItems?: 'mcp_call' | 'function_call' | undefined;
   /**
-   * Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` that of Open Responses.
+   * Where reasoning is shown: `summary` suits every client, `text` is OpenAI's raw form, `spec` that of Open Responses. Default:
+   * the dialect's form, which is `summary` for `openai`.
    */
   readonly reasoning?: 'summary' | 'text' | 'spec' | undefined;
   /** How idle event streams are kept open; false sends nothing. Default: a comment every 15 seconds. */
@@ -83,9 +84,9 @@ export interface CoreOptions<Req = unknown> {
    * process. Default: a random one for this process, so that after a restart that state is left out.
    */
   readonly stateKey?: string | Uint8Array | undefined;
-  /** How conversations are compacted, and the key that seals the result. */
+  /** How conversations are compacted, and the key that seals the result. Default: as `CompactionOptions` says. */
   readonly compaction?: CompactionOptions | undefined;
-  /** How tokens are counted. */
+  /** How tokens are counted. Default: as `TokenOptions` says. */
   readonly tokens?: TokenOptions | undefined;
   /** Functions that receive requests, responses, tool calls and errors. Default: none. */
   readonly hooks?: Hooks | undefined;

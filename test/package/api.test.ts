@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DEFAULT_LIMITS } from '../../src/ports/limits.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -28,8 +29,21 @@ describe('docs/api', () => {
     expect(telling).toEqual([]);
   });
 
+  it('has the defaults of the limits', () => {
+    const [, limits = ''] = read(`docs/api/${name}.md`).split(/^### Limits$/m);
+    const [section = ''] = limits.split(/^### /m);
+    const rows = [...section.matchAll(/`(\w+)` \|.* Default: (.+?)\. \|/g)];
+    expect(Object.fromEntries(rows.map(([, limit, value]) => [limit, value]))).toEqual(
+      Object.fromEntries(Object.entries(DEFAULT_LIMITS).map(([limit, value]) => [limit, written(value)])),
+    );
+  });
+
   it('is written and compared by the gate', () => {
     expect(scripts['docs:api']).toContain('typedoc');
     expect(read('.ci/run')).toMatch(/docs:api.*git diff --exit-code.* docs\/api/);
   });
 });
+
+function written(limit: number): string {
+  return limit === Number.POSITIVE_INFINITY ? 'none' : limit.toLocaleString('en-US');
+}

@@ -18,7 +18,8 @@ export interface McpTools extends ToolProvider {
 }
 
 /**
- * Only the host chooses the servers: nothing in a request names, adds or reaches another.
+ * A provider for the option `tools`. Only the host chooses the servers: nothing in a request names, adds or reaches
+ * another. Throws a `TypeError` for a bad option or server.
  *
  * @example
  * ```ts

@@ -8,9 +8,9 @@ import type { McpSettings } from '../shared/settings.ts';
 
 /** The servers and how their connections are kept. `undefined` means omitted. */
 export interface McpToolsOptions {
-  /** By label, as in an `mcpServers` file. */
+  /** By label, as in an `mcpServers` file. Default: none. */
   readonly servers?: Readonly<Record<string, McpServerConfig>> | undefined;
-  /** A JSON file with `mcpServers`, read once, at creation. A missing file is a warning. */
+  /** A JSON file with `mcpServers`, read once, at creation. A missing file is a warning. Default: none. */
   readonly configFile?: string | undefined;
   /** `eager` connects at creation. Default: `lazy`, when tools are first needed. */
   readonly connect?: 'lazy' | 'eager' | undefined;

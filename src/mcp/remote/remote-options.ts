@@ -23,7 +23,7 @@ export interface PoolLimits {
 export interface RemoteMcpOptions {
   /** The permitted destinations and answer sizes: the policy of `egressGuard`. Default: any public host. */
   readonly egress?: EgressPolicy | undefined;
-  /** The options that the policy, being plain data, cannot hold: the second argument of `egressGuard`. */
+  /** The options that the policy, being plain data, cannot hold: the second argument of `egressGuard`. Default: none. */
   readonly egressResources?: EgressResources | undefined;
   /** The timeout for connecting and for listing tools, per transport tried, in milliseconds. Default: 10,000. */
   readonly connectTimeoutMs?: number | undefined;

@@ -27,15 +27,15 @@ export interface McpServerConfig {
   readonly cwd?: string | undefined;
   /** A user and password in it are sent as basic authorization. */
   readonly url?: string | undefined;
-  /** HTTP headers that every request to the server has. */
+  /** HTTP headers that every request to the server has. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** A bearer token: short for an `authorization` header. */
   readonly auth?: string | undefined;
-  /** The `server_label` that clients see, instead of the key in `mcpServers`. */
+  /** The `server_label` that clients see, instead of the key in `mcpServers`. Default: that key. */
   readonly label?: string | undefined;
   /** The only tools that are offered and may be called. Default: all. */
   readonly allowedTools?: readonly string[] | undefined;
-  /** Disables this server. */
+  /** Disables this server. Default: false. */
   readonly disabled?: boolean | undefined;
 }
 

@@ -18,7 +18,7 @@ export interface Running {
 export interface DrainOptions {
   /** Milliseconds that running turns have to finish. Default: 30,000. */
   readonly timeoutMs?: number;
-  /** The host's HTTP server, whose idle connections are closed during the shutdown. */
+  /** The host's HTTP server, whose idle connections are closed during the shutdown. Default: none. */
   readonly server?: {
     /** As Node's HTTP servers have it. */
     closeIdleConnections?(): void;

@@ -25,7 +25,8 @@ type Words = Pick<StoredResponse, 'input' | 'output' | 'resource'>;
 
 /**
  * Creates the store, with AES-256-GCM over all text: input, output and resource of responses, items and
- * metadata of conversations. Scopes, ids, `previousId` and times stay readable, because stores search by them.
+ * metadata of conversations. Scopes, ids, `previousId` and times stay readable, because stores search by them. Throws a
+ * `TypeError` for a bad store or key; a read rejects if the text was changed or its key is not among the `keys`.
  *
  * @example
  * ```ts

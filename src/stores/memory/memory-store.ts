@@ -53,7 +53,7 @@ interface KeptResponse {
 
 /**
  * Keeps responses and conversations until they expire or newer ones need the room, oldest first; the age of a conversation
- * counts from its last change. It runs no timer.
+ * counts from its last change. It runs no timer. Throws a `TypeError` for a bad option.
  *
  * @example
  * ```ts

@@ -34,7 +34,8 @@ export interface PostgresStore extends ResponseMethods {
 const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 
 /**
- * Keeps responses in tables that it creates. Expired rows are never returned, and later puts delete them.
+ * Keeps responses in tables that it creates. Expired rows are never returned, and later puts delete them. Throws a
+ * `TypeError` for a bad option.
  *
  * @example
  * ```ts

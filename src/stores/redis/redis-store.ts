@@ -35,7 +35,8 @@ const OLDEST_MAJOR_VERSION = 6;
 const INFO = redisScript(`return redis.call('INFO', 'server')`);
 
 /**
- * Keeps responses under `{prefix:…}` keys that Redis itself expires; each method is one round trip.
+ * Keeps responses under `{prefix:…}` keys that Redis itself expires; each method is one round trip. Needs Redis 6. Throws
+ * a `TypeError` for a bad option.
  *
  * @example
  * ```ts

@@ -36,7 +36,7 @@ const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 
 /**
  * Keeps responses and conversations in the database. When `put` returns, the data is on the disk and survives a crash of
- * the process or the machine. `close` leaves the connection open.
+ * the process or the machine. `close` leaves the connection open. Throws a `TypeError` for a bad option.
  *
  * @example
  * ```ts

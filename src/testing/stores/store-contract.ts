@@ -12,7 +12,7 @@ import { scopeCases } from './store-scope-cases.ts';
 
 /** The options of the store for one case; an omitted option leaves the store's own default. */
 export interface StoreContractOptions {
-  /** How long the store keeps a response, in milliseconds. */
+  /** How long the store keeps a response, in milliseconds. Default: the store's own. */
   readonly ttlMs?: number;
 }
 

@@ -10,7 +10,7 @@ export type UpstreamHeaders =
 
 /** The server settings of every upstream. `undefined` means omitted. */
 export interface ServerOptions {
-  /** Further headers. */
+  /** Further headers of every request, or a function that returns them for one request. Default: none. */
   readonly headers?: UpstreamHeaders | undefined;
   /** Names of client headers that are passed on. Default: `traceparent`, `tracestate`, `x-request-id`. */
   readonly forwardHeaders?: readonly string[] | undefined;

@@ -23,7 +23,7 @@ export interface ResponsesOptions extends ServerOptions {
   readonly reasoningSummary?: 'auto' | 'concise' | 'detailed' | undefined;
   /** Whether the model is sent its reasoning back, in encrypted form. Default: true. */
   readonly reasoningReplay?: boolean | undefined;
-  /** Tools that the model server runs itself, sent unchanged with every request, such as `{ type: 'web_search' }`. */
+  /** Tools that the model server runs itself, sent unchanged with every request, such as `{ type: 'web_search' }`. Default: none. */
   readonly serverTools?: readonly HostedTool[] | undefined;
 }
 
