@@ -11,7 +11,7 @@ import { snippets, withoutTopLevelAwait } from './snippets.mjs';
 const MOST_BYTES = 1_500_000;
 const root = join(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'express-open-responses-'));
-const bin = (name) => join(root, 'node_modules/.bin', name);
+const bin = (name) => join(root, 'tools/node_modules/.bin', name);
 const run = (command, args, cwd) =>
   execFileSync(command, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' });
 const install = (cwd, ...packages) =>
