@@ -1,15 +1,16 @@
 /** Jest runs the TypeScript sources as ES modules; EXPRESS=express4 swaps the Express that everything imports. */
 const express = process.env.EXPRESS ?? 'express';
-/** What takes minutes (leaks, floods, every byte by itself, escapes from a sandbox) is run apart, as SLOW=1. */
+/** What takes more than some seconds (recordings byte by byte, floods, outages, laws over thousands of turns) is run apart, as SLOW=1. */
 const SLOW_TESTS = '**/test/**/*.slow.test.ts';
 /** Attacks, each of which says what it tried and counts: `npm run test:hostile` runs them, as HOSTILE=1. */
 const HOSTILE_TESTS = '**/test/hostile/**/*.test.ts';
 /** Clients whose packages are large: `npm run test:clients` installs them and runs these, as CLIENTS=1. */
 const CLIENT_TESTS = '**/test/clients/**/*.test.ts';
 
-function testsToRun({ SLOW, HOSTILE, CLIENTS }) {
+function testsToRun({ SLOW, HOSTILE, CLIENTS, EXPRESS }) {
   if (HOSTILE) return [HOSTILE_TESTS];
   if (CLIENTS) return [CLIENT_TESTS];
+  if (EXPRESS) return ['<rootDir>/test/**/*.test.ts', `!${HOSTILE_TESTS}`, `!${CLIENT_TESTS}`];
   if (SLOW) return [SLOW_TESTS];
   return ['<rootDir>/test/**/*.test.ts', `!${SLOW_TESTS}`, `!${HOSTILE_TESTS}`, `!${CLIENT_TESTS}`];
 }
@@ -41,5 +42,5 @@ export default {
   // Most tests wait for sockets and timers: jest's default, a worker less than there are cores, leaves one idle.
   maxWorkers: '100%',
   // For the busiest machine: no test waits for it, but one that hangs.
-  testTimeout: process.env.SLOW || process.env.HOSTILE || process.env.CLIENTS ? 240_000 : 60_000,
+  testTimeout: process.env.SLOW || process.env.HOSTILE || process.env.CLIENTS || process.env.EXPRESS ? 240_000 : 60_000,
 };
