@@ -62,6 +62,7 @@ describe('30 clients that read nothing', () => {
   it('[P-10] stop the flow of an endless upstream, keep memory bounded, and can read on later', async () => {
     const before = await app.report();
     const clients = Array.from({ length: CLIENTS }, () => unreadClient(app.url));
+    while (upstream.sockets.size < CLIENTS) await pause(20);
     const sent = await sentInAll();
     const after = await app.report();
     const streams = upstream.sockets.size;
