@@ -29,8 +29,8 @@ describe('500 connections', () => {
     const [report] = (await once(child, 'message')) as [Report];
     const [status] = await exited;
     await fake.close();
-    // A pool of connections to the model server may differ by some.
-    const grown = Object.entries(report.after).filter(([kind, count]) => count > (report.before[kind] ?? 0) + 20);
+    // The pool of connections to the model server grows with a slow machine; what leaks does so 500 times.
+    const grown = Object.entries(report.after).filter(([kind, count]) => count > (report.before[kind] ?? 0) + 100);
     const warnings = report.warnings.filter((text) => !/queryObjects/.test(text));
     expect([status, grown, report.before.listeners === report.after.listeners, warnings]).toEqual([0, [], true, []]);
   });
