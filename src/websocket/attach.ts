@@ -60,9 +60,8 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
   /** Sockets of clients that the host has not yet accepted or refused. */
   const waiting = new Set<Duplex>();
   const acceptor = acceptorFor(settings);
-  let draining = false;
-
   const announce = announcer(core);
+  let draining = false;
 
   const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const refuse = async (error: ApiError) => writeReply(socket, await upgradeRefusal(error, request, core));
@@ -92,9 +91,7 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
       socket.on('error', ignore).destroy();
     });
 
-  const pings = setInterval(() => {
-    for (const connection of connections) connection.sendPing();
-  }, pingMs).unref();
+  const pings = setInterval(sendPings, pingMs, connections).unref();
 
   async function drain(drainOptions?: DrainOptions): Promise<void> {
     draining = true;
@@ -109,6 +106,10 @@ export function attachResponsesWebSocket<Req extends IncomingMessage = IncomingM
   ours.set(onUpgrade, path);
   server.on('upgrade', onUpgrade);
   return { drain, close: () => drain({ timeoutMs: 0 }) };
+}
+
+function sendPings(connections: ReadonlySet<Connection>): void {
+  for (const connection of connections) connection.sendPing();
 }
 
 function acceptorFor({ core }: WebSocketSettings): Acceptor {
