@@ -324,9 +324,9 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'bandwidth',
-    replies: [{ body: WORDS.map((content) => chatChunk({ content })).concat(FINISH), paceMs: 20 }],
+    replies: [{ body: WORDS.map((content) => chatChunk({ content })).concat(FINISH), paceMs: 250 }],
     outcome: completed(TEXT),
-    limits: { idleTimeoutMs: 150 },
+    limits: { idleTimeoutMs: 2000 },
   },
   {
     name: 'slow_close',
