@@ -261,9 +261,9 @@ describe('a thousand requests', () => {
     app = await startHost(parsingExpress, stages);
     const counts = new Set<string>();
     app.server.on('request', ({ socket }) => counts.add(countsOf(socket)));
-    let requested = 0;
-    // Every fourth request takes a second round.
-    fake.reply(() => ({ body: requested++ % 5 === 3 ? CALLING : textStream('Hi.') }));
+    let turns = 0;
+    // Every fourth turn takes a second round.
+    fake.reply(({ body }) => ({ body: !hasToolResult(body) && turns++ % 4 === 3 ? CALLING : textStream('Hi.') }));
     const statuses = new Set<number>();
     for (let batch = 0; batch < 50; batch += 1) {
       const answers = await Promise.all(Array.from({ length: 20 }, () => post(app.url, { ...BODY, stream: true })));
@@ -275,6 +275,10 @@ describe('a thousand requests', () => {
 });
 
 const CALLING = toolCallStream([{ id: 'call_1', name: 'weather', arguments: '{}' }]);
+
+function hasToolResult(body: unknown): boolean {
+  return (body as { readonly messages: readonly { readonly role: string }[] }).messages.some(({ role }) => role === 'tool');
+}
 
 /** How many listeners each event of the socket has. */
 function countsOf(socket: IncomingMessage['socket']): string {
