@@ -277,7 +277,9 @@ describe('a thousand requests', () => {
 const CALLING = toolCallStream([{ id: 'call_1', name: 'weather', arguments: '{}' }]);
 
 function hasToolResult(body: unknown): boolean {
-  return (body as { readonly messages: readonly { readonly role: string }[] }).messages.some(({ role }) => role === 'tool');
+  return (body as { readonly messages: readonly { readonly role: string }[] }).messages.some(
+    ({ role }) => role === 'tool',
+  );
 }
 
 /** How many listeners each event of the socket has. */
