@@ -3,17 +3,10 @@ import { ApiError } from '../protocol/errors.ts';
 import type { Item } from '../protocol/items.ts';
 import { leastBytes } from '../protocol/json/json-size.ts';
 import { isPromise } from '../protocol/record.ts';
+import type { EventLog } from './event-log.ts';
+import type { MaybePromise, ResponseKey } from './response-key.ts';
 
-/** A value now or later; memory returns at once, a database later. */
-export type MaybePromise<T> = T | Promise<T>;
-
-/** The tenant and the id of a response: no store method takes an id without its scope. */
-export interface ResponseKey {
-  /** The tenant, as the `scope` option returns it. */
-  readonly scope: string;
-  /** The id in the API, such as `resp_…` or `conv_…`; unique in its scope. */
-  readonly id: string;
-}
+export type { MaybePromise, ResponseKey } from './response-key.ts';
 
 /** One stored turn: its own input and output, never its ancestors', so that N turns cost N rows. */
 export interface StoredResponse extends ResponseKey {
@@ -65,6 +58,8 @@ export interface ResponseStore {
     | undefined;
   /** Conversations; a store without them serves everything else. */
   readonly conversations?: ConversationStore | undefined;
+  /** The events of responses that outlive their requests; a store without it serves everything else. */
+  readonly events?: EventLog | undefined;
   /** Releases the store's resources. May be called twice. */
   readonly close?: (() => MaybePromise<void>) | undefined;
 }

@@ -1,0 +1,45 @@
+/** The port to what runs responses in the background: in this process, or in whichever process claims them first. */
+import type { ResponseKey } from './response-key.ts';
+
+/** A response that an engine hands to a worker. */
+export interface ClaimedRun {
+  readonly key: ResponseKey;
+  /** Aborted when the run is to be handed over to another process, or no longer belongs to this one. */
+  readonly signal: AbortSignal;
+}
+
+/** What a router does with the responses that its engine claims. */
+export interface BackgroundWorker {
+  /**
+   * Runs the response to its end. Resolves with `ended` if nothing is left to do, with `released` if another process
+   * is to continue it. Never rejects.
+   */
+  run(claimed: ClaimedRun): Promise<'ended' | 'released'>;
+  /** Reports a failure of the engine itself, such as a lost connection. */
+  onError(error: unknown): void;
+}
+
+/** Runs responses that outlive their requests. */
+export interface BackgroundEngine {
+  /** A short name for messages and the status. */
+  readonly name: string;
+  /**
+   * Whether another process continues a run whose process is gone. Such an engine needs a store with `replace` and an
+   * event log.
+   */
+  readonly takesOver: boolean;
+  /** Begins to claim responses for this worker. Called once; throws a `TypeError` the second time. */
+  start(worker: BackgroundWorker): void;
+  /**
+   * Hands in a response; resolves when it is kept for some process to claim. The engine claims it for its own worker
+   * at once if that has room. Rejects if it could not be kept.
+   */
+  submit(key: ResponseKey): Promise<void>;
+  /**
+   * Claims nothing more, and releases what runs: aborts the signals, and resolves when all workers have answered. May
+   * be called twice.
+   */
+  release(): Promise<void>;
+  /** Releases what runs, and every connection of the engine's own. May be called twice. */
+  close(): Promise<void>;
+}
