@@ -36,7 +36,8 @@ export class TurnOverruled extends Error {
 
 /**
  * Puts the end of a turn in the place of its response in progress, as `keepTurn` does. Throws `TurnOverruled` where that is
- * in progress no longer: another node, or another request, has ended it first and answered so.
+ * in progress no longer: another node, or another request, has ended it first and answered so. A turn with a version is
+ * ended only in that version.
  */
 export async function keepEnd(
   turn: Omit<StoredResponse, 'output' | 'resource'>,
@@ -47,7 +48,7 @@ export async function keepEnd(
   let isEnded = true;
   await kept(
     async () => {
-      isEnded = (await endRunning(store, turn, () => keptTurn(turn, ended))).isEnded;
+      isEnded = (await endRunning(store, turn, () => keptTurn(turn, ended), turn.version)).isEnded;
     },
     settings,
     requestId,
@@ -66,16 +67,18 @@ interface Ending {
 /** Each time somebody else has changed the response in between; there is little to change in one that runs. */
 const ENDING_TRIES = 10;
 
-/** Ends the response where it is still in progress; of several that do so at the same time one succeeds. Throws `store_error`. */
+/** Ends the response where it is still in progress; of several that do so at the same time one succeeds. One with another version than the `expected` one is left as it is. Throws `store_error`. */
 export async function endRunning(
   store: ResponseStore,
   key: ResponseKey,
   end: (running: StoredResponse) => StoredResponse,
+  expected?: number,
 ): Promise<Ending> {
   for (let tries = 0; tries < ENDING_TRIES; tries += 1) {
     const now = await fromStore(() => store.get(key));
     if (!now || !isRunning(now)) return { isEnded: false, now };
     const version = versionOf(now);
+    if (expected !== undefined && version !== expected) return { isEnded: false, now };
     const ended = { ...end(now), version: version + 1 };
     if (await fromStore(() => replaceIn(store, ended, version))) return { isEnded: true, now: ended };
   }
@@ -124,6 +127,6 @@ export async function extend(
 
 /** The whole resource of a stored turn, without what is kept for its next one. */
 export function wholeResource({ resource, output }: StoredResponse): JsonObject {
-  const { requested: _, ...shown } = resource;
+  const { requested: _, logged: __, ...shown } = resource;
   return { ...shown, output };
 }

@@ -32,6 +32,8 @@ export interface TurnContext {
   /** The request's tenant, if a middleware was given a way to determine it. */
   readonly scope?: string;
   readonly requestId?: string;
+  /** The random part of the response's id, if that response exists already. */
+  readonly seed?: string;
   readonly tools?: InjectedTools;
   readonly history?: LoadedHistory;
   readonly heartbeat?: WantedHeartbeat;

@@ -172,6 +172,10 @@ export type IncompleteReason =
  */
 type TurnControl =
   | { readonly type: 'start' }
+  /** Another model call begins. */
+  | { readonly type: 'model-call' }
+  /** The process that made the response is gone, and this one goes on: what the model had begun ends as it is. */
+  | { readonly type: 'resume' }
   | { readonly type: 'tools-listed'; readonly server: string; readonly tools: readonly ListedTool[] }
   /** The user has approved this call of an earlier turn; `name` is the model's. */
   | ({ readonly type: 'call-approved' } & ApprovedCall)

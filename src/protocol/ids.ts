@@ -22,6 +22,11 @@ export function responseId(seed: string): string {
   return `resp_${seed}`;
 }
 
+/** The random part of the id of a response of this server. */
+export function seedOf(id: string): string {
+  return id.slice('resp_'.length);
+}
+
 /** Longer than any server's ids. A longer id is treated as unknown: it reaches neither patterns nor stores. */
 const MAX_ID_LENGTH = 512;
 

@@ -94,6 +94,13 @@ function take(draft: Draft, input: TurnInput): void {
       return writeCompaction(draft, input.encrypted);
     case 'start':
       return start(draft);
+    case 'model-call':
+      draft.roundStart = draft.output.size;
+      draft.finish = undefined;
+      return;
+    case 'resume':
+      closeAll(draft, () => 'completed');
+      return addCallUsage(draft);
     case 'keepalive':
       draft.events.push({ type: 'keepalive', sequence: draft.sequence++ });
       return;

@@ -26,8 +26,8 @@ export interface Turn extends Loop {
   readonly now: () => number;
   /** Stores the turn; an error it throws fails the turn. */
   readonly keep: (end: TurnEnd) => Promise<void>;
-  /** Receives every batch before it is passed on. */
-  readonly onEvents: (events: readonly TurnEvent[]) => void;
+  /** Receives every batch before it is passed on, with the state after it. */
+  readonly onEvents: (events: readonly TurnEvent[], state: TurnState) => void;
   /** Whether the turn's start is emitted before the model answers, so that a refusal is reported as a failed turn. */
   readonly startsAtOnce: boolean;
   /** Called when the turn is over, for any reason; possibly more than once. */
@@ -54,7 +54,7 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
   constructor(turn: Turn) {
     super();
     this.turn = turn;
-    this.state = startState(turn.plan);
+    this.state = turn.resumed?.state ?? startState(turn.plan);
     this.inputs = withHeartbeats(
       inputsOf(turn, () => this.state),
       turn.heartbeatMs,
@@ -111,13 +111,13 @@ class RunningTurn extends Stage<readonly TurnEvent[]> implements Consumer<readon
   }
 
   private emit(events: readonly TurnEvent[]): void {
-    this.turn.onEvents(events);
+    this.turn.onEvents(events, this.state);
     this.consumer.onChunk(events);
   }
 }
 
 function inputsOf(turn: Turn, current: () => TurnState): Inputs {
-  if (turn.plan.owners.size === 0 && !turn.compaction) return soleAnswer(turn);
+  if (turn.plan.owners.size === 0 && !turn.compaction && !turn.resumed) return soleAnswer(turn);
   const sources = turnSources(turn, current);
   return inTurn(turn.compaction ? withCompaction(sources, turn.compaction, current) : sources);
 }

@@ -115,6 +115,8 @@ export interface TurnState {
   readonly sequence: number;
   /** Model calls that have finished. */
   readonly round: number;
+  /** The size of the output when the current model call began. */
+  readonly roundStart: number;
   readonly output: SharedList<OutputItem>;
   readonly writing: Readonly<Writing> | undefined;
   /** The phase of the message that the next text begins. */
@@ -134,6 +136,7 @@ export interface TurnState {
   readonly callUsage: UsageEvent | undefined;
   /** Undefined before the first event. */
   readonly facts: UpstreamFacts | undefined;
+  /** Undefined while the model writes. */
   readonly finish: FinishReason | undefined;
   readonly stopped: IncompleteReason | undefined;
   /** Everything the model wrote, in UTF-8 bytes. */
@@ -160,6 +163,7 @@ export function startState(plan: TurnPlan): TurnState {
     ended: false,
     sequence: 0,
     round: 0,
+    roundStart: 0,
     output: EMPTY_LIST,
     writing: undefined,
     nextPhase: undefined,
@@ -189,6 +193,7 @@ export function draftOf(state: TurnState): Draft {
     ended: state.ended,
     sequence: state.sequence,
     round: state.round,
+    roundStart: state.roundStart,
     output: state.output,
     writing: writing && writingCopy(writing),
     nextPhase: state.nextPhase,

@@ -24,8 +24,18 @@ export interface Loop {
   readonly named: ReadonlySet<string>;
   /** Calls of earlier turns that the user has approved: they run before the model is called. */
   readonly approved: readonly ApprovedCall[];
+  /** Set if another process began the turn, and is gone. */
+  readonly resumed?: ResumedTurn | undefined;
   /** Starts counting tool rounds; running one rejects only when the turn is aborted. */
   readonly beginRounds: () => ToolRounds<PendingToolCall>;
+}
+
+/** A turn that another process began. */
+export interface ResumedTurn {
+  /** Where it was when that process was last heard of. */
+  readonly state: TurnState;
+  /** Its output as the model must receive it. */
+  readonly modelView: (output: readonly OutputItem[]) => readonly Item[];
 }
 
 /** The input of the state machine, batch by batch. */
@@ -60,10 +70,16 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     if (rounds.stopped()) return undefined;
     const written = current().output.from(before);
     const ours = new Map(pending.map((call) => [call.id, call]));
-    if (written.some((item) => isClients(item, ours))) return undefined;
+    if (waitsForClient(written, ours)) return undefined;
     return loop.opened(modelView(written, ours, outputs));
   }
 
+  if (loop.resumed) {
+    yield only([{ type: 'resume' }]);
+    if (current().pending.size > 0 && !(yield* ran(current().roundStart))) return;
+    if (!needsModel(current())) return;
+    request = resumedRequest(request, loop.resumed, current());
+  }
   if (loop.approved.length > 0) {
     const calls = loop.approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
     // They belong to an earlier model call, so the model's next output is not part of it.
@@ -72,8 +88,9 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     if (!written) return;
     request = { ...request, items: [...request.items, ...written] };
   }
-  for (;;) {
+  for (let isFirst = true; ; isFirst = false) {
     const before = current().output.size;
+    if (!isFirst || loop.resumed) yield only([{ type: 'model-call' }]);
     yield introduced(loop.upstream.stream(request, loop.call));
     if (current().pending.size === 0 || isCutOff(current())) return;
     const written = yield* ran(before);
@@ -128,9 +145,40 @@ function serverOf(event: TurnInput, { owners, allowedTools }: Loop['plan']): str
 }
 
 /** Whether the client must act before the model can continue: run a call, or approve one. */
-function isClients(item: OutputItem, ours: ReadonlyMap<string, PendingToolCall>): boolean {
-  if (item.type === 'mcp_approval_request') return true;
-  return toolCallKind(item)?.runBy === 'client' && !ours.has(item.id);
+function waitsForClient(written: readonly OutputItem[], ours: ReadonlyMap<string, unknown>): boolean {
+  const answered = new Set(written.map((item) => (item.type === 'function_call_output' ? item.call_id : undefined)));
+  return written.some((item: Item) => {
+    if (item.type === 'mcp_approval_request') return true;
+    return toolCallKind(item)?.runBy === 'client' && !ours.has(String(item.id)) && !answered.has(String(item.call_id));
+  });
+}
+
+const NO_CALLS: ReadonlyMap<string, never> = new Map<string, never>();
+
+/** Whether the model has something to say in a turn that another process began, and that waits for no tool. */
+function needsModel(state: TurnState): boolean {
+  if (state.stopped || isCutOff(state)) return false;
+  const written = state.output.from(state.roundStart);
+  if (waitsForClient(written, NO_CALLS)) return false;
+  return state.finish === undefined || written.some(isResult);
+}
+
+function isResult(item: OutputItem): boolean {
+  return item.type === 'function_call_output' || toolCallKind(item)?.runBy === 'server';
+}
+
+const GO_ON: Item = {
+  type: 'message',
+  role: 'user',
+  content: 'Your answer was interrupted by a technical failure. Go on exactly where it ends, without repeating anything.',
+};
+
+/** The request with what the turn has written so far; a text that was torn is to be continued. */
+function resumedRequest(request: ModelRequest, resumed: ResumedTurn, { output, finish }: TurnState): ModelRequest {
+  const written = resumed.modelView(output.from(0));
+  if (written.length === 0) return request;
+  const isTorn = finish === undefined && resumed.state.writing?.kind === 'message';
+  return nextRequest(request, isTorn ? [...written, GO_ON] : written, false);
 }
 
 /** The output as the model must receive it: its own call ids, and results with their images. */

@@ -10,27 +10,31 @@ import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { heartbeatOf, noteOf } from '../../ports/endpoints/prepare.ts';
 import type { RequestInfo } from '../../ports/hooks.ts';
+import type { Limits } from '../../ports/limits.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
 import { attemptsOf, type OnStep } from '../../ports/step.ts';
 import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
 import { findTool } from '../../ports/toolset.ts';
 import type { LoadedHistory } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
+import type { ApprovedCall } from '../../protocol/events.ts';
 import { responseId } from '../../protocol/ids.ts';
 import type { Item, OutputItem } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { keptResource, startedResource } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
-import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
+import { itemPresenter, type PresentItem, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import { withoutRepeats } from '../../tools/interrupted-calls.ts';
 import { toolRounds } from '../../tools/rounds.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
-import { newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
+import { forModel, newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
+import { type ResumedResponse, restoredState } from '../../turn/checkpoint.ts';
 import { holdsOutput, withFirstOutput } from '../../turn/first-output.ts';
 import type { Lifetime } from '../../turn/lifetime.ts';
 import { observer } from '../../turn/observe.ts';
 import type { Turn } from '../../turn/run-turn.ts';
-import type { PendingToolCall, TurnPlan } from '../../turn/state.ts';
+import type { PendingToolCall, TurnPlan, TurnState } from '../../turn/state.ts';
 import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
@@ -48,6 +52,14 @@ export interface PreparedTurn {
   readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
 }
 
+/** How a turn outlives its request, if it does. */
+export interface TurnWay {
+  /** Whether its events are kept in the store's log. */
+  readonly isLogged?: boolean;
+  /** Set if another process began it. */
+  readonly resumed?: ResumedResponse | undefined;
+}
+
 const NO_STEPS = { onStep: undefined };
 const NO_LISTS: Turn['lists'] = new Map();
 const now = () => Math.floor(Date.now() / 1000);
@@ -57,6 +69,7 @@ export async function prepareTurn(
   given: EndpointRequest,
   settings: ResponsesApiSettings,
   { signal, leave }: Lifetime,
+  way: TurnWay = {},
 ): Promise<PreparedTurn> {
   const { limits, upstream } = settings;
   const heartbeat = heartbeatOf(given, settings);
@@ -70,7 +83,8 @@ export async function prepareTurn(
     prepared;
   const { previous } = history;
   const id = responseId(seed);
-  const createdAt = Date.now();
+  const { resumed, isLogged = false } = way;
+  const { createdAt, version } = resumed?.stored ?? { createdAt: Date.now(), version: isLogged ? 1 : undefined };
   const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
   const workspace = await workspaceOf({ toolset, tools: brought, conversation, seed, scope }, settings.store);
   const continued = previous ? { previousId: previous.id } : {};
@@ -78,18 +92,23 @@ export async function prepareTurn(
   const onAttempt = attemptsOf(requestId, onStep);
   const modelCall = { signal, headers: passedHeaders(apiRequest), limits, note, onAttempt };
 
-  const stored = { scope, id, ...continued, createdAt, input };
+  const stored = { scope, id, ...continued, createdAt, input, ...(version === undefined ? {} : { version }) };
   const background = body.background === true;
   const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true, background };
-  const roundLimits = { ...limits, toolCalls: Math.min(limits.toolCalls, body.max_tool_calls ?? limits.toolCalls) };
+  const plan = planOf(prepared, workspace?.container, settings);
+  const state = resumed && restoredState(plan, resumed);
+  const output = state?.output.from(0) ?? [];
+  const roundLimits = limitsLeft(limits, body.max_tool_calls, state);
   // Created here: a function that creates it would retain the request, and with it the whole history.
   const runCall = toolRunner({ toolset, workspace }, apiRequest, settings, signal);
+  const wasRunning = state && state.finish !== undefined ? state.pending : undefined;
   const turn: Turn = {
-    plan: planOf(prepared, workspace?.container, settings),
+    plan,
+    resumed: state && { state, modelView: (written) => states.opened(forModel(written, toolset)) },
     // Strict Open Responses has no item type for them.
-    lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(toolset, conversation) : NO_LISTS,
+    lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(toolset, output.length === 0 ? conversation : [...conversation, ...output]) : NO_LISTS,
     named: serversNamed(toolset),
-    approved: answers.approved,
+    approved: notBegun(answers.approved, output),
     takeRequest: handedOver(request),
     upstream: onStep ? reportingModel(upstream, requestId, onStep) : upstream,
     opened: states.opened,
@@ -99,18 +118,40 @@ export async function prepareTurn(
       { request, items: prepared.window.items, scope, call: modelCall, note },
       settings,
     ),
-    beginRounds: () => toolRounds<PendingToolCall>(roundLimits, runCall),
+    beginRounds: () =>
+      toolRounds<PendingToolCall>(
+        roundLimits,
+        wasRunning ? withoutRepeats<PendingToolCall>(runCall, toolset, ({ index }) => wasRunning.has(index)) : runCall,
+      ),
     heartbeatMs: body.stream ? heartbeat.intervalMs : undefined,
     heartbeatComments: heartbeat.style === 'comment',
     now,
     onEvents: observer(info, settings.hooks),
     leave,
-    keep: keeper(stored, prepared, started, settings),
+    keep: keeper(stored, prepared, isLogged ? { ...started, logged: true } : started, settings),
     startsAtOnce: background,
   };
   // The last step that may be refused: an answer counts once.
-  await useAnswers(answers, prepared, settings);
+  if (!resumed) await useAnswers(answers, prepared, settings);
   return { info, started, presentItem: itemPresenter(body.include), turn, stored };
+}
+
+/** What the process that began the turn has left of its limits. */
+function limitsLeft(limits: Limits, maxToolCalls: number | null | undefined, state: TurnState | undefined): Limits {
+  const toolCalls = Math.min(limits.toolCalls, maxToolCalls ?? limits.toolCalls);
+  if (!state) return { ...limits, toolCalls };
+  const made = state.output.from(0).filter((item) => toolCallKind(item)?.runBy === 'server').length;
+  const isRound = state.pending.size > 0;
+  return {
+    ...limits,
+    toolCalls: Math.max(toolCalls - made + state.pending.size, 0),
+    toolIterations: Math.max(limits.toolIterations - state.round + (isRound ? 1 : 0), 0),
+  };
+}
+
+/** The approved calls of which nothing is written yet. */
+function notBegun(approved: readonly ApprovedCall[], output: readonly OutputItem[]): readonly ApprovedCall[] {
+  return output.length === 0 ? approved : [];
 }
 
 function reportingModel(upstream: Upstream, requestId: string, onStep: OnStep): Turn['upstream'] {
@@ -168,7 +209,7 @@ function keeper(
   const { store: isStored, background } = prepared.body;
   // In the background no client waits for the answer: it is stored for a while all the same.
   const isKept = isStored !== false || background || settings.keepsUnstored;
-  const keepResponse = background === true ? keepEnd : keepTurn;
+  const keepResponse = background === true || turn.version !== undefined ? keepEnd : keepTurn;
   return async (end) => {
     // First the write that may be refused: a response that the client sees as failed must not be found.
     const added = conversation ? [...input, ...end.output].filter((item) => !conversation.known.has(item.id)) : [];

@@ -1,7 +1,7 @@
 /** The second step: prepends the items and turns that the request refers to. */
 import { ownInput } from '../../../history/own-input.ts';
 import type { PrepareSettings } from '../../../ports/endpoints/prepare.ts';
-import type { LoadedHistory } from '../../../ports/turn-context.ts';
+import type { LoadedHistory, TurnContext } from '../../../ports/turn-context.ts';
 import { randomSeed } from '../../../protocol/ids.ts';
 import type { Item } from '../../../protocol/items.ts';
 import { inputItems } from '../../../protocol/responses/input-items.ts';
@@ -16,13 +16,14 @@ export async function resolveHistory(
 ): Promise<RequestWithHistory> {
   const request = await loadRequestHistory(given, settings);
   // The casts: the step has recorded its part in the context, and the body is the validated one.
-  const { history } = request.context as Required<NonNullable<typeof request.context>>;
+  const { history, seed = randomSeed() } = request.context as WithHistory;
   const { input: sent } = request.body as Readonly<Record<string, unknown>>;
-  const seed = randomSeed();
   const input = inputItems(ownInput(sent, history), seed);
   const conversation = [...(history.loaded as readonly Item[]), ...input];
   return { apiRequest: request, body: withPast(body, history), history, seed, input, conversation };
 }
+
+type WithHistory = TurnContext & { readonly history: LoadedHistory };
 
 /** History that a middleware has loaded belongs to the request too. */
 function withPast(body: CreateBody, { previous, conversation }: LoadedHistory): CreateBody {

@@ -1,0 +1,164 @@
+/** The state of a turn as another process continues it: the events that were kept, and what they do not say. */
+
+import type { StoredResponse } from '../ports/store.ts';
+import type { FinishReason, IncompleteReason, TurnEvent, UpstreamFacts, Usage } from '../protocol/events.ts';
+import type { Item, OutputItem, Part } from '../protocol/items.ts';
+import { webSearchCall } from '../protocol/tool-calls/web-search-call.ts';
+import { SharedList, SharedMap } from './shared-list.ts';
+import { type OpenPart, type PendingToolCall, startState, type TurnPlan, type TurnState, type Writing } from './state.ts';
+import { FIELD_START } from './text-field.ts';
+
+/** A call without a result; its arguments are whole. */
+type PendingRecord = Pick<PendingToolCall, 'index' | 'id' | 'callId' | 'name' | 'arguments' | 'input'> & {
+  readonly approvalRequestId?: string;
+};
+
+/** What a state has besides its events; JSON. */
+export interface Checkpoint {
+  readonly round: number;
+  readonly roundStart: number;
+  readonly bytes: number;
+  readonly items: number;
+  readonly usage: Usage;
+  readonly callUsage?: TurnState['callUsage'];
+  readonly facts?: UpstreamFacts | undefined;
+  readonly finish?: FinishReason | undefined;
+  readonly stopped?: IncompleteReason | undefined;
+  readonly pending: readonly PendingRecord[];
+}
+
+/** A response that another process began, as far as it is known. */
+export interface ResumedResponse {
+  /** In progress; its version is this process's epoch. */
+  readonly stored: StoredResponse;
+  /** Undefined if nothing was kept of the turn. */
+  readonly checkpoint: Checkpoint | undefined;
+  readonly events: readonly TurnEvent[];
+  /** The number of the next event. */
+  readonly next: number;
+}
+
+/** The checkpoint of a state in which no call is being written. */
+export function checkpointOf(state: TurnState): Checkpoint {
+  const { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped } = state;
+  const pending = state.pending.values().map(pendingRecord);
+  return { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped, pending };
+}
+
+function pendingRecord({ index, id, callId, name, arguments: text, input, approvalRequestId }: PendingToolCall) {
+  const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
+  return { index, id, callId, name, arguments: text, input, ...approved };
+}
+
+/**
+ * The state after these events, which begin with the turn's first. A pending call whose tool is no longer offered is
+ * left unfinished.
+ */
+export function restoredState(plan: TurnPlan, { checkpoint, events, next }: Omit<ResumedResponse, 'stored'>): TurnState {
+  if (!checkpoint) return startState(plan);
+  const { pending, callUsage, facts, finish, stopped, ...counted } = checkpoint;
+  const written = new WrittenSoFar();
+  for (const event of events) written.take(event);
+  const calls = pending.flatMap((record) => restoredCall(plan, record));
+  return {
+    ...startState(plan),
+    ...counted,
+    callUsage,
+    facts,
+    finish,
+    stopped,
+    started: events.length > 0,
+    sequence: next,
+    output: listOf(written.output),
+    writing: written.writing,
+    pending: mapOf(calls, (call) => call.index),
+    searches: mapOf(written.searches(), ({ search }) => search),
+    callIds: mapOf([...written.callIds(), ...calls.map(({ callId }) => callId)], (id) => id, true),
+  };
+}
+
+function restoredCall(plan: TurnPlan, record: PendingRecord): readonly PendingToolCall[] {
+  const owner = plan.owners.get(record.name);
+  if (!owner) return [];
+  return [{ ...record, toolCallIndex: record.index, owner, form: undefined, bytes: 0, reading: FIELD_START }];
+}
+
+/** Collects the output from events. */
+class WrittenSoFar {
+  readonly output: OutputItem[] = [];
+  writing: Writing | undefined;
+
+  take(event: TurnEvent): void {
+    switch (event.type) {
+      case 'item-start':
+        this.output[event.index] = event.item;
+        this.begin(event.index, event.item);
+        return;
+      case 'item-end':
+        this.output[event.index] = event.item;
+        if (this.writing?.index === event.index) this.writing = undefined;
+        return;
+      case 'part-start':
+        if (this.writing) this.writing.part = openPart(event.part, event.partIndex);
+        return;
+      case 'part-delta':
+        this.grow(event);
+        return;
+      case 'annotation': {
+        const part = this.writing?.part;
+        if (part) part.annotations = part.annotations.added(event.annotation);
+        return;
+      }
+      case 'part-end':
+        if (!this.writing) return;
+        this.writing.parts = this.writing.parts.added(event.part);
+        this.writing.part = undefined;
+        return;
+      default:
+    }
+  }
+
+  /** The searches of the model's own server that have not ended. */
+  searches() {
+    return this.output.flatMap((item, index) =>
+      item.type === webSearchCall.type && item.status === 'in_progress' ? [{ search: item.id, index, item }] : [],
+    );
+  }
+
+  callIds(): readonly string[] {
+    return this.output.flatMap((item: Item) => (typeof item.call_id === 'string' ? [item.call_id] : []));
+  }
+
+  private begin(index: number, item: OutputItem): void {
+    if (item.type !== 'message' && item.type !== 'reasoning') return;
+    const phase = item.type === 'message' ? item.phase : undefined;
+    this.writing = { kind: item.type, index, id: item.id, phase, parts: new SharedList(), part: undefined };
+  }
+
+  private grow({ text, logprobs }: Extract<TurnEvent, { type: 'part-delta' }>): void {
+    const part = this.writing?.part;
+    if (!part) return;
+    part.text += text;
+    if (logprobs === '') return;
+    part.logprobs ??= { text: '', tail: '' };
+    part.logprobs.text += (part.logprobs.text === '' ? '' : ',') + logprobs;
+  }
+}
+
+function openPart({ type }: Part, index: number): OpenPart {
+  return { type, index, text: '', tail: '', annotations: new SharedList(), logprobs: undefined };
+}
+
+function listOf<Member>(members: readonly Member[]): SharedList<Member> {
+  let list = new SharedList<Member>();
+  for (const member of members) list = list.added(member);
+  return list;
+}
+
+function mapOf<Key, Value>(values: readonly Value[], keyOf: (value: Value) => Key): SharedMap<Key, Value>;
+function mapOf<Key>(keys: readonly Key[], keyOf: (key: Key) => Key, value: true): SharedMap<Key, true>;
+function mapOf<Key, Value>(values: readonly Value[], keyOf: (value: Value) => Key, value?: true) {
+  let map = new SharedMap<Key, Value | true>();
+  for (const each of values) map = map.with(keyOf(each), value ?? each);
+  return map;
+}
