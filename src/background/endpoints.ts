@@ -3,16 +3,19 @@
 import { endRunning } from '../history/keep-turn.ts';
 import type { Activity } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import { heartbeatOf } from '../ports/endpoints/prepare.ts';
 import { notify } from '../ports/hooks.ts';
-import { isRunning, type ResponseStore, type StoredResponse } from '../ports/store.ts';
+import { isUntracked } from '../ports/scope.ts';
+import { fromStore, isRunning, type ResponseStore, type StoredResponse } from '../ports/store.ts';
+import type { WantedHeartbeat } from '../ports/turn-context.ts';
 import { ApiError } from '../protocol/errors.ts';
 import { isRecord } from '../protocol/record.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply } from '../protocol/reply.ts';
 import { responseError } from '../protocol/responses/response-error.ts';
 import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
+import type { BackgroundRuns } from './background-runs.ts';
 import type { Followers } from './followers.ts';
-import { type BackgroundTurn, cancelled, type Run, type RunSettings, startRun } from './run.ts';
-import type { Runs } from './runs.ts';
+import { type BackgroundTurn, cancelled, type Run, type RunSettings } from './run.ts';
 
 /** A run of a crashed node counts as over this many milliseconds after its time limit. */
 const GRACE_MS = 60_000;
@@ -20,13 +23,26 @@ const GRACE_MS = 60_000;
 /** A router's background responses, and the clients that follow them. */
 interface BackgroundParts {
   readonly turns: Activity;
-  readonly runs: Runs;
+  readonly background: BackgroundRuns;
   readonly followers: Followers;
 }
+
+/** The host's options that these endpoints need. */
+export interface BackgroundEndpointSettings extends RunSettings {
+  readonly heartbeat: WantedHeartbeat;
+}
+
+type Prepare = (request: EndpointRequest, life: Lifetime, isLogged: boolean) => Promise<BackgroundTurn>;
 
 /** Whether the request wants its response to run in the background. */
 export function wantsBackground({ body }: EndpointRequest): boolean {
   return isRecord(body) && body.background === true;
+}
+
+/** Whether a stream of a router with `durable` goes on without its client: one that nobody may retrieve does not. */
+export function outlivesClient(request: EndpointRequest): boolean {
+  const { body, scope } = request;
+  return wantsStream(request) && isRecord(body) && body.store !== false && !isUntracked(scope);
 }
 
 /**
@@ -34,29 +50,57 @@ export function wantsBackground({ body }: EndpointRequest): boolean {
  * as `createResponse` does.
  */
 export async function createInBackground(
-  apiRequest: EndpointRequest,
-  settings: RunSettings,
-  { turns, runs, followers }: BackgroundParts,
-  prepare: (request: EndpointRequest, life: Lifetime) => Promise<BackgroundTurn>,
+  request: EndpointRequest,
+  settings: BackgroundEndpointSettings,
+  parts: BackgroundParts,
+  prepare: Prepare,
 ): Promise<Reply | JsonReply> {
+  const { prepared, following, ...begun } = await begin(request, settings, parts, { prepare, isForeground: false });
+  if (!following) return jsonReply({ ...prepared.started, status: 'queued' });
+  return replayOf(begun.run, request, { after: -1, following, settings, parts });
+}
+
+/**
+ * Answers with the stream of a response that goes on without its client. Throws `ApiError` as `createResponse` does,
+ * the model server's refusal included.
+ */
+export async function createDurable(
+  request: EndpointRequest,
+  settings: BackgroundEndpointSettings,
+  parts: BackgroundParts,
+  prepare: Prepare,
+): Promise<Reply> {
+  const { run, isHere, following } = await begin(request, settings, parts, { prepare, isForeground: true });
+  // The cast: such a request wants a stream.
+  const life = following as Lifetime;
+  try {
+    if (isHere) await run.begun;
+    return replayOf(run, request, { after: -1, following: life, settings, parts });
+  } catch (error) {
+    life.leave();
+    throw error;
+  }
+}
+
+async function begin(
+  request: EndpointRequest,
+  settings: BackgroundEndpointSettings,
+  { turns, background, followers }: BackgroundParts,
+  { prepare, isForeground }: { readonly prepare: Prepare; readonly isForeground: boolean },
+) {
   const stopping = new AbortController();
   const { signal } = stopping;
-  const own: EndpointRequest = {
-    ...apiRequest,
-    signal,
-    abort: (reason) => stopping.abort(reason),
-    disconnect: undefined,
-  };
+  const abort = (reason: ApiError) => stopping.abort(reason);
+  const own: EndpointRequest = { ...request, signal, abort, disconnect: undefined };
   // Checked first: once the response exists, its stream may not be refused.
-  const following = wantsStream(apiRequest) ? followers.begin(apiRequest) : undefined;
+  const following = wantsStream(request) ? followers.begin(request) : undefined;
   let life: Lifetime | undefined;
   try {
     life = beginTurn(own, settings.limits.durationMs, turns);
-    const prepared = await prepare(own, life);
+    const prepared = await prepare(own, life, background.log !== undefined);
     notify(settings.hooks, 'onRequest', prepared.info);
-    const run = await startRun({ prepared, stopping }, settings);
-    runs.add(run);
-    return following ? replayOf(run, -1, apiRequest, following) : jsonReply({ ...prepared.started, status: 'queued' });
+    const begun = await background.begin({ request, prepared, stopping, isForeground });
+    return { ...begun, prepared, following };
   } catch (error) {
     life?.leave();
     following?.leave();
@@ -72,30 +116,73 @@ function wantsStream({ body }: EndpointRequest): boolean {
  * The events after the number that the query names. Throws `ApiError` if they are not kept here, or there are too many
  * followers.
  */
-export function replay(request: EndpointRequest, stored: StoredResponse, { runs, followers }: BackgroundParts): Reply {
-  if (stored.resource.background !== true) {
-    throw notStreamed('Only responses that are made in the background can be streamed again.');
-  }
-  const run = runs.find(stored);
-  if (!run?.recording) {
-    throw notStreamed(
-      'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.',
-    );
-  }
+export async function replay(
+  request: EndpointRequest,
+  stored: StoredResponse,
+  settings: BackgroundEndpointSettings,
+  parts: BackgroundParts & { readonly readerOf: ReaderOf },
+): Promise<Reply> {
+  const { background, followers, readerOf } = parts;
+  const run = background.runs.find(stored) ?? (await keptElsewhere(stored, background, readerOf));
   const after = startingAfter(request.query.starting_after);
   const following = followers.begin(request, stored.id);
   try {
-    return replayOf(run, after, request, following);
+    return replayOf(run, request, { after, following, settings, parts });
   } catch (error) {
     following.leave();
     throw error;
   }
 }
 
-function replayOf({ recording, readerFor }: Run, after: number, reader: EndpointRequest, following: Lifetime): Reply {
-  const events = recording?.after(after, readerFor(reader), following);
+/** Creates a reader of the events of a stored response. */
+export type ReaderOf = (stored: StoredResponse) => BackgroundTurn['readerFor'];
+
+/** What a replay needs of a run. */
+type Replayed = Pick<Run, 'key' | 'recording' | 'isLogged' | 'readerFor'>;
+
+/** Throws `unsupported_parameter` or `events_expired` if the events are not in the log. */
+async function keptElsewhere(
+  stored: StoredResponse,
+  { log }: BackgroundRuns,
+  readerOf: ReaderOf,
+): Promise<Replayed> {
+  const { background, logged } = stored.resource;
+  if (background !== true && logged === undefined)
+    throw notStreamed('Only responses that are made in the background can be streamed again.');
+  const { scope, id } = stored;
+  const [head] = logged !== undefined && log ? await fromStore(() => log.heads([{ scope, id }])) : [];
+  if (head) return { key: { scope, id }, recording: undefined, isLogged: true, readerFor: readerOf(stored) };
+  if (logged !== undefined && log) throw expired();
+  throw notStreamed('The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.');
+}
+
+function replayOf(
+  { key, recording, isLogged, readerFor }: Replayed,
+  request: EndpointRequest,
+  reading: {
+    readonly after: number;
+    readonly following: Lifetime;
+    readonly settings: BackgroundEndpointSettings;
+    readonly parts: BackgroundParts;
+  },
+): Reply {
+  const { after, following, settings, parts } = reading;
+  const { background } = parts;
+  const reader = readerFor(request);
+  if (isLogged && background.log) {
+    const heartbeatMs = heartbeatOf(request, settings).intervalMs;
+    return streamReply(background.follow(background.log, key, { after, reader, life: following, heartbeatMs }));
+  }
+  if (!recording)
+    throw notStreamed('The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.');
+  const events = recording.after(after, reader, following);
   if (!events) throw notStreamed('The events behind `starting_after` are no longer kept.');
   return streamReply(events);
+}
+
+function expired(): ApiError {
+  const message = 'The events of this response are no longer kept. The response itself can be retrieved.';
+  return new ApiError('events_expired', message, { param: 'stream' });
 }
 
 function startingAfter(value: unknown): number {
@@ -115,15 +202,18 @@ function notStreamed(message: string): ApiError {
  */
 export async function cancel(
   stored: StoredResponse,
-  run: Run | undefined,
+  background: BackgroundRuns,
   store: ResponseStore,
 ): Promise<StoredResponse | undefined> {
   if (stored.resource.background !== true) {
     throw new ApiError('invalid_value', 'Cannot cancel a synchronous response.', { param: 'response_id' });
   }
+  const run = background.runs.find(stored);
   await run?.stop();
-  const whole = (run?.output ?? []).filter(Boolean);
-  return (await endRunning(store, stored, (running) => cancelled(running, whole))).now;
+  const whole = (run?.output ?? (await background.outputOf(stored))).filter(Boolean);
+  const { isEnded, now } = await endRunning(store, stored, (running) => cancelled(running, whole));
+  if (isEnded && now) await background.endEvents(now);
+  return now;
 }
 
 /**

@@ -56,6 +56,7 @@ export class Recording<Event> {
   private isOver = false;
   private readonly pulling = new Set<Replay<Event>>();
   private readonly readers = new Set<Replay<Event>>();
+  private readonly listeners = new Set<() => void>();
   private patience = MOST_WAITING_MS;
   private catchUp = () => {};
 
@@ -97,6 +98,19 @@ export class Recording<Event> {
     const replay = new Replay(this, this.gone + from, { after: sequence, reader, life });
     this.readers.add(replay);
     return replay;
+  }
+
+  /** The events after this number that are there; undefined if some of them are dropped, or there will be no more. */
+  eventsAfter(sequence: number): readonly Event[] | undefined {
+    const [first] = this.events;
+    if (!first || first.sequence > sequence + 1 || this.isOver) return undefined;
+    return this.events.slice(this.firstAfter(sequence)).map(({ event }) => event);
+  }
+
+  /** Calls the function after events are added, and at the end. Returns how to stop that. */
+  onAdded(wake: () => void): () => void {
+    this.listeners.add(wake);
+    return () => void this.listeners.delete(wake);
   }
 
   /** The event with this index; undefined if it is dropped, or not there yet. */
@@ -196,6 +210,7 @@ export class Recording<Event> {
     const replays = [...this.pulling];
     this.pulling.clear();
     for (const replay of replays) replay.goOn();
+    for (const wake of [...this.listeners]) wake();
   }
 }
 

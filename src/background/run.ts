@@ -1,39 +1,27 @@
-/** One response that runs in the background. */
+/** One response that outlives its request. */
 
-import { keepEnd, keptTurn, TurnOverruled, untilEnded, untilForgotten } from '../history/keep-turn.ts';
+import { keepEnd, TurnOverruled, untilForgotten } from '../history/keep-turn.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import type { KeepSettings } from '../ports/endpoints/keep.ts';
 import { notify, type RequestInfo } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
-import { fromStore, isRunning, type ResponseKey, type StoredResponse } from '../ports/store.ts';
+import type { ResponseKey, StoredResponse } from '../ports/store.ts';
 import { toApiError } from '../protocol/errors.ts';
 import { NO_USAGE, type TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import { endedResource } from '../protocol/responses/resource.ts';
 import { runTurn, type Turn } from '../turn/run-turn.ts';
-import { type EventReader, type RecordedEvent, Recording } from './recording.ts';
-
-/** The fixed cost of an event besides its text. */
-const EVENT_SIZE = 200;
-/** The response holds the content of these anyway. */
-const REPEATING: ReadonlySet<TurnEvent['type']> = new Set([
-  'turn-start',
-  'turn-queued',
-  'turn-progress',
-  'text-end',
-  'arguments-end',
-  'part-end',
-  'item-end',
-  'turn-end',
-]);
-/** How often the store is checked for a cancellation or deletion, perhaps by another node, in milliseconds. */
-const CHECK_MS = 5000;
+import type { TurnState } from '../turn/state.ts';
+import type { EventReader, Recording } from './recording.ts';
+import type { RunKeeper } from './run-keeper.ts';
 
 /** A running response, or one whose events are still kept. */
 export interface Run {
   readonly key: ResponseKey;
   /** Undefined if the client requested no stream. */
   readonly recording: Recording<TurnEvent> | undefined;
+  /** Whether its events are in the store's log. */
+  readonly isLogged: boolean;
   /** The completed items of its output. */
   readonly output: readonly OutputItem[];
   /** Creates a reader of its events for the requesting client. */
@@ -49,6 +37,8 @@ export interface BackgroundTurn {
   readonly info: RequestInfo;
   /** The resource as in `response.created`. */
   readonly started: Readonly<Record<string, unknown>>;
+  /** The same as it is stored. */
+  readonly keptStart: Readonly<Record<string, unknown>>;
   readonly turn: Turn;
   /** The turn as it is stored, except for its end. */
   readonly stored: Omit<StoredResponse, 'output' | 'resource'>;
@@ -61,105 +51,146 @@ export interface RunSettings extends KeepSettings {
   readonly limits: Limits;
 }
 
-/** The parts of a run: the turn, and what aborts it. */
-interface RunParts {
+/** The parts of a run: the turn, what aborts it, and where its events go. */
+export interface RunParts {
   readonly prepared: BackgroundTurn;
   readonly stopping: AbortController;
+  readonly keeper: RunKeeper;
+  /** Removes what is kept, if the model refuses a request whose client still waits for the status. */
+  readonly forget?: (() => Promise<void>) | undefined;
 }
 
-/**
- * Stores the response as in progress, and starts it. Throws `store_error`, since the response could not be retrieved
- * then.
- */
-export async function startRun(parts: RunParts, settings: RunSettings): Promise<Run> {
-  const { stored, started } = parts.prepared;
-  const kept = untilEnded(keptTurn(stored, started), settings.limits.durationMs);
-  await fromStore(() => settings.store.put(kept));
-  return new BackgroundRun(parts, settings);
-}
-
-class BackgroundRun implements Run {
+/** A run of this process. */
+export class BackgroundRun implements Run {
   readonly key: ResponseKey;
   readonly recording: Recording<TurnEvent> | undefined;
+  readonly isLogged: boolean;
   readonly output: OutputItem[] = [];
   readonly readerFor: BackgroundTurn['readerFor'];
   readonly done: Promise<void>;
+  /** Resolves with the first batch; rejects if the model refuses a turn that has not begun. */
+  readonly begun: Promise<void>;
   private readonly parts: RunParts;
   private readonly settings: RunSettings;
-  /** The number of the last emitted event. */
-  private sequence = -1;
+  /** The number of the last event. */
+  private sequence: number;
+  private state: TurnState | undefined;
+  private isReleased = false;
+  private hasStarted = false;
+  private onBegun: (failure?: unknown) => void = () => {};
+  private onDone = () => {};
 
   constructor(parts: RunParts, settings: RunSettings) {
-    const { scope, id } = parts.prepared.stored;
-    this.key = { scope, id };
-    this.recording = parts.prepared.info.stream ? new Recording<TurnEvent>() : undefined;
-    this.readerFor = parts.prepared.readerFor;
+    const { stored, readerFor, turn } = parts.prepared;
+    this.key = { scope: stored.scope, id: stored.id };
+    this.recording = parts.keeper.recording;
+    this.isLogged = stored.version !== undefined;
+    this.readerFor = readerFor;
     this.parts = parts;
     this.settings = settings;
-    this.done = this.run();
+    this.sequence = (turn.resumed?.state.sequence ?? 0) - 1;
+    this.begun = new Promise((resolve, reject) => {
+      this.onBegun = (failure) => (failure === undefined ? resolve() : reject(failure));
+    });
+    // Most runs have nobody who waits for it.
+    this.begun.catch(() => {});
+    this.done = new Promise((resolve) => {
+      this.onDone = resolve;
+    });
+  }
+
+  /** Runs it to its end, or until the signal: it is then released. Resolves with what remains to be done. */
+  async start(signal: AbortSignal): Promise<'ended' | 'released'> {
+    this.hasStarted = true;
+    const release = () => this.release();
+    signal.addEventListener('abort', release, { once: true });
+    if (signal.aborted) release();
+    await this.run();
+    signal.removeEventListener('abort', release);
+    return this.isReleased ? 'released' : 'ended';
+  }
+
+  /** Lets go of a run that another process has claimed. */
+  abandon(): void {
+    if (this.hasStarted) return;
+    this.parts.prepared.turn.leave();
+    this.onBegun();
+    this.recording?.end();
+    this.onDone();
   }
 
   stop(): Promise<void> {
     // Not with an `ApiError`, which would be emitted.
     this.parts.stopping.abort(new Error('The response was cancelled.'));
+    if (!this.hasStarted) this.abandon();
     return this.done;
   }
 
+  private release(): void {
+    this.isReleased = true;
+    this.parts.stopping.abort(new Error('The response is handed over.'));
+  }
+
   private async run(): Promise<void> {
-    const watch = setInterval(() => void this.stopIfUnwanted(), CHECK_MS).unref();
+    const { keeper, prepared, stopping } = this.parts;
+    const unwatch = keeper.watch(() => void this.stop());
     try {
       await this.listen();
     } catch (error) {
       // An event that cannot be emitted must not end the process.
-      if (!this.parts.stopping.signal.aborted) await this.fail(error).catch(() => {});
+      if (!stopping.signal.aborted) await this.fail(error).catch(() => {});
     } finally {
-      clearInterval(watch);
-      this.parts.prepared.turn.leave();
-      this.recording?.end();
+      unwatch();
+      prepared.turn.leave();
+      await keeper.end(this.isReleased).catch((error) => this.report(error));
+      this.onBegun();
+      this.onDone();
     }
   }
 
   private async listen(): Promise<void> {
     const { turn } = this.parts.prepared;
-    const keep: typeof turn.keep = async (end) => {
+    const keep: Turn['keep'] = async (end) => {
       // Before anything is stored, since that costs less than undoing it.
-      await this.stopIfUnwanted();
+      if (!(await this.parts.keeper.confirm())) void this.stop();
       this.parts.stopping.signal.throwIfAborted();
       await this.unlessOverruled(turn.keep(end));
     };
-    for await (const batch of runTurn({ ...turn, keep })) {
-      await this.take(batch);
-      await this.recording?.readersBehind(this.parts.stopping.signal);
-    }
+    const onEvents: Turn['onEvents'] = (events, state) => {
+      this.state = state;
+      turn.onEvents(events, state);
+    };
+    for await (const batch of runTurn({ ...turn, keep, onEvents })) await this.take(batch);
   }
 
   private async take(batch: readonly TurnEvent[]): Promise<void> {
     for (const event of batch) {
+      if ('sequence' in event) this.sequence = event.sequence;
       if (event.type === 'item-end') this.output[event.index] = event.item;
       // Otherwise a failed response is not stored: there its client received the error.
       if (event.type === 'turn-end' && event.status === 'failed')
-        await this.unlessOverruled(this.keepEnd(endedResource(this.started, event)));
+        await this.unlessOverruled(this.keepEnd(endedResource(this.parts.prepared.keptStart, event)));
     }
-    this.recording?.add(batch.map((event) => this.recorded(event)));
-  }
-
-  private recorded(event: TurnEvent): RecordedEvent<TurnEvent> {
-    if ('sequence' in event) this.sequence = event.sequence;
-    return { sequence: this.sequence, event, size: sizeOf(event), isRepeated: REPEATING.has(event.type) };
-  }
-
-  private get started() {
-    return this.parts.prepared.started;
+    await this.parts.keeper.take(batch, this.state);
+    this.onBegun();
   }
 
   /** The stream ends like any other, although the turn has not. */
   private async fail(error: unknown): Promise<void> {
+    if (this.parts.forget && this.sequence < 0) {
+      await this.parts.forget();
+      return this.onBegun(error);
+    }
     const shown = toApiError(error);
-    notify(this.settings.hooks, 'onError', shown, this.parts.prepared.info);
+    this.report(shown);
     const output = this.output.filter(Boolean);
     const failed = { status: 'failed', usage: NO_USAGE, completedAt: null, reason: null, error: shown.body } as const;
     await this.take([{ type: 'error', sequence: this.sequence + 1, error: shown.body }]);
     await this.take([{ type: 'turn-end', sequence: this.sequence + 1, output, ...failed }]);
+  }
+
+  private report(error: unknown): void {
+    notify(this.settings.hooks, 'onError', toApiError(error), this.parts.prepared.info);
   }
 
   private keepEnd(ended: Readonly<Record<string, unknown>>): Promise<void> {
@@ -176,29 +207,9 @@ class BackgroundRun implements Run {
       throw error;
     }
   }
-
-  private async stopIfUnwanted(): Promise<void> {
-    if (!(await this.isWanted())) void this.stop();
-  }
-
-  /** If the store fails, the response counts as wanted, and the failure is reported. */
-  private async isWanted(): Promise<boolean> {
-    try {
-      const kept = await fromStore(() => this.settings.store.get(this.key));
-      return kept !== undefined && isRunning(kept);
-    } catch (error) {
-      notify(this.settings.hooks, 'onError', toApiError(error), this.parts.prepared.info);
-      return true;
-    }
-  }
 }
 
 /** The response as cancelled, with the completed items of its output. */
 export function cancelled(stored: StoredResponse, output: StoredResponse['output']): StoredResponse {
   return untilForgotten({ ...stored, output, resource: { ...stored.resource, status: 'cancelled' } });
-}
-
-function sizeOf(event: TurnEvent): number {
-  const text = 'text' in event ? event.text.length : 0;
-  return EVENT_SIZE + text + ('logprobs' in event ? event.logprobs.length : 0);
 }

@@ -28,8 +28,8 @@ export function newRuns(): Runs {
   }
 
   /** Not the run itself, which retains its whole request. */
-  function keep({ key, recording, readerFor, done }: Run): void {
-    const run: Run = { key, recording, readerFor, output: [], done, stop: () => done };
+  function keep({ key, recording, isLogged, readerFor, done }: Run): void {
+    const run: Run = { key, recording, isLogged, readerFor, output: [], done, stop: () => done };
     runs.set(placeOf(key), run);
     ended.add(run);
     setTimeout(forget, KEPT_MS, run).unref();
@@ -51,7 +51,7 @@ export function newRuns(): Runs {
       runs.set(placeOf(run.key), run);
       void run.done.then(() => {
         running -= 1;
-        if (run.recording) keep(run);
+        if (run.recording && !run.isLogged) keep(run);
         else forget(run);
       });
     },

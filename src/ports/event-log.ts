@@ -53,6 +53,8 @@ export interface LogPage extends LogHead {
  * deleted, expired or in another scope is never created by another method than `begin`.
  */
 export interface EventLog {
+  /** Whether other processes see it, unlike what is in the memory of one. */
+  readonly isShared: boolean;
   /** Creates the log, in the place of any other with this key. */
   begin(key: ResponseKey, log: NewEventLog): MaybePromise<void>;
   /** Appends if epoch and position fit and the log has not ended; returns whether it did. */

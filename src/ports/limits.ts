@@ -54,6 +54,8 @@ export interface Limits {
   readonly followersPerResponse: number;
   /** Clients of one scope that follow responses in the background at the same time. Default: 1,000. */
   readonly followersPerScope: number;
+  /** How long the events of a response that is kept in an event log are kept after its end. Default: 600,000. */
+  readonly eventsTtlMs: number;
 }
 
 const MIB = 1024 * 1024;
@@ -81,6 +83,7 @@ export const DEFAULT_LIMITS: Limits = {
   concurrentTurns: Number.POSITIVE_INFINITY,
   followersPerResponse: 100,
   followersPerScope: 1000,
+  eventsTtlMs: 10 * 60_000,
 };
 
 /** The number of items, parts, citations and calls that count only their content, as a usual answer has. */

@@ -16,7 +16,8 @@ export interface Note {
     | 'compaction_skipped'
     | 'upstream_fields_ignored'
     | 'finish_reason_unknown'
-    | 'state_unreadable';
+    | 'state_unreadable'
+    | 'taken_over';
   /** What was left out, in one English sentence. */
   readonly message: string;
 }

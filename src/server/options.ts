@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../compaction/settings.ts';
 import { DIALECTS, openai } from '../dialects/dialects.ts';
 import type { ApprovalPolicy } from '../ports/approval-policy.ts';
+import type { BackgroundEngine } from '../ports/background-engine.ts';
 import type { Dialect, DialectName } from '../ports/dialect.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { stateSealer } from '../ports/endpoints/provider-state.ts';
@@ -84,6 +85,16 @@ export interface CoreOptions<Req = unknown> {
    * process. Default: a random one for this process, so that after a restart that state is left out.
    */
   readonly stateKey?: string | Uint8Array | undefined;
+  /**
+   * What runs responses in the background: `bullmqEngine()` lets any process continue those of one that is gone; it
+   * needs a `store` with an event log that other processes see, and a `stateKey`. Default: this process alone.
+   */
+  readonly engine?: BackgroundEngine | undefined;
+  /**
+   * Whether a stream goes on when its client is cut off, which may come back for the rest with `starting_after`. Needs a
+   * `store` with an event log. Default: false.
+   */
+  readonly durable?: boolean | undefined;
   /** How conversations are compacted, and the key that seals the result. Default: as `CompactionOptions` says. */
   readonly compaction?: CompactionOptions | undefined;
   /** How tokens are counted. Default: as `TokenOptions` says. */
@@ -114,6 +125,9 @@ export interface CoreSettings extends Presentation {
   readonly limits: Limits;
   readonly onStoreError: 'fail' | 'continue';
   readonly stateSealer: Sealer;
+  /** Undefined for one that runs responses in this process. */
+  readonly engine: BackgroundEngine | undefined;
+  readonly durable: boolean;
   readonly compaction: CompactionSettings;
   readonly countTokens: TokenCounter;
   readonly hooks: Reports;
@@ -172,6 +186,8 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   dialect: (value) => typeof value === 'function' || oneOf(...Object.keys(DIALECTS))(value),
   // Both are checked separately: the message that names a bad value would show the key.
   stateKey: () => true,
+  engine: withMethods('start', 'submit', 'release', 'close'),
+  durable: (value) => typeof value === 'boolean' || 'true or false',
   compaction: () => true,
   tokens: (value) => isRecord(value) || 'an object',
   hooks: (value) => isRecord(value) || 'an object of functions',
@@ -205,6 +221,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     onError: hook,
     onNote: hook,
   });
+  checkDurability(owner, options);
   const chosenHeartbeat =
     heartbeat === false ? NO_HEARTBEAT : heartbeat && heartbeatSettings(`${owner}: heartbeat`, heartbeat);
   const usual = heartbeatSettings(owner, {});
@@ -232,6 +249,8 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     limits: settledLimits,
     onStoreError: options.onStoreError ?? 'fail',
     stateSealer: stateSealer(key),
+    engine: options.engine,
+    durable: options.durable ?? false,
     compaction: compactionSettings(`${owner}: compaction`, options.compaction, key),
     countTokens: tokenSettings(`${owner}: tokens`, options.tokens),
     hooks: reportsOf(hooks, recorder),
@@ -241,6 +260,18 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     dialectOf,
     shownIn,
   };
+}
+
+/** Throws a `TypeError` where responses could not survive their process. */
+function checkDurability(owner: string, { engine, durable, store, stateKey }: AnyCoreOptions): void {
+  if (engine?.takesOver) {
+    const what = `${owner}: engine '${engine.name}' continues responses in other processes`;
+    if (!store?.events?.isShared || !store.replace)
+      throw new TypeError(`${what}, so store must be one that they share: redisStore, postgresStore or sqliteStore`);
+    if (stateKey === undefined) throw new TypeError(`${what}, so stateKey must be set, the same in all of them`);
+  }
+  if (durable && store !== undefined && !store.events)
+    throw new TypeError(`${owner}: durable needs a store with an event log, and '${store.name}' has none`);
 }
 
 const NO_HEARTBEAT: WantedHeartbeat = { intervalMs: undefined, style: 'comment' };

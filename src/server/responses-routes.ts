@@ -2,13 +2,22 @@
 
 import { conversationRoutes } from '../apis/conversations/endpoints.ts';
 import { compactConversation } from '../apis/responses/compact.ts';
-import { createResponse, prepareForBackground } from '../apis/responses/create.ts';
+import { createResponse, prepareForBackground, readersOf } from '../apis/responses/create.ts';
 import { countInputTokens } from '../apis/responses/input-tokens.ts';
 import { submitToolOutputs } from '../apis/responses/submit-tool-outputs.ts';
 import { dropPending } from '../approvals/pending-call.ts';
-import { cancel, createInBackground, replay, settled, wantsBackground } from '../background/endpoints.ts';
+import { BackgroundRuns } from '../background/background-runs.ts';
+import {
+  cancel,
+  createDurable,
+  createInBackground,
+  outlivesClient,
+  replay,
+  settled,
+  wantsBackground,
+} from '../background/endpoints.ts';
 import { Followers } from '../background/followers.ts';
-import { newRuns } from '../background/runs.ts';
+import { inProcessEngine } from '../engines/in-process/in-process-engine.ts';
 import { wholeResource } from '../history/keep-turn.ts';
 import { type Activity, activity, DRAIN_MS, type DrainOptions } from '../ports/endpoints/activity.ts';
 import { answered, type Handler, modelsEndpoint } from '../ports/endpoints/endpoint.ts';
@@ -58,25 +67,33 @@ export function responsesRoutes(settings: CoreSettings): ApiRoutes {
 class ResponsesEndpoints {
   readonly turns: Activity;
   private readonly settings: CoreSettings;
-  private readonly runs = newRuns();
+  private readonly background: BackgroundRuns;
   private readonly followers: Followers;
 
   constructor(settings: CoreSettings) {
     this.settings = settings;
     this.turns = activity(settings.limits.concurrentTurns);
     this.followers = new Followers(settings.limits);
+    const engine = settings.engine ?? inProcessEngine();
+    this.background = new BackgroundRuns({ ...settings, engine }, this.turns, (request, life, resumed) =>
+      prepareForBackground(request, settingsFor(settings, request), life, { isLogged: true, resumed }),
+    );
   }
 
   async create(apiRequest: EndpointRequest): Promise<JsonReply | Reply> {
     const own = settingsFor(this.settings, apiRequest);
-    if (!wantsBackground(apiRequest)) return createResponse(apiRequest, own, this.turns);
-    const prepare = (request: EndpointRequest, life: Lifetime) => prepareForBackground(request, own, life);
-    return createInBackground(apiRequest, own, this.background, prepare);
+    const prepare = (request: EndpointRequest, life: Lifetime, isLogged: boolean) =>
+      prepareForBackground(request, own, life, { isLogged });
+    if (wantsBackground(apiRequest)) return createInBackground(apiRequest, own, this.parts, prepare);
+    if (own.durable && outlivesClient(apiRequest)) return createDurable(apiRequest, own, this.parts, prepare);
+    return createResponse(apiRequest, own, this.turns);
   }
 
   async retrieve(apiRequest: EndpointRequest) {
     const response = await this.stored(apiRequest);
-    if (apiRequest.query.stream === 'true') return replay(apiRequest, response, this.background);
+    const own = settingsFor(this.settings, apiRequest);
+    const readerOf = (stored: StoredResponse) => readersOf(stored, own);
+    if (apiRequest.query.stream === 'true') return replay(apiRequest, response, own, { ...this.parts, readerOf });
     return shown(apiRequest, response);
   }
 
@@ -88,17 +105,19 @@ class ResponsesEndpoints {
     const { store } = this.settings;
     const key = { scope: apiRequest.scope, id: responseIdIn(apiRequest) };
     const known = await fromStore(() => store.get(key));
-    const run = this.runs.find(key);
+    const { runs } = this.background;
+    const run = runs.find(key);
     await run?.stop();
-    if (run) this.runs.forget(run);
+    if (run) runs.forget(run);
     if (!(await fromStore(() => store.delete(key)))) throw notFound(key.id);
+    if (known?.resource.logged !== undefined) await this.background.forgetEvents(key);
     await dropPending(store, key.scope, known?.output ?? []);
     return jsonReply({ id: key.id, object: 'response', deleted: true });
   }
 
   async cancel(apiRequest: EndpointRequest) {
     const response = await this.stored(apiRequest);
-    const now = await cancel(response, this.runs.find(response), this.settings.store);
+    const now = await cancel(response, this.background, this.settings.store);
     if (!now) throw notFound(response.id);
     return shown(apiRequest, now);
   }
@@ -111,18 +130,22 @@ class ResponsesEndpoints {
   /** Followers last: a turn that ends is theirs to read. */
   async drain(options: DrainOptions = {}): Promise<void> {
     const began = Date.now();
+    const { engine } = this.settings;
+    // At once: what another process can continue need not end here.
+    if (engine?.takesOver) await engine.release();
     await this.turns.drain(options);
     const timeoutMs = Math.max((options.timeoutMs ?? DRAIN_MS) - (Date.now() - began), 0);
     await this.followers.drain({ ...options, timeoutMs });
+    await engine?.close();
   }
 
   get running() {
-    return { inFlight: this.turns.running, background: this.runs.running };
+    return { inFlight: this.turns.running, background: this.background.runs.running };
   }
 
-  private get background() {
-    const { turns, runs, followers } = this;
-    return { turns, runs, followers };
+  private get parts() {
+    const { turns, background, followers } = this;
+    return { turns, background, followers };
   }
 
   private async stored(apiRequest: EndpointRequest): Promise<StoredResponse> {

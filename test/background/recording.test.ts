@@ -118,7 +118,7 @@ function ended(id: string, characters: number): Run {
   return {
     key: { scope: 's', id },
     recording,
-    output: [],
+    isLogged: false, output: [],
     readerFor: () => {
       throw new Error('Nobody reads it.');
     },

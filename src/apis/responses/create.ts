@@ -4,17 +4,20 @@ import type { Activity } from '../../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { heartbeatOf } from '../../ports/endpoints/prepare.ts';
 import { notify } from '../../ports/hooks.ts';
+import type { StoredResponse } from '../../ports/store.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { TurnEnd, TurnEvent } from '../../protocol/events.ts';
 import { type JsonReply, jsonReply, type Reply, streamReply } from '../../protocol/reply.ts';
+import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { endedResource } from '../../protocol/responses/resource.ts';
+import { itemPresenter } from '../../protocol/tool-calls/kinds.ts';
 import { mapped, type PullStream } from '../../streams/pull-stream.ts';
 import { withFirst } from '../../streams/with-first.ts';
 import { beginTurn, type Lifetime } from '../../turn/lifetime.ts';
 import { errorOf } from '../../turn/observe.ts';
 import { runTurn } from '../../turn/run-turn.ts';
 import { Encoder, type EncoderOptions } from './encoding/encoder.ts';
-import { type PreparedTurn, prepareTurn } from './prepare-turn.ts';
+import { type PreparedTurn, prepareTurn, type TurnWay } from './prepare-turn.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 
 /** A running response. Its first events have arrived, so that a refusal still has its own status. */
@@ -95,11 +98,30 @@ function spelling(reader: EndpointRequest, settings: ResponsesApiSettings) {
 }
 
 /** A turn that runs in the background, and the encoding of its events for each reader. Throws `ApiError`. */
-export async function prepareForBackground(request: EndpointRequest, settings: ResponsesApiSettings, life: Lifetime) {
-  const prepared = await prepareTurn(request, settings, life);
+export async function prepareForBackground(
+  request: EndpointRequest,
+  settings: ResponsesApiSettings,
+  life: Lifetime,
+  way: TurnWay,
+) {
+  const prepared = await prepareTurn(request, settings, life, way);
   const { started, presentItem, turn } = prepared;
   const readerFor = readers({ started, presentItem, isServerTool: serverToolsOf(turn.plan.owners) }, settings);
   return { ...prepared, readerFor };
+}
+
+/** The encoding of the events of a response that this process did not prepare. */
+export function readersOf(
+  { resource }: StoredResponse,
+  settings: ResponsesApiSettings,
+): (reader: EndpointRequest) => Encoder {
+  const { logged, requested, ...ended } = resource;
+  const nothing = { status: 'in_progress', completed_at: null, error: null, incomplete_details: null, usage: null };
+  const started = { ...ended, ...(isRecord(requested) ? requested : {}), ...nothing, output: [] };
+  const presentItem = itemPresenter(isRecord(logged) ? logged.include : undefined);
+  const tools = (Array.isArray(resource.tools) ? resource.tools : []) as readonly JsonObject[];
+  const clientNames = new Set(tools.map(({ name }) => name));
+  return readers({ started, presentItem, isServerTool: (name) => !clientNames.has(name) }, settings);
 }
 
 /** A separate function, so that a response that has ended retains nothing of its request. */

@@ -45,6 +45,8 @@ export interface PreparedTurn {
   readonly info: RequestInfo;
   /** The resource as in `response.created`. */
   readonly started: JsonObject;
+  /** The same as it is stored. */
+  readonly keptStart: JsonObject;
   /** Which fields of an item the client is shown. */
   readonly presentItem: PresentItem;
   readonly turn: Turn;
@@ -86,6 +88,7 @@ export async function prepareTurn(
   const { resumed, isLogged = false } = way;
   const { createdAt, version } = resumed?.stored ?? { createdAt: Date.now(), version: isLogged ? 1 : undefined };
   const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
+  const keptStart = isLogged ? { ...started, logged: { include: body.include ?? null } } : started;
   const workspace = await workspaceOf({ toolset, tools: brought, conversation, seed, scope }, settings.store);
   const continued = previous ? { previousId: previous.id } : {};
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
@@ -128,12 +131,12 @@ export async function prepareTurn(
     now,
     onEvents: observer(info, settings.hooks),
     leave,
-    keep: keeper(stored, prepared, isLogged ? { ...started, logged: true } : started, settings),
+    keep: keeper(stored, prepared, keptStart, settings),
     startsAtOnce: background,
   };
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(answers, prepared, settings);
-  return { info, started, presentItem: itemPresenter(body.include), turn, stored };
+  return { info, started, keptStart, presentItem: itemPresenter(body.include), turn, stored };
 }
 
 /** What the process that began the turn has left of its limits. */

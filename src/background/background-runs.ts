@@ -1,0 +1,157 @@
+/** The responses of one router that outlive their requests: how they begin, and how clients follow them. */
+
+import { keptTurn, untilEnded } from '../history/keep-turn.ts';
+import type { BackgroundEngine } from '../ports/background-engine.ts';
+import type { Activity } from '../ports/endpoints/activity.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import type { EventLog } from '../ports/event-log.ts';
+import { notify, type Reports } from '../ports/hooks.ts';
+import type { Sealer } from '../ports/sealer.ts';
+import { fromStore, type ResponseKey, type StoredResponse } from '../ports/store.ts';
+import { ApiError, toApiError } from '../protocol/errors.ts';
+import type { OutputItem } from '../protocol/items.ts';
+import type { PullStream } from '../streams/pull-stream.ts';
+import type { Lifetime } from '../turn/lifetime.ts';
+import { readAll } from './log/event-text.ts';
+import { LogFollower } from './log/log-follower.ts';
+import { LogWatch } from './log/log-watch.ts';
+import { requestText } from './log/stored-request.ts';
+import { BackgroundRun, type BackgroundTurn, type RunSettings } from './run.ts';
+import { LogKeeper, MemoryKeeper, type RunKeeper } from './run-keeper.ts';
+import { newRuns, type Runs } from './runs.ts';
+import { type PrepareResumed, RunWorker } from './worker.ts';
+
+/** The host's options that these need. */
+export interface BackgroundSettings extends RunSettings {
+  readonly hooks: Reports;
+  readonly stateSealer: Sealer;
+  readonly engine: BackgroundEngine;
+  /** Whether streams in the foreground outlive their connections too. */
+  readonly durable: boolean;
+}
+
+/** A request to begin a run with. */
+export interface NewRun {
+  readonly request: EndpointRequest;
+  readonly prepared: BackgroundTurn;
+  readonly stopping: AbortController;
+  /** Whether the model's refusal is answered with its status, and nothing is kept then. */
+  readonly isForeground: boolean;
+}
+
+/** A run that has begun, here or elsewhere. */
+export interface BegunRun {
+  readonly run: BackgroundRun;
+  /** Whether it runs in this process. */
+  readonly isHere: boolean;
+}
+
+/** The runs of one router. */
+export class BackgroundRuns {
+  readonly runs: Runs = newRuns();
+  /** Set if the events are kept in the store. */
+  readonly log: EventLog | undefined;
+  private readonly settings: BackgroundSettings;
+  private readonly worker: RunWorker;
+  private readonly watch: LogWatch | undefined;
+
+  constructor(settings: BackgroundSettings, turns: Activity, prepare: PrepareResumed) {
+    this.settings = settings;
+    const { engine, durable, store } = settings;
+    this.log = engine.takesOver || durable ? store.events : undefined;
+    this.watch = this.log && new LogWatch(this.log, (error) => this.worker.onError(error));
+    this.worker = new RunWorker({ settings, log: this.log, watch: this.watch, turns, runs: this.runs, prepare });
+    engine.start(this.worker);
+  }
+
+  /** Stores the response as in progress, and hands it to the engine. Throws `store_error`: it could not be retrieved. */
+  async begin({ request, prepared, stopping, isForeground }: NewRun): Promise<BegunRun> {
+    const { stored } = prepared;
+    if (this.log) await this.beginLog(this.log, request, stored);
+    const kept = untilEnded(keptTurn(stored, prepared.keptStart), this.settings.limits.durationMs);
+    await fromStore(() => this.settings.store.put(kept));
+    const forget = isForeground ? () => this.forget(stored) : undefined;
+    const run = new BackgroundRun({ prepared, stopping, keeper: this.keeperOf(prepared, stopping), forget }, this.settings);
+    this.runs.add(run);
+    this.worker.add(run);
+    await this.submit(run);
+    const isHere = !this.worker.takeBack(run);
+    if (!isHere) run.abandon();
+    return { run, isHere };
+  }
+
+  /** Deletes what is kept of the events of a response. */
+  async forgetEvents(key: ResponseKey): Promise<void> {
+    if (this.log) await fromStore(() => this.log?.delete(key));
+  }
+
+  /** Ends the log of a response that was cancelled; whoever writes it stops. */
+  async endEvents({ version = 0, ...key }: StoredResponse): Promise<void> {
+    const until = Date.now() + this.settings.limits.eventsTtlMs;
+    if (this.log) await fromStore(() => this.log?.end(key, version, until));
+  }
+
+  /** The completed items of a response that runs elsewhere, as far as its log holds them. */
+  async outputOf({ scope, id }: ResponseKey): Promise<readonly OutputItem[]> {
+    const { log } = this;
+    const output: OutputItem[] = [];
+    if (!log) return output;
+    for (const event of await fromStore(() => readAll(log, { scope, id })))
+      if (event.type === 'item-end') output[event.index] = event.item;
+    return output;
+  }
+
+  /** The events of the log after this number, those to come included. */
+  follow(
+    log: EventLog,
+    key: ResponseKey,
+    following: {
+      readonly after: number;
+      readonly reader: ReturnType<BackgroundTurn['readerFor']>;
+      readonly life: Lifetime;
+      readonly heartbeatMs: number | undefined;
+    },
+  ): PullStream<string> {
+    const { runs } = this;
+    // The cast: every log has a watch.
+    const watch = this.watch as LogWatch;
+    const recent = (after: number) => runs.find(key)?.recording?.eventsAfter(after);
+    const onWritten = (wake: () => void) => runs.find(key)?.recording?.onAdded(wake) ?? (() => {});
+    return new LogFollower({ log, watch, key, recent, onWritten }, following);
+  }
+
+  private async beginLog(log: EventLog, request: EndpointRequest, stored: BackgroundTurn['stored']): Promise<void> {
+    const { limits, stateSealer } = this.settings;
+    const { scope, id, createdAt } = stored;
+    const expiresAt = createdAt + limits.durationMs + limits.eventsTtlMs;
+    const text = requestText(request, id, stateSealer);
+    await fromStore(() => log.begin({ scope, id }, { epoch: 1, request: text, expiresAt }));
+  }
+
+  private keeperOf({ stored, info }: BackgroundTurn, { signal }: AbortController): RunKeeper {
+    const { log, watch, worker, settings } = this;
+    const { scope, id, createdAt } = stored;
+    if (log && watch) {
+      const open = { log, watch, key: { scope, id }, epoch: 1, next: 0, state: { tries: 1 } };
+      return new LogKeeper(open, worker.keeping(createdAt));
+    }
+    const onError = (error: unknown) => notify(settings.hooks, 'onError', toApiError(error), info);
+    return new MemoryKeeper(settings.store, { scope, id }, { isRead: info.stream, signal, onError });
+  }
+
+  private async submit(run: BackgroundRun): Promise<void> {
+    try {
+      await this.settings.engine.submit(run.key);
+    } catch (cause) {
+      this.worker.takeBack(run);
+      run.abandon();
+      await this.forget(run.key).catch((error) => this.worker.onError(error));
+      throw new ApiError('store_error', 'The response could not be handed to the background engine.', { cause });
+    }
+  }
+
+  private async forget({ scope, id }: ResponseKey): Promise<void> {
+    await fromStore(() => this.settings.store.delete({ scope, id }));
+    await this.forgetEvents({ scope, id });
+  }
+}

@@ -1,0 +1,193 @@
+/** Writes the events of one response to its log, a batch at a time. Nobody is shown an event before it is there. */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import type { EventLog } from '../../ports/event-log.ts';
+import { isPromise } from '../../protocol/record.ts';
+import type { ResponseKey } from '../../ports/store.ts';
+import type { TurnEvent } from '../../protocol/events.ts';
+import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
+import { type Checkpoint, checkpointOf } from '../../turn/checkpoint.ts';
+import type { TurnState } from '../../turn/state.ts';
+import { eventText, isNumbered, type NumberedEvent } from './event-text.ts';
+
+/** The shortest time between two writes to a store that is not in this process, in milliseconds. */
+const BETWEEN_MS = 100;
+/** Characters of unwritten events at which the model waits. */
+const MOST_CHARACTERS = 1024 * 1024;
+/** Milliseconds before a failed write is tried again, at first and at most. */
+const FIRST_RETRY_MS = 100;
+const LAST_RETRY_MS = 2000;
+
+/** The state of a log, as text in it. */
+export interface LoggedState {
+  /** How many processes have begun to run the response and have not handed it over. */
+  readonly tries: number;
+  readonly checkpoint?: Checkpoint | undefined;
+}
+
+/** One log, and the position of its end. */
+export interface OpenLog {
+  readonly log: EventLog;
+  readonly key: ResponseKey;
+  readonly epoch: number;
+  readonly next: number;
+  readonly state: LoggedState;
+}
+
+/** What the writer reports. */
+export interface LogWriterHost {
+  /** How long the events are kept after the last one, in milliseconds. */
+  readonly eventsTtlMs: number;
+  /** Milliseconds since the epoch: a write that fails until then is given up. */
+  readonly deadline: number;
+  /** Receives the events once they are written. */
+  onWritten(events: readonly NumberedEvent[]): void;
+  /** Called once if the log belongs to another process, has ended or is gone. */
+  onLost(): void;
+  /** Receives the error of a write that is tried again. */
+  onError(error: unknown): void;
+}
+
+interface Batch {
+  readonly events: readonly NumberedEvent[];
+  readonly checkpoint: Checkpoint | undefined;
+}
+
+/** The writer of one process. */
+export class LogWriter {
+  private readonly place: Pick<OpenLog, 'log' | 'key' | 'epoch'>;
+  private readonly host: LogWriterHost;
+  private next: number;
+  private state: LoggedState;
+  /** The batches that may be written, and those that wait for the end of a call. */
+  private ready: Batch[] = [];
+  private held: Batch[] = [];
+  private readonly openCalls = new Set<number>();
+  private characters = 0;
+  private writing: Promise<void> | undefined;
+  private isLost = false;
+  private isFlushing = false;
+  private failure: unknown;
+  /** Ends the pause between two writes. */
+  private hurry = () => {};
+
+  constructor({ log, key, epoch, next, state }: OpenLog, host: LogWriterHost) {
+    this.place = { log, key, epoch };
+    this.host = host;
+    this.next = next;
+    this.state = state;
+  }
+
+  /** Takes a batch, with the state after it if there is one; resolves when the next one may be made. Rejects if writing is given up. */
+  async add(batch: readonly TurnEvent[], state: TurnState | undefined): Promise<void> {
+    const events = batch.filter(isNumbered);
+    if (events.length === 0 || this.isLost) return;
+    for (const event of events) this.count(event);
+    this.held.push({ events, checkpoint: state && checkpointOf(state) });
+    // A call is written only once it is whole: another process could not continue it.
+    if (this.openCalls.size > 0 && events.at(-1)?.type !== 'turn-end') return;
+    this.ready.push(...this.held);
+    this.held = [];
+    this.writing ??= this.write();
+    if (this.characters > MOST_CHARACTERS) await this.flush();
+  }
+
+  /**
+   * Resolves when everything that may be written is; returns whether the log still is this process's. Rejects if writing
+   * was given up.
+   */
+  async flush(): Promise<boolean> {
+    this.isFlushing = true;
+    this.hurry();
+    await this.writing;
+    this.isFlushing = false;
+    if (this.failure !== undefined) throw this.failure;
+    return !this.isLost;
+  }
+
+  /** Writes that this process lets go of the response, so that the try does not count. */
+  async release(): Promise<void> {
+    this.held = [];
+    if (!(await this.flush())) return;
+    await this.append([], { ...this.state, tries: this.state.tries - 1 });
+  }
+
+  private count(event: NumberedEvent): void {
+    if ('text' in event) this.characters += event.text.length;
+    if (event.type === 'item-start' && hasArguments(event.item)) this.openCalls.add(event.index);
+    if (event.type === 'arguments-end' || event.type === 'item-end') this.openCalls.delete(event.index);
+  }
+
+  private async write(): Promise<void> {
+    try {
+      while (this.ready.length > 0 && !this.isLost) {
+        const batches = this.ready;
+        this.ready = [];
+        this.characters = 0;
+        const last = batches.at(-1);
+        const events = batches.flatMap((batch) => batch.events);
+        const isNear = await this.append(events, { ...this.state, checkpoint: last?.checkpoint ?? this.state.checkpoint });
+        if (!isNear && !this.isFlushing && this.ready.length === 0) await this.rest();
+      }
+    } catch (error) {
+      this.failure = error;
+    } finally {
+      this.writing = undefined;
+    }
+  }
+
+  private rest(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, BETWEEN_MS);
+      this.hurry = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** Appends until it succeeds, the log is lost or time is up. Returns whether the store answered without a promise. */
+  private async append(events: readonly NumberedEvent[], state: LoggedState): Promise<boolean> {
+    const { log, key, epoch } = this.place;
+    const from = this.next;
+    const isEnd = events.at(-1)?.type === 'turn-end';
+    const endsUntil = isEnd ? Date.now() + this.host.eventsTtlMs : undefined;
+    const append = { epoch, from, events: events.map(eventText), state: JSON.stringify(state), endsUntil };
+    for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(waitMs * 2, LAST_RETRY_MS)) {
+      try {
+        const answer = log.append(key, append);
+        const isFirst = waitMs === FIRST_RETRY_MS;
+        if (!(await answer) && (isFirst || !(await this.isWritten(from + events.length)))) this.lose();
+        else this.written(events, state);
+        return !isPromise(answer);
+      } catch (error) {
+        if (Date.now() + waitMs > this.host.deadline) throw error;
+        this.host.onError(error);
+        await pause(waitMs);
+      }
+    }
+  }
+
+  /** Whether a write that seemed to fail has succeeded. */
+  private async isWritten(next: number): Promise<boolean> {
+    const [head] = await this.place.log.heads([this.place.key]);
+    return head?.epoch === this.place.epoch && head.next === next;
+  }
+
+  private written(events: readonly NumberedEvent[], state: LoggedState): void {
+    this.next += events.length;
+    this.state = state;
+    if (events.length > 0) this.host.onWritten(events);
+  }
+
+  private lose(): void {
+    if (this.isLost) return;
+    this.isLost = true;
+    this.ready = [];
+    this.host.onLost();
+  }
+}
+
+function hasArguments({ type }: { readonly type: string }): boolean {
+  return writtenKind({ type }) !== undefined;
+}

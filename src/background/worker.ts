@@ -1,0 +1,246 @@
+/** What a router does with the responses that its engine claims: it runs them, or goes on where another process stopped. */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { endRunning } from '../history/keep-turn.ts';
+import type { BackgroundWorker, ClaimedRun } from '../ports/background-engine.ts';
+import type { Activity } from '../ports/endpoints/activity.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import type { ClaimedLog, EventLog } from '../ports/event-log.ts';
+import { notify, type Reports } from '../ports/hooks.ts';
+import type { Sealer } from '../ports/sealer.ts';
+import { fromStore, isRunning, placeOf, type ResponseKey, replaceIn, type StoredResponse, versionOf } from '../ports/store.ts';
+import { ApiError, toApiError } from '../protocol/errors.ts';
+import type { IncompleteReason, TurnEnd, TurnError, TurnEvent, Usage } from '../protocol/events.ts';
+import type { OutputItem } from '../protocol/items.ts';
+import { responseError } from '../protocol/responses/response-error.ts';
+import type { ResumedResponse } from '../turn/checkpoint.ts';
+import { failedEnd, outputIn, storedEnd } from '../turn/late-end.ts';
+import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
+import { eventText, isNumbered, readAll } from './log/event-text.ts';
+import type { LogWatch } from './log/log-watch.ts';
+import type { LoggedState } from './log/log-writer.ts';
+import { requestIn } from './log/stored-request.ts';
+import { BackgroundRun, type BackgroundTurn, type RunSettings } from './run.ts';
+import { LogKeeper } from './run-keeper.ts';
+import type { Runs } from './runs.ts';
+
+/** How many processes may begin to run one response. */
+const MOST_TRIES = 3;
+/** Milliseconds before a response that could not be continued is offered again. */
+const RETRY_MS = 1000;
+
+/** Prepares a turn again, as far as it had come. */
+export type PrepareResumed = (
+  request: EndpointRequest,
+  life: Lifetime,
+  resumed: ResumedResponse,
+) => Promise<BackgroundTurn>;
+
+/** The parts of a router that its worker uses. */
+export interface WorkerParts {
+  readonly settings: RunSettings & { readonly stateSealer: Sealer; readonly hooks: Reports };
+  /** Undefined for a store without an event log. */
+  readonly log: EventLog | undefined;
+  readonly watch: LogWatch | undefined;
+  readonly turns: Activity;
+  readonly runs: Runs;
+  readonly prepare: PrepareResumed;
+}
+
+/** The worker of one router. */
+export class RunWorker implements BackgroundWorker {
+  private readonly parts: WorkerParts;
+  /** The runs that this process has prepared, until they are claimed. */
+  private readonly prepared = new Map<string, BackgroundRun>();
+
+  constructor(parts: WorkerParts) {
+    this.parts = parts;
+  }
+
+  /** Offers a run of this process to the next claim of its response. */
+  add(run: BackgroundRun): void {
+    this.prepared.set(placeOf(run.key), run);
+  }
+
+  /** Takes the offer back; returns false if the run was claimed here. */
+  takeBack(run: BackgroundRun): boolean {
+    return this.prepared.delete(placeOf(run.key));
+  }
+
+  async run({ key, signal }: ClaimedRun): Promise<'ended' | 'released'> {
+    const place = placeOf(key);
+    const run = this.prepared.get(place);
+    this.prepared.delete(place);
+    if (run) return run.start(signal);
+    try {
+      return await this.takeOver(key, signal);
+    } catch (error) {
+      this.onError(error);
+      // The store failed, or this process takes nothing more: another one may succeed, but not at once.
+      await pause(RETRY_MS, undefined, { signal }).catch(() => {});
+      return 'released';
+    }
+  }
+
+  onError(error: unknown): void {
+    const requestId = 'background';
+    notify(this.parts.settings.hooks, 'onError', toApiError(error), { requestId });
+  }
+
+  private async takeOver(key: ResponseKey, signal: AbortSignal): Promise<'ended' | 'released'> {
+    const { log, settings } = this.parts;
+    if (!log) throw new Error('The store has no event log.');
+    const { store, limits } = settings;
+    const stored = await fromStore(() => store.get(key));
+    if (!stored) {
+      await log.delete(key);
+      return 'ended';
+    }
+    const epoch = versionOf(stored) + 1;
+    if (!isRunning(stored)) return this.endLog(log, stored, epoch);
+    const owned: StoredResponse = { ...stored, version: epoch };
+    if (!(await fromStore(() => replaceIn(store, owned, epoch - 1)))) return 'released';
+    const claimed = await log.claim(key, epoch);
+    const kept = claimed && (await keptIn(log, key, claimed));
+    if (!kept) return this.failAll(owned, NOTHING_KEPT, 'Its events are no longer kept.');
+    if (kept.state.tries >= MOST_TRIES) return this.failAll(owned, kept, `It failed on ${MOST_TRIES} servers.`);
+    if (Date.now() > stored.createdAt + limits.durationMs) return this.failAll(owned, kept, 'It took too long.');
+    const state: LoggedState = { ...kept.state, tries: kept.state.tries + 1 };
+    const isOurs = await log.append(key, { epoch, from: kept.next, events: [], state: JSON.stringify(state) });
+    if (!isOurs) return 'released';
+    return this.goOn({ ...kept, stored: owned, state }, claimed.request, signal);
+  }
+
+  /** Runs what is left of the response; a request that can no longer be prepared ends it as failed. */
+  private async goOn(resumed: OwnedLog, request: string, signal: AbortSignal): Promise<'ended' | 'released'> {
+    const { stored } = resumed;
+    const stopping = new AbortController();
+    let life: Lifetime | undefined;
+    try {
+      const read = requestIn(request, stored, this.parts.settings.stateSealer);
+      const own = { ...read, signal: stopping.signal, abort: (reason: ApiError) => stopping.abort(reason) };
+      life = beginTurn(own, this.timeLeft(stored), this.parts.turns);
+      const prepared = await this.parts.prepare(own, life, resumed);
+      this.noteTakeOver(prepared);
+      const run = this.runOf(prepared, stopping, resumed);
+      this.parts.runs.add(run);
+      return await run.start(signal);
+    } catch (error) {
+      life?.leave();
+      if (isElsewhere(error)) throw error;
+      this.onError(error);
+      return this.failAll(stored, resumed, error instanceof ApiError ? error.message : 'Its request cannot be read.');
+    }
+  }
+
+  private runOf(
+    prepared: BackgroundTurn,
+    stopping: AbortController,
+    { stored, next, state }: OwnedLog,
+  ): BackgroundRun {
+    const { settings } = this.parts;
+    // The casts: `takeOver` has checked that there is a log, and every log has a watch.
+    const log = this.parts.log as EventLog;
+    const watch = this.parts.watch as LogWatch;
+    const keeper = new LogKeeper(
+      { log, watch, key: { scope: stored.scope, id: stored.id }, epoch: versionOf(stored), next, state },
+      this.keeping(stored.createdAt),
+    );
+    return new BackgroundRun({ prepared, stopping, keeper }, settings);
+  }
+
+  /** How the events of a response that began at this time are kept. */
+  keeping(createdAt: number) {
+    const { eventsTtlMs, durationMs } = this.parts.settings.limits;
+    return { eventsTtlMs, deadline: createdAt + durationMs, onError: (error: unknown) => this.onError(error) };
+  }
+
+  private timeLeft({ createdAt }: StoredResponse): number {
+    return Math.max(createdAt + this.parts.settings.limits.durationMs - Date.now(), 1);
+  }
+
+  private noteTakeOver({ info }: BackgroundTurn): void {
+    const message = 'The response was begun by another process, which is gone; this one goes on.';
+    notify(this.parts.settings.hooks, 'onNote', { code: 'taken_over', message }, info);
+  }
+
+  /** Ends a response that cannot go on, and its log. */
+  private async failAll(owned: StoredResponse, kept: KeptTurn, why: string): Promise<'ended'> {
+    const { store } = this.parts.settings;
+    const { body } = new ApiError('server_error', `The response could not be continued. ${why}`);
+    const events = failedEnd(kept, body);
+    const end = (running: StoredResponse): StoredResponse => ({
+      ...running,
+      output: outputIn(events),
+      resource: { ...running.resource, status: 'failed', error: responseError(body) },
+    });
+    const { isEnded } = await endRunning(store, owned, end, owned.version);
+    if (isEnded) await this.appendEnd(owned, kept, events);
+    return 'ended';
+  }
+
+  /** Ends the log of a response that has ended, with the events that its process could not write. */
+  private async endLog(log: EventLog, stored: StoredResponse, epoch: number): Promise<'ended'> {
+    const claimed = await log.claim(stored, epoch);
+    const kept = claimed && !claimed.ended && (await keptIn(log, stored, claimed));
+    if (kept) await this.appendEnd({ ...stored, version: epoch }, kept, endingOf(stored, kept));
+    return 'ended';
+  }
+
+  private async appendEnd(owned: StoredResponse, kept: KeptTurn, events: readonly TurnEvent[]): Promise<void> {
+    const endsUntil = Date.now() + this.parts.settings.limits.eventsTtlMs;
+    const texts = events.filter(isNumbered).map(eventText);
+    const state = JSON.stringify(kept.state);
+    await this.parts.log?.append(owned, { epoch: versionOf(owned), from: kept.next, events: texts, state, endsUntil });
+  }
+}
+
+/** What a log holds of a turn. */
+interface KeptTurn extends Omit<ResumedResponse, 'stored'> {
+  readonly state: LoggedState;
+}
+
+/** The same, owned by this process. */
+type OwnedLog = KeptTurn & ResumedResponse;
+
+const NOTHING_KEPT: KeptTurn = { checkpoint: undefined, events: [], next: 0, state: { tries: 0 } };
+
+/** Whether another process may do what this one could not. */
+function isElsewhere(error: unknown): boolean {
+  return (
+    error instanceof ApiError && ['too_many_streams', 'server_draining', 'store_error'].includes(error.code)
+  );
+}
+
+/** Undefined where it cannot be read. */
+async function keptIn(log: EventLog, key: ResponseKey, claimed: ClaimedLog): Promise<KeptTurn | undefined> {
+  try {
+    // The cast: only this package writes these texts.
+    const state: LoggedState = claimed.state === '' ? { tries: 0 } : (JSON.parse(claimed.state) as LoggedState);
+    const events = await readAll(log, key);
+    return { state, checkpoint: state.checkpoint, events, next: claimed.next };
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof ApiError) return undefined;
+    throw error;
+  }
+}
+
+/** The events that end a stream as the stored response has ended; a cancelled one has none. */
+function endingOf({ resource, output }: StoredResponse, kept: KeptTurn): readonly TurnEvent[] {
+  // The cast: the resource of a response that has ended has these fields.
+  const { status, usage, error, incomplete_details: details, completed_at: completedAt } = resource as unknown as Ended;
+  if (status === 'cancelled') return [];
+  if (error) return failedEnd(kept, error);
+  // The cast: the output of a response consists of output items.
+  const items = output as readonly OutputItem[];
+  return storedEnd(kept, { status, output: items, usage, completedAt, reason: details?.reason ?? null, error: null });
+}
+
+/** What a stored resource says of its end. */
+interface Ended {
+  readonly status: TurnEnd['status'] | 'cancelled';
+  readonly usage: Usage;
+  readonly error: TurnError | null;
+  readonly incomplete_details: { readonly reason: IncompleteReason } | null;
+  readonly completed_at: number | null;
+}

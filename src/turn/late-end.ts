@@ -1,0 +1,42 @@
+/** The events that end the stream of a turn whose process could not end it. */
+
+import type { TurnEnd, TurnError, TurnEvent } from '../protocol/events.ts';
+import type { OutputItem } from '../protocol/items.ts';
+import { type ResumedResponse, restoredState } from './checkpoint.ts';
+import { step } from './machine.ts';
+import type { TurnPlan } from './state.ts';
+
+/** The kept events of the turn. */
+type Kept = Omit<ResumedResponse, 'stored'>;
+
+/** Ends the turn as failed; what was being written is incomplete. The last event is its `turn-end`. */
+export function failedEnd(kept: Kept, error: TurnError): readonly TurnEvent[] {
+  const [, events] = step(restoredState(planFor(kept), kept), [{ type: 'fail', error }]);
+  return events;
+}
+
+/** Ends the turn as it was stored; what was being written is complete, as it is there. */
+export function storedEnd(kept: Kept, end: Omit<TurnEnd, 'type' | 'sequence'>): readonly TurnEvent[] {
+  const [{ sequence }, events] = step(restoredState(planFor(kept), kept), [{ type: 'resume' }]);
+  return [...events, { type: 'turn-end', sequence, ...end }];
+}
+
+/** The items that the events hold, finished or not. */
+export function outputIn(events: readonly TurnEvent[]): readonly OutputItem[] {
+  const end = events.at(-1);
+  return end?.type === 'turn-end' ? end.output : [];
+}
+
+/** Enough of a plan to close what is open: nothing more is written, and nothing is run. */
+function planFor({ events }: Kept): TurnPlan {
+  const hasRawReasoning = events.some((event) => event.type === 'part-start' && event.part.type === 'reasoning_text');
+  return {
+    seed: '',
+    reasoning: hasRawReasoning ? 'reasoning_text' : 'summary_text',
+    owners: new Map(),
+    ownedAs: 'mcp_call',
+    queuedEvent: false,
+    outputBytes: Number.POSITIVE_INFINITY,
+    argumentBytes: Number.POSITIVE_INFINITY,
+  };
+}
