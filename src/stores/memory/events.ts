@@ -10,7 +10,8 @@ interface KeptLog {
   readonly request: string;
   readonly state: string;
   readonly events: string[];
-  readonly eventBytes: number;
+  /** Of the request and the events. */
+  readonly bytes: number;
   readonly expiresAt: number;
 }
 
@@ -20,20 +21,21 @@ export function memoryEvents(shelf: Shelf<KeptLog>): EventLog {
 
   /** Throws, and changes nothing, if the log is larger than the room. */
   function keep(key: ResponseKey, log: KeptLog): void {
-    const bytes = Buffer.byteLength(log.request) + Buffer.byteLength(log.state) + log.eventBytes;
+    const bytes = Buffer.byteLength(log.state) + log.bytes;
     shelf.keep(placeOf(key), log, { id: key.id, bytes, expiresAt: log.expiresAt });
   }
 
   function begin(key: ResponseKey, { epoch, request, expiresAt }: NewEventLog): void {
-    keep(key, { epoch, request, expiresAt, ended: false, state: '', events: [], eventBytes: 0 });
+    const bytes = Buffer.byteLength(request);
+    keep(key, { epoch, request, expiresAt, ended: false, state: '', events: [], bytes });
   }
 
   function append(key: ResponseKey, { epoch, from, events, state, endsUntil }: LogAppend): boolean {
     const log = find(key);
     if (!log || log.ended || log.epoch !== epoch || log.events.length !== from) return false;
-    const eventBytes = events.reduce((sum, text) => sum + Buffer.byteLength(text), log.eventBytes);
+    const bytes = events.reduce((sum, text) => sum + Buffer.byteLength(text), log.bytes);
     const { expiresAt } = log;
-    keep(key, { ...log, state, eventBytes, ended: endsUntil !== undefined, expiresAt: endsUntil ?? expiresAt });
+    keep(key, { ...log, state, bytes, ended: endsUntil !== undefined, expiresAt: endsUntil ?? expiresAt });
     for (const text of events) log.events.push(text);
     return true;
   }
