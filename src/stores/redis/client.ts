@@ -100,3 +100,8 @@ export function redisKeys(prefix: string): RedisKeys {
 export function digestOf(text: string): string {
   return hash('sha256', JSON.stringify(text), 'base64url');
 }
+
+/** A number of bytes that Lua reads exactly. */
+export function boundOf(maxBytes = Number.MAX_SAFE_INTEGER): string {
+  return String(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
+}

@@ -5,7 +5,7 @@
 import type { ClaimedLog, EventLog, LogHead } from '../../ports/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { joinTexts, originalText, storableText } from '../../protocol/json/storable-text.ts';
-import { redisScript } from './client.ts';
+import { boundOf, redisScript } from './client.ts';
 import type { RedisPlace } from './responses.ts';
 
 const BEGIN = redisScript(`
@@ -90,7 +90,7 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
       return (await run(END, keys.events(key), String(epoch), lifeUntil(until))) === 1;
     },
     async read(key, after, maxBytes) {
-      const found = await run(READ, keys.events(key), String(after + 1), String(maxBytes));
+      const found = await run(READ, keys.events(key), String(after + 1), boundOf(maxBytes));
       // The cast: that is the script's result.
       const [fields, texts] = (found ?? [[null], []]) as readonly [HeadFields, readonly string[]];
       const head = headFrom(fields);
