@@ -213,7 +213,7 @@ export function roomOf(maxBytes: number): { take<Value>(value: Value): Value } {
 
 /** The store with a timeout of `timeoutMs` for each call: a dead database must not delay requests for longer. */
 export function boundedStore(store: ResponseStore, timeoutMs: number): ResponseStore {
-  const { name, replace, chain, close, conversations } = store;
+  const { name, replace, chain, close, conversations, events } = store;
   const within = <Value>(answer: MaybePromise<Value>) => bounded(answer, name, timeoutMs);
   return {
     name,
@@ -223,6 +223,7 @@ export function boundedStore(store: ResponseStore, timeoutMs: number): ResponseS
     ...(replace ? { replace: (response, version) => within(replace.call(store, response, version)) } : {}),
     ...(chain ? { chain: (key, limit, maxBytes) => within(chain.call(store, key, limit, maxBytes)) } : {}),
     ...(conversations ? { conversations: boundedConversations(conversations, within) } : {}),
+    ...(events ? { events: boundedEvents(events, within) } : {}),
     ...(close ? { close: () => close.call(store) } : {}),
   };
 }
@@ -242,6 +243,21 @@ function boundedConversations(
     ...(update ? { update: (conversation) => within(update.call(store, conversation)) } : {}),
     ...(page ? { page: (key, query) => within(page.call(store, key, query)) } : {}),
     ...(find ? { find: (key, itemIds) => within(find.call(store, key, itemIds)) } : {}),
+  };
+}
+
+function boundedEvents(
+  log: EventLog,
+  within: <Value>(answer: MaybePromise<Value>) => MaybePromise<Value>,
+): EventLog {
+  return {
+    begin: (key, made) => within(log.begin(key, made)),
+    append: (key, append) => within(log.append(key, append)),
+    claim: (key, epoch) => within(log.claim(key, epoch)),
+    end: (key, epoch, until) => within(log.end(key, epoch, until)),
+    read: (key, after, maxBytes) => within(log.read(key, after, maxBytes)),
+    heads: (keys) => within(log.heads(keys)),
+    delete: (key) => within(log.delete(key)),
   };
 }
 

@@ -25,6 +25,20 @@ function secretTurn(id: string, more: Partial<StoredResponse> = {}): StoredRespo
   return storedResponse(id, { input, output, resource: { instructions: 'Secret order' }, ...more });
 }
 
+const LATER = Date.now() + 1_000_000;
+const LOG = { scope: 's', id: 'resp_1' };
+const SECRET_EVENTS = ['{"text":"Secret 1"}', '{"text":"Secret 2"}', '{"text":"Secret 3"}'];
+
+/** A log with three events, and the store beneath. */
+async function secretLog() {
+  const inner = memoryStore();
+  const { events } = withOld(inner);
+  if (!events) throw new Error('A memory store has event logs.');
+  await events.begin(LOG, { epoch: 1, request: 'Secret request', expiresAt: LATER });
+  await events.append(LOG, { epoch: 1, from: 0, events: SECRET_EVENTS, state: 'Secret state' });
+  return { inner, events };
+}
+
 /** Puts what is at one key under another, as somebody with access to the database could. */
 function move(store: ReturnType<typeof memoryStore>, from: ResponseKey, to: ResponseKey): void {
   const found = store.get(from);
@@ -79,11 +93,11 @@ describe('encryptedStore over a store without chain and conversations', () => {
 
 describe('encryptedStore', () => {
   it('hands on only what the store has', () => {
-    const { chain: _, conversations: __, close: ___, ...store } = memoryStore();
-    const optional = (of: ResponseStore) => [of.name, !!of.chain, !!of.conversations, !!of.close];
+    const { chain: _, conversations: __, close: ___, events: ____, ...store } = memoryStore();
+    const optional = (of: ResponseStore) => [of.name, !!of.chain, !!of.conversations, !!of.events, !!of.close];
     expect([optional(withOld(store)), optional(withOld(memoryStore()))]).toEqual([
-      ['encrypted memory', false, false, false],
-      ['encrypted memory', true, true, true],
+      ['encrypted memory', false, false, false, false],
+      ['encrypted memory', true, true, true, true],
     ]);
   });
 
@@ -209,6 +223,65 @@ describe('encryptedStore', () => {
       `Error: encryptedStore: item of conversation 'conv_2' ${why}`,
       `Error: encryptedStore: item of conversation 'conv_1' ${why}`,
     ]);
+  });
+
+  it('keeps no word of an event log where the store can read it, and each text as JSON', async () => {
+    const { inner, events } = await secretLog();
+    const kept = [...((await inner.events.read(LOG, -1, 1e6))?.events ?? [])];
+    const { request = '', state = '' } = (await inner.events.claim(LOG, 2)) ?? {};
+    kept.push(request, state);
+    const bytes = kept.map((text) => Buffer.from(JSON.parse(text).slice('1.b2xk.'.length), 'base64url').toString());
+    const withWords = [...kept, ...bytes].filter((text) => text.includes('Secret'));
+    expect([kept.length, withWords, await events.heads([LOG])]).toEqual([
+      5,
+      [],
+      [{ epoch: 2, next: 3, ended: false }],
+    ]);
+  });
+
+  it('[P-13] refuses an event at another number, of another log or scope, and a request as a state', async () => {
+    const { inner, events } = await secretLog();
+    const page = await inner.events.read(LOG, -1, 1e6);
+    const claimed = await inner.events.claim(LOG, 2);
+    const [first = '', second = '', third = ''] = page?.events ?? [];
+    const { request = '', state = '' } = claimed ?? {};
+    const read = async (id: string, own: { request?: string; state?: string; texts?: readonly string[] }, scope = 's') => {
+      const key = { scope, id };
+      await inner.events.begin(key, { epoch: 1, request: own.request ?? request, expiresAt: LATER });
+      await inner.events.append(key, { epoch: 1, from: 0, events: own.texts ?? [], state: own.state ?? state });
+      return own.texts ? events.read(key, -1, 1e6) : events.claim(key, 2);
+    };
+    const moved = [
+      () => read('resp_1', { texts: [second, first, third] }),
+      () => read('resp_1', { texts: [first, first] }),
+      () => read('resp_2', { texts: [first] }),
+      () => read('resp_1', { texts: [first] }, 'other'),
+      () => read('resp_1', { texts: [request] }),
+      () => read('resp_1', { request: state }),
+      () => read('resp_1', { state: request }),
+      () => read('resp_2', {}),
+    ];
+    for (const attempt of moved) await expect(attempt()).rejects.toThrow('it was changed, or put in another place');
+    expect(await read('resp_1', { texts: [first, second] })).toMatchObject({ events: SECRET_EVENTS.slice(0, 2) });
+  });
+
+  it('refuses an event of which any one character was changed or cut off, and a state that was emptied', async () => {
+    const { inner, events } = await secretLog();
+    const [text = ''] = (await inner.events.read(LOG, -1, 1))?.events ?? [];
+    const spoilt = Array.from(
+      text,
+      (character, at) => text.slice(0, at) + (character === 'A' ? 'B' : 'A') + text.slice(at + 1),
+    );
+    const readable = [];
+    // Before the closing quote stands the last character of base64, which may hold bits that no byte takes.
+    for (const changed of [...spoilt.slice(0, -2), ...spoilt.slice(-1), '', '""', text.slice(0, -3), 'null', '{}']) {
+      await inner.events.begin(LOG, { epoch: 1, request: '', expiresAt: LATER });
+      await inner.events.append(LOG, { epoch: 1, from: 0, events: [changed], state: '' });
+      const [answer] = await Promise.allSettled([events.read(LOG, -1, 1000)]);
+      if (answer.status === 'fulfilled') readable.push(changed);
+    }
+    expect([text.length > 40, readable]).toEqual([true, []]);
+    await expect(events.claim(LOG, 9)).rejects.toThrow("request of event log 'resp_1' is not encrypted");
   });
 
   it('refuses a text of which any one character was changed or cut off', async () => {

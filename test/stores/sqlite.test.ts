@@ -53,7 +53,13 @@ describeDrivers((open) => {
           sqliteStore({ database: databases[1], ttlMs, now: clock.now }),
         ];
         const { put, append } = writer.conversations;
-        const store = { ...reader, put: writer.put, conversations: { ...reader.conversations, put, append } };
+        const { events } = writer;
+        const store = {
+          ...reader,
+          put: writer.put,
+          conversations: { ...reader.conversations, put, append },
+          events: { ...reader.events, begin: events.begin, append: events.append },
+        };
         const close = () => {
           for (const database of databases) database.close();
           remove();
@@ -137,6 +143,51 @@ describeDrivers((open) => {
         [1, 2],
         [0, 0],
       ]);
+    }),
+  );
+
+  it(
+    '[P-16] removes an event log that expired with its events, and leaves no row of one that is begun again',
+    withDatabase(open, (database) => {
+      const clock = stoppedClock();
+      const { events, ...store } = sqliteStore({ database, now: clock.now });
+      const rows = () =>
+        ['event_logs', 'events'].map((name) => valueIn(database, `SELECT count(*) FROM open_responses_${name}`));
+      const counts = ['resp_1', 'resp_1', 'resp_2'].map((id) => {
+        events.begin({ scope: 's', id }, { epoch: 1, request: 'r', expiresAt: clock.now() + 1000 });
+        events.append({ scope: 's', id }, { epoch: 1, from: 0, events: ['{}', '{}'], state: '' });
+        return rows();
+      });
+      clock.advance(1000);
+      for (const id of ['resp_3', 'resp_4']) store.put(storedResponse(id));
+      // The request is a row, too.
+      expect([counts, rows()]).toEqual([
+        [
+          [1, 3],
+          [1, 3],
+          [2, 6],
+        ],
+        [0, 0],
+      ]);
+    }),
+  );
+
+  it(
+    'reads a page of a long event log without the rest of it',
+    withDatabase(open, (database) => {
+      const { events } = sqliteStore({ database });
+      const key = { scope: 's', id: 'resp_1' };
+      const many = Array.from({ length: 50_000 }, (_, index) => JSON.stringify({ index, text: 'x'.repeat(100) }));
+      events.begin(key, { epoch: 1, request: '', expiresAt: Date.now() + 1e6 });
+      events.append(key, { epoch: 1, from: 0, events: many, state: '' });
+      const cpuOf = (run: () => unknown) => {
+        const start = process.cpuUsage();
+        run();
+        return process.cpuUsage(start).user;
+      };
+      const all = cpuOf(() => events.read(key, -1, 1e9));
+      const pages = cpuOf(() => [1, 2, 3].map((after) => events.read(key, 30_000 + after, 500)));
+      expect(pages).toBeLessThan(all / 5);
     }),
   );
 
@@ -228,7 +279,7 @@ describeDrivers((open) => {
         store.get(kept),
         store.conversations.get(KEY),
         valueIn(database, 'SELECT version FROM open_responses_schema'),
-      ]).toEqual([kept, { ...KEY, createdAt: 0, metadata: {} }, 3]);
+      ]).toEqual([kept, { ...KEY, createdAt: 0, metadata: {} }, 4]);
     }),
   );
 
@@ -265,7 +316,7 @@ describeDrivers((open) => {
         'CREATE TABLE open_responses_schema (version INTEGER); INSERT INTO open_responses_schema VALUES (9)',
       );
       const store = sqliteStore({ database });
-      const error = new Error('sqliteStore: the tables have version 9, made by a newer release; this one knows 3');
+      const error = new Error('sqliteStore: the tables have version 9, made by a newer release; this one knows 4');
       expect(() => store.setup()).toThrow(error);
       expect(() => store.get(KEY)).toThrow(error);
       expect(valueIn(database, 'SELECT count(*) FROM sqlite_master')).toBe(1);

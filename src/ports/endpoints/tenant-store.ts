@@ -1,4 +1,5 @@
 /** The store as requests see it: nothing is stored or found for a request whose tenant is unknown. */
+import type { EventLog } from '../event-log.ts';
 import { isUntracked, needTenant } from '../scope.ts';
 import type { ConversationStore, ItemPage, MaybePromise, ResponseStore } from '../store.ts';
 
@@ -7,7 +8,7 @@ import type { ConversationStore, ItemPage, MaybePromise, ResponseStore } from '.
  * refused.
  */
 export function tenantStore(store: ResponseStore): ResponseStore {
-  const { name, replace, chain, close, conversations } = store;
+  const { name, replace, chain, close, conversations, events } = store;
   return {
     name,
     get: (key) => unlessUntracked(key, undefined, () => store.get(key)),
@@ -23,6 +24,7 @@ export function tenantStore(store: ResponseStore): ResponseStore {
       ? { chain: (key, limit, maxBytes) => unlessUntracked(key, [], () => chain.call(store, key, limit, maxBytes)) }
       : {}),
     ...(conversations ? { conversations: tenantConversations(conversations) } : {}),
+    ...(events ? { events: tenantEvents(events) } : {}),
     ...(close ? { close: () => close.call(store) } : {}),
   };
 }
@@ -46,6 +48,21 @@ function tenantConversations(store: ConversationStore): ConversationStore {
       : {}),
     ...(page ? { page: (key, query) => unlessUntracked(key, NO_PAGE, () => page.call(store, key, query)) } : {}),
     ...(find ? { find: (key, ids) => unlessUntracked(key, [], () => find.call(store, key, ids)) } : {}),
+  };
+}
+
+function tenantEvents(log: EventLog): EventLog {
+  return {
+    begin: (key, made) => unlessUntracked(key, undefined, () => log.begin(key, made)),
+    append: (key, append) => unlessUntracked(key, false, () => log.append(key, append)),
+    claim: (key, epoch) => unlessUntracked(key, undefined, () => log.claim(key, epoch)),
+    end: (key, epoch, until) => unlessUntracked(key, false, () => log.end(key, epoch, until)),
+    read: (key, after, maxBytes) => unlessUntracked(key, undefined, () => log.read(key, after, maxBytes)),
+    async heads(keys) {
+      const found = [...(await log.heads(keys.filter(({ scope }) => !isUntracked(scope))))];
+      return keys.map(({ scope }) => (isUntracked(scope) ? undefined : found.shift()));
+    },
+    delete: (key) => unlessUntracked(key, false, () => log.delete(key)),
   };
 }
 

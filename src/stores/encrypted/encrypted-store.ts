@@ -10,7 +10,8 @@ import type {
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { type EncryptionKey, keyringFrom, type Place, type Seal, sealWith } from './seal.ts';
+import { encryptedEvents } from './events.ts';
+import { type EncryptionKey, keyringFrom, type Place, type Seal, sealedBytes, sealWith } from './seal.ts';
 
 export type { EncryptionKey } from './seal.ts';
 
@@ -25,7 +26,7 @@ type Words = Pick<StoredResponse, 'input' | 'output' | 'resource'>;
 
 /**
  * Creates the store, with AES-256-GCM over all text: input, output and resource of responses, items and
- * metadata of conversations. Scopes, ids, `previousId` and times stay readable, because stores search by them. Throws a
+ * metadata of conversations, and event logs. Scopes, ids, `previousId`, times and sequence numbers stay readable, because stores search by them. Throws a
  * `TypeError` for a bad store or key; a read rejects if the text was changed or its key is not among the `keys`.
  *
  * @example
@@ -59,6 +60,7 @@ export function encryptedStore(store: ResponseStore, options: EncryptedStoreOpti
         openedChain(seal, key, (await store.chain?.(key, limit, sealedBytes(maxBytes))) ?? []),
     }),
     ...(store.conversations && { conversations: encryptedConversations(store.conversations, seal) }),
+    ...(store.events && { events: encryptedEvents(store.events, seal) }),
     ...(store.close && { close: () => store.close?.() }),
   };
 }
@@ -144,11 +146,6 @@ function encryptedConversations(store: ConversationStore, seal: Seal): Conversat
       find: async (key, itemIds) => openedItems(key, (await store.find?.(key, itemIds)) ?? []),
     }),
   };
-}
-
-/** The maximum size in the store of so many bytes of JSON: base64 needs four for three, and each item has an id and a frame. */
-function sealedBytes(maxBytes: number | undefined): number | undefined {
-  return maxBytes === undefined ? undefined : Math.ceil((maxBytes * 4) / 3);
 }
 
 type Metadata = StoredConversation['metadata'];

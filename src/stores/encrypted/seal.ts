@@ -52,6 +52,11 @@ export function sealWith(keyring: Keyring): Seal {
   return { close, open };
 }
 
+/** The maximum size in the store of so many bytes of JSON: base64 needs four for three, and each value has a frame. */
+export function sealedBytes<Bytes extends number | undefined>(maxBytes: Bytes): Bytes | number {
+  return maxBytes === undefined ? maxBytes : Math.ceil((maxBytes * 4) / 3);
+}
+
 /** Splits key id, and nonce, ciphertext and tag. Not one pattern for all: over megabytes V8 may run out of stack. */
 function partsOf(text: unknown): readonly string[] | undefined {
   if (typeof text !== 'string') return undefined;

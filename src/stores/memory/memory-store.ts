@@ -1,5 +1,6 @@
 /** Keeps responses in the process's memory: for one node, for tests and as the default. */
 import { inspect } from 'node:util';
+import type { EventLog } from '../../ports/event-log.ts';
 import {
   placeOf,
   type ResponseKey,
@@ -10,13 +11,14 @@ import {
 } from '../../ports/store.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { type MemoryConversations, memoryConversations } from './conversations.ts';
+import { memoryEvents } from './events.ts';
 import { memoryRoom } from './room.ts';
 
 /** The limits of a memory store; `undefined` means the default. */
 export interface MemoryStoreOptions {
-  /** Maximum number of responses, and of conversations; 10,000 by default. */
+  /** Maximum number of responses, of conversations, and of event logs; 10,000 by default. */
   readonly maxResponses?: number | undefined;
-  /** Maximum bytes of JSON (UTF-8) of all responses and conversations; 256 MiB by default. */
+  /** Maximum bytes of JSON (UTF-8) of all responses, conversations and event logs; 256 MiB by default. */
   readonly maxBytes?: number | undefined;
   /** How long a response is kept after its put, a conversation after its last change, in ms; 30 days by default. */
   readonly ttlMs?: number | undefined;
@@ -34,6 +36,7 @@ export interface MemoryStore extends ResponseStore {
   delete(key: ResponseKey): boolean;
   chain(key: ResponseKey, limit: number, maxBytes?: number): readonly StoredResponse[];
   readonly conversations: MemoryConversations;
+  readonly events: EventLog;
   close(): void;
 }
 
@@ -52,8 +55,8 @@ interface KeptResponse {
 }
 
 /**
- * Keeps responses and conversations until they expire or newer ones need the room, oldest first; the age of a conversation
- * counts from its last change. It runs no timer. Throws a `TypeError` for a bad option.
+ * Keeps responses, conversations and event logs until they expire or newer ones need the room, oldest first; the age of
+ * a conversation or log counts from its last change. It runs no timer. Throws a `TypeError` for a bad option.
  *
  * @example
  * ```ts
@@ -112,6 +115,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     delete: (key) => responses.drop(placeOf(key)),
     chain,
     conversations: memoryConversations({ shelf: room.shelf(maxResponses), expiry: () => now() + ttlMs }),
+    events: memoryEvents(room.shelf(maxResponses)),
     close: () => room.clear(),
   };
 }

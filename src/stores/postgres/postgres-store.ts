@@ -1,7 +1,9 @@
-/** Keeps responses and conversations in PostgreSQL, for any number of processes. */
+/** Keeps responses, conversations and event logs in PostgreSQL, for any number of processes. */
+import type { EventLog } from '../../ports/event-log.ts';
 import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { type ConversationMethods, postgresConversations } from './conversations.ts';
+import { postgresEvents } from './events.ts';
 import { postgresResponses, type ResponseMethods, sweeper } from './responses.ts';
 import { migrate, type PostgresPool, type PostgresQueries, postgresTables } from './schema.ts';
 
@@ -25,6 +27,8 @@ export interface PostgresStore extends ResponseMethods {
   readonly name: string;
   /** The conversations, with every optional method. */
   readonly conversations: ConversationMethods;
+  /** The events of responses that outlive their requests. */
+  readonly events: EventLog;
   /** Creates or upgrades the tables. Other methods do so on first use; call this to fail at the start instead. */
   setup(): Promise<void>;
   /** Does nothing, because the host ends the pool. */
@@ -80,7 +84,15 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     await sweep().catch(() => {});
   }
 
-  return { ...responses, name: 'postgres', put, conversations: postgresConversations(place), setup, close() {} };
+  return {
+    ...responses,
+    name: 'postgres',
+    put,
+    conversations: postgresConversations(place),
+    events: postgresEvents(place),
+    setup,
+    close() {},
+  };
 }
 
 const POOL = 'a pool of the package pg';

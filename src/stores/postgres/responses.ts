@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { type ResponseStore, type StoredResponse, TooManyBytes, versionOf, type WithAll } from '../../ports/store.ts';
 import { fieldOf, type PostgresQueries, type PostgresTables } from './schema.ts';
 
-/** The context of both kinds of rows in PostgreSQL. */
+/** The context of all kinds of rows in PostgreSQL. */
 export interface PostgresPlace {
   /** Runs statements; waits until the tables exist. */
   readonly queries: PostgresQueries;
@@ -93,10 +93,16 @@ function statements({ responses }: PostgresTables) {
 /** One call in so many sweeps; it deletes more rows than can have been added in between. */
 const CALLS_PER_SWEEP = 20;
 const ROWS_PER_SWEEP = 100;
+/** Fewer, because each takes the rows of its events with it. */
+const LOGS_PER_SWEEP = 25;
 
 /** Returns a function to call with every put: the first call sweeps, and every twentieth after it. */
 export function sweeper({ queries, tables, now }: PostgresPlace): () => Promise<void> {
-  const statements = [tables.responses, tables.conversations].map(deleteExpired);
+  const statements = [
+    deleteExpired(tables.responses, ROWS_PER_SWEEP),
+    deleteExpired(tables.conversations, ROWS_PER_SWEEP),
+    deleteExpired(tables.logs, LOGS_PER_SWEEP),
+  ];
   let calls = 0;
 
   return async function sweep(): Promise<void> {
@@ -107,10 +113,10 @@ export function sweeper({ queries, tables, now }: PostgresPlace): () => Promise<
 }
 
 /** SKIP LOCKED: concurrent sweeps do not wait for each other. */
-function deleteExpired(table: string): string {
+function deleteExpired(table: string, limit: number): string {
   return `
     DELETE FROM ${table} WHERE (scope, id) IN (
       SELECT scope, id FROM ${table} WHERE expires_at <= $1 ORDER BY expires_at
-      LIMIT ${ROWS_PER_SWEEP} FOR UPDATE SKIP LOCKED
+      LIMIT ${limit} FOR UPDATE SKIP LOCKED
     )`;
 }

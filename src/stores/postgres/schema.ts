@@ -18,6 +18,8 @@ export interface PostgresTables {
   readonly responses: string;
   readonly conversations: string;
   readonly items: string;
+  readonly logs: string;
+  readonly events: string;
   readonly schema: string;
 }
 
@@ -27,6 +29,8 @@ export function postgresTables(prefix: string): PostgresTables {
     responses: `${prefix}responses`,
     conversations: `${prefix}conversations`,
     items: `${prefix}conversation_items`,
+    logs: `${prefix}event_logs`,
+    events: `${prefix}events`,
     schema: `${prefix}schema`,
   };
 }
@@ -73,6 +77,31 @@ const MIGRATIONS: readonly ((tables: PostgresTables) => string)[] = [
       WHERE own.scope = owner.scope AND own.id = owner.id
     );
     CREATE INDEX ${items}_by_id ON ${items} (scope, id, item_id, place)`,
+  // Each append updates the row of its log: room in its page spares the indexes.
+  ({ logs, events }) => `
+    CREATE TABLE ${logs} (
+      scope bytea NOT NULL,
+      id bytea NOT NULL,
+      expires_at bigint NOT NULL,
+      epoch bigint NOT NULL,
+      generation bigint NOT NULL DEFAULT 0,
+      next bigint NOT NULL DEFAULT 0,
+      ended boolean NOT NULL DEFAULT false,
+      request text NOT NULL,
+      state text NOT NULL DEFAULT '',
+      PRIMARY KEY (scope, id)
+    ) WITH (fillfactor = 50);
+    CREATE INDEX ${logs}_expiry ON ${logs} (expires_at);
+    CREATE TABLE ${events} (
+      scope bytea NOT NULL,
+      id bytea NOT NULL,
+      generation bigint NOT NULL,
+      from_sequence bigint NOT NULL,
+      next_sequence bigint NOT NULL,
+      events text NOT NULL,
+      PRIMARY KEY (scope, id, generation, from_sequence),
+      FOREIGN KEY (scope, id) REFERENCES ${logs} ON DELETE CASCADE
+    )`,
 ];
 
 /**

@@ -86,16 +86,22 @@ function isUnknownScript(error: unknown): boolean {
 export interface RedisKeys {
   readonly response: (key: ResponseKey) => string;
   readonly conversation: (key: ResponseKey) => string;
+  readonly events: (key: ResponseKey) => string;
 }
 
 /** The braces put all keys of a scope into one slot of a cluster, so that a chain is on one node. */
 export function redisKeys(prefix: string): RedisKeys {
   const named = (kind: string) => (key: ResponseKey) =>
     `{${prefix}:${digestOf(key.scope)}}:${kind}:${digestOf(key.id)}`;
-  return { response: named('response'), conversation: named('conversation') };
+  return { response: named('response'), conversation: named('conversation'), events: named('events') };
 }
 
 /** A digest of the text; JSON preserves lone surrogates, which UTF-8 does not. */
 export function digestOf(text: string): string {
   return hash('sha256', JSON.stringify(text), 'base64url');
+}
+
+/** A number of bytes that Lua reads exactly. */
+export function boundOf(maxBytes = Number.MAX_SAFE_INTEGER): string {
+  return String(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
 }

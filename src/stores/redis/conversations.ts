@@ -8,7 +8,7 @@ import {
   type WithAll,
 } from '../../ports/store.ts';
 import type { Item } from '../../protocol/items.ts';
-import { digestOf, type RedisScript, redisScript } from './client.ts';
+import { boundOf, digestOf, type RedisScript, redisScript } from './client.ts';
 import type { RedisPlace } from './responses.ts';
 
 /** Separates the texts of items that are sent to a script as one argument: JSON has no such character unescaped. */
@@ -192,11 +192,6 @@ export function redisConversations({ run, keys, ttlMs }: RedisPlace): Conversati
 }
 
 type PageAnswer = readonly [more: number, texts: readonly string[]];
-
-/** A number that Lua reads exactly. */
-function boundOf(maxBytes = Number.MAX_SAFE_INTEGER): string {
-  return String(Math.min(maxBytes, Number.MAX_SAFE_INTEGER));
-}
 
 /** The digest of the item's id and its JSON, on two lines: a script finds the item without parsing JSON. */
 function textOf(item: Item): string {

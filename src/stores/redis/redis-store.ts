@@ -1,7 +1,9 @@
-/** Keeps responses and conversations in Redis, for any number of processes. */
+/** Keeps responses, conversations and event logs in Redis, for any number of processes. */
+import type { EventLog } from '../../ports/event-log.ts';
 import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { isRedisClient, type RedisClient, redisKeys, redisScript, scriptsOn } from './client.ts';
 import { type ConversationMethods, redisConversations } from './conversations.ts';
+import { redisEvents } from './events.ts';
 import { type ResponseMethods, redisResponses } from './responses.ts';
 
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.ts';
@@ -24,6 +26,8 @@ export interface RedisStore extends ResponseMethods {
   readonly name: string;
   /** The conversations, with every optional method. */
   readonly conversations: ConversationMethods;
+  /** The events of responses that outlive their requests. */
+  readonly events: EventLog;
   /** Reads the server's version; rejects if it cannot be reached or is too old. Nothing needs to be set up. */
   setup(): Promise<void>;
   /** Does nothing, because the host ends the client. */
@@ -61,7 +65,14 @@ export function redisStore(options: RedisStoreOptions): RedisStore {
       throw new Error(`redisStore: needs Redis ${OLDEST_MAJOR_VERSION} or newer, the server is ${version}`);
   }
 
-  return { name: 'redis', ...redisResponses(place), conversations: redisConversations(place), setup, close() {} };
+  return {
+    name: 'redis',
+    ...redisResponses(place),
+    conversations: redisConversations(place),
+    events: redisEvents(place),
+    setup,
+    close() {},
+  };
 }
 
 const CLIENT = 'a client or cluster of the package redis or ioredis';

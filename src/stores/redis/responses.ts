@@ -9,7 +9,7 @@ import {
 } from '../../ports/store.ts';
 import { digestOf, type RedisKeys, type RunScript, redisScript } from './client.ts';
 
-/** The context of both kinds of values in Redis. */
+/** The context of all kinds of values in Redis. */
 export interface RedisPlace {
   readonly run: RunScript;
   readonly keys: RedisKeys;

@@ -87,6 +87,15 @@ const MIGRATIONS = [
    UPDATE open_responses_conversations SET bytes = (SELECT coalesce(sum(length(CAST(body AS BLOB))), 0)
      FROM open_responses_items WHERE conversation = open_responses_conversations.number);
    CREATE INDEX open_responses_items_by_id ON open_responses_items (conversation, id, place);`,
+  `CREATE TABLE open_responses_event_logs (
+     number INTEGER PRIMARY KEY AUTOINCREMENT,
+     scope TEXT NOT NULL, id TEXT NOT NULL, expires_at INTEGER NOT NULL,
+     epoch INTEGER NOT NULL, next INTEGER NOT NULL, ended INTEGER NOT NULL, state TEXT NOT NULL,
+     UNIQUE (scope, id));
+   CREATE INDEX open_responses_event_logs_expiry ON open_responses_event_logs (expires_at);
+   CREATE TABLE open_responses_events (
+     log INTEGER NOT NULL, place INTEGER NOT NULL, bytes INTEGER NOT NULL, body TEXT NOT NULL);
+   CREATE UNIQUE INDEX open_responses_events_order ON open_responses_events (log, place);`,
 ] as const;
 
 /** Prepares the connection and creates or upgrades the tables; any number of processes may do so at once. */

@@ -1,8 +1,10 @@
-/** Keeps responses and conversations in a SQLite database: for one machine, over restarts, in any number of processes. */
+/** Keeps responses, conversations and event logs in a SQLite database: for one machine, over restarts, in any number of processes. */
+import type { EventLog } from '../../ports/event-log.ts';
 import { checkOptions, positiveInteger } from '../../ports/host/options-check.ts';
 import type { ConversationStore, ResponseKey, ResponseStore, StoredResponse } from '../../ports/store.ts';
 import { type SqliteConversations, sqliteConversations } from './conversations.ts';
 import { inTransaction, isSqliteDatabase, type SqliteDatabase, setUpSqlite } from './database.ts';
+import { type SqliteEvents, sqliteEvents } from './events.ts';
 import { type SqliteResponses, sqliteResponses } from './responses.ts';
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts';
@@ -24,18 +26,20 @@ export interface SqliteStore extends ResponseStore {
   replace(response: StoredResponse, version: number): boolean;
   chain(key: ResponseKey, limit: number, maxBytes?: number): readonly StoredResponse[];
   readonly conversations: ConversationStore;
+  readonly events: EventLog;
 }
 
 /** The statements on the tables, once they exist. */
 interface Tables {
   readonly responses: SqliteResponses;
   readonly conversations: SqliteConversations;
+  readonly events: SqliteEvents;
 }
 
 const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 
 /**
- * Keeps responses and conversations in the database. When `put` returns, the data is on the disk and survives a crash of
+ * Keeps responses, conversations and event logs in the database. When `put` returns, the data is on the disk and survives a crash of
  * the process or the machine. `close` leaves the connection open. Throws a `TypeError` for a bad option.
  *
  * @example
@@ -64,12 +68,11 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
 
   /** One transaction, so that the disk is waited for once; it also removes expired rows. */
   function change<Result>(body: (tables: Tables, time: number) => Result): Result {
-    const { responses, conversations } = tables();
+    const all = tables();
     return inTransaction(database, () => {
       const time = now();
-      responses.sweep(time);
-      conversations.sweep(time);
-      return body({ responses, conversations }, time);
+      for (const table of Object.values(all)) table.sweep(time);
+      return body(all, time);
     });
   }
 
@@ -101,11 +104,20 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
       find: (key, itemIds) => tables().conversations.find(key, itemIds, now()),
       removeItem: (key, itemId) => change(({ conversations }, time) => conversations.removeItem(key, itemId, time)),
     },
+    events: {
+      begin: (key, log) => change(({ events }) => events.begin(key, log)),
+      append: (key, append) => change(({ events }, time) => events.append(key, append, time)),
+      claim: (key, epoch) => change(({ events }, time) => events.claim(key, epoch, time)),
+      end: (key, epoch, until) => change(({ events }, time) => events.end(key, epoch, until, time)),
+      read: (key, after, maxBytes) => tables().events.read(key, after, maxBytes, now()),
+      heads: (keys) => tables().events.heads(keys, now()),
+      delete: (key) => change(({ events }, time) => events.delete(key, time)),
+    },
     close() {},
   };
 }
 
 function tablesOf(database: SqliteDatabase): Tables {
   setUpSqlite(database);
-  return { responses: sqliteResponses(database), conversations: sqliteConversations(database) };
+  return { responses: sqliteResponses(database), conversations: sqliteConversations(database), events: sqliteEvents(database) };
 }

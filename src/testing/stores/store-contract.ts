@@ -4,6 +4,8 @@ import { chainBoundCases, conversationBoundCases } from './store-bound-cases.ts'
 import type { StoreCase, StoreContractClock } from './store-case.ts';
 import { chainCases } from './store-chain-cases.ts';
 import { conversationCases } from './store-conversation-cases.ts';
+import { eventCases } from './store-event-cases.ts';
+import { eventReadCases } from './store-event-read-cases.ts';
 import { expiryCases } from './store-expiry-cases.ts';
 import { keepingCases } from './store-keeping-cases.ts';
 import { pageCases } from './store-page-cases.ts';
@@ -65,6 +67,7 @@ export function storeContract(contract: StoreContract): void {
   const ofConversations = [...conversationCases, ...pageCases, ...(bounded ? conversationBoundCases : [])];
   const register = (storeCase: StoreCase) => it(storeCase.name, () => runCase(contract, storeCase));
   describe('response store contract', () => ofResponses.forEach(register));
+  describe('event log contract', () => [...eventCases, ...eventReadCases].forEach(register));
   if (conversations) describe('conversation store contract', () => ofConversations.forEach(register));
 }
 

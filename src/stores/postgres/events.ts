@@ -1,0 +1,172 @@
+/** Event logs in PostgreSQL: one row each, and one row for some of their events, as they were appended. */
+import type { ClaimedLog, EventLog, LogHead, LogPage } from '../../ports/event-log.ts';
+import type { ResponseKey } from '../../ports/store.ts';
+import { joinTexts, originalText, splitTexts, storableText } from '../../protocol/json/storable-text.ts';
+import { digestOf, type PostgresPlace } from './responses.ts';
+import type { PostgresTables } from './schema.ts';
+
+/** Events that are appended together share rows of about so many characters: a page reads whole rows. */
+const ROW_SIZE = 65_536;
+
+/** The driver returns integers of 64 bits as strings; null if there is no log. */
+interface HeadRow {
+  readonly epoch: string | null;
+  readonly next: string;
+  readonly ended: boolean;
+}
+
+interface ClaimedRow extends HeadRow {
+  readonly request: string;
+  readonly state: string;
+}
+
+interface PageRow extends HeadRow {
+  /** Null if there is no event to read. */
+  readonly from_sequence: string | null;
+  readonly events: string;
+}
+
+/** Keeps each log until the time that its writer gives. */
+export function postgresEvents({ queries, tables, now }: PostgresPlace): EventLog {
+  const sql = statements(tables);
+  const run = async (text: string, { scope, id }: ResponseKey, ...more: readonly unknown[]) =>
+    (await queries.query(text, [digestOf(scope), digestOf(id), now(), ...more])).rows;
+
+  return {
+    async begin({ scope, id }, { epoch, request, expiresAt }) {
+      const values = [digestOf(scope), digestOf(id), columnOf(expiresAt), epoch, storableText(request)];
+      await queries.query(sql.begin, values);
+    },
+    async append(key, { epoch, from, events, state, endsUntil }) {
+      const { starts, ends, texts } = rowsFrom(events, from);
+      const until = endsUntil === undefined ? null : columnOf(endsUntil);
+      const values = [epoch, from, from + events.length, storableText(state), until, starts, ends, texts];
+      return (await run(sql.append, key, ...values)).length > 0;
+    },
+    async claim(key, epoch) {
+      // The cast: these are the columns.
+      const [row] = (await run(sql.claim, key, epoch)) as readonly ClaimedRow[];
+      return row && claimedFrom(row);
+    },
+    async end(key, epoch, until) {
+      return (await run(sql.end, key, epoch, columnOf(until))).length > 0;
+    },
+    async read(key, after, maxBytes) {
+      // The cast: these are the columns.
+      const rows = (await run(sql.read, key, after + 1, columnOf(maxBytes))) as readonly PageRow[];
+      return pageFrom(rows, after + 1, maxBytes);
+    },
+    async heads(keys) {
+      const [scopes, ids] = [keys.map(({ scope }) => digestOf(scope)), keys.map(({ id }) => digestOf(id))];
+      const { rows } = await queries.query(sql.heads, [scopes, ids, now()]);
+      // The cast: these are the columns.
+      return (rows as readonly HeadRow[]).map(headFrom);
+    },
+    async delete(key) {
+      return (await run(sql.delete, key)).length > 0;
+    },
+  };
+}
+
+/** A whole number that the column takes. */
+function columnOf(value: number): number {
+  return Math.floor(Math.min(value, Number.MAX_SAFE_INTEGER));
+}
+
+/** The rows of these events: where each starts and ends, and its text. */
+function rowsFrom(events: readonly string[], from: number) {
+  const [starts, ends, texts]: [number[], number[], string[]] = [[], [], []];
+  for (let start = 0, end = 0; start < events.length; start = end) {
+    end = endOfPage(events, start, ROW_SIZE);
+    starts.push(from + start);
+    ends.push(from + end);
+    texts.push(joinTexts(events.slice(start, end)));
+  }
+  return { starts, ends, texts };
+}
+
+/** The index after the last event that fits; at least one does. */
+function endOfPage(events: readonly string[], start: number, maxBytes: number): number {
+  let left = maxBytes;
+  for (let index = start; index < events.length; index += 1) {
+    left -= Buffer.byteLength(events[index] ?? '');
+    if (left < 0) return Math.max(index, start + 1);
+  }
+  return events.length;
+}
+
+function headFrom({ epoch, next, ended }: HeadRow): LogHead | undefined {
+  return epoch === null ? undefined : { epoch: Number(epoch), next: Number(next), ended };
+}
+
+function claimedFrom(row: ClaimedRow): ClaimedLog | undefined {
+  const head = headFrom(row);
+  return head && { ...head, request: originalText(row.request), state: originalText(row.state) };
+}
+
+/** The first row may begin before `from`. */
+function pageFrom(rows: readonly PageRow[], from: number, maxBytes: number): LogPage | undefined {
+  const [first] = rows;
+  const head = first && headFrom(first);
+  if (!head) return undefined;
+  if (first.from_sequence === null) return { ...head, from: Math.min(from, head.next), events: [] };
+  const events = rows.flatMap(({ events: text }) => splitTexts(text)).slice(from - Number(first.from_sequence));
+  return { ...head, from, events: events.slice(0, endOfPage(events, 0, maxBytes)) };
+}
+
+function statements({ logs, events }: PostgresTables) {
+  const living = 'scope = $1 AND id = $2 AND expires_at > $3';
+  const head = 'epoch, next, ended';
+  const row = 'from_sequence, next_sequence, events, octet_length(events)::bigint AS bytes';
+  const own = `scope = $1 AND id = $2 AND generation = head.generation`;
+  return {
+    // The generation hides events of an earlier log, even if its writer appends some at the same time.
+    begin: `
+      WITH begun AS (
+        INSERT INTO ${logs} (scope, id, expires_at, epoch, request) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (scope, id) DO UPDATE SET expires_at = excluded.expires_at, epoch = excluded.epoch,
+          request = excluded.request, generation = ${logs}.generation + 1, next = 0, ended = false, state = ''
+        RETURNING generation
+      )
+      DELETE FROM ${events} AS old USING begun WHERE scope = $1 AND id = $2 AND old.generation < begun.generation`,
+    // Whoever waits for the row's lock checks epoch and position again.
+    append: `
+      WITH head AS (
+        UPDATE ${logs} SET next = $6, state = $7, ended = $8::bigint IS NOT NULL,
+          expires_at = coalesce($8::bigint, expires_at)
+        WHERE ${living} AND epoch = $4 AND next = $5 AND NOT ended
+        RETURNING generation
+      ), added AS (
+        INSERT INTO ${events} (scope, id, generation, from_sequence, next_sequence, events)
+        SELECT $1, $2, generation, from_sequence, next_sequence, events
+        FROM head, unnest($9::bigint[], $10::bigint[], $11::text[]) AS new (from_sequence, next_sequence, events)
+      )
+      SELECT 1 FROM head`,
+    claim: `UPDATE ${logs} SET epoch = $4 WHERE ${living} AND epoch < $4 RETURNING ${head}, request, state`,
+    end: `
+      UPDATE ${logs} SET epoch = $4, ended = true, expires_at = $5 WHERE ${living} AND epoch < $4 RETURNING 1`,
+    // Row by row over the primary key, so that it costs what it returns; one statement, so that all of it is of one moment.
+    read: `
+      WITH RECURSIVE head AS (SELECT generation, ${head} FROM ${logs} WHERE ${living}),
+      page (from_sequence, next_sequence, events, bytes) AS (
+        SELECT first.* FROM head CROSS JOIN LATERAL (
+          SELECT ${row} FROM ${events} WHERE ${own} AND from_sequence <= $4 ORDER BY from_sequence DESC LIMIT 1
+        ) AS first WHERE first.next_sequence > $4
+        UNION ALL
+        SELECT following.from_sequence, following.next_sequence, following.events, page.bytes + following.bytes
+        FROM page CROSS JOIN head CROSS JOIN LATERAL (
+          SELECT ${row} FROM ${events} WHERE ${own} AND from_sequence = page.next_sequence LIMIT 1
+        ) AS following
+        WHERE page.bytes + following.bytes <= $5
+      )
+      SELECT ${head}, from_sequence, events FROM head LEFT JOIN page ON true ORDER BY from_sequence`,
+    // LATERAL with LIMIT, so that no planner reads the whole table.
+    heads: `
+      SELECT ${head} FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS wanted (scope, id, place)
+      LEFT JOIN LATERAL (
+        SELECT ${head} FROM ${logs} AS own
+        WHERE own.scope = wanted.scope AND own.id = wanted.id AND expires_at > $3 LIMIT 1
+      ) AS found ON true ORDER BY place`,
+    delete: `DELETE FROM ${logs} WHERE ${living} RETURNING 1`,
+  };
+}

@@ -1,0 +1,115 @@
+/**
+ * Event logs in Redis: each is a hash, so that it expires and is evicted as a whole; its position, request and state are
+ * fields, and so is each event, under its sequence number.
+ */
+import type { ClaimedLog, EventLog, LogHead } from '../../ports/event-log.ts';
+import type { ResponseKey } from '../../ports/store.ts';
+import { joinTexts, originalText, storableText } from '../../protocol/json/storable-text.ts';
+import { boundOf, redisScript } from './client.ts';
+import type { RedisPlace } from './responses.ts';
+
+const BEGIN = redisScript(`
+redis.call('UNLINK', KEYS[1])
+redis.call('HSET', KEYS[1], 'epoch', ARGV[2], 'next', '0', 'ended', '0', 'request', ARGV[3], 'state', '""')
+return redis.call('PEXPIRE', KEYS[1], ARGV[1])`);
+
+// All events in one argument: clients and unpack() fail beyond some thousand.
+const APPEND = redisScript(`
+local head = redis.call('HMGET', KEYS[1], 'epoch', 'next', 'ended')
+if head[1] ~= ARGV[1] or head[2] ~= ARGV[2] or head[3] ~= '0' then return 0 end
+local next = tonumber(head[2])
+for text in string.gmatch(ARGV[4], '[^\u001e]+') do
+  redis.call('HSET', KEYS[1], string.format('%.0f', next), text)
+  next = next + 1
+end
+redis.call('HSET', KEYS[1], 'next', string.format('%.0f', next), 'state', ARGV[3])
+if ARGV[5] ~= '' then
+  redis.call('HSET', KEYS[1], 'ended', '1')
+  redis.call('PEXPIRE', KEYS[1], ARGV[5])
+end
+return 1`);
+
+const CLAIM = redisScript(`
+local log = redis.call('HMGET', KEYS[1], 'epoch', 'next', 'ended', 'request', 'state')
+if not log[1] or tonumber(log[1]) >= tonumber(ARGV[1]) then return false end
+redis.call('HSET', KEYS[1], 'epoch', ARGV[1])
+return log`);
+
+const END = redisScript(`
+local epoch = redis.call('HGET', KEYS[1], 'epoch')
+if not epoch or tonumber(epoch) >= tonumber(ARGV[1]) then return 0 end
+redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'ended', '1')
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1`);
+
+const READ = redisScript(`
+local head = redis.call('HMGET', KEYS[1], 'epoch', 'next', 'ended')
+if not head[1] then return false end
+local texts, left = {}, tonumber(ARGV[2])
+for place = tonumber(ARGV[1]), tonumber(head[2]) - 1 do
+  local text = redis.call('HGET', KEYS[1], string.format('%.0f', place))
+  left = left - #text
+  if left < 0 and #texts > 0 then break end
+  texts[#texts + 1] = text
+end
+return { head, texts }`);
+
+const HEAD = redisScript(`return redis.call('HMGET', KEYS[1], 'epoch', 'next', 'ended')`);
+
+const DELETE = redisScript(`return redis.call('UNLINK', KEYS[1])`);
+
+/** The values of the fields `epoch`, `next` and `ended`; null if there is no log. */
+type HeadFields = readonly [epoch: string | null, next: string, ended: string];
+type ClaimedFields = readonly [...HeadFields, request: string, state: string];
+
+/** Keeps each log until the time that its writer gives. */
+export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
+  /** How long it is until then; a script that sets a life that is over deletes the key. */
+  const lifeUntil = (time: number) => String(Math.ceil(Math.min(time, Number.MAX_SAFE_INTEGER) - now()));
+
+  async function headOf(key: ResponseKey): Promise<LogHead | undefined> {
+    // The cast: that is the script's result.
+    return headFrom((await run(HEAD, keys.events(key))) as HeadFields);
+  }
+
+  return {
+    async begin(key, { epoch, request, expiresAt }) {
+      await run(BEGIN, keys.events(key), lifeUntil(expiresAt), String(epoch), storableText(request));
+    },
+    async append(key, { epoch, from, events, state, endsUntil }) {
+      const life = endsUntil === undefined ? '' : lifeUntil(endsUntil);
+      const texts = [storableText(state), joinTexts(events)];
+      return (await run(APPEND, keys.events(key), String(epoch), String(from), ...texts, life)) === 1;
+    },
+    async claim(key, epoch) {
+      // The cast: that is the script's result.
+      const fields = (await run(CLAIM, keys.events(key), String(epoch))) as ClaimedFields | null;
+      return fields ? claimedFrom(fields, epoch) : undefined;
+    },
+    async end(key, epoch, until) {
+      return (await run(END, keys.events(key), String(epoch), lifeUntil(until))) === 1;
+    },
+    async read(key, after, maxBytes) {
+      const found = await run(READ, keys.events(key), String(after + 1), boundOf(maxBytes));
+      // The cast: that is the script's result.
+      const [fields, texts] = (found ?? [[null], []]) as readonly [HeadFields, readonly string[]];
+      const head = headFrom(fields);
+      return head && { ...head, from: Math.min(after + 1, head.next), events: texts.map(originalText) };
+    },
+    // Clients send what is asked at once together.
+    heads: (asked) => Promise.all(asked.map(headOf)),
+    async delete(key) {
+      return (await run(DELETE, keys.events(key))) === 1;
+    },
+  };
+}
+
+function headFrom([epoch, next, ended]: HeadFields): LogHead | undefined {
+  return epoch === null ? undefined : { epoch: Number(epoch), next: Number(next), ended: ended === '1' };
+}
+
+/** The script returns the epoch before the claim. */
+function claimedFrom([, next, ended, request, state]: ClaimedFields, epoch: number): ClaimedLog {
+  const texts = { request: originalText(request), state: originalText(state) };
+  return { epoch, next: Number(next), ended: ended === '1', ...texts };
+}
