@@ -251,6 +251,7 @@ function boundedEvents(
   within: <Value>(answer: MaybePromise<Value>) => MaybePromise<Value>,
 ): EventLog {
   return {
+    isShared: log.isShared,
     begin: (key, made) => within(log.begin(key, made)),
     append: (key, append) => within(log.append(key, append)),
     claim: (key, epoch) => within(log.claim(key, epoch)),

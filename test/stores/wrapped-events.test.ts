@@ -80,6 +80,7 @@ describe('a store as a router wraps it', () => {
   it('waits for an event log no longer than for the store', async () => {
     const never = () => new Promise<never>(() => {});
     const silent: EventLog = {
+      isShared: false,
       begin: never,
       append: never,
       claim: never,

@@ -53,6 +53,7 @@ function tenantConversations(store: ConversationStore): ConversationStore {
 
 function tenantEvents(log: EventLog): EventLog {
   return {
+    isShared: log.isShared,
     begin: (key, made) => unlessUntracked(key, undefined, () => log.begin(key, made)),
     append: (key, append) => unlessUntracked(key, false, () => log.append(key, append)),
     claim: (key, epoch) => unlessUntracked(key, undefined, () => log.claim(key, epoch)),

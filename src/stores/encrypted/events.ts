@@ -7,6 +7,7 @@ import { type Seal, sealedBytes } from './seal.ts';
 export function encryptedEvents(log: EventLog, seal: Seal): EventLog {
   const texts = sealedTexts(seal);
   return {
+    isShared: log.isShared,
     begin: (key, made) => log.begin(key, { ...made, request: texts.close(made.request, key, 'request') }),
     append(key, { events, state, ...position }) {
       const sealed = events.map((text, index) => texts.close(text, key, position.from + index));

@@ -67,6 +67,7 @@ export function memoryEvents(shelf: Shelf<KeptLog>): EventLog {
   }
 
   return {
+    isShared: false,
     begin,
     append,
     claim,

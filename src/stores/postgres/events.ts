@@ -33,6 +33,7 @@ export function postgresEvents({ queries, tables, now }: PostgresPlace): EventLo
     (await queries.query(text, [digestOf(scope), digestOf(id), now(), ...more])).rows;
 
   return {
+    isShared: true,
     async begin({ scope, id }, { epoch, request, expiresAt }) {
       const values = [digestOf(scope), digestOf(id), columnOf(expiresAt), epoch, storableText(request)];
       await queries.query(sql.begin, values);

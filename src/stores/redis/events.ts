@@ -73,6 +73,7 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
   }
 
   return {
+    isShared: true,
     async begin(key, { epoch, request, expiresAt }) {
       await run(BEGIN, keys.events(key), lifeUntil(expiresAt), String(epoch), storableText(request));
     },

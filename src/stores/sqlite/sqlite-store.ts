@@ -105,6 +105,7 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
       removeItem: (key, itemId) => change(({ conversations }, time) => conversations.removeItem(key, itemId, time)),
     },
     events: {
+      isShared: true,
       begin: (key, log) => change(({ events }) => events.begin(key, log)),
       append: (key, append) => change(({ events }, time) => events.append(key, append, time)),
       claim: (key, epoch) => change(({ events }, time) => events.claim(key, epoch, time)),
