@@ -71,7 +71,10 @@ export class BackgroundRuns {
     const kept = untilEnded(keptTurn(stored, prepared.keptStart), this.settings.limits.durationMs);
     await fromStore(() => this.settings.store.put(kept));
     const forget = isForeground ? () => this.forget(stored) : undefined;
-    const run = new BackgroundRun({ prepared, stopping, keeper: this.keeperOf(prepared, stopping), forget }, this.settings);
+    const run = new BackgroundRun(
+      { prepared, stopping, keeper: this.keeperOf(prepared, stopping), forget },
+      this.settings,
+    );
     this.runs.add(run);
     this.worker.add(run);
     await this.submit(run);

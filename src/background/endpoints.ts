@@ -141,11 +141,7 @@ export type ReaderOf = (stored: StoredResponse) => BackgroundTurn['readerFor'];
 type Replayed = Pick<Run, 'key' | 'recording' | 'isLogged' | 'readerFor'>;
 
 /** Throws `unsupported_parameter` or `events_expired` if the events are not in the log. */
-async function keptElsewhere(
-  stored: StoredResponse,
-  { log }: BackgroundRuns,
-  readerOf: ReaderOf,
-): Promise<Replayed> {
+async function keptElsewhere(stored: StoredResponse, { log }: BackgroundRuns, readerOf: ReaderOf): Promise<Replayed> {
   const { background, logged } = stored.resource;
   if (background !== true && logged === undefined)
     throw notStreamed('Only responses that are made in the background can be streamed again.');
@@ -153,7 +149,9 @@ async function keptElsewhere(
   const [head] = logged !== undefined && log ? await fromStore(() => log.heads([{ scope, id }])) : [];
   if (head) return { key: { scope, id }, recording: undefined, isLogged: true, readerFor: readerOf(stored) };
   if (logged !== undefined && log) throw expired();
-  throw notStreamed('The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.');
+  throw notStreamed(
+    'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.',
+  );
 }
 
 function replayOf(
@@ -174,7 +172,9 @@ function replayOf(
     return streamReply(background.follow(background.log, key, { after, reader, life: following, heartbeatMs }));
   }
   if (!recording)
-    throw notStreamed('The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.');
+    throw notStreamed(
+      'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.',
+    );
   const events = recording.after(after, reader, following);
   if (!events) throw notStreamed('The events behind `starting_after` are no longer kept.');
   return streamReply(events);

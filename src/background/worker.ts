@@ -1,20 +1,28 @@
 /** What a router does with the responses that its engine claims: it runs them, or goes on where another process stopped. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { endRunning } from '../history/keep-turn.ts';
+import { endRunning, keptTurn } from '../history/keep-turn.ts';
 import type { BackgroundWorker, ClaimedRun } from '../ports/background-engine.ts';
 import type { Activity } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import type { ClaimedLog, EventLog } from '../ports/event-log.ts';
 import { notify, type Reports } from '../ports/hooks.ts';
 import type { Sealer } from '../ports/sealer.ts';
-import { fromStore, isRunning, placeOf, type ResponseKey, replaceIn, type StoredResponse, versionOf } from '../ports/store.ts';
+import {
+  fromStore,
+  isRunning,
+  placeOf,
+  type ResponseKey,
+  replaceIn,
+  type StoredResponse,
+  versionOf,
+} from '../ports/store.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import type { IncompleteReason, TurnEnd, TurnError, TurnEvent, Usage } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
-import { responseError } from '../protocol/responses/response-error.ts';
+import { keptResource } from '../protocol/responses/resource.ts';
 import type { ResumedResponse } from '../turn/checkpoint.ts';
-import { failedEnd, outputIn, storedEnd } from '../turn/late-end.ts';
+import { failedEnd, storedEnd } from '../turn/late-end.ts';
 import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
 import { eventText, isNumbered, readAll } from './log/event-text.ts';
 import type { LogWatch } from './log/log-watch.ts';
@@ -133,11 +141,7 @@ export class RunWorker implements BackgroundWorker {
     }
   }
 
-  private runOf(
-    prepared: BackgroundTurn,
-    stopping: AbortController,
-    { stored, next, state }: OwnedLog,
-  ): BackgroundRun {
+  private runOf(prepared: BackgroundTurn, stopping: AbortController, { stored, next, state }: OwnedLog): BackgroundRun {
     const { settings } = this.parts;
     // The casts: `takeOver` has checked that there is a log, and every log has a watch.
     const log = this.parts.log as EventLog;
@@ -169,11 +173,9 @@ export class RunWorker implements BackgroundWorker {
     const { store } = this.parts.settings;
     const { body } = new ApiError('server_error', `The response could not be continued. ${why}`);
     const events = failedEnd(kept, body);
-    const end = (running: StoredResponse): StoredResponse => ({
-      ...running,
-      output: outputIn(events),
-      resource: { ...running.resource, status: 'failed', error: responseError(body) },
-    });
+    // The cast: it is the last of them.
+    const last = events.at(-1) as TurnEnd;
+    const end = ({ resource, output: _, ...turn }: StoredResponse) => keptTurn(turn, keptResource(resource, last));
     const { isEnded } = await endRunning(store, owned, end, owned.version);
     if (isEnded) await this.appendEnd(owned, kept, events);
     return 'ended';
@@ -207,9 +209,7 @@ const NOTHING_KEPT: KeptTurn = { checkpoint: undefined, events: [], next: 0, sta
 
 /** Whether another process may do what this one could not. */
 function isElsewhere(error: unknown): boolean {
-  return (
-    error instanceof ApiError && ['too_many_streams', 'server_draining', 'store_error'].includes(error.code)
-  );
+  return error instanceof ApiError && ['too_many_streams', 'server_draining', 'store_error'].includes(error.code);
 }
 
 /** Undefined where it cannot be read. */

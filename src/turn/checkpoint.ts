@@ -5,7 +5,14 @@ import type { FinishReason, IncompleteReason, TurnEvent, UpstreamFacts, Usage } 
 import type { Item, OutputItem, Part } from '../protocol/items.ts';
 import { webSearchCall } from '../protocol/tool-calls/web-search-call.ts';
 import { SharedList, SharedMap } from './shared-list.ts';
-import { type OpenPart, type PendingToolCall, startState, type TurnPlan, type TurnState, type Writing } from './state.ts';
+import {
+  type OpenPart,
+  type PendingToolCall,
+  startState,
+  type TurnPlan,
+  type TurnState,
+  type Writing,
+} from './state.ts';
 import { FIELD_START } from './text-field.ts';
 
 /** A call without a result; its arguments are whole. */
@@ -54,7 +61,10 @@ function pendingRecord({ index, id, callId, name, arguments: text, input, approv
  * The state after these events, which begin with the turn's first. A pending call whose tool is no longer offered is
  * left unfinished.
  */
-export function restoredState(plan: TurnPlan, { checkpoint, events, next }: Omit<ResumedResponse, 'stored'>): TurnState {
+export function restoredState(
+  plan: TurnPlan,
+  { checkpoint, events, next }: Omit<ResumedResponse, 'stored'>,
+): TurnState {
   if (!checkpoint) return startState(plan);
   const { pending, callUsage, facts, finish, stopped, ...counted } = checkpoint;
   const written = new WrittenSoFar();

@@ -1,7 +1,6 @@
 /** The events that end the stream of a turn whose process could not end it. */
 
 import type { TurnEnd, TurnError, TurnEvent } from '../protocol/events.ts';
-import type { OutputItem } from '../protocol/items.ts';
 import { type ResumedResponse, restoredState } from './checkpoint.ts';
 import { step } from './machine.ts';
 import type { TurnPlan } from './state.ts';
@@ -19,12 +18,6 @@ export function failedEnd(kept: Kept, error: TurnError): readonly TurnEvent[] {
 export function storedEnd(kept: Kept, end: Omit<TurnEnd, 'type' | 'sequence'>): readonly TurnEvent[] {
   const [{ sequence }, events] = step(restoredState(planFor(kept), kept), [{ type: 'resume' }]);
   return [...events, { type: 'turn-end', sequence, ...end }];
-}
-
-/** The items that the events hold, finished or not. */
-export function outputIn(events: readonly TurnEvent[]): readonly OutputItem[] {
-  const end = events.at(-1);
-  return end?.type === 'turn-end' ? end.output : [];
 }
 
 /** Enough of a plan to close what is open: nothing more is written, and nothing is run. */

@@ -170,7 +170,8 @@ function isResult(item: OutputItem): boolean {
 const GO_ON: Item = {
   type: 'message',
   role: 'user',
-  content: 'Your answer was interrupted by a technical failure. Go on exactly where it ends, without repeating anything.',
+  content:
+    'Your answer was interrupted by a technical failure. Go on exactly where it ends, without repeating anything.',
 };
 
 /** The request with what the turn has written so far; a text that was torn is to be continued. */

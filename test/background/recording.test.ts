@@ -118,7 +118,8 @@ function ended(id: string, characters: number): Run {
   return {
     key: { scope: 's', id },
     recording,
-    isLogged: false, output: [],
+    isLogged: false,
+    output: [],
     readerFor: () => {
       throw new Error('Nobody reads it.');
     },

@@ -109,7 +109,10 @@ export async function prepareTurn(
     plan,
     resumed: state && { state, modelView: (written) => states.opened(forModel(written, toolset)) },
     // Strict Open Responses has no item type for them.
-    lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(toolset, output.length === 0 ? conversation : [...conversation, ...output]) : NO_LISTS,
+    lists:
+      settings.mcpItems === 'mcp_call' && settings.listsTools
+        ? newLists(toolset, output.length === 0 ? conversation : [...conversation, ...output])
+        : NO_LISTS,
     named: serversNamed(toolset),
     approved: notBegun(answers.approved, output),
     takeRequest: handedOver(request),

@@ -58,7 +58,8 @@ export class LogWatch {
     this.isAsking = true;
     try {
       const watched = [...this.watched.values()];
-      for (let from = 0; from < watched.length; from += MOST_KEYS) await this.ask(watched.slice(from, from + MOST_KEYS));
+      for (let from = 0; from < watched.length; from += MOST_KEYS)
+        await this.ask(watched.slice(from, from + MOST_KEYS));
     } catch (error) {
       this.onError(error);
     } finally {

@@ -2,9 +2,9 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { EventLog } from '../../ports/event-log.ts';
-import { isPromise } from '../../protocol/record.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import type { TurnEvent } from '../../protocol/events.ts';
+import { isPromise } from '../../protocol/record.ts';
 import { writtenKind } from '../../protocol/tool-calls/kinds.ts';
 import { type Checkpoint, checkpointOf } from '../../turn/checkpoint.ts';
 import type { TurnState } from '../../turn/state.ts';
@@ -126,7 +126,10 @@ export class LogWriter {
         this.characters = 0;
         const last = batches.at(-1);
         const events = batches.flatMap((batch) => batch.events);
-        const isNear = await this.append(events, { ...this.state, checkpoint: last?.checkpoint ?? this.state.checkpoint });
+        const isNear = await this.append(events, {
+          ...this.state,
+          checkpoint: last?.checkpoint ?? this.state.checkpoint,
+        });
         if (!isNear && !this.isFlushing && this.ready.length === 0) await this.rest();
       }
     } catch (error) {

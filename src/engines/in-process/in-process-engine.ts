@@ -26,7 +26,8 @@ class InProcessEngine implements BackgroundEngine {
   private worker: BackgroundWorker | undefined;
 
   start(worker: BackgroundWorker): void {
-    if (this.worker) throw new TypeError('inProcessEngine: the engine has a worker already; create one for each router');
+    if (this.worker)
+      throw new TypeError('inProcessEngine: the engine has a worker already; create one for each router');
     this.worker = worker;
   }
 

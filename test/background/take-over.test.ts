@@ -1,0 +1,328 @@
+/** Responses that another process goes on with: two routers over one store, and a model server that stops in between. */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { chatCompletionsUpstream, type RouterOptions, type ToolProvider } from '../../src/index.ts';
+import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import {
+  chatChunk,
+  type FakeResponder,
+  type FakeUpstream,
+  startFakeUpstream,
+  textStream,
+  toolCallStream,
+} from '../../src/testing/index.ts';
+import { ask, askJson, type Fields, parseStream, type Stream, send } from '../http/client.ts';
+import { sqliteDrivers } from '../stores/sqlite-drivers.ts';
+import { type App, startApp } from '../support/app.ts';
+import { expectWireLaws, readWire } from '../support/wire-laws.ts';
+import { HandQueue } from './hand-engine.ts';
+
+const apps: App[] = [];
+let model: FakeUpstream;
+let queue: HandQueue;
+let database: { close(): void };
+let store: RouterOptions['store'];
+
+beforeEach(async () => {
+  model = await startFakeUpstream();
+  queue = new HandQueue();
+  const opened = sqliteDrivers[0]?.open?.(':memory:');
+  if (!opened) throw new Error('No SQLite.');
+  database = opened;
+  store = sqliteStore({ database: opened });
+});
+afterEach(async () => {
+  await Promise.all([...apps.splice(0).map((app) => app.close()), model.close()]);
+  database.close();
+});
+
+async function join(options: RouterOptions = {}): Promise<App> {
+  const upstream = chatCompletionsUpstream({ baseURL: model.baseURL, apiKey: 'key', retries: 0 });
+  const shared = { store, upstream, stateKey: 'a key of sixteen bytes', scope: () => 'one', logger: false } as const;
+  const app = await startApp({ options: { ...shared, engine: queue.engine(), ...options } });
+  apps.push(app);
+  return app;
+}
+
+/** Begins a response in the background whose model stops in the middle. */
+async function begun(app: App, body: Fields = {}): Promise<string> {
+  const queued = await askJson(app.url, { background: true, stream: false, ...body });
+  return String(queued.id);
+}
+
+const keyOf = (id: string) => ({ scope: 'one', id });
+const STALLED: (text: string) => FakeResponder = (text) => ({
+  body: chatChunk({ content: text }),
+  stallAfterBytes: 1e6,
+});
+
+/** Follows from the first event to the last. */
+async function followed(app: App, id: string, query = ''): Promise<Stream> {
+  return parseStream(await (await fetch(`${app.url}/responses/${id}?stream=true${query}`)).text());
+}
+
+/** Resolves when the log holds an event of this type. */
+async function logged(app: App, id: string, type: string): Promise<void> {
+  const response = await fetch(`${app.url}/responses/${id}?stream=true`);
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const bytes of response.body as unknown as AsyncIterable<Uint8Array>) {
+    text += decoder.decode(bytes, { stream: true });
+    if (text.includes(`event: ${type}\n`)) return;
+  }
+}
+
+const messagesOf = (index: number) =>
+  (model.requests[index]?.body as { readonly messages: readonly Fields[] }).messages.map(({ role, content }) => [
+    role,
+    content,
+  ]);
+
+/** What everybody agrees on in the end: a third router's whole stream, which keeps the laws, and the stored response. */
+async function settledOn(app: App, id: string): Promise<Fields> {
+  const stream = await followed(app, id);
+  const whole = (await send(`${app.url}/responses/${id}`)).body;
+  expect(expectWireLaws(readWire(stream.text))).toEqual(whole);
+  return whole;
+}
+
+const textsOf = ({ output }: Fields) =>
+  [...JSON.stringify(output).matchAll(/"text":"([^"]*)"/g)].map(([, text]) => text);
+const typesIn = ({ output }: Fields) => (output as readonly Fields[]).map(({ type, status }) => [type, status]);
+
+/** Tools that count their runs; `slow` never answers the first time. */
+function countedTools(annotations?: Fields) {
+  const runs: string[] = [];
+  const never = new Promise<never>(() => {});
+  const tools: ToolProvider = {
+    name: 'counted',
+    list: () => ['quick', 'slow'].map((name) => ({ server: 'counted', name, annotations })),
+    async call({ name }) {
+      runs.push(name);
+      if (name === 'slow' && runs.filter((run) => run === 'slow').length === 1) await never;
+      return { content: `${name}ly` };
+    },
+  };
+  return { runs, tools };
+}
+
+const CALLS = (...names: readonly string[]): FakeResponder => ({
+  body: toolCallStream(names.map((name, index) => ({ id: `call_${name}${index}`, name, arguments: '{}' }))),
+});
+
+describe('a response whose process is gone', () => {
+  it('[S-18] goes on after torn text, in a message of its own, and nobody sees a gap', async () => {
+    const one = await join();
+    await join();
+    const three = await join();
+    model.reply(STALLED('Hello'), { body: textStream(' there') });
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.delta');
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    const whole = await settledOn(three, id);
+    expect([whole.status, textsOf(whole)]).toEqual(['completed', ['Hello', ' there']]);
+    expect(messagesOf(1).map(([role]) => role)).toEqual(['user', 'assistant', 'user']);
+    expect(messagesOf(1)[1]).toEqual(['assistant', 'Hello']);
+  });
+
+  it('[S-18] begins where its process never began', async () => {
+    queue = new HandQueue({ runsAtOnce: false });
+    const one = await join();
+    await join();
+    model.reply({ body: textStream('Hello') });
+    const id = await begun(one);
+    const { status } = (await send(`${one.url}/responses/${id}`)).body;
+    await queue.hand(1, keyOf(id)).outcome;
+    const whole = await settledOn(one, id);
+    expect([status, whole.status, textsOf(whole), model.requests.length]).toEqual([
+      'in_progress',
+      'completed',
+      ['Hello'],
+      1,
+    ]);
+  });
+
+  it('[S-18] is followed without a break by a client that came before', async () => {
+    const one = await join();
+    await join();
+    model.reply(STALLED('Hello'), { body: textStream(' there') });
+    const streaming = ask(one.url, { background: true, stream: true });
+    const response = await streaming;
+    const [{ id }] = await waitForSubmission();
+    await logged(one, id, 'response.output_text.delta');
+    await queue.hand(1, keyOf(id)).outcome;
+    const stream = parseStream(await response.text());
+    const { output } = expectWireLaws(readWire(stream.text)) as Fields;
+    expect(textsOf({ output })).toEqual(['Hello', ' there']);
+  });
+
+  it('[S-18] resumes behind any number with exactly the rest', async () => {
+    const one = await join();
+    await join();
+    model.reply(STALLED('Hello'), { body: textStream(' there') });
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.delta');
+    await queue.hand(1, keyOf(id)).outcome;
+    const { events } = await followed(one, id);
+    for (const { sequence_number: after } of events.slice(0, -1)) {
+      const rest = await followed(one, id, `&starting_after=${after}`);
+      expect(rest.events).toEqual(events.slice(after + 1));
+    }
+  });
+
+  it('[S-18] shows no call whose arguments were torn: the model is asked again', async () => {
+    const { tools, runs } = countedTools();
+    const one = await join({ tools });
+    await join({ tools });
+    const torn = chatChunk({ tool_calls: [{ index: 0, id: 'call_1', function: { name: 'quick', arguments: '{"a' } }] });
+    model.reply({ body: [chatChunk({ content: 'Wait.' }), torn], stallAfterBytes: 1e6 }, CALLS('quick'), {
+      body: textStream('Done'),
+    });
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.delta');
+    await queue.hand(1, keyOf(id)).outcome;
+    const whole = await settledOn(one, id);
+    expect(typesIn(whole)).toEqual([
+      ['message', 'completed'],
+      ['mcp_list_tools', undefined],
+      ['mcp_call', 'completed'],
+      ['message', 'completed'],
+    ]);
+    expect([runs, textsOf(whole)]).toEqual([['quick'], ['Wait.', 'Done']]);
+  });
+
+  it('[S-18] keeps finished results, and tells the model of a tool that was lost while it ran', async () => {
+    const { tools, runs } = countedTools();
+    const one = await join({ tools });
+    await join({ tools });
+    model.reply(CALLS('quick', 'slow'), { body: textStream('Done') });
+    const id = await begun(one);
+    await logged(one, id, 'response.mcp_call.completed');
+    await queue.hand(1, keyOf(id)).outcome;
+    const whole = await settledOn(one, id);
+    const [, quick, slow] = whole.output as readonly Fields[];
+    expect([runs, quick?.output, slow?.status, JSON.stringify(slow?.error)]).toEqual([
+      ['quick', 'slow'],
+      'quickly',
+      'failed',
+      expect.stringMatching(/not run again/),
+    ]);
+    expect(messagesOf(1).map(([role]) => role)).toEqual(['user', 'assistant', 'tool', 'tool']);
+  });
+
+  it('[S-18] runs a tool again that says that this does no harm', async () => {
+    const { tools, runs } = countedTools({ idempotentHint: true });
+    const one = await join({ tools });
+    await join({ tools });
+    model.reply(CALLS('quick', 'slow'), { body: textStream('Done') });
+    const id = await begun(one);
+    await logged(one, id, 'response.mcp_call.completed');
+    await queue.hand(1, keyOf(id)).outcome;
+    const [, quick, slow] = (await settledOn(one, id)).output as readonly Fields[];
+    expect([runs, quick?.output, slow?.output]).toEqual([['quick', 'slow', 'slow'], 'quickly', 'slowly']);
+  });
+
+  it('[S-18] writes nothing more itself if it comes back', async () => {
+    const one = await join();
+    await join();
+    const [late, rest] = [chatChunk({ content: ' from the dead' }), textStream('!')];
+    model.reply({ body: [chatChunk({ content: 'Hello' }), late, rest], paceMs: 400 }, { body: textStream(' there') });
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.delta');
+    const left = model.closed(0);
+    await queue.hand(1, keyOf(id)).outcome;
+    await left;
+    expect(textsOf(await settledOn(one, id))).toEqual(['Hello', ' there']);
+  });
+
+  it('[S-18] ends as failed when three processes have failed at it', async () => {
+    const one = await join();
+    await join();
+    model.reply(STALLED('Hello'));
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.delta');
+    for (let tries = 1; tries < 3; tries += 1) {
+      const { next } = (await store?.events?.heads([keyOf(id)]))?.[0] ?? { next: 0 };
+      void queue.hand(1, keyOf(id));
+      await followedUntil(one, id, next);
+    }
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    const whole = await settledOn(one, id);
+    expect([whole.status, (whole.error as Fields).message]).toEqual(['failed', expect.stringMatching(/3 servers/)]);
+  });
+
+  it('[S-18] is handed over without a lost try', async () => {
+    const one = await join();
+    await join();
+    model.reply(STALLED('a'));
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.delta');
+    for (let times = 0; times < 5; times += 1) {
+      const { next } = (await store?.events?.heads([keyOf(id)]))?.[0] ?? { next: 0 };
+      const run = queue.hand(1, keyOf(id));
+      await followedUntil(one, id, next);
+      run.release();
+      expect(await run.outcome).toBe('released');
+    }
+    model.reply({ body: textStream('!') });
+    await queue.hand(1, keyOf(id)).outcome;
+    const whole = await settledOn(one, id);
+    expect([whole.status, textsOf(whole)]).toEqual(['completed', ['a', 'a', 'a', 'a', 'a', 'a', '!']]);
+  });
+});
+
+describe('a response on another process', () => {
+  it('[S-18] is cancelled there within a second', async () => {
+    const one = await join();
+    const two = await join();
+    model.reply(STALLED('Hello'));
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.delta');
+    const left = model.closed(0);
+    const { body } = await send(`${two.url}/responses/${id}/cancel`, 'POST');
+    expect(body.status).toBe('cancelled');
+    await left;
+    const stream = await followed(two, id);
+    expect([stream.done, stream.events.at(-1)?.type]).toEqual([true, 'response.output_text.delta']);
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+  });
+
+  it('[S-18] is deleted there, and stays deleted', async () => {
+    const one = await join();
+    const two = await join();
+    model.reply(STALLED('Hello'));
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.delta');
+    const left = model.closed(0);
+    expect((await send(`${two.url}/responses/${id}`, 'DELETE')).body.deleted).toBe(true);
+    await left;
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    expect((await send(`${one.url}/responses/${id}`)).status).toBe(404);
+    expect(await store?.events?.heads([keyOf(id)])).toEqual([undefined]);
+  });
+
+  it('[S-18] says of events that they are no longer kept', async () => {
+    const one = await join({ limits: { eventsTtlMs: 1 } });
+    model.reply({ body: textStream('Hello') });
+    const id = await begun(one);
+    let status: unknown;
+    while (status !== 'completed') status = (await send(`${one.url}/responses/${id}`)).body.status;
+    await pause(20);
+    const { status: code, body } = await send(`${one.url}/responses/${id}?stream=true`);
+    expect([code, (body.error as Fields).code]).toEqual([400, 'events_expired']);
+  });
+});
+
+/** Resolves when the log has events from this number on. */
+async function followedUntil(app: App, id: string, next: number): Promise<void> {
+  const response = await fetch(`${app.url}/responses/${id}?stream=true&starting_after=${next - 1}`);
+  const reader = response.body?.getReader();
+  const decoder = new TextDecoder();
+  for (let text = ''; !text.includes('output_text.delta'); ) text += decoder.decode((await reader?.read())?.value);
+  await reader?.cancel();
+}
+
+async function waitForSubmission(): Promise<readonly [{ readonly id: string }]> {
+  while (queue.submitted.length === 0) await pause(5);
+  return queue.submitted as never;
+}
