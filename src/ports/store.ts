@@ -246,10 +246,7 @@ function boundedConversations(
   };
 }
 
-function boundedEvents(
-  log: EventLog,
-  within: <Value>(answer: MaybePromise<Value>) => MaybePromise<Value>,
-): EventLog {
+function boundedEvents(log: EventLog, within: <Value>(answer: MaybePromise<Value>) => MaybePromise<Value>): EventLog {
   return {
     isShared: log.isShared,
     begin: (key, made) => within(log.begin(key, made)),

@@ -232,11 +232,7 @@ describe('encryptedStore', () => {
     kept.push(request, state);
     const bytes = kept.map((text) => Buffer.from(JSON.parse(text).slice('1.b2xk.'.length), 'base64url').toString());
     const withWords = [...kept, ...bytes].filter((text) => text.includes('Secret'));
-    expect([kept.length, withWords, await events.heads([LOG])]).toEqual([
-      5,
-      [],
-      [{ epoch: 2, next: 3, ended: false }],
-    ]);
+    expect([kept.length, withWords, await events.heads([LOG])]).toEqual([5, [], [{ epoch: 2, next: 3, ended: false }]]);
   });
 
   it('[P-13] refuses an event at another number, of another log or scope, and a request as a state', async () => {
@@ -245,7 +241,11 @@ describe('encryptedStore', () => {
     const claimed = await inner.events.claim(LOG, 2);
     const [first = '', second = '', third = ''] = page?.events ?? [];
     const { request = '', state = '' } = claimed ?? {};
-    const read = async (id: string, own: { request?: string; state?: string; texts?: readonly string[] }, scope = 's') => {
+    const read = async (
+      id: string,
+      own: { request?: string; state?: string; texts?: readonly string[] },
+      scope = 's',
+    ) => {
       const key = { scope, id };
       await inner.events.begin(key, { epoch: 1, request: own.request ?? request, expiresAt: LATER });
       await inner.events.append(key, { epoch: 1, from: 0, events: own.texts ?? [], state: own.state ?? state });

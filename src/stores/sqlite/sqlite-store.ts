@@ -120,5 +120,9 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
 
 function tablesOf(database: SqliteDatabase): Tables {
   setUpSqlite(database);
-  return { responses: sqliteResponses(database), conversations: sqliteConversations(database), events: sqliteEvents(database) };
+  return {
+    responses: sqliteResponses(database),
+    conversations: sqliteConversations(database),
+    events: sqliteEvents(database),
+  };
 }

@@ -33,11 +33,7 @@ export async function begun(subject: EventSubject, more: Partial<NewEventLog> = 
 }
 
 /** Begins a log of the first epoch under this key. */
-export async function begin(
-  subject: EventSubject,
-  key: ResponseKey,
-  more: Partial<NewEventLog> = {},
-): Promise<void> {
+export async function begin(subject: EventSubject, key: ResponseKey, more: Partial<NewEventLog> = {}): Promise<void> {
   await subject.events.begin(key, { epoch: 1, request: 'the request', expiresAt: timeIn(subject), ...more });
 }
 

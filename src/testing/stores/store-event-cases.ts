@@ -2,7 +2,17 @@
 import type { ClaimedLog, EventLog } from '../../ports/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import type { StoreCase } from './store-case.ts';
-import { assertEqual, assertLog, assertNoLog, batch, begin, begun, eventCase, texts, timeIn } from './store-event-case.ts';
+import {
+  assertEqual,
+  assertLog,
+  assertNoLog,
+  batch,
+  begin,
+  begun,
+  eventCase,
+  texts,
+  timeIn,
+} from './store-event-case.ts';
 
 /** How many write or claim at the same time. */
 const RIVALS = 50;
@@ -174,7 +184,8 @@ const fencingCases: readonly StoreCase[] = [
   eventCase('[F-10] keeps nothing of a log that is deleted while it is written', async (subject) => {
     const { events } = subject;
     const key = await begun(subject);
-    const writes = (from: number) => Array.from({ length: 5 }, (_, index) => events.append(key, batch(from + index, 1)));
+    const writes = (from: number) =>
+      Array.from({ length: 5 }, (_, index) => events.append(key, batch(from + index, 1)));
     await Promise.all([...writes(0), events.delete(key), ...writes(5), events.claim(key, 2)]);
     await assertNoLog(events, key);
     await begin(subject, key);

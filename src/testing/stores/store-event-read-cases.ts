@@ -64,19 +64,30 @@ const pageCases: readonly StoreCase[] = [
     const lengths = [];
     for (const after of [-1, 6, 12]) lengths.push((await events.read(key, after, 45_000))?.events.length ?? 0);
     for (const length of lengths) assert.ok(length >= 1 && length <= 5, `${length} events of 10 kB in a page of 45 kB`);
-    assert.ok(JSON.stringify(await allOf(events, key, 45_000)) === JSON.stringify(large), 'the events came back changed');
+    assert.ok(
+      JSON.stringify(await allOf(events, key, 45_000)) === JSON.stringify(large),
+      'the events came back changed',
+    );
   }),
-  eventCase('keeps text of every script as it was, NUL characters and half surrogate pairs included', async (subject) => {
-    const { events } = subject;
-    const odd = SCRIPTS.join('"');
-    const written = [...SCRIPTS.map((text) => JSON.stringify({ text })), ...SCRIPTS.map((text) => `"${text}"`), '""', '0'];
-    for (const text of [odd, `"${odd}"`, '"', '']) {
-      const key = await begun(subject, { request: text });
-      await events.append(key, batch(0, 0, { events: written, state: text }));
-      const claimed = await events.claim(key, 2);
-      assertEqual([claimed?.request, claimed?.state, await allOf(events, key, 1)], [text, text, written]);
-    }
-  }),
+  eventCase(
+    'keeps text of every script as it was, NUL characters and half surrogate pairs included',
+    async (subject) => {
+      const { events } = subject;
+      const odd = SCRIPTS.join('"');
+      const written = [
+        ...SCRIPTS.map((text) => JSON.stringify({ text })),
+        ...SCRIPTS.map((text) => `"${text}"`),
+        '""',
+        '0',
+      ];
+      for (const text of [odd, `"${odd}"`, '"', '']) {
+        const key = await begun(subject, { request: text });
+        await events.append(key, batch(0, 0, { events: written, state: text }));
+        const claimed = await events.claim(key, 2);
+        assertEqual([claimed?.request, claimed?.state, await allOf(events, key, 1)], [text, text, written]);
+      }
+    },
+  ),
   eventCase('keeps an event and a state of 1 MB', async (subject) => {
     const { events } = subject;
     const text = JSON.stringify({ text: 'größer '.repeat(MEGABYTE / 7) });
@@ -87,20 +98,29 @@ const pageCases: readonly StoreCase[] = [
     const isSame = read[0] === text && read[2] === text && claimed?.state === text && claimed.request === text;
     assert.ok(isSame && read[1] === '{}', 'the megabyte came back changed');
   }),
-  eventCase('gives the positions of many logs in the order of the question, nothing for a missing one', async (subject) => {
-    const { events } = subject;
-    const scope = freshScope();
-    const keys = Array.from({ length: 1000 }, (_, index) => ({ scope, id: `resp_${index}` }));
-    for (const [index, key] of keys.slice(0, 5).entries()) await begin(subject, key, { epoch: index + 1 });
-    await events.append(keys[1] ?? { scope, id: '' }, batch(0, 3, { epoch: 2, endsUntil: timeIn(subject) }));
-    const asked = [keys[2], keys[999], keys[1], keys[2]].filter((key) => key !== undefined);
-    const expected = [3, undefined, 2, 3].map(
-      (epoch) => epoch && { epoch, next: epoch === 2 ? 3 : 0, ended: epoch === 2 },
-    );
-    assertEqual([(await events.heads(asked)).map((head) => head && headOf(head)), await events.heads([])], [expected, []]);
-    const all = (await events.heads(keys)).map((head) => head?.epoch ?? 0);
-    assertEqual(all, keys.map((_, index) => (index < 5 ? index + 1 : 0)));
-  }),
+  eventCase(
+    'gives the positions of many logs in the order of the question, nothing for a missing one',
+    async (subject) => {
+      const { events } = subject;
+      const scope = freshScope();
+      const keys = Array.from({ length: 1000 }, (_, index) => ({ scope, id: `resp_${index}` }));
+      for (const [index, key] of keys.slice(0, 5).entries()) await begin(subject, key, { epoch: index + 1 });
+      await events.append(keys[1] ?? { scope, id: '' }, batch(0, 3, { epoch: 2, endsUntil: timeIn(subject) }));
+      const asked = [keys[2], keys[999], keys[1], keys[2]].filter((key) => key !== undefined);
+      const expected = [3, undefined, 2, 3].map(
+        (epoch) => epoch && { epoch, next: epoch === 2 ? 3 : 0, ended: epoch === 2 },
+      );
+      assertEqual(
+        [(await events.heads(asked)).map((head) => head && headOf(head)), await events.heads([])],
+        [expected, []],
+      );
+      const all = (await events.heads(keys)).map((head) => head?.epoch ?? 0);
+      assertEqual(
+        all,
+        keys.map((_, index) => (index < 5 ? index + 1 : 0)),
+      );
+    },
+  ),
 ];
 
 /** The cases about scopes. */
@@ -108,8 +128,9 @@ const eventScopeCases: readonly StoreCase[] = [
   eventCase('[P-13] keeps another scope’s log from every method', async (subject) => {
     const { events } = subject;
     const mine = await begun(subject);
-    await events.append(mine, batch(0, 2));
     const yours = { scope: freshScope(), id: mine.id };
+    await assertNoLog(events, yours);
+    await events.append(mine, batch(0, 2));
     await assertNoLog(events, yours);
     await begin(subject, yours, { epoch: 4 });
     await events.append(yours, batch(0, 1, { epoch: 4 }));
