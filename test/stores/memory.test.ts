@@ -151,6 +151,32 @@ describe('memoryStore', () => {
     expect(kept(store, 'a', 'b')).toEqual(['a']);
   });
 
+  it('[P-16] counts event logs towards maxBytes, lets what changed last stay, and refuses what exceeds all room', async () => {
+    const { events, ...store } = memoryStore({ maxBytes: 2000 });
+    const log = (id: string) => ({ scope: 's', id });
+    const begin = (id: string) => events.begin(log(id), { epoch: 1, request: 'x'.repeat(400), expiresAt: 1e15 });
+    const append = (id: string, from: number, bytes: number) =>
+      events.append(log(id), {
+        epoch: 1,
+        from,
+        events: ['x'.repeat(bytes - 100), 'é'.repeat(25)],
+        state: 'x'.repeat(50),
+      });
+    store.put(responseOf(400, 'a'));
+    for (const id of ['b', 'c', 'd']) begin(id);
+    append('b', 0, 400);
+    const full = [store.get(log('a')) !== undefined, await events.heads(['b', 'c', 'd'].map(log))];
+    append('b', 2, 400);
+    const evicted = [store.get(log('a')) !== undefined, await events.heads(['b', 'c', 'd'].map(log))];
+    const head = (next: number) => ({ epoch: 1, next, ended: false });
+    expect([full, evicted]).toEqual([
+      [true, [head(2), head(0), head(0)]],
+      [false, [head(4), head(0), head(0)]],
+    ]);
+    expect(() => append('b', 4, 1000)).toThrow('memoryStore: b takes 2100 bytes, more than maxBytes, 2000');
+    expect(await events.heads(['b', 'c', 'd'].map(log))).toEqual([head(4), head(0), head(0)]);
+  });
+
   it('[P-16] counts conversations and their items towards maxBytes, and lets what changed last stay', () => {
     const store = memoryStore({ maxBytes: 3000 });
     const [first, second] = [conversationOf(500, 'first'), conversationOf(500, 'second')];

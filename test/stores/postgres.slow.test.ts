@@ -133,6 +133,104 @@ describePostgres('[X-06] postgresStore', () => {
       expect(await conversations.items(key)).toEqual([]);
     });
 
+    it('[P-16] deletes event logs that expired with their events, a few at a time', async () => {
+      const [clock, tablePrefix] = [stoppedClock(), freshPrefix()];
+      const store = postgresStore({ pool, ttlMs: DAY_MS, now: clock.now, tablePrefix });
+      for (let index = 0; index < 30; index += 1) {
+        const key = { scope: 's', id: `${index}` };
+        await store.events.begin(key, { epoch: 1, request: '', expiresAt: clock.now() + 1000 });
+        await store.events.append(key, { epoch: 1, from: 0, events: ['{}', '{}'], state: '' });
+      }
+      clock.advance(1000);
+      await store.put(storedResponse('first'));
+      const left = [await count(`${tablePrefix}event_logs`), await count(`${tablePrefix}events`)];
+      for (let index = 0; index < 20; index += 1) await store.put(storedResponse('again'));
+      left.push(await count(`${tablePrefix}event_logs`), await count(`${tablePrefix}events`));
+      expect(left).toEqual([5, 5, 0, 0]);
+    });
+
+    it('[F-10] leaves no event of a log that is begun again or deleted while its writer appends', async () => {
+      const tablePrefix = freshPrefix();
+      const { events } = postgresStore({ pool, tablePrefix });
+      const key = { scope: 's', id: 'a' };
+      const begin = () => events.begin(key, { epoch: 1, request: '', expiresAt: Date.now() + DAY_MS });
+      const append = (from: number) => events.append(key, { epoch: 1, from, events: ['{}'], state: '' });
+      const shown: boolean[] = [];
+      for (let round = 0; round < 20; round += 1) {
+        await begin();
+        await Promise.all([append(0), append(1), begin(), append(0), append(1), append(2)]);
+        const page = await events.read(key, -1, 1000);
+        shown.push(page?.events.length === page?.next);
+        await Promise.all([append(page?.next ?? 0), events.delete(key), append((page?.next ?? 0) + 1)]);
+      }
+      expect([shown.every(Boolean), await count(`${tablePrefix}events`)]).toEqual([true, 0]);
+    });
+
+    it('writes an append as one row and one statement, large ones as rows of 64 kB', async () => {
+      const { requested, pool: watched } = watching(pool);
+      const tablePrefix = freshPrefix();
+      const { events } = postgresStore({ pool: watched, tablePrefix });
+      const key = { scope: 's', id: 'a' };
+      await events.begin(key, { epoch: 1, request: '', expiresAt: Date.now() + DAY_MS });
+      requested.length = 0;
+      const text = JSON.stringify('x'.repeat(20_000));
+      await events.append(key, { epoch: 1, from: 0, events: ['0', '1', '2'], state: '' });
+      await events.append(key, {
+        epoch: 1,
+        from: 3,
+        events: [text, text, text, text, text.repeat(5), text],
+        state: '',
+      });
+      const { rows } = await pool.query(
+        `SELECT from_sequence::int, next_sequence::int FROM ${tablePrefix}events ORDER BY from_sequence`,
+      );
+      const spans = rows.map(({ from_sequence: from, next_sequence: next }) => [from, next]);
+      expect([requested.length, spans]).toEqual([
+        2,
+        [
+          [0, 3],
+          [3, 6],
+          [6, 7],
+          [7, 8],
+          [8, 9],
+        ],
+      ]);
+    });
+
+    it('reads of an event log of 20,000 rows only those of the page, and of 1,000 logs only their rows', async () => {
+      const { requested, pool: watched } = watching(pool);
+      const tablePrefix = freshPrefix();
+      const { events } = postgresStore({ pool: watched, tablePrefix });
+      const key = { scope: 's', id: 'a' };
+      await events.begin(key, { epoch: 1, request: '', expiresAt: Date.now() + DAY_MS });
+      // As 20,000 appends would have written them.
+      await pool.query(
+        `INSERT INTO ${tablePrefix}events SELECT $1, $2, 0, place, place + 1, '{}' FROM generate_series(0, 19999) AS place`,
+        [digest('s'), digest('a')],
+      );
+      await pool.query(`UPDATE ${tablePrefix}event_logs SET next = 20000`);
+      await pool.query(
+        `INSERT INTO ${tablePrefix}event_logs (scope, id, expires_at, epoch, request)
+         SELECT $1, sha256(place::text::bytea), $2, 1, '' FROM generate_series(0, 19999) AS place`,
+        [digest('s'), Date.now() + DAY_MS],
+      );
+      await pool.query('ANALYZE');
+      requested.length = 0;
+      const page = await events.read(key, 14_999, 20);
+      const heads = await events.heads(Array.from({ length: 1000 }, () => key));
+      const [read = '', found = ''] = requested;
+      const keys = [0, 1].map((at) => Array.from({ length: 1000 }, () => digest(at === 0 ? 's' : 'a')));
+      const plans = [
+        await pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${read}`, [digest('s'), digest('a'), 0, 15_000, 20]),
+        await pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${found}`, [...keys, 0]),
+      ].map(({ rows }) => JSON.stringify(rows));
+      const most = plans.map((plan) =>
+        Math.max(...[...plan.matchAll(/"Actual Rows":(\d+)/g)].map(([, rows]) => Number(rows))),
+      );
+      expect([page?.events.length, heads.filter(Boolean).length, most]).toEqual([10, 1000, [10, 1000]]);
+      expect(plans.filter((plan) => plan.includes('Seq Scan'))).toEqual([]);
+    });
+
     it('takes the places of an append together while others append to the same conversation', async () => {
       const { conversations } = postgresStore({ pool, tablePrefix: freshPrefix() });
       const key = { scope: 's', id: 'c' };
@@ -224,6 +322,15 @@ describePostgres('[X-06] postgresStore', () => {
         await store.conversations.append(key, [JSON.parse(text)], bound),
         (await store.conversations.find(key, ['é'])).length,
       ]).toEqual([false, true, 'full', true, 1]);
+    });
+
+    it('adds event logs to the tables of the third version', async () => {
+      const tablePrefix = freshPrefix();
+      await migrate(pool, postgresTables(tablePrefix), 3);
+      const { events } = postgresStore({ pool, tablePrefix });
+      const key = { scope: 's', id: 'a' };
+      await events.begin(key, { epoch: 1, request: '', expiresAt: Date.now() + DAY_MS });
+      expect(await events.heads([key])).toEqual([{ epoch: 1, next: 0, ended: false }]);
     });
 
     it('refuses tables of a later version', async () => {

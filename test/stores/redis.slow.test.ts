@@ -110,6 +110,51 @@ describeRedis('[X-06] redisStore', () => {
       expect([length, kept, await client.dbSize()]).toEqual([20_000, 1, 0]);
     });
 
+    it('[P-16] leaves one key for an event log of any length, until the time that its writer gives', async () => {
+      const { events } = redisStore({ client, ttlMs: DAY_MS, now: () => 1000 });
+      const key = { scope: 's', id: 'a' };
+      await events.begin(key, { epoch: 1, request: '', expiresAt: 1000 + 5000 });
+      const many = Array.from({ length: 20_000 }, (_, index) => `${index}`);
+      await events.append(key, { epoch: 1, from: 0, events: many, state: '' });
+      const lives = [await client.pTTL((await client.keys('*'))[0] ?? '')];
+      await events.append(key, { epoch: 1, from: 20_000, events: ['0'], state: '', endsUntil: 1000 + 50_000 });
+      lives.push(await client.pTTL((await client.keys('*'))[0] ?? ''));
+      const length = (await events.read(key, -1, 1e9))?.events.length;
+      const kept = await client.dbSize();
+      await events.end(key, 2, 1000);
+      expect([length, kept, await client.dbSize()]).toEqual([20_001, 1, 0]);
+      expect(lives.map((life) => Math.ceil(life / 1000))).toEqual([5, 50]);
+    });
+
+    it('reads a page of a long event log without the rest of it', async () => {
+      const { events } = redisStore({ client });
+      const key = { scope: 's', id: 'a' };
+      await events.begin(key, { epoch: 1, request: '', expiresAt: Date.now() + DAY_MS });
+      const many = Array.from({ length: 50_000 }, (_, index) => `{"index":${index}}`);
+      await events.append(key, { epoch: 1, from: 0, events: many, state: '' });
+      const reads = async () => Number(/cmdstat_hget:calls=(\d+)/.exec(await client.info('commandstats'))?.[1]);
+      const before = await reads();
+      const page = await events.read(key, 29_999, 50);
+      expect([page?.events, (await reads()) - before]).toEqual([many.slice(30_000, 30_003), 4]);
+    });
+
+    it('asks for the positions of 1,000 event logs at once', async () => {
+      const keys = Array.from({ length: 1000 }, (_, index) => ({ scope: `scope ${index}`, id: 'a' }));
+      for (const { events } of [redisStore({ client }), redisStore({ client: ioredis })]) {
+        for (const key of [keys[0], keys[999]])
+          if (key) await events.begin(key, { epoch: 7, request: '', expiresAt: Date.now() + DAY_MS });
+        const heads = await events.heads(keys);
+        const found = heads.flatMap((head, index) => (head ? [[index, head.epoch]] : []));
+        expect([heads.length, found]).toEqual([
+          1000,
+          [
+            [0, 7],
+            [999, 7],
+          ],
+        ]);
+      }
+    });
+
     it('[F-05] goes on with a conversation of an earlier release, which does not know its bytes', async () => {
       const { conversations } = redisStore({ client });
       const made = { scope: 's', id: 'c', createdAt: 0, metadata: {} };
@@ -166,9 +211,11 @@ describeRedis('[X-06] redisStore', () => {
       const odd = 'half \ud83d pair \u0000 {x} \r\n *';
       await store.put(response(odd, { scope: odd }));
       await store.conversations.put({ scope: odd, id: odd, createdAt: 0, metadata: {} });
+      await store.events.begin({ scope: odd, id: odd }, { epoch: 1, request: odd, expiresAt: Date.now() + DAY_MS });
       const digest = createHash('sha256').update(JSON.stringify(odd)).digest('base64url');
       expect((await client.keys('*')).toSorted()).toEqual([
         `{mine:${digest}}:conversation:${digest}`,
+        `{mine:${digest}}:events:${digest}`,
         `{mine:${digest}}:response:${digest}`,
       ]);
     });
@@ -270,11 +317,19 @@ describeRedis('[X-06] redisStore on a cluster', () => {
         }
         await store.conversations.put({ scope, id: 'c', createdAt: 0, metadata: {} });
         await store.conversations.append({ scope, id: 'c' }, [{ type: 'message' }]);
+        await store.events.begin({ scope, id: 'c' }, { epoch: 1, request: '', expiresAt: Date.now() + DAY_MS });
         return [ids(await store.chain({ scope, id: 'c' }, 10)), await store.conversations.items({ scope, id: 'c' })];
       }),
     );
   }
 
+  /** The epochs of the logs of all these scopes, asked for at once. */
+  async function epochs({ events }: RedisStore): Promise<readonly unknown[]> {
+    const heads = await events.heads(Array.from({ length: 20 }, (_, index) => ({ scope: `scope ${index}`, id: 'c' })));
+    return heads.map((head) => head?.epoch);
+  }
+
+  const EPOCHS = Array.from({ length: 20 }, () => 1);
   const TALK = Array.from({ length: 20 }, () => [['c', 'b', 'a'], [{ type: 'message' }]]);
 
   it('keeps a chain in one slot with node-redis', async () => {
@@ -283,16 +338,18 @@ describeRedis('[X-06] redisStore on a cluster', () => {
       () => {},
     );
     await cluster.connect();
-    const talked = await talk(redisStore({ client: cluster, prefix: 'one' }));
+    const store = redisStore({ client: cluster, prefix: 'one' });
+    const talked = [await talk(store), await epochs(store)];
     cluster.destroy();
-    expect(talked).toEqual(TALK);
+    expect(talked).toEqual([TALK, EPOCHS]);
   });
 
   it('keeps a chain in one slot with ioredis', async () => {
     const cluster = new Cluster(nodes.map(({ url }) => url));
-    const talked = await talk(redisStore({ client: cluster, prefix: 'two' }));
+    const store = redisStore({ client: cluster, prefix: 'two' });
+    const talked = [await talk(store), await epochs(store)];
     cluster.disconnect();
-    expect(talked).toEqual(TALK);
+    expect(talked).toEqual([TALK, EPOCHS]);
   });
 });
 

@@ -11,6 +11,7 @@ import type { Item } from '../../src/protocol/items.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';
 import { type StoreContractOptions, storeContract } from '../../src/testing/index.ts';
 import { stoppedClock } from '../stores/stored.ts';
+import { EVENT_FLAWS } from './flawed-event-logs.ts';
 
 type Flaw = (store: ResponseStore) => Partial<ResponseStore>;
 
@@ -455,6 +456,10 @@ function keepsNoCopy({ append }: ConversationStore): Partial<ConversationStore> 
 }
 
 describe('storeContract', () => {
+  it('[X-05] passes a store without event logs', async () => {
+    expect(await failures(({ events: _, ...store }) => ({ ...store, events: undefined }))).toEqual([]);
+  });
+
   it('[X-05] passes a store without chain', async () => {
     const failed: string[] = [];
     const cases: Promise<void>[] = [];
@@ -476,7 +481,7 @@ describe('storeContract', () => {
       body();
     };
     storeContract({ describe, it: () => {}, create: () => ({ store: memoryStore() }), conversations: false });
-    expect(names).toEqual(['response store contract']);
+    expect(names).toEqual(['response store contract', 'event log contract']);
   });
 
   it('[X-05] tells a store without conversations how to say so', async () => {
@@ -499,6 +504,11 @@ describe('storeContract', () => {
     const converses: Flaw = ({ conversations }) =>
       conversations ? { conversations: { ...conversations, ...make(conversations) } } : {};
     expect(await failures(converses)).toContain(failing);
+  });
+
+  it.each(EVENT_FLAWS)('[X-05] fails event logs that %s: %s', async (_flaw, failing, make) => {
+    const logs: Flaw = ({ events }) => (events ? { events: { ...events, ...make(events) } } : {});
+    expect(await failures(logs)).toContain(failing);
   });
 
   it.each(FLAWS)('[X-05] fails a store that %s: %s', async (_flaw, failing, make) => {

@@ -128,8 +128,9 @@ const eventScopeCases: readonly StoreCase[] = [
   eventCase('[P-13] keeps another scope’s log from every method', async (subject) => {
     const { events } = subject;
     const mine = await begun(subject);
-    await events.append(mine, batch(0, 2));
     const yours = { scope: freshScope(), id: mine.id };
+    await assertNoLog(events, yours);
+    await events.append(mine, batch(0, 2));
     await assertNoLog(events, yours);
     await begin(subject, yours, { epoch: 4 });
     await events.append(yours, batch(0, 1, { epoch: 4 }));

@@ -1,11 +1,17 @@
 /** The stores with their drivers, encrypted, and a store of the host's own. */
 import {
+  type ClaimedLog,
   type ConversationStore,
+  type EventLog,
   type ItemPage,
   type ItemPageQuery,
+  type LogAppend,
+  type LogHead,
+  type LogPage,
   type MemoryStore,
   type MemoryStoreOptions,
   memoryStore,
+  type NewEventLog,
   type ResponseKey,
   type ResponseStore,
   responsesRouter,
@@ -57,6 +63,7 @@ class OwnStore implements ResponseStore {
   readonly name = 'own';
   private readonly kept = new Map<string, StoredResponse>();
   readonly conversations: ConversationStore | undefined = undefined;
+  readonly events: EventLog | undefined = undefined;
   chain: ResponseStore['chain'] = undefined;
   close: (() => Promise<void>) | undefined = undefined;
   async get({ scope, id }: ResponseKey): Promise<StoredResponse | undefined> {
@@ -89,3 +96,14 @@ export const page = async (store: ConversationStore, at: ResponseKey, query: Ite
   if (!found || !store.page) throw new TooManyBytes(1);
   return store.page(at, query);
 };
+
+const begun: NewEventLog = { epoch: 1, request: '{}', expiresAt: Date.now() + 60_000 };
+const appended: LogAppend = { epoch: 1, from: 0, events: ['{}'], state: '{}', endsUntil: undefined };
+export const log = async (events: EventLog, at: ResponseKey): Promise<readonly (LogHead | undefined)[]> => {
+  await events.begin(at, begun);
+  await events.append(at, appended);
+  const read: LogPage | undefined = await events.read(at, -1, 1000);
+  const claimed: ClaimedLog | undefined = await events.claim(at, 2);
+  return [read, claimed, ...(await events.heads([at]))];
+};
+export const logs: readonly EventLog[] = [memory.events, redis.events, postgres.events, sqlite.events];
