@@ -32,6 +32,7 @@ export default {
     '^express-open-responses/code-interpreter$': '<rootDir>/src/code-interpreter/index.ts',
     '^express-open-responses/core$': '<rootDir>/src/core.ts',
     '^express-open-responses/egress$': '<rootDir>/src/egress/index.ts',
+    '^express-open-responses/engines/(.*)$': '<rootDir>/src/engines/$1/$1-engine.ts',
     '^express-open-responses/mcp$': '<rootDir>/src/mcp/index.ts',
     '^express-open-responses/otel$': '<rootDir>/src/otel/index.ts',
     '^express-open-responses/stores/(.*)$': '<rootDir>/src/stores/$1/$1-store.ts',

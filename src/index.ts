@@ -1,6 +1,7 @@
 /** The OpenAI Responses API for Express apps, over any Chat Completions server. */
 
 export type { CompactionOptions } from './compaction/settings.ts';
+export { inProcessEngine } from './engines/in-process/in-process-engine.ts';
 export { chatCompletionsRouter } from './express/chat-completions-router.ts';
 export type { Scope } from './express/handle.ts';
 export { responsesRouter } from './express/responses-router.ts';
@@ -18,6 +19,7 @@ export { type ValidateMessagesOptions, validateMessages } from './middleware/val
 export type { NodeHandler } from './node/handler-answer.ts';
 export type { NodeRequest, ScopeOf } from './node/node-request.ts';
 export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
+export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background-engine.ts';
 export type { DialectName } from './ports/dialect.ts';
 export type { DrainOptions } from './ports/endpoints/activity.ts';
 export type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } from './ports/event-log.ts';

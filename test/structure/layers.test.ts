@@ -30,6 +30,7 @@ const RANKS: Readonly<Record<string, number>> = {
 const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   upstreams: [],
   stores: [],
+  engines: [],
   egress: [],
   // Servers that a request names are reached through the guard.
   mcp: ['egress'],

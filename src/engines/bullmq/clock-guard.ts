@@ -1,0 +1,42 @@
+/** Compares this process' clock with the database's: the queue writes times by the clocks of its processes. */
+
+/** The clocks of one engine. */
+export interface Clocks {
+  /** This process' time, in milliseconds since the epoch. */
+  readonly now: () => number;
+  /** How often the clocks are compared, in milliseconds. */
+  readonly compareEveryMs: number;
+}
+
+/** Whether this process may claim, which it may not if locks that it writes would seem expired, or never to expire. */
+export class ClockGuard {
+  /** False until they were compared. */
+  isRight = false;
+
+  private readonly clocks: Clocks;
+  private readonly lockMs: number;
+
+  constructor(clocks: Clocks, lockMs: number) {
+    this.clocks = clocks;
+    this.lockMs = lockMs;
+  }
+
+  /** Asks the database; resolves with an error that names the difference if that is more than half a lock. */
+  async compare(databaseNow: () => Promise<number>): Promise<Error | undefined> {
+    const before = this.clocks.now();
+    const theirs = await databaseNow();
+    const after = this.clocks.now();
+    // The database looked at its clock at some time between the two.
+    const aheadMs = before > theirs ? before - theirs : Math.min(0, after - theirs);
+    this.isRight = Math.abs(aheadMs) <= this.lockMs / 2;
+    return this.isRight ? undefined : new Error(textOf(aheadMs, this.lockMs));
+  }
+}
+
+function textOf(aheadMs: number, lockMs: number): string {
+  const direction = aheadMs > 0 ? 'ahead of' : 'behind';
+  return (
+    `bullmqEngine: the clock of this process is ${Math.round(Math.abs(aheadMs))} ms ${direction} the database's, more than ` +
+    `half of lockMs (${lockMs}): it claims no responses until the clocks agree.`
+  );
+}

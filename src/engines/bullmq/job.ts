@@ -1,0 +1,36 @@
+/** What stands in the queue: the scope and the id of a response, and nothing else. */
+import { hash } from 'node:crypto';
+import type { ResponseKey } from '../../ports/response-key.ts';
+import { isRecord } from '../../protocol/record.ts';
+
+/** The name of all jobs. */
+export const JOB_NAME = 'response';
+
+/** The same for the same response, so that one which is submitted twice is one job. */
+export function jobIdOf({ scope, id }: ResponseKey): string {
+  return hash('sha256', JSON.stringify([scope, id]), 'hex');
+}
+
+/**
+ * The job's data. The texts are JSON in themselves: PostgreSQL refuses NUL characters and lone surrogates in its own,
+ * which JSON text escapes.
+ */
+export function dataOf({ scope, id }: ResponseKey): ResponseKey {
+  return { scope: JSON.stringify(scope), id: JSON.stringify(id) };
+}
+
+/** Undefined if the data is not such a key: another version wrote it, or something else. */
+export function keyOf(data: unknown): ResponseKey | undefined {
+  if (!isRecord(data) || Object.keys(data).length !== 2) return undefined;
+  const [scope, id] = [textIn(data.scope), textIn(data.id)];
+  return scope === undefined || id === undefined ? undefined : { scope, id };
+}
+
+function textIn(json: unknown): string | undefined {
+  try {
+    const value: unknown = typeof json === 'string' ? JSON.parse(json) : undefined;
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
