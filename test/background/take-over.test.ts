@@ -72,11 +72,12 @@ async function logged(app: App, id: string, type: string): Promise<void> {
   }
 }
 
-const messagesOf = (index: number) =>
-  (model.requests[index]?.body as { readonly messages: readonly Fields[] }).messages.map(({ role, content }) => [
-    role,
-    content,
-  ]);
+/** Role and content of the messages of this request. */
+function messagesOf(index: number): readonly (readonly unknown[])[] {
+  // The cast: what the upstream sends.
+  const { messages } = model.requests.at(index)?.body as { readonly messages: readonly Fields[] };
+  return messages.map(({ role, content }) => [role, content]);
+}
 
 /** What everybody agrees on in the end: a third router's whole stream, which keeps the laws, and the stored response. */
 async function settledOn(app: App, id: string): Promise<Fields> {

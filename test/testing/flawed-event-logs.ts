@@ -28,6 +28,7 @@ function looksFirst(log: EventLog): Partial<EventLog> {
 /** Keeps every log under another key. */
 function spelt(spell: (key: ResponseKey) => ResponseKey) {
   return (log: EventLog): EventLog => ({
+    isShared: log.isShared,
     begin: (key, made) => log.begin(spell(key), made),
     append: (key, append) => log.append(spell(key), append),
     claim: (key, epoch) => log.claim(spell(key), epoch),
