@@ -2,10 +2,10 @@
 
 export type { CompactionOptions } from './compaction/settings.ts';
 export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
+export type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } from './ports/background/event-log.ts';
 export type { DialectName } from './ports/dialect.ts';
 export type { DrainOptions } from './ports/endpoints/activity.ts';
 export type { NodeHeaders } from './ports/endpoints/endpoint-request.ts';
-export type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } from './ports/event-log.ts';
 export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo, UpstreamInfo } from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';
 export type { Limits } from './ports/limits.ts';

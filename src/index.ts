@@ -19,10 +19,10 @@ export { type ValidateMessagesOptions, validateMessages } from './middleware/val
 export type { NodeHandler } from './node/handler-answer.ts';
 export type { NodeRequest, ScopeOf } from './node/node-request.ts';
 export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
-export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background-engine.ts';
+export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
+export type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } from './ports/background/event-log.ts';
 export type { DialectName } from './ports/dialect.ts';
 export type { DrainOptions } from './ports/endpoints/activity.ts';
-export type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } from './ports/event-log.ts';
 export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo, UpstreamInfo } from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';
 export type { Limits } from './ports/limits.ts';

@@ -1,10 +1,10 @@
 /** The responses of one router that outlive their requests: how they begin, and how clients follow them. */
 
 import { keptTurn, untilEnded } from '../history/keep-turn.ts';
-import type { BackgroundEngine } from '../ports/background-engine.ts';
+import type { BackgroundEngine } from '../ports/background/background-engine.ts';
+import type { EventLog } from '../ports/background/event-log.ts';
 import type { Activity } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
-import type { EventLog } from '../ports/event-log.ts';
 import { notify, type Reports } from '../ports/hooks.ts';
 import type { Sealer } from '../ports/sealer.ts';
 import { fromStore, type ResponseKey, type StoredResponse } from '../ports/store.ts';
@@ -12,13 +12,13 @@ import { ApiError, toApiError } from '../protocol/errors.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import type { PullStream } from '../streams/pull-stream.ts';
 import type { Lifetime } from '../turn/lifetime.ts';
-import { readAll } from './log/event-text.ts';
-import { LogFollower } from './log/log-follower.ts';
-import { LogWatch } from './log/log-watch.ts';
-import { requestText } from './log/stored-request.ts';
+import { readAll } from './event-text.ts';
+import { LogFollower } from './log-follower.ts';
+import { LogWatch } from './log-watch.ts';
 import { BackgroundRun, type BackgroundTurn, type RunSettings } from './run.ts';
 import { LogKeeper, MemoryKeeper, type RunKeeper } from './run-keeper.ts';
 import { newRuns, type Runs } from './runs.ts';
+import { requestText } from './stored-request.ts';
 import { type PrepareResumed, RunWorker } from './worker.ts';
 
 /** The host's options that these need. */

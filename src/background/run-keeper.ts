@@ -1,12 +1,12 @@
 /** Where the events of a response in the background go, and whether this process may go on with it. */
 
-import type { EventLog } from '../ports/event-log.ts';
+import type { EventLog } from '../ports/background/event-log.ts';
 import { fromStore, isRunning, type ResponseKey, type ResponseStore } from '../ports/store.ts';
 import type { TurnEvent } from '../protocol/events.ts';
 import type { TurnState } from '../turn/state.ts';
-import type { NumberedEvent } from './log/event-text.ts';
-import type { LogWatch } from './log/log-watch.ts';
-import { LogWriter, type LogWriterHost, type OpenLog } from './log/log-writer.ts';
+import type { NumberedEvent } from './event-text.ts';
+import type { LogWatch } from './log-watch.ts';
+import { LogWriter, type LogWriterHost, type OpenLog } from './log-writer.ts';
 import { type RecordedEvent, Recording } from './recording.ts';
 
 /** How often the store is checked for a cancellation or deletion, perhaps by another node, in milliseconds. */

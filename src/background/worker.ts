@@ -2,10 +2,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { endRunning, keptTurn } from '../history/keep-turn.ts';
-import type { BackgroundWorker, ClaimedRun } from '../ports/background-engine.ts';
+import type { BackgroundWorker, ClaimedRun } from '../ports/background/background-engine.ts';
+import type { ClaimedLog, EventLog } from '../ports/background/event-log.ts';
 import type { Activity } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
-import type { ClaimedLog, EventLog } from '../ports/event-log.ts';
 import { notify, type Reports } from '../ports/hooks.ts';
 import type { Sealer } from '../ports/sealer.ts';
 import {
@@ -24,13 +24,13 @@ import { keptResource } from '../protocol/responses/resource.ts';
 import type { ResumedResponse } from '../turn/checkpoint.ts';
 import { failedEnd, storedEnd } from '../turn/late-end.ts';
 import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
-import { eventText, isNumbered, readAll } from './log/event-text.ts';
-import type { LogWatch } from './log/log-watch.ts';
-import type { LoggedState } from './log/log-writer.ts';
-import { requestIn } from './log/stored-request.ts';
+import { eventText, isNumbered, readAll } from './event-text.ts';
+import type { LogWatch } from './log-watch.ts';
+import type { LoggedState } from './log-writer.ts';
 import { BackgroundRun, type BackgroundTurn, type RunSettings } from './run.ts';
 import { LogKeeper } from './run-keeper.ts';
 import type { Runs } from './runs.ts';
+import { requestIn } from './stored-request.ts';
 
 /** How many processes may begin to run one response. */
 const MOST_TRIES = 3;

@@ -1,5 +1,5 @@
 /** Reports failures to an engine's worker. */
-import type { BackgroundWorker } from '../ports/background-engine.ts';
+import type { BackgroundWorker } from '../ports/background/background-engine.ts';
 import { processWarning } from '../ports/host/warner.ts';
 
 /** Hands the error to the worker; one that throws on it becomes a process warning. */

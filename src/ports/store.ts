@@ -3,10 +3,10 @@ import { ApiError } from '../protocol/errors.ts';
 import type { Item } from '../protocol/items.ts';
 import { leastBytes } from '../protocol/json/json-size.ts';
 import { isPromise } from '../protocol/record.ts';
-import type { EventLog } from './event-log.ts';
-import type { MaybePromise, ResponseKey } from './response-key.ts';
+import type { EventLog } from './background/event-log.ts';
+import type { MaybePromise, ResponseKey } from './background/response-key.ts';
 
-export type { MaybePromise, ResponseKey } from './response-key.ts';
+export type { MaybePromise, ResponseKey } from './background/response-key.ts';
 
 /** One stored turn: its own input and output, never its ancestors', so that N turns cost N rows. */
 export interface StoredResponse extends ResponseKey {

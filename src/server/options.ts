@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { type CompactionOptions, type CompactionSettings, compactionSettings } from '../compaction/settings.ts';
 import { DIALECTS, openai } from '../dialects/dialects.ts';
 import type { ApprovalPolicy } from '../ports/approval-policy.ts';
-import type { BackgroundEngine } from '../ports/background-engine.ts';
+import type { BackgroundEngine } from '../ports/background/background-engine.ts';
 import type { Dialect, DialectName } from '../ports/dialect.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { stateSealer } from '../ports/endpoints/provider-state.ts';

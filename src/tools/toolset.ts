@@ -154,11 +154,16 @@ function shownWith(
 
 /**
  * The tools that clients are shown, by server, without the servers that the conversation already lists, and without
- * tools that the client has requested itself.
+ * tools that the client has requested itself. `output` is what the turn has written so far.
  */
-export function newLists(toolset: Toolset, conversation: readonly Item[]): ReadonlyMap<string, readonly ListedTool[]> {
+export function newLists(
+  toolset: Toolset,
+  conversation: readonly Item[],
+  output: readonly Item[] = [],
+): ReadonlyMap<string, readonly ListedTool[]> {
   if (toolset.size === 0) return NOTHING;
-  const known = new Set(conversation.filter(({ type }) => type === 'mcp_list_tools').map((item) => item.server_label));
+  const listed = (items: readonly Item[]) => items.filter(({ type }) => type === 'mcp_list_tools');
+  const known = new Set([...listed(conversation), ...listed(output)].map((item) => item.server_label));
   const lists = new Map<string, ListedTool[]>();
   for (const { tool } of toolset.values()) {
     if (known.has(tool.server) || tool.requestedBy !== undefined) continue;

@@ -1,6 +1,6 @@
 /** The turn as a pure state machine: it alone assigns indices, ids, sequence numbers and statuses, and sums usage. */
 import { ApiError, type ErrorBody } from '../protocol/errors.ts';
-import type { FinishReason, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from '../protocol/events.ts';
+import type { FinishReason, ModelEvent, TurnEnd, TurnError, TurnEvent, TurnInput, Usage } from '../protocol/events.ts';
 import type { ItemStatus } from '../protocol/items.ts';
 import { unreachable } from '../protocol/unreachable.ts';
 import { SharedMap } from './shared-list.ts';
@@ -82,6 +82,14 @@ function take(draft: Draft, input: TurnInput): void {
     }
     case 'finish':
       return finishModelCall(draft, input.reason);
+    default:
+      takeControl(draft, input);
+  }
+}
+
+/** Takes an input that is not the model's. */
+function takeControl(draft: Draft, input: Exclude<TurnInput, ModelEvent>): void {
+  switch (input.type) {
     case 'call-approved':
       return writeApproved(draft, input);
     case 'tool-result':

@@ -1,5 +1,5 @@
 /** Engines that share one queue, whose test decides which router runs what, and when it loses it. */
-import type { BackgroundEngine, BackgroundWorker } from '../../src/ports/background-engine.ts';
+import type { BackgroundEngine, BackgroundWorker } from '../../src/ports/background/background-engine.ts';
 import type { ResponseKey } from '../../src/ports/store.ts';
 
 /** A run that a test has handed to a router. */

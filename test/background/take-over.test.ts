@@ -74,8 +74,9 @@ async function logged(app: App, id: string, type: string): Promise<void> {
 
 /** Role and content of the messages of this request. */
 function messagesOf(index: number): readonly (readonly unknown[])[] {
+  const body = (model.requests[index]?.body ?? {}) as Fields;
   // The cast: what the upstream sends.
-  const { messages } = model.requests.at(index)?.body as { readonly messages: readonly Fields[] };
+  const messages = body.messages as readonly Fields[];
   return messages.map(({ role, content }) => [role, content]);
 }
 

@@ -1,6 +1,7 @@
 /** The event logs of a store as requests see them: through timeouts, the watch of writes and the check of tenants. */
+
+import type { EventLog } from '../../src/ports/background/event-log.ts';
 import { tenantStore } from '../../src/ports/endpoints/tenant-store.ts';
-import type { EventLog } from '../../src/ports/event-log.ts';
 import { defaultScope } from '../../src/ports/scope.ts';
 import { boundedStore, type ResponseStore } from '../../src/ports/store.ts';
 import { Vital } from '../../src/server/vitals.ts';

@@ -1,5 +1,5 @@
 /** Event logs with one flaw each, which the contract of stores must find. */
-import type { EventLog, LogAppend } from '../../src/ports/event-log.ts';
+import type { EventLog, LogAppend } from '../../src/ports/background/event-log.ts';
 import type { ResponseKey } from '../../src/ports/store.ts';
 
 /** Appends as this log does, after a look at where it stands: as a log would that has no atomic append. */

@@ -9,17 +9,19 @@ import { type Extension, extend, keepEnd, keepTurn, TurnOverruled } from '../../
 import { passedHeaders } from '../../ports/endpoints/endpoint.ts';
 import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
 import { heartbeatOf, noteOf } from '../../ports/endpoints/prepare.ts';
+import type { ProviderStates } from '../../ports/endpoints/provider-state.ts';
 import type { RequestInfo } from '../../ports/hooks.ts';
 import type { Limits } from '../../ports/limits.ts';
 import { isUntracked, needTenant } from '../../ports/scope.ts';
 import { attemptsOf, type OnStep } from '../../ports/step.ts';
 import type { ResponseKey, StoredResponse } from '../../ports/store.ts';
-import { findTool } from '../../ports/toolset.ts';
+import type { RoundCall } from '../../ports/tool-rounds.ts';
+import { findTool, type Toolset } from '../../ports/toolset.ts';
 import type { LoadedHistory } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { ApprovedCall } from '../../protocol/events.ts';
 import { responseId } from '../../protocol/ids.ts';
-import type { Item, OutputItem } from '../../protocol/items.ts';
+import type { Item, OutputItem, ToolCallResult } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { keptResource, startedResource } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
@@ -35,6 +37,7 @@ import type { Lifetime } from '../../turn/lifetime.ts';
 import { observer } from '../../turn/observe.ts';
 import type { Turn } from '../../turn/run-turn.ts';
 import type { PendingToolCall, TurnPlan, TurnState } from '../../turn/state.ts';
+import type { ResumedTurn } from '../../turn/tool-loop.ts';
 import { prepareRequest } from './pipeline.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 import type { PreparedRequest } from './steps/request.ts';
@@ -81,38 +84,25 @@ export async function prepareTurn(
   if (isRecord(given.body)) noteUnknownFields(given.body, note);
   const whole = await prepareRequest({ ...given, signal }, settings);
   const prepared = isUntracked(scope) ? Object.assign({}, whole, { body: untrackedBody(whole.body, given) }) : whole;
-  const { apiRequest, body, history, seed, input, conversation, toolset, brought, tools, request, answers, states } =
-    prepared;
-  const { previous } = history;
-  const id = responseId(seed);
-  const { resumed, isLogged = false } = way;
-  const { createdAt, version } = resumed?.stored ?? { createdAt: Date.now(), version: isLogged ? 1 : undefined };
-  const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
-  const keptStart = isLogged ? { ...started, logged: { include: body.include ?? null } } : started;
+  const { apiRequest, body, seed, conversation, toolset, brought, request, answers, states } = prepared;
+  const { resumed } = way;
+  const { info, started, keptStart, stored } = describe(prepared, way);
   const workspace = await workspaceOf({ toolset, tools: brought, conversation, seed, scope }, settings.store);
-  const continued = previous ? { previousId: previous.id } : {};
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
   const onAttempt = attemptsOf(requestId, onStep);
   const modelCall = { signal, headers: passedHeaders(apiRequest), limits, note, onAttempt };
 
-  const stored = { scope, id, ...continued, createdAt, input, ...(version === undefined ? {} : { version }) };
-  const background = body.background === true;
-  const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true, background };
   const plan = planOf(prepared, workspace?.container, settings);
   const state = resumed && restoredState(plan, resumed);
   const output = state?.output.from(0) ?? [];
   const roundLimits = limitsLeft(limits, body.max_tool_calls, state);
   // Created here: a function that creates it would retain the request, and with it the whole history.
-  const runCall = toolRunner({ toolset, workspace }, apiRequest, settings, signal);
-  const wasRunning = state && state.finish !== undefined ? state.pending : undefined;
+  const runCall = onlyOnce(toolRunner({ toolset, workspace }, apiRequest, settings, signal), toolset, state);
   const turn: Turn = {
     plan,
-    resumed: state && { state, modelView: (written) => states.opened(forModel(written, toolset)) },
+    resumed: state && resumedTurn(state, states, toolset),
     // Strict Open Responses has no item type for them.
-    lists:
-      settings.mcpItems === 'mcp_call' && settings.listsTools
-        ? newLists(toolset, output.length === 0 ? conversation : [...conversation, ...output])
-        : NO_LISTS,
+    lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(toolset, conversation, output) : NO_LISTS,
     named: serversNamed(toolset),
     approved: notBegun(answers.approved, output),
     takeRequest: handedOver(request),
@@ -124,22 +114,48 @@ export async function prepareTurn(
       { request, items: prepared.window.items, scope, call: modelCall, note },
       settings,
     ),
-    beginRounds: () =>
-      toolRounds<PendingToolCall>(
-        roundLimits,
-        wasRunning ? withoutRepeats<PendingToolCall>(runCall, toolset, ({ index }) => wasRunning.has(index)) : runCall,
-      ),
+    beginRounds: () => toolRounds<PendingToolCall>(roundLimits, runCall),
     heartbeatMs: body.stream ? heartbeat.intervalMs : undefined,
     heartbeatComments: heartbeat.style === 'comment',
     now,
     onEvents: observer(info, settings.hooks),
     leave,
     keep: keeper(stored, prepared, keptStart, settings),
-    startsAtOnce: background,
+    startsAtOnce: info.background,
   };
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(answers, prepared, settings);
   return { info, started, keptStart, presentItem: itemPresenter(body.include), turn, stored };
+}
+
+/** What identifies the response, and how it begins. */
+function describe(prepared: PreparedRequest, { resumed, isLogged = false }: TurnWay) {
+  const { apiRequest, body, history, seed, input, tools } = prepared;
+  const { scope, requestId } = apiRequest;
+  const id = responseId(seed);
+  const { createdAt, version } = resumed?.stored ?? { createdAt: Date.now(), version: isLogged ? 1 : undefined };
+  const started = startedResource({ id, createdAt: Math.floor(createdAt / 1000), body, tools });
+  const keptStart = isLogged ? { ...started, logged: { include: body.include ?? null } } : started;
+  const continued = history.previous ? { previousId: history.previous.id } : {};
+  const stored = { scope, id, ...continued, createdAt, input, ...(version === undefined ? {} : { version }) };
+  const background = body.background === true;
+  const info = { requestId, responseId: id, scope, model: body.model, stream: body.stream === true, background };
+  return { info, started, keptStart, stored };
+}
+
+function resumedTurn(state: TurnState, { opened }: ProviderStates, toolset: Toolset): ResumedTurn {
+  return { state, modelView: (output) => opened(forModel(output, toolset)) };
+}
+
+/** Calls that ran when their process was lost do not run again. */
+function onlyOnce(
+  runCall: (call: RoundCall) => Promise<ToolCallResult>,
+  toolset: Toolset,
+  state: TurnState | undefined,
+): (call: PendingToolCall) => Promise<ToolCallResult> {
+  if (state?.finish === undefined) return runCall;
+  const { pending } = state;
+  return withoutRepeats<PendingToolCall>(runCall, toolset, ({ index }) => pending.has(index));
 }
 
 /** What the process that began the turn has left of its limits. */

@@ -1,5 +1,5 @@
 /** Runs background responses in whichever process claims them first, through BullMQ on Redis or PostgreSQL. */
-import type { BackgroundEngine } from '../../ports/background-engine.ts';
+import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
 import {
   checkOptions,
   LONGEST_MS,

@@ -1,6 +1,6 @@
 /** What stands in the queue: the scope and the id of a response, and nothing else. */
 import { hash } from 'node:crypto';
-import type { ResponseKey } from '../../ports/response-key.ts';
+import type { ResponseKey } from '../../ports/background/response-key.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 /** The name of all jobs. */

@@ -1,8 +1,8 @@
 /** Claims jobs while there is room, runs them, and gives back what it does not finish. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BackgroundEngine, BackgroundWorker } from '../../ports/background-engine.ts';
-import type { ResponseKey } from '../../ports/response-key.ts';
+import type { BackgroundEngine, BackgroundWorker } from '../../ports/background/background-engine.ts';
+import type { ResponseKey } from '../../ports/background/response-key.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { ErrorCode } from './bullmq.ts';
 import { ClockGuard, type Clocks } from './clock-guard.ts';

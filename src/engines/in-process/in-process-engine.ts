@@ -1,6 +1,6 @@
 /** Runs background responses in the process that was asked for them. */
-import type { BackgroundEngine, BackgroundWorker } from '../../ports/background-engine.ts';
-import type { ResponseKey } from '../../ports/response-key.ts';
+import type { BackgroundEngine, BackgroundWorker } from '../../ports/background/background-engine.ts';
+import type { ResponseKey } from '../../ports/background/response-key.ts';
 import { report } from '../report.ts';
 
 /**

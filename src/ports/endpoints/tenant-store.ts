@@ -1,5 +1,5 @@
 /** The store as requests see it: nothing is stored or found for a request whose tenant is unknown. */
-import type { EventLog } from '../event-log.ts';
+import type { EventLog } from '../background/event-log.ts';
 import { isUntracked, needTenant } from '../scope.ts';
 import type { ConversationStore, ItemPage, MaybePromise, ResponseStore } from '../store.ts';
 

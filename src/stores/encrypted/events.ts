@@ -1,5 +1,5 @@
 /** Event logs whose texts are encrypted, each for its own place in its own log. */
-import type { EventLog } from '../../ports/event-log.ts';
+import type { EventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { type Seal, sealedBytes } from './seal.ts';
 

@@ -1,5 +1,12 @@
 /** Event logs in the process's memory. */
-import type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } from '../../ports/event-log.ts';
+import type {
+  ClaimedLog,
+  EventLog,
+  LogAppend,
+  LogHead,
+  LogPage,
+  NewEventLog,
+} from '../../ports/background/event-log.ts';
 import { placeOf, type ResponseKey } from '../../ports/store.ts';
 import type { Shelf } from './room.ts';
 

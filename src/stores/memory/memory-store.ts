@@ -1,6 +1,6 @@
 /** Keeps responses in the process's memory: for one node, for tests and as the default. */
 import { inspect } from 'node:util';
-import type { EventLog } from '../../ports/event-log.ts';
+import type { EventLog } from '../../ports/background/event-log.ts';
 import {
   placeOf,
   type ResponseKey,

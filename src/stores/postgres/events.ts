@@ -1,5 +1,5 @@
 /** Event logs in PostgreSQL: one row each, and one row for some of their events, as they were appended. */
-import type { ClaimedLog, EventLog, LogHead, LogPage } from '../../ports/event-log.ts';
+import type { ClaimedLog, EventLog, LogHead, LogPage } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { joinTexts, originalText, splitTexts, storableText } from '../../protocol/json/storable-text.ts';
 import { digestOf, type PostgresPlace } from './responses.ts';

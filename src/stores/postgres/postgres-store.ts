@@ -1,5 +1,5 @@
 /** Keeps responses, conversations and event logs in PostgreSQL, for any number of processes. */
-import type { EventLog } from '../../ports/event-log.ts';
+import type { EventLog } from '../../ports/background/event-log.ts';
 import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import type { StoredResponse } from '../../ports/store.ts';
 import { type ConversationMethods, postgresConversations } from './conversations.ts';

@@ -1,5 +1,5 @@
 /** Event logs in SQLite: one row for each, and one for each of their events. */
-import type { ClaimedLog, LogAppend, LogHead, LogPage, NewEventLog } from '../../ports/event-log.ts';
+import type { ClaimedLog, LogAppend, LogHead, LogPage, NewEventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { originalText, storableText } from '../../protocol/json/storable-text.ts';
 import { changes, rowsOf, type SqliteDatabase } from './database.ts';

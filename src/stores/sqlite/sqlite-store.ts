@@ -1,5 +1,5 @@
 /** Keeps responses, conversations and event logs in a SQLite database: for one machine, over restarts, in any number of processes. */
-import type { EventLog } from '../../ports/event-log.ts';
+import type { EventLog } from '../../ports/background/event-log.ts';
 import { checkOptions, positiveInteger } from '../../ports/host/options-check.ts';
 import type { ConversationStore, ResponseKey, ResponseStore, StoredResponse } from '../../ports/store.ts';
 import { type SqliteConversations, sqliteConversations } from './conversations.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import type { BackgroundEngine, BackgroundWorker, ClaimedRun } from '../../ports/background-engine.ts';
-import type { ResponseKey } from '../../ports/response-key.ts';
+import type { BackgroundEngine, BackgroundWorker, ClaimedRun } from '../../ports/background/background-engine.ts';
+import type { ResponseKey } from '../../ports/background/response-key.ts';
 
 /** How a case wants its engine; an omitted option leaves the engine's own default. */
 export interface EngineContractOptions {

@@ -1,7 +1,7 @@
 /** What every background engine must do, as a suite for any test runner that has an `it`. */
 
 import { randomUUID } from 'node:crypto';
-import type { BackgroundEngine } from '../../ports/background-engine.ts';
+import type { BackgroundEngine } from '../../ports/background/background-engine.ts';
 import type { EngineCase, EngineContractOptions } from './engine-case.ts';
 import { engineCases, sharedEngineCases } from './engine-cases.ts';
 

@@ -1,6 +1,6 @@
 /** The parts of the cases about event logs. */
 import assert from 'node:assert/strict';
-import type { EventLog, LogAppend, LogHead, NewEventLog } from '../../ports/event-log.ts';
+import type { EventLog, LogAppend, LogHead, NewEventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { freshScope, type StoreCase, type StoreSubject } from './store-case.ts';
 

@@ -1,5 +1,5 @@
 /** The store contract on writing event logs: events in order, and one writer at a time. */
-import type { ClaimedLog, EventLog } from '../../ports/event-log.ts';
+import type { ClaimedLog, EventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import type { StoreCase } from './store-case.ts';
 import {

@@ -1,6 +1,6 @@
 /** The store contract on reading event logs: from any position, whole, in time, and in one scope alone. */
 import assert from 'node:assert/strict';
-import type { EventLog } from '../../ports/event-log.ts';
+import type { EventLog } from '../../ports/background/event-log.ts';
 import type { ResponseKey } from '../../ports/store.ts';
 import { assertGoes, freshScope, type StoreCase } from './store-case.ts';
 import {

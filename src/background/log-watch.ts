@@ -1,7 +1,7 @@
 /** Watches the logs that other processes may write or take over: all of one router with one query at a time. */
 
-import type { EventLog, LogHead } from '../../ports/event-log.ts';
-import { placeOf, type ResponseKey } from '../../ports/store.ts';
+import type { EventLog, LogHead } from '../ports/background/event-log.ts';
+import { placeOf, type ResponseKey } from '../ports/store.ts';
 
 /** The time between two queries, in milliseconds. */
 const EVERY_MS = 250;

@@ -1,9 +1,9 @@
 /** A request as its response's log holds it, for another process that goes on. */
-import type { EndpointRequest } from '../../ports/endpoints/endpoint-request.ts';
-import type { Sealer } from '../../ports/sealer.ts';
-import type { ResponseKey } from '../../ports/store.ts';
-import { seedOf } from '../../protocol/ids.ts';
-import { isRecord } from '../../protocol/record.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import type { Sealer } from '../ports/sealer.ts';
+import type { ResponseKey } from '../ports/store.ts';
+import { seedOf } from '../protocol/ids.ts';
+import { isRecord } from '../protocol/record.ts';
 
 /** The version of the format. */
 const VERSION = 1;

@@ -1,9 +1,9 @@
 /** The events of a turn as text in a log. */
-import type { EventLog } from '../../ports/event-log.ts';
-import type { ResponseKey } from '../../ports/store.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import type { TurnEvent } from '../../protocol/events.ts';
-import { isRecord } from '../../protocol/record.ts';
+import type { EventLog } from '../ports/background/event-log.ts';
+import type { ResponseKey } from '../ports/store.ts';
+import { ApiError } from '../protocol/errors.ts';
+import type { TurnEvent } from '../protocol/events.ts';
+import { isRecord } from '../protocol/record.ts';
 
 /** An event with a number: only these are kept. */
 export type NumberedEvent = Extract<TurnEvent, { readonly sequence: number }>;

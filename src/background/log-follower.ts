@@ -1,15 +1,15 @@
 /** Reads the events of a response from its log, for one client: what is there, and what is still to come. */
 
 import { AsyncResource } from 'node:async_hooks';
-import type { EventLog, LogHead } from '../../ports/event-log.ts';
-import { fromStore, type ResponseKey } from '../../ports/store.ts';
-import { ApiError } from '../../protocol/errors.ts';
-import type { TurnEvent } from '../../protocol/events.ts';
-import { type Consumer, deliver, NULL_CONSUMER, Stage } from '../../streams/pull-stream.ts';
-import type { Lifetime } from '../../turn/lifetime.ts';
-import type { EventReader } from '../recording.ts';
+import type { EventLog, LogHead } from '../ports/background/event-log.ts';
+import { fromStore, type ResponseKey } from '../ports/store.ts';
+import { ApiError } from '../protocol/errors.ts';
+import type { TurnEvent } from '../protocol/events.ts';
+import { type Consumer, deliver, NULL_CONSUMER, Stage } from '../streams/pull-stream.ts';
+import type { Lifetime } from '../turn/lifetime.ts';
 import { eventIn } from './event-text.ts';
 import type { LogWatch } from './log-watch.ts';
+import type { EventReader } from './recording.ts';
 
 /** Milliseconds before a failed reading is tried again, and for how long. */
 const RETRY_MS = 1000;
