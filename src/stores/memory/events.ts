@@ -47,21 +47,15 @@ export function memoryEvents(shelf: Shelf<KeptLog>): EventLog {
     return true;
   }
 
-  /** The log if its epoch is lower. */
-  function older(key: ResponseKey, epoch: number): KeptLog | undefined {
-    const log = find(key);
-    return log && log.epoch < epoch ? log : undefined;
-  }
-
   function claim(key: ResponseKey, epoch: number): ClaimedLog | undefined {
-    const log = older(key, epoch);
+    const log = ifOlder(find(key), epoch);
     if (!log) return undefined;
     keep(key, { ...log, epoch });
     return { ...headOf({ ...log, epoch }), request: log.request, state: log.state };
   }
 
   function end(key: ResponseKey, epoch: number, until: number): boolean {
-    const log = older(key, epoch);
+    const log = ifOlder(find(key), epoch);
     if (log) keep(key, { ...log, epoch, ended: true, expiresAt: until });
     return log !== undefined;
   }
@@ -97,4 +91,9 @@ function endOfPage(events: readonly string[], from: number, maxBytes: number): n
     if (left < 0 && end > from) return end;
   }
   return end;
+}
+
+/** The log if its epoch is lower. */
+function ifOlder(log: KeptLog | undefined, epoch: number): KeptLog | undefined {
+  return log && log.epoch < epoch ? log : undefined;
 }

@@ -104,17 +104,23 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
       find: (key, itemIds) => tables().conversations.find(key, itemIds, now()),
       removeItem: (key, itemId) => change(({ conversations }, time) => conversations.removeItem(key, itemId, time)),
     },
-    events: {
-      isShared: true,
-      begin: (key, log) => change(({ events }) => events.begin(key, log)),
-      append: (key, append) => change(({ events }, time) => events.append(key, append, time)),
-      claim: (key, epoch) => change(({ events }, time) => events.claim(key, epoch, time)),
-      end: (key, epoch, until) => change(({ events }, time) => events.end(key, epoch, until, time)),
-      read: (key, after, maxBytes) => tables().events.read(key, after, maxBytes, now()),
-      heads: (keys) => tables().events.heads(keys, now()),
-      delete: (key) => change(({ events }, time) => events.delete(key, time)),
-    },
+    events: eventLog(change, () => tables().events, now),
     close() {},
+  };
+}
+
+type Change = <Result>(body: (tables: Tables, time: number) => Result) => Result;
+
+function eventLog(change: Change, table: () => SqliteEvents, now: () => number): EventLog {
+  return {
+    isShared: true,
+    begin: (key, log) => change(({ events }) => events.begin(key, log)),
+    append: (key, append) => change(({ events }, time) => events.append(key, append, time)),
+    claim: (key, epoch) => change(({ events }, time) => events.claim(key, epoch, time)),
+    end: (key, epoch, until) => change(({ events }, time) => events.end(key, epoch, until, time)),
+    read: (key, after, maxBytes) => table().read(key, after, maxBytes, now()),
+    heads: (keys) => table().heads(keys, now()),
+    delete: (key) => change(({ events }, time) => events.delete(key, time)),
   };
 }
 
