@@ -24,7 +24,9 @@ export function newRuns(): Runs {
 
   function forget(run: Run): void {
     ended.delete(run);
-    runs.delete(placeOf(run.key));
+    const place = placeOf(run.key);
+    // The same response may run here again.
+    if (runs.get(place) === run) runs.delete(place);
   }
 
   /** Not the run itself, which retains its whole request. */
