@@ -138,6 +138,21 @@ describeRedis('[X-06] redisStore', () => {
       expect([page?.events, (await reads()) - before]).toEqual([many.slice(30_000, 30_003), 4]);
     });
 
+    it('asks for the positions of 1,000 event logs of one scope by one script', async () => {
+      const { events } = redisStore({ client });
+      const keys = Array.from({ length: 1000 }, (_, index) => ({ scope: 's', id: `${index}` }));
+      await events.begin({ scope: 's', id: '999' }, { epoch: 3, request: '', expiresAt: Date.now() + DAY_MS });
+      await events.heads(keys);
+      const before = await scriptsRun();
+      const heads = await events.heads([...keys, { scope: 's', id: '999' }]);
+      const scripts = (await scriptsRun()) - before;
+      expect([scripts, heads.length, heads.filter(Boolean)]).toEqual([
+        1,
+        1001,
+        [999, 1000].map(() => ({ epoch: 3, next: 0, ended: false })),
+      ]);
+    });
+
     it('asks for the positions of 1,000 event logs at once', async () => {
       const keys = Array.from({ length: 1000 }, (_, index) => ({ scope: `scope ${index}`, id: 'a' }));
       for (const { events } of [redisStore({ client }), redisStore({ client: ioredis })]) {
