@@ -121,8 +121,10 @@ describeRedis('[X-06] redisStore', () => {
       lives.push(await client.pTTL((await client.keys('*'))[0] ?? ''));
       const length = (await events.read(key, -1, 1e9))?.events.length;
       const kept = await client.dbSize();
+      await events.begin(key, { epoch: 1, request: '', expiresAt: 1000 + 5000 });
+      const fields = await client.hLen((await client.keys('*'))[0] ?? '');
       await events.end(key, 2, 1000);
-      expect([length, kept, await client.dbSize()]).toEqual([20_001, 1, 0]);
+      expect([length, kept, fields, await client.dbSize()]).toEqual([20_001, 1, 5, 0]);
       expect(lives.map((life) => Math.ceil(life / 1000))).toEqual([5, 50]);
     });
 
