@@ -1,5 +1,5 @@
-/** Event logs in Redis: each is a hash, so that it expires and is evicted as a whole; each event is a field of it. */
-import type { ClaimedLog, EventLog, LogHead } from '../../ports/event-log.ts';
+/** Event logs in Redis: each is a hash, so that it expires as a whole, with a field for each event under its number. */
+import type { ClaimedLog, EventLog, LogHead } from '../../ports/background/event-log.ts';
 import { joinTexts, originalText, storableText } from '../../protocol/json/storable-text.ts';
 import { boundOf, redisScript } from './client.ts';
 import type { RedisPlace } from './responses.ts';
