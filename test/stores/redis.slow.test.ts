@@ -121,8 +121,10 @@ describeRedis('[X-06] redisStore', () => {
       lives.push(await client.pTTL((await client.keys('*'))[0] ?? ''));
       const length = (await events.read(key, -1, 1e9))?.events.length;
       const kept = await client.dbSize();
+      await events.begin(key, { epoch: 1, request: '', expiresAt: 1000 + 5000 });
+      const fields = await client.hLen((await client.keys('*'))[0] ?? '');
       await events.end(key, 2, 1000);
-      expect([length, kept, await client.dbSize()]).toEqual([20_001, 1, 0]);
+      expect([length, kept, fields, await client.dbSize()]).toEqual([20_001, 1, 5, 0]);
       expect(lives.map((life) => Math.ceil(life / 1000))).toEqual([5, 50]);
     });
 
@@ -136,6 +138,21 @@ describeRedis('[X-06] redisStore', () => {
       const before = await reads();
       const page = await events.read(key, 29_999, 50);
       expect([page?.events, (await reads()) - before]).toEqual([many.slice(30_000, 30_003), 4]);
+    });
+
+    it('asks for the positions of 1,000 event logs of one scope by one script', async () => {
+      const { events } = redisStore({ client });
+      const keys = Array.from({ length: 1000 }, (_, index) => ({ scope: 's', id: `${index}` }));
+      await events.begin({ scope: 's', id: '999' }, { epoch: 3, request: '', expiresAt: Date.now() + DAY_MS });
+      await events.heads(keys);
+      const before = await scriptsRun();
+      const heads = await events.heads([...keys, { scope: 's', id: '999' }]);
+      const scripts = (await scriptsRun()) - before;
+      expect([scripts, heads.length, heads.filter(Boolean)]).toEqual([
+        1,
+        1001,
+        [999, 1000].map(() => ({ epoch: 3, next: 0, ended: false })),
+      ]);
     });
 
     it('asks for the positions of 1,000 event logs at once', async () => {

@@ -6,6 +6,7 @@ import { defaultScope } from '../../src/ports/scope.ts';
 import { boundedStore, type ResponseStore } from '../../src/ports/store.ts';
 import { Vital } from '../../src/server/vitals.ts';
 import { watchedStore } from '../../src/server/watched-store.ts';
+import { encryptedStore } from '../../src/stores/encrypted/encrypted-store.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';
 import { storeContract } from '../../src/testing/index.ts';
 import { stoppedClock } from './stored.ts';
@@ -50,6 +51,19 @@ describe('a store as a router wraps it', () => {
   it('has event logs where the host’s store has them, and none where it has none', () => {
     const { events: _, ...without } = memoryStore();
     expect([wrapped(memoryStore()).events !== undefined, 'events' in wrapped(without)]).toEqual([true, false]);
+  });
+
+  it('says of an event log whether other processes see it, as the log does, encrypted too', () => {
+    const { events, ...store } = memoryStore();
+    const said = [false, true].map((isShared) => {
+      const host = { ...store, events: { ...events, isShared } };
+      const keys = [{ id: 'k', key: new Uint8Array(32) }];
+      return [eventsOf(wrapped(host)).isShared, eventsOf(wrapped(encryptedStore(host, { keys }))).isShared];
+    });
+    expect(said).toEqual([
+      [false, false],
+      [true, true],
+    ]);
   });
 
   it('calls the methods of an event log on the log, which may be an object of a class', async () => {

@@ -457,21 +457,11 @@ function keepsNoCopy({ append }: ConversationStore): Partial<ConversationStore> 
 
 describe('storeContract', () => {
   it('[X-05] passes a store without event logs', async () => {
-    expect(await failures(({ events: _, ...store }) => ({ ...store, events: undefined }))).toEqual([]);
+    expect(await failures(() => ({ events: undefined }))).toEqual([]);
   });
 
   it('[X-05] passes a store without chain', async () => {
-    const failed: string[] = [];
-    const cases: Promise<void>[] = [];
-    storeContract({
-      it: (name, run) => cases.push(run().catch(() => void failed.push(name))),
-      create({ ttlMs }) {
-        const { chain: _, ...store } = memoryStore({ ttlMs });
-        return { store };
-      },
-    });
-    await Promise.all(cases);
-    expect([cases.length > 30, failed]).toEqual([true, []]);
+    expect(await failures(() => ({ chain: undefined }))).toEqual([]);
   });
 
   it('[X-05] asks nothing of conversations where it is told that there are none', () => {

@@ -1,6 +1,5 @@
 /** Event logs in Redis: each is a hash, so that it expires as a whole, with a field for each event under its number. */
 import type { ClaimedLog, EventLog, LogHead } from '../../ports/background/event-log.ts';
-import type { ResponseKey } from '../../ports/store.ts';
 import { joinTexts, originalText, storableText } from '../../protocol/json/storable-text.ts';
 import { boundOf, redisScript } from './client.ts';
 import type { RedisPlace } from './responses.ts';
@@ -51,7 +50,11 @@ for place = tonumber(ARGV[1]), tonumber(head[2]) - 1 do
 end
 return { head, texts }`);
 
-const HEAD = redisScript(`return redis.call('HMGET', KEYS[1], 'epoch', 'next', 'ended')`);
+// The other keys are of the same scope, and so on the same node.
+const HEADS = redisScript(`
+local heads = {}
+for each = 0, #ARGV do heads[each + 1] = redis.call('HMGET', ARGV[each] or KEYS[1], 'epoch', 'next', 'ended') end
+return heads`);
 
 const DELETE = redisScript(`return redis.call('UNLINK', KEYS[1])`);
 
@@ -64,9 +67,12 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
   /** How long it is until then; a script that sets a life that is over deletes the key. */
   const lifeUntil = (time: number) => String(Math.ceil(Math.min(time, Number.MAX_SAFE_INTEGER) - now()));
 
-  async function headOf(key: ResponseKey): Promise<LogHead | undefined> {
+  /** The positions of logs of one scope, by the names of their keys. */
+  async function headsIn(names: readonly string[]): Promise<readonly (readonly [string, LogHead | undefined])[]> {
+    const [first = '', ...others] = names;
     // The cast: that is the script's result.
-    return headFrom((await run(HEAD, keys.events(key))) as HeadFields);
+    const rows = (await run(HEADS, first, ...others)) as readonly HeadFields[];
+    return Array.from(rows, (fields, index) => [names[index] ?? '', headFrom(fields)] as const);
   }
 
   return {
@@ -94,8 +100,14 @@ export function redisEvents({ run, keys, now }: RedisPlace): EventLog {
       const head = headFrom(fields);
       return head && { ...head, from: Math.min(after + 1, head.next), events: texts.map(originalText) };
     },
-    // Clients send what is asked at once together.
-    heads: (asked) => Promise.all(asked.map(headOf)),
+    async heads(asked) {
+      const names = asked.map(keys.events);
+      const scopes = new Map<string, string[]>(asked.map(({ scope }) => [scope, []]));
+      for (const [index, { scope }] of asked.entries()) scopes.get(scope)?.push(names[index] ?? '');
+      // Clients send together what is asked at once.
+      const found = new Map((await Promise.all([...scopes.values()].map(headsIn))).flat());
+      return names.map((name) => found.get(name));
+    },
     async delete(key) {
       return (await run(DELETE, keys.events(key))) === 1;
     },
