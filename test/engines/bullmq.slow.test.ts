@@ -2,16 +2,17 @@
 import { bullmqEngine } from '../../src/engines/bullmq/bullmq-engine.ts';
 import { backgroundEngineContract } from '../../src/testing/index.ts';
 import type { Service } from '../support/services.ts';
-import { engineDatabases, type HostConnection } from './engine-databases.ts';
+import { engineDatabases } from './engine-databases.ts';
+import { type HostConnection, hosts } from './engine-hosts.ts';
 
 for (const database of engineDatabases)
-  database.describe(`bullmqEngine on ${database.name}`, () => {
+  database.describe(`bullmqEngine over ${database.name}`, () => {
     let server: Service;
     let host: HostConnection;
 
     beforeAll(async () => {
       server = await database.start();
-      host = await database.connect(server.url);
+      host = await hosts[database.name](server.url);
     });
     afterAll(async () => {
       await host?.end();
