@@ -37,6 +37,8 @@ describeRedis('bullmqEngine on a cluster with ioredis', () => {
   beforeAll(async () => {
     node = await startRedis({ cluster: true });
     const client = new Redis(node.url);
+    // A node that never met another does not know its own address.
+    await client.config('SET', 'cluster-announce-ip', '127.0.0.1');
     await client.cluster('ADDSLOTSRANGE', 0, 16_383);
     while (!(await client.cluster('INFO')).includes('cluster_state:ok')) await pause(20);
     client.disconnect();

@@ -9,7 +9,7 @@ import { postgresLink } from '../../src/engines/bullmq/postgres-link.ts';
 import { QueueEngine } from '../../src/engines/bullmq/queue-engine.ts';
 import { redisLink } from '../../src/engines/bullmq/redis-link.ts';
 import type { Link, QueueSettings } from '../../src/engines/bullmq/session.ts';
-import type { BackgroundEngine } from '../../src/ports/background-engine.ts';
+import type { BackgroundEngine } from '../../src/ports/background/background-engine.ts';
 import { freshKeys, RecordingWorker, untilAborted } from '../../src/testing/engines/engine-case.ts';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';

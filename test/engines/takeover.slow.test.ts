@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { bullmqEngine } from '../../src/engines/bullmq/bullmq-engine.ts';
-import type { BackgroundEngine } from '../../src/ports/background-engine.ts';
+import type { BackgroundEngine } from '../../src/ports/background/background-engine.ts';
 import { RecordingWorker, untilAborted } from '../../src/testing/engines/engine-case.ts';
 import { endWithParent, type Service } from '../support/services.ts';
 import { type EngineDatabase, engineDatabases } from './engine-databases.ts';
