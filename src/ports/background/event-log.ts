@@ -27,6 +27,7 @@ export interface LogAppend {
 
 /** The position of a log. */
 export interface LogHead {
+  /** The owner's number: whoever claims the log has a higher one. */
   readonly epoch: number;
   /** The sequence number of the next event. */
   readonly next: number;
@@ -36,6 +37,7 @@ export interface LogHead {
 
 /** A log that another process continues. */
 export interface ClaimedLog extends LogHead {
+  /** The request as it was given to `begin`. */
   readonly request: string;
   /** The state of the last append; empty before the first. */
   readonly state: string;
@@ -45,6 +47,7 @@ export interface ClaimedLog extends LogHead {
 export interface LogPage extends LogHead {
   /** The sequence number of the first of these events. */
   readonly from: number;
+  /** The events, as they were appended. */
   readonly events: readonly string[];
 }
 
