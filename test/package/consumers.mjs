@@ -20,7 +20,7 @@ const install = (cwd, ...packages) =>
 /** Kept from run to run: they are no part of `npm ci`. */
 const compilers = join(root, 'build/compilers');
 const COMPILERS = { 5.4: 'typescript-5.4', 5.9: 'typescript-5.9', 7: 'typescript-7' };
-const PEERS = ['@modelcontextprotocol/sdk@1', '@opentelemetry/api@1', 'js-tiktoken@1', 'ws@8', 'zod@4'];
+const PEERS = ['@modelcontextprotocol/sdk@1', '@opentelemetry/api@1', 'bullmq@6', 'js-tiktoken@1', 'ws@8', 'zod@4'];
 /** What the documentation imports besides. */
 const NEIGHBOURS = [
   ...['@types/node@24', '@types/pg@8', '@types/connect@3', '@types/koa@3', '@types/passport@1', 'openai@6', 'redis@6'],

@@ -262,6 +262,7 @@ describe('a package that is missing', () => {
     ['websocket', 'ws'],
     ['mcp', '@modelcontextprotocol/sdk'],
     ['otel', '@opentelemetry/api'],
+    ['engines/bullmq', 'bullmq'],
   ])('[F-31] is named with how to install it, imported or required: %s', (entry, name) => {
     const path = `express-open-responses/${entry}`;
     const says = `Error: ${path} needs the package '${name}', which is not installed. Install it: npm install ${name}`;

@@ -3,6 +3,7 @@ import type { ResponseKey } from './response-key.ts';
 
 /** A response that an engine hands to a worker. */
 export interface ClaimedRun {
+  /** Whose response it is. */
   readonly key: ResponseKey;
   /** Aborted when the run is to be handed over to another process, or no longer belongs to this one. */
   readonly signal: AbortSignal;

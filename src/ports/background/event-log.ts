@@ -27,7 +27,7 @@ export interface LogAppend {
 
 /** The position of a log. */
 export interface LogHead {
-  /** The number of the process that writes it. */
+  /** The owner's number: whoever claims the log has a higher one. */
   readonly epoch: number;
   /** The sequence number of the next event. */
   readonly next: number;
@@ -37,7 +37,7 @@ export interface LogHead {
 
 /** A log that another process continues. */
 export interface ClaimedLog extends LogHead {
-  /** The request, as `begin` was given it. */
+  /** The request as it was given to `begin`. */
   readonly request: string;
   /** The state of the last append; empty before the first. */
   readonly state: string;
@@ -47,7 +47,7 @@ export interface ClaimedLog extends LogHead {
 export interface LogPage extends LogHead {
   /** The sequence number of the first of these events. */
   readonly from: number;
-  /** One JSON text for each event, in the order of their numbers, without gaps. */
+  /** The events, as they were appended. */
   readonly events: readonly string[];
 }
 

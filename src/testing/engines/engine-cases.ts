@@ -169,7 +169,7 @@ export const sharedEngineCases: readonly EngineCase[] = [
     name: '[X-08] runs no more at the same time than its concurrency',
     async run({ create }) {
       const engine = await create({ concurrency: 2 });
-      const worker = new RecordingWorker(async () => {
+      const worker: RecordingWorker = new RecordingWorker(async () => {
         await worker.until(() => worker.running === 2 || worker.keys.length === keys.length);
         return 'ended';
       });
@@ -184,7 +184,9 @@ export const sharedEngineCases: readonly EngineCase[] = [
     name: '[X-08] runs again what its worker hands back by itself',
     async run({ create }) {
       const engine = await create();
-      const worker = new RecordingWorker(async () => (worker.keys.length === 1 ? 'released' : 'ended'));
+      const worker: RecordingWorker = new RecordingWorker(async () =>
+        worker.keys.length === 1 ? 'released' : 'ended',
+      );
       const key = freshKey();
       engine.start(worker);
       await engine.submit(key);

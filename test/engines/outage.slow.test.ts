@@ -1,0 +1,325 @@
+/** The BullMQ engine and databases that go away, tell another time, hold other jobs or refuse. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { Pool } from 'pg';
+import { bullmqEngine } from '../../src/engines/bullmq/bullmq-engine.ts';
+import { postgresLink } from '../../src/engines/bullmq/postgres-link.ts';
+import { QueueEngine } from '../../src/engines/bullmq/queue-engine.ts';
+import { redisLink } from '../../src/engines/bullmq/redis-link.ts';
+import type { Link, QueueSettings } from '../../src/engines/bullmq/session.ts';
+import type { BackgroundEngine } from '../../src/ports/background/background-engine.ts';
+import { freshKeys, RecordingWorker, untilAborted } from '../../src/testing/engines/engine-case.ts';
+import { describePostgres, startPostgres } from '../support/postgres-server.ts';
+import { describeRedis, startRedis } from '../support/redis-server.ts';
+import type { Service } from '../support/services.ts';
+import { engineDatabases } from './engine-databases.ts';
+import { type HostConnection, hosts } from './engine-hosts.ts';
+
+const LOCK_MS = 2000;
+const AWAY_MS = 4000;
+
+function key(id: string) {
+  return { scope: 's', id };
+}
+
+for (const database of engineDatabases)
+  database.describe(`bullmqEngine over ${database.name}`, () => {
+    let server: Service;
+    let host: HostConnection;
+    let engines: BackgroundEngine[] = [];
+
+    beforeEach(async () => {
+      server = await database.start({ durable: true });
+      host = await hosts[database.name](server.url);
+    });
+    afterEach(async () => {
+      await Promise.all(engines.map((engine) => engine.close()));
+      engines = [];
+      await host.end();
+      await server.close();
+    });
+
+    function create(queueName = randomUUID()): BackgroundEngine {
+      const engine = bullmqEngine({ ...host.options, queueName, lockMs: LOCK_MS });
+      engines.push(engine);
+      return engine;
+    }
+
+    it('[X-08] goes on after an outage, without a restart and with all that was submitted before', async () => {
+      const [engine, worker] = [create(), new RecordingWorker()];
+      const kept = freshKeys(20);
+      for (const each of kept) await engine.submit(each);
+      engine.start(worker);
+      await worker.until(() => worker.finished > 0);
+      await server.stop();
+      await pause(AWAY_MS);
+      await server.start();
+      await worker.until(() => new Set(worker.ids).size === kept.length);
+      await engine.submit(key('resp_new'));
+      await worker.until(() => worker.ids.includes('resp_new'));
+    });
+
+    it('[X-08] reports an outage, but seldom, and goes on when a run ended meanwhile', async () => {
+      const [engine, worker] = [create(), new RecordingWorker()];
+      let finish = () => {};
+      const finished = new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      const slow = new RecordingWorker(async () => {
+        await finished;
+        return 'ended';
+      });
+      engine.start({ run: (claimed) => slow.run(claimed), onError: (error) => worker.onError(error) });
+      await engine.submit(key('resp_1'));
+      await slow.until(() => slow.running === 1);
+      await server.stop();
+      finish();
+      await worker.until(() => worker.errors.length > 0);
+      await pause(AWAY_MS);
+      expect(worker.errors.length).toBeLessThanOrEqual(2);
+      await server.start();
+      await engine.submit(key('resp_2'));
+      await slow.until(() => slow.ids.includes('resp_2'));
+    });
+
+    it('[X-08] starts while the database is away, rejects what it cannot keep, and works once it is there', async () => {
+      await server.stop();
+      const [engine, worker] = [create(), new RecordingWorker()];
+      engine.start(worker);
+      await expect(engine.submit(key('resp_1'))).rejects.toThrow(/ECONNREFUSED|did not answer|^$/);
+      await server.start();
+      await worker.until(() => worker.ids.includes('resp_1') || worker.errors.length > 0);
+      for (let tries = 0; tries < 30; tries += 1)
+        if (
+          await engine.submit(key('resp_2')).then(
+            () => true,
+            () => pause(1000, false),
+          )
+        )
+          break;
+      await worker.until(() => worker.ids.includes('resp_2'));
+    });
+
+    it('[X-08] is released and closed while the database is away or frozen', async () => {
+      const [engine, frozen, worker] = [create(), create(), new RecordingWorker(untilAborted)];
+      engine.start(worker);
+      frozen.start(worker);
+      await engine.submit(key('resp_1'));
+      await worker.until(() => worker.running === 1);
+      server.pause();
+      const released = frozen.close();
+      await released;
+      server.resume();
+      await server.stop();
+      const late = create();
+      late.start(worker);
+      await Promise.all([engine.close(), late.close()]);
+      expect(worker.running).toBe(0);
+      await server.start();
+    });
+
+    it("[X-08] leaves the host's own connection as it is", async () => {
+      const [engine, worker] = [create(), new RecordingWorker()];
+      engine.start(worker);
+      await engine.submit(key('resp_1'));
+      await worker.until(() => worker.finished === 1);
+      await engine.close();
+      expect([await host.works(), worker.errors]).toEqual([true, []]);
+    });
+
+    it('[X-08] usually runs a response where it was submitted', async () => {
+      const queueName = randomUUID();
+      const [one, other] = [create(queueName), create(queueName)];
+      const [first, second] = [new RecordingWorker(), new RecordingWorker()];
+      one.start(first);
+      other.start(second);
+      const keys = freshKeys(40);
+      for (const each of keys) await one.submit(each);
+      await first.until(() => first.finished + second.finished === keys.length);
+      expect(first.finished).toBeGreaterThan(keys.length / 2);
+    });
+  });
+
+/** An engine whose clock the test sets. */
+function engineWith(link: Link, clock: { now: number }) {
+  return new QueueEngine(
+    { link, concurrency: 10, lockMs: LOCK_MS },
+    { now: () => clock.now + Date.now(), compareEveryMs: 200 },
+  );
+}
+
+async function showsTheClock(link: Link): Promise<void> {
+  const clock = { now: 60_000 };
+  const [engine, worker] = [engineWith(link, clock), new RecordingWorker()];
+  engine.start(worker);
+  await worker.until(() => worker.errors.length > 0);
+  await engine.submit(key('resp_1'));
+  await pause(LOCK_MS);
+  expect(worker.ids).toEqual([]);
+  expect(String(worker.errors[0])).toMatch(
+    /^Error: bullmqEngine: the clock of this process is (59|60)\d{3} ms ahead of the database's, more than half of lockMs \(2000\)/,
+  );
+  clock.now = 0;
+  await worker.until(() => worker.ids.includes('resp_1'));
+  clock.now = -60_000;
+  await pause(1000);
+  await engine.submit(key('resp_2'));
+  await pause(LOCK_MS);
+  clock.now = 0;
+  expect(worker.ids).toEqual(['resp_1']);
+  await worker.until(() => worker.ids.includes('resp_2'));
+  await engine.close();
+}
+
+function settings(): QueueSettings {
+  return { queueName: randomUUID(), lockMs: LOCK_MS, prefix: '{test}' };
+}
+
+describeRedis('bullmqEngine in Redis', () => {
+  let server: Service;
+  let client: Redis;
+
+  beforeAll(async () => {
+    server = await startRedis();
+    client = new Redis(server.url, { maxRetriesPerRequest: null });
+  });
+  afterAll(async () => {
+    client?.disconnect();
+    await server?.close();
+  });
+
+  it('[X-08] claims nothing while its clock and the database differ', () =>
+    showsTheClock(redisLink(client, settings())));
+
+  it('[X-08] drops jobs that are no responses, reports them, and runs the others', async () => {
+    const { queueName } = settings();
+    const queue = new Queue(queueName, { connection: client, prefix: '{open-responses}' });
+    for (const data of [
+      {},
+      { scope: 1, id: 2 },
+      'text',
+      null,
+      { scope: '"s"', id: '"i"', more: 1 },
+      { scope: 's', id: 'i' },
+    ])
+      await queue.add('response', data);
+    const [engine, worker] = [bullmqEngine({ connection: client, queueName, lockMs: LOCK_MS }), new RecordingWorker()];
+    engine.start(worker);
+    await engine.submit(key('resp_1'));
+    await worker.until(() => worker.finished === 1);
+    await pause(2 * LOCK_MS);
+    const counts = await queue.getJobCounts('wait', 'active', 'completed', 'failed', 'delayed');
+    expect([worker.ids, counts]).toEqual([
+      ['resp_1'],
+      { wait: 0, active: 0, completed: expect.any(Number), failed: 0, delayed: 0 },
+    ]);
+    expect(String(worker.errors[0])).toMatch(
+      /^Error: bullmqEngine: job \d+ is no response of this version, and is dropped$/,
+    );
+    await engine.close();
+    await queue.close();
+  });
+
+  it('[X-08] keeps scope and id in the queue and nothing of a response that is over', async () => {
+    const { queueName } = settings();
+    const engine = bullmqEngine({ connection: client, queueName, lockMs: LOCK_MS });
+    await engine.submit(key('resp_1'));
+    const queue = new Queue(queueName, { connection: client, prefix: '{open-responses}' });
+    expect((await queue.getJobs('wait')).map(({ name, data }) => [name, data])).toEqual([
+      ['response', { scope: '"s"', id: '"resp_1"' }],
+    ]);
+    const worker = new RecordingWorker();
+    engine.start(worker);
+    await worker.until(() => worker.finished === 1);
+    await engine.close();
+    expect(await queue.getJobCounts('wait', 'active', 'completed', 'failed')).toEqual({
+      wait: 0,
+      active: 0,
+      completed: 0,
+      failed: 0,
+    });
+    await queue.close();
+  });
+
+  it('[X-08] takes the options of an ioredis client', async () => {
+    const port = Number(new URL(server.url).port);
+    const connection = { host: '127.0.0.1', port, maxRetriesPerRequest: 3 };
+    const [engine, worker] = [bullmqEngine({ connection, queueName: randomUUID() }), new RecordingWorker()];
+    engine.start(worker);
+    await engine.submit(key('resp_1'));
+    await worker.until(() => worker.finished === 1);
+    await engine.close();
+  });
+});
+
+describePostgres('bullmqEngine in PostgreSQL', () => {
+  let server: Service;
+  let pool: Pool;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    pool = new Pool({ connectionString: server.url });
+  });
+  afterAll(async () => {
+    await pool?.end();
+    await server?.close();
+  });
+
+  it('[X-08] names what a user without rights needs, and works once that is granted', async () => {
+    await pool.query("CREATE USER guest PASSWORD 'sesame'");
+    const { hostname: name, port } = new URL(server.url);
+    const guest = new Pool({ host: name, port: Number(port), user: 'guest', password: 'sesame', database: 'postgres' });
+    const queueName = randomUUID();
+    const [engine, worker] = [bullmqEngine({ pool: guest, queueName, lockMs: LOCK_MS }), new RecordingWorker()];
+    engine.start(worker);
+    const denied = await engine.submit(key('resp_1')).catch(String);
+    expect(denied).toContain(
+      "the user guest may not create BullMQ's tables in PostgreSQL. Either run GRANT CREATE ON DATABASE postgres TO guest, or " +
+        'start the engine once with a pool of a user that may, and then run GRANT USAGE ON SCHEMA bullmq TO guest; ',
+    );
+    await worker.until(() => worker.errors.length > 0);
+    expect(String(worker.errors[0])).toBe(denied);
+    const owner = bullmqEngine({ pool, queueName, lockMs: LOCK_MS });
+    await owner.submit(key('resp_1'));
+    await owner.close();
+    const missing = await engine.submit(key('resp_2')).catch(String);
+    expect(missing).toContain(
+      "the user of the pool may not use BullMQ's tables in PostgreSQL. As their owner, run GRANT USAGE",
+    );
+    await pool.query(
+      String(missing)
+        .replace(/^.*?, run /, '')
+        .replaceAll('<user>', 'guest'),
+    );
+    await worker.until(() => worker.ids.includes('resp_1'));
+    await engine.submit(key('resp_2'));
+    await worker.until(() => worker.ids.includes('resp_2'));
+    await engine.close();
+    await guest.end();
+  });
+
+  it('[X-08] claims nothing while its clock and the database differ', () =>
+    showsTheClock(postgresLink(pool, settings())));
+
+  it('[X-08] says so if the search path of its connections is not its own', async () => {
+    const own = new Pool({ connectionString: `${server.url}?options=-c%20search_path%3Dpublic` });
+    const engine = bullmqEngine({ pool: own });
+    await expect(engine.submit(key('resp_1'))).rejects.toThrow(
+      "the search path of its connections is 'public' and not 'bullmq'",
+    );
+    await engine.close();
+    await own.end();
+  });
+
+  it('[X-08] is set up by ten engines at once', async () => {
+    await pool.query('CREATE DATABASE fresh');
+    const url = Object.assign(new URL(server.url), { pathname: '/fresh' });
+    const fresh = new Pool({ connectionString: url.href });
+    const engines = Array.from({ length: 10 }, () => bullmqEngine({ pool: fresh, lockMs: LOCK_MS }));
+    await Promise.all(engines.map((engine, index) => engine.submit(key(`resp_${index}`))));
+    await Promise.all(engines.map((engine) => engine.close()));
+    await fresh.end();
+  });
+});
