@@ -7,6 +7,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { bundle } from './bundle.mjs';
 import { entriesOf, esmEntry, keepPublicTypes } from './entries.mjs';
 import { codeWithTabs, typesWithTabs } from './tabs.mjs';
 
@@ -31,7 +32,7 @@ async function compile(...args) {
 
 rmSync(dist, { recursive: true, force: true });
 await Promise.all([
-  // The code has no comments, which would be a fifth of it; the types have them, for editors.
+  // The code has no comments, which would be a fifth of it; the types have them, for editors. It is bundled below.
   compile('-p', 'tsconfig.build.json', '--noCheck'),
   compile('-p', 'tsconfig.build.json', '--declaration', '--emitDeclarationOnly', '--removeComments', 'false'),
   compile('-p', 'tsconfig.sandbox.json'),
@@ -43,6 +44,8 @@ for (const name of ['package-files.cjs', 'package-files.d.cts'])
 
 const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const entries = entriesOf(exports);
+// The tokenizer's thread has an entry of its own, which nobody imports.
+await bundle(join(dist, 'cjs'), [...entries, 'tokens/tokenizer-worker']);
 for (const entry of entries) {
   const { code, types } = esmEntry(entry, Object.keys(require(join(dist, 'cjs', `${entry}.js`))));
   write(join(dist, 'esm', `${entry}.js`), code);

@@ -1,6 +1,7 @@
 /** The tokenizer's thread: loads the encoding, and counts texts in turns, so that a short one need not wait for a long one. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
+import { requirePackage } from '../ports/host/package-files.cjs';
 import type { Count } from './byte-pairs.ts';
 import { encodedTokens, loadEncoding } from './encoding.ts';
 import type { Counted, Ready, ToCount } from './tokenizer-thread.ts';
@@ -8,7 +9,7 @@ import type { Counted, Ready, ToCount } from './tokenizer-thread.ts';
 const counting = new Map<number, { readonly slices: Iterator<number, void>; tokens: number }>();
 let isRunning = false;
 
-void loadEncoding((name) => import(name)).then(serve);
+void loadEncoding(async (name) => requirePackage(name)).then(serve);
 
 function serve(encoding: Count | undefined): void {
   post({ hasEncoding: encoding !== undefined });

@@ -1,8 +1,9 @@
 /** A process of the sandbox: what the kernel says of it, and how it ends where it takes too much. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { openSync, readFileSync, statSync } from 'node:fs';
+import { cpSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { NODE } from '../../src/code-interpreter/sandbox/bubblewrap.ts';
 import { sandboxProcess } from '../../src/code-interpreter/sandbox/sandbox-process.ts';
 import { startChild } from '../../src/code-interpreter/sandbox/start-child.ts';
@@ -13,6 +14,20 @@ import { tally } from './tally.ts';
 const { tried } = tally('a process of the sandbox');
 
 const canary = `canary-${randomUUID()}`;
+
+const root = join(import.meta.dirname, '../..');
+
+/** A folder with the files of src, compiled one by one: the package's own build has bundled what is inside of it. */
+function compiledInside(): string {
+  // In dist, where the scripts of the sandbox are found.
+  const folder = mkdtempSync(join(root, 'dist/inside-'));
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const options = ['-p', 'tsconfig.build.json', '--noCheck', '--module', 'commonjs', '--outDir', folder];
+  execFileSync(process.execPath, [tsc, ...options], { cwd: root });
+  writeFileSync(join(folder, 'package.json'), '{ "type": "commonjs" }');
+  cpSync(join(root, 'src/ports/host/package-files.cjs'), join(folder, 'ports/host/package-files.cjs'));
+  return folder;
+}
 
 describeSandboxed('a process of the sandbox', () => {
   it(
@@ -46,12 +61,12 @@ describeSandboxed('a process of the sandbox', () => {
         for (let fd = 3; fd < 100; fd += 1) try { const b = Buffer.alloc(99); text += b.toString('utf8', 0, readSync(fd, b, 0, 99, 0)); } catch {}
         console.log('END', text)`;
       const script = scriptFile(requested);
-      const dist = new URL('../../dist/cjs/code-interpreter/', import.meta.url);
+      const dist = compiledInside();
       const host = `
-        const { launchOf, pyodideFolder } = await import('${dist}sandbox/launch.js');
-        const { isolationOf } = await import('${dist}sandbox/isolation.js');
-        const { startChild } = await import('${dist}sandbox/start-child.js');
-        const { PYODIDE_LIMITS } = await import('${dist}sandbox/pyodide-settings.js');
+        const { launchOf, pyodideFolder } = await import('${dist}/code-interpreter/sandbox/launch.js');
+        const { isolationOf } = await import('${dist}/code-interpreter/sandbox/isolation.js');
+        const { startChild } = await import('${dist}/code-interpreter/sandbox/start-child.js');
+        const { PYODIDE_LIMITS } = await import('${dist}/code-interpreter/sandbox/pyodide-settings.js');
         const launch = await launchOf(pyodideFolder(), PYODIDE_LIMITS, isolationOf('bubblewrap'));
         const at = launch.args.indexOf('--remount-ro'), node = launch.args.lastIndexOf('/node');
         const args = [...launch.args.slice(0, at), '--ro-bind', ${JSON.stringify(script.file)}, '/s.mjs', ...launch.args.slice(at, node), '/node', '/s.mjs'];
@@ -66,6 +81,7 @@ describeSandboxed('a process of the sandbox', () => {
       await once(child, 'close');
       secret.remove();
       script.remove();
+      rmSync(dist, { recursive: true });
       expect(written.trim()).toBe('END');
       tried('descriptors left open', 2);
     },

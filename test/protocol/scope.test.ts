@@ -69,11 +69,14 @@ it('[F-08] a store keeps and finds nothing for a request with a cookie alone', a
 
 describe('the warning', () => {
   const warned = (headers: string, env: Readonly<Record<string, string>> = {}) => {
-    const url = join(import.meta.dirname, '../../dist/cjs/ports/scope.js');
-    const code = `import { defaultScope } from ${JSON.stringify(url)}; for (const _ of [1, 2]) defaultScope(new Headers(${headers}));`;
+    const url = join(import.meta.dirname, '../../dist/esm/core.js');
+    const code = `import { createResponses } from ${JSON.stringify(url)};
+      const api = createResponses();
+      const request = { method: 'GET', path: '/responses/resp_1', headers: ${headers}, signal: new AbortController().signal };
+      for (const _ of [1, 2]) await api.handle(request);`;
     const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
       encoding: 'utf8',
-      env: { ...process.env, ...env },
+      env: { ...process.env, OPENAI_BASE_URL: 'http://127.0.0.1:1', ...env },
     });
     return stderr.match(/ExpressOpenResponsesWarning: .*/g) ?? [];
   };

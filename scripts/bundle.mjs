@@ -1,0 +1,38 @@
+/** Bundles compiled ES modules into CommonJS: a file for each entry, and files for what several of them share. */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { rollup } from '@rollup/wasm-node';
+
+/** Replaces all code in the folder; declarations stay. Throws for whatever the bundler warns of. */
+export async function bundle(folder, entries) {
+  const bundled = await rollup({
+    input: Object.fromEntries(entries.map((entry) => [entry, join(folder, `${entry}.js`)])),
+    // Packages, Node's own modules, and the file that must know where it is.
+    external: (id) => id.endsWith('.cjs') || !/^[./]|^[A-Za-z]:/.test(id),
+    onwarn(warning) {
+      throw new Error(warning.message);
+    },
+  });
+  const { output } = await bundled.generate({
+    dir: folder,
+    format: 'cjs',
+    esModule: true,
+    interop: 'auto',
+    generatedCode: { preset: 'es2015', symbols: false },
+    chunkFileNames: 'shared/[name].js',
+    // In Jest's CommonJS `import()` fails.
+    dynamicImportInCjs: false,
+    hoistTransitiveImports: false,
+  });
+  await bundled.close();
+  removeCode(folder);
+  for (const { fileName, code } of output) {
+    mkdirSync(dirname(join(folder, fileName)), { recursive: true });
+    writeFileSync(join(folder, fileName), code);
+  }
+}
+
+function removeCode(folder) {
+  for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
+    if (path.endsWith('.js')) rmSync(join(folder, path));
+}
