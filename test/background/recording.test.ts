@@ -2,8 +2,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import fc from 'fast-check';
-import type { EventReader } from '../../src/background/log/event-reader.ts';
-import { type RecordedEvent, Recording } from '../../src/background/recording.ts';
+import { type EventReader, type RecordedEvent, Recording } from '../../src/background/recording.ts';
 import type { Run } from '../../src/background/run.ts';
 import { newRuns } from '../../src/background/runs.ts';
 import type { TurnEvent } from '../../src/protocol/events.ts';
