@@ -1,7 +1,9 @@
 /** Everything that needs no framework: both APIs as functions, the Web handler, and their options. */
 
+export type { RestoredRequest } from './background/stored-request.ts';
 export type { CompactionOptions } from './compaction/settings.ts';
 export type { ApprovalPolicy, ApprovalQuestion } from './ports/approval-policy.ts';
+export type { BackgroundEngine, BackgroundWorker, ClaimedRun } from './ports/background/background-engine.ts';
 export type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } from './ports/background/event-log.ts';
 export type { DialectName } from './ports/dialect.ts';
 export type { DrainOptions } from './ports/endpoints/activity.ts';

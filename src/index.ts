@@ -1,5 +1,6 @@
 /** The OpenAI Responses API for Express apps, over any Chat Completions server. */
 
+export type { RestoredRequest } from './background/stored-request.ts';
 export type { CompactionOptions } from './compaction/settings.ts';
 export { inProcessEngine } from './engines/in-process/in-process-engine.ts';
 export { chatCompletionsRouter } from './express/chat-completions-router.ts';

@@ -15,7 +15,7 @@ const documents = [
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   'SECURITY.md',
-  ...['express', 'koa-adapter', 'hono'].map((name) => `examples/${name}/README.md`),
+  ...['express', 'koa-adapter', 'hono', 'cluster'].map((name) => `examples/${name}/README.md`),
   ...['docs', 'docs/decisions'].flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`)),
 ].filter((path) => path.endsWith('.md'));
 

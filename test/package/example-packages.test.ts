@@ -32,7 +32,7 @@ function importsIn(folder: string): readonly string[] {
   return [...new Set(names.map((name) => name.split('/', name.startsWith('@') ? 2 : 1).join('/')))];
 }
 
-describe.each(['express', 'koa-adapter', 'hono'])('examples/%s', (name) => {
+describe.each(['express', 'koa-adapter', 'hono', 'cluster'])('examples/%s', (name) => {
   const folder = `examples/${name}`;
   const { dependencies, devDependencies } = manifestOf(folder);
 

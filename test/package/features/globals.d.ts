@@ -1,7 +1,7 @@
 /** What the parts of apps that the documentation shows have around them. */
 import type { StreamableHTTPClientTransport as Transport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Express } from 'express';
-import type { Upstream } from 'express-open-responses';
+import type { BackgroundEngine, Upstream } from 'express-open-responses';
 import type { McpTools } from 'express-open-responses/mcp';
 import type { SqliteDatabase } from 'express-open-responses/stores/sqlite';
 import type { FakeReply, UpstreamScenario } from 'express-open-responses/testing';
@@ -19,6 +19,7 @@ declare global {
   const signal: AbortSignal;
   const StreamableHTTPClientTransport: typeof Transport;
   function myUpstream(options: { readonly baseURL: string; readonly apiKey: string }): Upstream;
+  function myEngine(options: { readonly queueName: string }): BackgroundEngine;
   function replyFor(scenario: UpstreamScenario): FakeReply;
   function describe(name: string, body: () => void): void;
   function it(name: string, body: () => Promise<void> | void): void;

@@ -1,0 +1,15 @@
+/** Runs the example: the first process starts the others, which serve, until it is told to stop. */
+import cluster from 'node:cluster';
+import { startPrimary } from './primary.ts';
+import { startWorker } from './worker.ts';
+
+try {
+  const { close } = await (cluster.isPrimary ? startPrimary(process.env) : startWorker(process.env));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => close().then(() => process.exit(0)));
+  }
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  // Not only the status: what did start, such as a connection to the database, would keep the process.
+  process.exit(1);
+}
