@@ -5,11 +5,13 @@ import { startWorker } from './worker.ts';
 
 try {
   const { close } = await (cluster.isPrimary ? startPrimary(process.env) : startWorker(process.env));
-  let closing: Promise<void> | undefined;
+  let isClosing = false;
   // A terminal sends its signal to all processes, and the first one sends it to the others again.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      closing ??= close().then(() => process.exit(0));
+      if (isClosing) return;
+      isClosing = true;
+      void close().then(() => process.exit(0));
     });
   }
 } catch (error) {
