@@ -28,7 +28,7 @@ export async function startPrimary(env: Environment): Promise<Running> {
   cluster.on('exit', ({ process: { pid } }, _code, signal) => {
     if (isStopping) return;
     console.log(`Worker ${pid} has died (${signal ?? 'it ended'}); another one starts`);
-    void startOne(workerEnv).catch(fail);
+    startOne(workerEnv).catch((error: unknown) => isStopping || fail(error));
   });
 
   const ports = await Promise.all(Array.from({ length: WORKERS }, () => startOne(workerEnv)));

@@ -5,8 +5,14 @@ import { startWorker } from './worker.ts';
 
 try {
   const { close } = await (cluster.isPrimary ? startPrimary(process.env) : startWorker(process.env));
+  let isClosing = false;
+  // A terminal sends its signal to all processes, and the first one sends it to the others again.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => close().then(() => process.exit(0)));
+    process.on(signal, () => {
+      if (isClosing) return;
+      isClosing = true;
+      void close().then(() => process.exit(0));
+    });
   }
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);

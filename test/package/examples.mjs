@@ -2,6 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { on, once } from 'node:events';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -24,8 +25,8 @@ function copied(example) {
 }
 
 /** Runs `npm start` on a free port; its processes are one group, so that all of them can be stopped. */
-async function started(cwd) {
-  const env = { ...process.env, PORT: '0', LOG: 'off', UPSTREAM_BASE_URL: '' };
+async function started(cwd, variables) {
+  const env = { ...process.env, PORT: '0', LOG: 'off', UPSTREAM_BASE_URL: '', ...variables };
   const child = spawn('npm', ['start'], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
   // Not 'exit': npm may end before the server does, whose output keeps this open.
   const ended = once(child, 'close');
@@ -66,12 +67,13 @@ async function askOverWebSocket(url) {
   return text;
 }
 
-async function tryOut(example, tarball) {
+async function tryOut(example, tarball, { ways = [askOverHttp, askOverWebSocket], variables = {} } = {}) {
   const cwd = copied(example);
   run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--silent', tarball], cwd);
-  const app = await started(cwd);
+  const app = await started(cwd, variables);
   try {
-    const answers = [await askOverHttp(app.url), await askOverWebSocket(app.url)];
+    const answers = [];
+    for (const ask of ways) answers.push(await ask(app.url));
     if (answers.some((answer) => answer !== ANSWER)) throw new Error(`${example} answered ${JSON.stringify(answers)}`);
   } finally {
     await app.stop();
@@ -81,12 +83,36 @@ async function tryOut(example, tarball) {
     () => false,
   );
   if (isUp) throw new Error(`${example} goes on after SIGTERM.`);
-  console.log(`ok: examples/${example} by itself, over HTTP and WebSocket`);
+  console.log(`ok: examples/${example} by itself: ${ways.map((ask) => ask.name).join(' and ')}`);
+}
+
+/** The cluster example needs a database: a Redis server of this machine, if there is one. */
+async function tryOutCluster(tarball) {
+  const port = await freePort();
+  const redis = spawn('redis-server', ['--port', port, '--bind', '127.0.0.1', '--save', ''], { stdio: 'ignore' });
+  const isThere = await Promise.race([once(redis, 'spawn').then(() => true), once(redis, 'error').then(() => false)]);
+  if (!isThere) return console.log('skipped: examples/cluster, because there is no redis-server on this machine');
+  try {
+    const variables = { REDIS_URL: `redis://127.0.0.1:${port}`, DATABASE_URL: '', STATE_KEY: '' };
+    await tryOut('cluster', tarball, { ways: [askOverHttp], variables });
+  } finally {
+    redis.kill();
+  }
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return String(port);
 }
 
 try {
   const [{ filename }] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], root));
   for (const example of ['express', 'koa-adapter', 'hono']) await tryOut(example, join(folder, filename));
+  await tryOutCluster(join(folder, filename));
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
