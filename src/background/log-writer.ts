@@ -92,6 +92,13 @@ export class LogWriter {
     if (this.characters > MOST_CHARACTERS) await this.flush();
   }
 
+  /** Writes this state, in which no call is being written, with everything before it; returns as `flush` does. */
+  async keep(state: TurnState): Promise<boolean> {
+    if (!this.isLost) this.ready.push({ events: [], checkpoint: checkpointOf(state) });
+    if (!this.isLost) this.writing ??= this.write();
+    return this.flush();
+  }
+
   /**
    * Resolves when everything that may be written is; returns whether the log still is this process's. Rejects if writing
    * was given up.

@@ -8,10 +8,17 @@ import type { TurnPlan } from './state.ts';
 /** The kept events of the turn. */
 type Kept = Omit<ResumedResponse, 'stored'>;
 
-/** Ends the turn as failed; what was being written is incomplete. The last event is its `turn-end`. */
-export function failedEnd(kept: Kept, error: TurnError): readonly TurnEvent[] {
+/**
+ * Ends the turn as failed; what was being written is incomplete. The last event is its `turn-end`, with what is known of
+ * it beside the events.
+ */
+export function failedEnd(
+  kept: Kept,
+  error: TurnError,
+  known: Partial<Pick<TurnEnd, 'usage' | 'upstream'>> = {},
+): readonly TurnEvent[] {
   const [, events] = step(restoredState(planFor(kept), kept), [{ type: 'fail', error }]);
-  return events;
+  return events.map((event) => (event.type === 'turn-end' ? { ...event, ...known } : event));
 }
 
 /** Ends the turn as it was stored; what was being written is complete, as it is there. */

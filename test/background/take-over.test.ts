@@ -50,6 +50,36 @@ async function begun(app: App, body: Fields = {}): Promise<string> {
   return String(queued.id);
 }
 
+/** The store as one that other processes share: its log answers later. */
+function slowly(store: RouterOptions['store']): RouterOptions['store'] {
+  if (!store?.events) throw new Error('No log.');
+  const { events } = store;
+  return {
+    ...store,
+    events: {
+      ...events,
+      async append(key, append) {
+        await pause(300);
+        return events.append(key, append);
+      },
+    },
+  };
+}
+
+/** The store, which answers no more once it has the end of a response. */
+function keepingOnce(store: RouterOptions['store'], onEnd: () => void): RouterOptions['store'] {
+  if (!store) throw new Error('No store.');
+  return {
+    ...store,
+    async replace(response, version) {
+      const isReplaced = (await store.replace?.(response, version)) === true;
+      if (response.resource.status === 'in_progress') return isReplaced;
+      onEnd();
+      return new Promise<never>(() => {});
+    },
+  };
+}
+
 const keyOf = (id: string) => ({ scope: 'one', id });
 const STALLED: (text: string) => FakeResponder = (text) => ({
   body: chatChunk({ content: text }),
@@ -210,6 +240,50 @@ describe('a response whose process is gone', () => {
       expect.stringMatching(/not run again/),
     ]);
     expect(messagesOf(1).map(([role]) => role)).toEqual(['user', 'assistant', 'tool', 'tool']);
+  });
+
+  it('[S-18] runs no tool before the log knows of its call', async () => {
+    const { tools, runs } = countedTools();
+    store = slowly(store);
+    const one = await join({ tools });
+    await join({ tools });
+    model.reply(CALLS('slow'), { body: textStream('Done') });
+    const id = await begun(one);
+    while (runs.length === 0) await pause(1);
+    await queue.hand(1, keyOf(id)).outcome;
+    const whole = await settledOn(one, id);
+    expect([runs, typesIn(whole)]).toEqual([
+      ['slow'],
+      [
+        ['mcp_list_tools', undefined],
+        ['mcp_call', 'failed'],
+        ['message', 'completed'],
+      ],
+    ]);
+  });
+
+  it.each([
+    ['completed', { body: textStream('Hello') }],
+    ['failed', { body: [chatChunk({ role: 'assistant', content: 'Hel' }), chatChunk({ content: 'lo' })] }],
+  ] as const)('[S-18] has the end that was stored, %s, where only the log was not told of it', async (status, reply) => {
+    const kept = store;
+    const isKept = new Promise<void>((resolve) => {
+      store = slowly(keepingOnce(kept, resolve));
+    });
+    const one = await join();
+    store = kept;
+    await join();
+    model.reply(reply);
+    const id = await begun(one);
+    await isKept;
+    await queue.hand(1, keyOf(id)).outcome;
+    const whole = await settledOn(one, id);
+    expect([whole.status, whole.model, textsOf(whole), model.requests.length]).toEqual([
+      status,
+      'fake-model',
+      ['Hello'],
+      1,
+    ]);
   });
 
   it('[S-18] runs a tool again that says that this does no harm', async () => {
