@@ -23,8 +23,8 @@ export function failedEnd(
 
 /** Ends the turn as it was stored; what was being written is complete, as it is there. */
 export function storedEnd(kept: Kept, end: Omit<TurnEnd, 'type' | 'sequence'>): readonly TurnEvent[] {
-  const [{ sequence }, events] = step(restoredState(planFor(kept), kept), [{ type: 'resume' }]);
-  return [...events, { type: 'turn-end', sequence, ...end }];
+  const [, events] = step(restoredState(planFor(kept), kept), [{ type: 'resume' }, { type: 'end', at: 0 }]);
+  return events.map((event) => (event.type === 'turn-end' ? { ...event, ...end } : event));
 }
 
 /** Enough of a plan to close what is open: nothing more is written, and nothing is run. */
