@@ -236,7 +236,15 @@ function endingOf({ resource, output }: StoredResponse, kept: KeptTurn): readonl
   // The cast: the output of a response consists of output items.
   const items = output as readonly OutputItem[];
   const reason = ended.incomplete_details?.reason ?? null;
-  return storedEnd(kept, { status, output: items, usage, completedAt: ended.completed_at, reason, error: null, upstream });
+  return storedEnd(kept, {
+    status,
+    output: items,
+    usage,
+    completedAt: ended.completed_at,
+    reason,
+    error: null,
+    upstream,
+  });
 }
 
 /** What a stored resource says of its end. */

@@ -161,7 +161,8 @@ async function startNode(setup: NodeSetup): Promise<ClusterNode> {
   return new Promise((resolve, reject) => {
     function hear(message: NodeMessage): void {
       told.push(message);
-      if (message.type === 'error' && process.env.CLUSTER_ERRORS) process.stderr.write(`${setup.name}: ${message.message}\n`);
+      if (message.type === 'error' && process.env.CLUSTER_ERRORS)
+        process.stderr.write(`${setup.name}: ${message.message}\n`);
       if (message.type === 'ready') resolve(new ClusterNode(setup, child, message.url, told));
     }
     child.on('message', hear);

@@ -44,7 +44,9 @@ onEachDatabase('A response whose node drains', (world) => {
     const id = await begun(cluster.without()[0]);
     for (let asked = 1; asked <= 4; asked += 1) {
       await eventually('the model is asked', () => model.asked >= asked || undefined);
-      const owner = cluster.nodes.find(({ claimed, done }) => claimed.includes(id) && !done.some((each) => each.id === id));
+      const owner = cluster.nodes.find(
+        ({ claimed, done }) => claimed.includes(id) && !done.some((each) => each.id === id),
+      );
       if (asked === 4) model.say({ body: textStream('!') });
       expect(await owner?.drained()).toBe(0);
       await cluster.fill(2);

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { createClient } from 'redis';
 import { type BullmqEngineOptions, bullmqEngine } from '../../src/engines/bullmq/bullmq-engine.ts';
 import { chatCompletionsUpstream, type RouterOptions, type ToolProvider } from '../../src/index.ts';
-import type { BackgroundEngine } from '../../src/ports/background-engine.ts';
+import type { BackgroundEngine } from '../../src/ports/background/background-engine.ts';
 import type { ResponseStore, StoredResponse } from '../../src/ports/store.ts';
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts';
 import { redisStore } from '../../src/stores/redis/redis-store.ts';

@@ -17,9 +17,11 @@ onEachDatabase(
         const { cluster, model, database } = world;
         model.say({ body: textStream(WORDS), split: splits(), paceMs: DOWN_MS / 20 });
         const nodes = cluster.nodes;
-        const ids = await Promise.all(
-          Array.from({ length: RESPONSES }, (_, index) => begun(cluster.without()[index % nodes.length] ?? cluster.without()[0])),
+        const places = Array.from(
+          { length: RESPONSES },
+          (_, index) => nodes[index % nodes.length] ?? cluster.without()[0],
         );
+        const ids = await Promise.all(places.map((node) => begun(node)));
         const seen = await Promise.all(
           ids.map((id) => seenUntil(cluster.without()[0], id, isOf('response.output_text.delta'))),
         );
@@ -30,9 +32,8 @@ onEachDatabase(
           const { status } = await settled(cluster.without()[0], id);
           const { events, response } = await agreedOn(cluster, id);
           expect(events.slice(0, seen[index]?.length)).toEqual(seen[index]);
-          // A node that took over has asked the model again, which said everything again.
-          const wholeTexts = textsOf(response).filter((text) => text === WORDS.join(''));
-          expect([status, wholeTexts.length]).toEqual(['completed', 1]);
+          // A node that took over has asked the model to go on, and this one says everything again.
+          expect([status, textsOf(response)]).toEqual(['completed', expect.arrayContaining([WORDS.join('')])]);
         }
         expect(cluster.nodes).toEqual(nodes);
         model.say({ body: textStream('Fine.') });

@@ -1,7 +1,8 @@
 /** What a cluster is surrounded by: its database, a model server that the test controls, and whom its nodes ask before they act. */
-import { startFakeUpstream, chatChunk, toolCallStream } from '../../src/testing/index.ts';
-import type { FakeResponder, FakeUpstream } from '../../src/testing/index.ts';
+
 import type { Limits } from '../../src/ports/limits.ts';
+import type { FakeResponder, FakeUpstream } from '../../src/testing/index.ts';
+import { chatChunk, startFakeUpstream, toolCallStream } from '../../src/testing/index.ts';
 import { ask, type Fields, parsed, parseStream, type Stream, type StreamEvent, send } from '../http/client.ts';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
