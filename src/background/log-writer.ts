@@ -82,14 +82,25 @@ export class LogWriter {
   async add(batch: readonly TurnEvent[], state: TurnState | undefined): Promise<void> {
     const events = batch.filter(isNumbered);
     if (events.length === 0 || this.isLost) return;
+    const torn = this.openCalls.size === 0 && this.canSplit ? events.findIndex(opensCall) : -1;
     for (const event of events) this.count(event);
-    this.held.push({ events, checkpoint: state && checkpointOf(state) });
     // A call is written only once it is whole: another process could not continue it.
-    if (this.openCalls.size > 0 && events.at(-1)?.type !== 'turn-end') return;
-    this.ready.push(...this.held);
-    this.held = [];
+    const isHeld = this.openCalls.size > 0 && events.at(-1)?.type !== 'turn-end';
+    const before = isHeld ? events.slice(0, Math.max(torn, 0)) : [];
+    // Clients need not wait for the call to read what stands before it; the last checkpoint is near enough.
+    if (before.length > 0) this.ready.push({ events: before, checkpoint: undefined });
+    this.held.push({ events: events.slice(before.length), checkpoint: state && checkpointOf(state) });
+    if (isHeld && before.length === 0) return;
+    if (!isHeld) this.ready.push(...this.held.splice(0));
     this.writing ??= this.write();
     if (this.characters > MOST_CHARACTERS) await this.flush();
+  }
+
+  /** Writes this state, in which no call is being written, with everything before it; returns as `flush` does. */
+  async keep(state: TurnState): Promise<boolean> {
+    if (!this.isLost) this.ready.push({ events: [], checkpoint: checkpointOf(state) });
+    if (!this.isLost) this.writing ??= this.write();
+    return this.flush();
   }
 
   /**
@@ -112,9 +123,14 @@ export class LogWriter {
     await this.append([], { ...this.state, tries: this.state.tries - 1 });
   }
 
+  /** Whether events may be written without a checkpoint: there is an earlier one. */
+  private get canSplit(): boolean {
+    return this.state.checkpoint !== undefined || this.ready.some(({ checkpoint }) => checkpoint);
+  }
+
   private count(event: NumberedEvent): void {
     if ('text' in event) this.characters += event.text.length;
-    if (event.type === 'item-start' && hasArguments(event.item)) this.openCalls.add(event.index);
+    if (opensCall(event)) this.openCalls.add(event.index);
     if (event.type === 'arguments-end' || event.type === 'item-end') this.openCalls.delete(event.index);
   }
 
@@ -124,7 +140,7 @@ export class LogWriter {
         const batches = this.ready;
         this.ready = [];
         this.characters = 0;
-        const last = batches.at(-1);
+        const last = batches.findLast(({ checkpoint }) => checkpoint);
         const events = batches.flatMap((batch) => batch.events);
         const isNear = await this.append(events, {
           ...this.state,
@@ -191,6 +207,6 @@ export class LogWriter {
   }
 }
 
-function hasArguments({ type }: { readonly type: string }): boolean {
-  return writtenKind({ type }) !== undefined;
+function opensCall(event: NumberedEvent): event is Extract<NumberedEvent, { readonly type: 'item-start' }> {
+  return event.type === 'item-start' && writtenKind(event.item) !== undefined;
 }

@@ -33,14 +33,20 @@ export interface RunKeeper {
   watch(onLost: () => void): () => void;
   /** Takes a batch, with the state after it if there is one; resolves when the next batch may be made. */
   take(batch: readonly TurnEvent[], state: TurnState | undefined): Promise<void>;
-  /** Resolves when everything so far is kept; returns whether the response is still this process's. */
-  confirm(): Promise<boolean>;
+  /**
+   * Resolves when everything so far is kept, and this state where another process may go on from it; returns whether
+   * the response is still this process's.
+   */
+  confirm(state?: TurnState): Promise<boolean>;
+  /** Whether another process may go on with the response. */
+  readonly isShared: boolean;
   /** Called once, after the last batch. A released response is continued by another process. */
   end(isReleased: boolean): Promise<void>;
 }
 
 /** Keeps the events in the memory of this process, if anybody is to read them. */
 export class MemoryKeeper implements RunKeeper {
+  readonly isShared = false;
   readonly recording: Recording<TurnEvent> | undefined;
   private readonly store: ResponseStore;
   private readonly key: ResponseKey;
@@ -103,6 +109,7 @@ export interface KeptLog extends OpenLog {
 
 /** Keeps the events in the store's log; this process shows them once they are there. */
 export class LogKeeper implements RunKeeper {
+  readonly isShared = true;
   readonly recording = new Recording<TurnEvent>();
   private readonly kept: KeptLog;
   private readonly writer: LogWriter;
@@ -131,8 +138,8 @@ export class LogKeeper implements RunKeeper {
     return this.writer.add(batch, state);
   }
 
-  confirm(): Promise<boolean> {
-    return this.writer.flush();
+  confirm(state?: TurnState): Promise<boolean> {
+    return state ? this.writer.keep(state) : this.writer.flush();
   }
 
   async end(isReleased: boolean): Promise<void> {

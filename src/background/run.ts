@@ -7,7 +7,7 @@ import { notify, type RequestInfo } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
 import type { ResponseKey, StoredResponse } from '../ports/store.ts';
 import { toApiError } from '../protocol/errors.ts';
-import { NO_USAGE, type TurnEvent } from '../protocol/events.ts';
+import { NO_USAGE, type TurnEnd, type TurnEvent } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import { endedResource } from '../protocol/responses/resource.ts';
 import { runTurn, type Turn } from '../turn/run-turn.ts';
@@ -152,24 +152,35 @@ export class BackgroundRun implements Run {
     const { turn } = this.parts.prepared;
     const keep: Turn['keep'] = async (end) => {
       // Before anything is stored, since that costs less than undoing it.
-      if (!(await this.parts.keeper.confirm())) void this.stop();
-      this.parts.stopping.signal.throwIfAborted();
+      await this.confirm();
       await this.unlessOverruled(turn.keep(end));
     };
+    const beforeCalls = this.parts.keeper.isShared ? (state: TurnState) => this.confirm(state) : undefined;
     const onEvents: Turn['onEvents'] = (events, state) => {
       this.state = state;
       turn.onEvents(events, state);
     };
-    for await (const batch of runTurn({ ...turn, keep, onEvents })) await this.take(batch);
+    for await (const batch of runTurn({ ...turn, keep, onEvents, beforeCalls })) await this.take(batch);
+  }
+
+  /** Otherwise a failed response is not stored: there its client received the error. */
+  private async keepFailure(end: TurnEnd): Promise<void> {
+    // What is stored must be in the log, where another process may have to end it.
+    if (this.parts.keeper.isShared) await this.confirm();
+    await this.unlessOverruled(this.keepEnd(endedResource(this.parts.prepared.keptStart, end)));
+  }
+
+  /** Resolves when everything so far is kept. Throws if the response is no longer this process's. */
+  private async confirm(state?: TurnState): Promise<void> {
+    if (!(await this.parts.keeper.confirm(state))) void this.stop();
+    this.parts.stopping.signal.throwIfAborted();
   }
 
   private async take(batch: readonly TurnEvent[]): Promise<void> {
     for (const event of batch) {
       if ('sequence' in event) this.sequence = event.sequence;
       if (event.type === 'item-end') this.output[event.index] = event.item;
-      // Otherwise a failed response is not stored: there its client received the error.
-      if (event.type === 'turn-end' && event.status === 'failed')
-        await this.unlessOverruled(this.keepEnd(endedResource(this.parts.prepared.keptStart, event)));
+      if (event.type === 'turn-end' && event.status === 'failed') await this.keepFailure(event);
     }
     await this.parts.keeper.take(batch, this.state);
     this.onBegun();

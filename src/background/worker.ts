@@ -18,9 +18,10 @@ import {
   versionOf,
 } from '../ports/store.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
-import type { IncompleteReason, TurnEnd, TurnError, TurnEvent, Usage } from '../protocol/events.ts';
+import type { IncompleteReason, TurnEnd, TurnEvent, Usage } from '../protocol/events.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import { keptResource } from '../protocol/responses/resource.ts';
+import { failureIn, type StoredError } from '../protocol/responses/response-error.ts';
 import type { ResumedResponse } from '../turn/checkpoint.ts';
 import { failedEnd, storedEnd } from '../turn/late-end.ts';
 import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
@@ -228,19 +229,31 @@ async function keptIn(log: EventLog, key: ResponseKey, claimed: ClaimedLog): Pro
 /** The events that end a stream as the stored response has ended; a cancelled one has none. */
 function endingOf({ resource, output }: StoredResponse, kept: KeptTurn): readonly TurnEvent[] {
   // The cast: the resource of a response that has ended has these fields.
-  const { status, usage, error, incomplete_details: details, completed_at: completedAt } = resource as unknown as Ended;
+  const { status, usage, error, model, service_tier: serviceTier, ...ended } = resource as unknown as Ended;
   if (status === 'cancelled') return [];
-  if (error) return failedEnd(kept, error);
+  const upstream = { ...kept.checkpoint?.facts, model, serviceTier };
+  if (error) return failedEnd(kept, failureIn(error), { usage, upstream });
   // The cast: the output of a response consists of output items.
   const items = output as readonly OutputItem[];
-  return storedEnd(kept, { status, output: items, usage, completedAt, reason: details?.reason ?? null, error: null });
+  const reason = ended.incomplete_details?.reason ?? null;
+  return storedEnd(kept, {
+    status,
+    output: items,
+    usage,
+    completedAt: ended.completed_at,
+    reason,
+    error: null,
+    upstream,
+  });
 }
 
 /** What a stored resource says of its end. */
 interface Ended {
   readonly status: TurnEnd['status'] | 'cancelled';
   readonly usage: Usage;
-  readonly error: TurnError | null;
+  readonly model: string;
+  readonly service_tier: string;
+  readonly error: StoredError | null;
   readonly incomplete_details: { readonly reason: IncompleteReason } | null;
   readonly completed_at: number | null;
 }

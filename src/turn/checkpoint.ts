@@ -1,6 +1,7 @@
 /** The state of a turn as another process continues it: the events that were kept, and what they do not say. */
 
 import type { StoredResponse } from '../ports/store.ts';
+import type { ToolOwner } from '../ports/toolset.ts';
 import type { FinishReason, IncompleteReason, TurnEvent, UpstreamFacts, Usage } from '../protocol/events.ts';
 import type { Item, OutputItem, Part } from '../protocol/items.ts';
 import { webSearchCall } from '../protocol/tool-calls/web-search-call.ts';
@@ -18,6 +19,8 @@ import { FIELD_START } from './text-field.ts';
 /** A call without a result; its arguments are whole. */
 type PendingRecord = Pick<PendingToolCall, 'index' | 'id' | 'callId' | 'name' | 'arguments' | 'input'> & {
   readonly approvalRequestId?: string;
+  /** Closes its item where the tool is no longer offered. */
+  readonly owner: ToolOwner;
 };
 
 /** What a state has besides its events; JSON. */
@@ -48,19 +51,18 @@ export interface ResumedResponse {
 /** The checkpoint of a state in which no call is being written. */
 export function checkpointOf(state: TurnState): Checkpoint {
   const { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped } = state;
-  const pending = state.pending.values().map(pendingRecord);
+  const pending = state.pending.values().map((call) => pendingRecord(state.plan, call));
   return { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped, pending };
 }
 
-function pendingRecord({ index, id, callId, name, arguments: text, input, approvalRequestId }: PendingToolCall) {
+function pendingRecord({ ownedAs }: TurnPlan, call: PendingToolCall): PendingRecord {
+  const { index, id, callId, name, arguments: text, input, approvalRequestId } = call;
   const approved = approvalRequestId === undefined ? {} : { approvalRequestId };
-  return { index, id, callId, name, arguments: text, input, ...approved };
+  const owner = { shownAs: ownedAs, ...call.owner };
+  return { index, id, callId, name, arguments: text, input, owner, ...approved };
 }
 
-/**
- * The state after these events, which begin with the turn's first. A pending call whose tool is no longer offered is
- * left unfinished.
- */
+/** The state after these events, which begin with the turn's first. */
 export function restoredState(
   plan: TurnPlan,
   { checkpoint, events, next }: Omit<ResumedResponse, 'stored'>,
@@ -69,7 +71,7 @@ export function restoredState(
   const { pending, callUsage, facts, finish, stopped, ...counted } = checkpoint;
   const written = new WrittenSoFar();
   for (const event of events) written.take(event);
-  const calls = pending.flatMap((record) => restoredCall(plan, record));
+  const calls = pending.map((record) => restoredCall(plan, record));
   return {
     ...startState(plan),
     ...counted,
@@ -87,10 +89,9 @@ export function restoredState(
   };
 }
 
-function restoredCall(plan: TurnPlan, record: PendingRecord): readonly PendingToolCall[] {
-  const owner = plan.owners.get(record.name);
-  if (!owner) return [];
-  return [{ ...record, toolCallIndex: record.index, owner, form: undefined, bytes: 0, reading: FIELD_START }];
+function restoredCall(plan: TurnPlan, record: PendingRecord): PendingToolCall {
+  const owner = plan.owners.get(record.name) ?? record.owner;
+  return { ...record, toolCallIndex: record.index, owner, form: undefined, bytes: 0, reading: FIELD_START };
 }
 
 /** Collects the output from events. */

@@ -8,16 +8,23 @@ import type { TurnPlan } from './state.ts';
 /** The kept events of the turn. */
 type Kept = Omit<ResumedResponse, 'stored'>;
 
-/** Ends the turn as failed; what was being written is incomplete. The last event is its `turn-end`. */
-export function failedEnd(kept: Kept, error: TurnError): readonly TurnEvent[] {
+/**
+ * Ends the turn as failed; what was being written is incomplete. The last event is its `turn-end`, with what is known of
+ * it beside the events.
+ */
+export function failedEnd(
+  kept: Kept,
+  error: TurnError,
+  known: Partial<Pick<TurnEnd, 'usage' | 'upstream'>> = {},
+): readonly TurnEvent[] {
   const [, events] = step(restoredState(planFor(kept), kept), [{ type: 'fail', error }]);
-  return events;
+  return events.map((event) => (event.type === 'turn-end' ? { ...event, ...known } : event));
 }
 
 /** Ends the turn as it was stored; what was being written is complete, as it is there. */
 export function storedEnd(kept: Kept, end: Omit<TurnEnd, 'type' | 'sequence'>): readonly TurnEvent[] {
-  const [{ sequence }, events] = step(restoredState(planFor(kept), kept), [{ type: 'resume' }]);
-  return [...events, { type: 'turn-end', sequence, ...end }];
+  const [, events] = step(restoredState(planFor(kept), kept), [{ type: 'resume' }, { type: 'end', at: 0 }]);
+  return events.map((event) => (event.type === 'turn-end' ? { ...event, ...end } : event));
 }
 
 /** Enough of a plan to close what is open: nothing more is written, and nothing is run. */

@@ -108,6 +108,8 @@ function takeControl(draft: Draft, input: Exclude<TurnInput, ModelEvent>): void 
       return;
     case 'resume':
       closeAll(draft, () => 'completed');
+      // The calls run now: whoever goes on from here must not take them for new ones.
+      if (draft.pending.size > 0) draft.finish ??= 'stop';
       return addCallUsage(draft);
     case 'keepalive':
       draft.events.push({ type: 'keepalive', sequence: draft.sequence++ });

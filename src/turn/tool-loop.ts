@@ -26,6 +26,11 @@ export interface Loop {
   readonly approved: readonly ApprovedCall[];
   /** Set if another process began the turn, and is gone. */
   readonly resumed?: ResumedTurn | undefined;
+  /**
+   * Resolves when this state is kept, where another process may go on with the turn: it must know of a call before the
+   * call runs, or it would be made twice. Undefined if there is none.
+   */
+  readonly beforeCalls?: ((state: TurnState) => Promise<void>) | undefined;
   /** Starts counting tool rounds; running one rejects only when the turn is aborted. */
   readonly beginRounds: () => ToolRounds<PendingToolCall>;
 }
@@ -66,6 +71,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   async function* ran(before: number): AsyncGenerator<Inputs, readonly Item[] | undefined> {
     const pending = current().pending.values();
     const outputs = new Map<number, ToolOutput>();
+    await loop.beforeCalls?.(current());
     yield resultsOf(rounds, pending, outputs);
     if (rounds.stopped()) return undefined;
     const written = current().output.from(before);

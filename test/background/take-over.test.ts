@@ -50,6 +50,36 @@ async function begun(app: App, body: Fields = {}): Promise<string> {
   return String(queued.id);
 }
 
+/** The store as one that other processes share: its log answers later. */
+function slowly(store: RouterOptions['store']): RouterOptions['store'] {
+  if (!store?.events) throw new Error('No log.');
+  const { events } = store;
+  return {
+    ...store,
+    events: {
+      ...events,
+      async append(key, append) {
+        await pause(300);
+        return events.append(key, append);
+      },
+    },
+  };
+}
+
+/** The store, which answers no more once it has the end of a response. */
+function keepingOnce(store: RouterOptions['store'], onEnd: () => void): RouterOptions['store'] {
+  if (!store) throw new Error('No store.');
+  return {
+    ...store,
+    async replace(response, version) {
+      const isReplaced = (await store.replace?.(response, version)) === true;
+      if (response.resource.status === 'in_progress') return isReplaced;
+      onEnd();
+      return new Promise<never>(() => {});
+    },
+  };
+}
+
 const keyOf = (id: string) => ({ scope: 'one', id });
 const STALLED: (text: string) => FakeResponder = (text) => ({
   body: chatChunk({ content: text }),
@@ -92,8 +122,8 @@ const textsOf = ({ output }: Fields) =>
   [...JSON.stringify(output).matchAll(/"text":"([^"]*)"/g)].map(([, text]) => text);
 const typesIn = ({ output }: Fields) => (output as readonly Fields[]).map(({ type, status }) => [type, status]);
 
-/** Tools that count their runs; `slow` never answers the first time. */
-function countedTools(annotations?: Fields) {
+/** Tools that count their runs; `slow` never answers the first time, or the first times. */
+function countedTools(annotations?: Fields, lost = 1) {
   const runs: string[] = [];
   const never = new Promise<never>(() => {});
   const tools: ToolProvider = {
@@ -101,7 +131,7 @@ function countedTools(annotations?: Fields) {
     list: () => ['quick', 'slow'].map((name) => ({ server: 'counted', name, annotations })),
     async call({ name }) {
       runs.push(name);
-      if (name === 'slow' && runs.filter((run) => run === 'slow').length === 1) await never;
+      if (name === 'slow' && runs.filter((run) => run === 'slow').length <= lost) await never;
       return { content: `${name}ly` };
     },
   };
@@ -193,6 +223,30 @@ describe('a response whose process is gone', () => {
     expect([runs, textsOf(whole)]).toEqual([['quick'], ['Wait.', 'Done']]);
   });
 
+  it('[S-18] shows at once what the model wrote before a call, also where both came together', async () => {
+    const { tools } = countedTools();
+    const one = await join({ tools });
+    await join({ tools });
+    const call = chatChunk({ tool_calls: [{ index: 0, id: 'call_1', function: { name: 'quick', arguments: '{"a' } }] });
+    model.reply({ body: chatChunk({ content: 'Wait.' }) + call, stallAfterBytes: 1e6 }, CALLS('quick'), {
+      body: textStream('Done'),
+    });
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.done');
+    await queue.hand(1, keyOf(id)).outcome;
+    const whole = await settledOn(one, id);
+    expect(typesIn(whole)).toEqual([
+      ['message', 'completed'],
+      ['mcp_list_tools', undefined],
+      ['mcp_call', 'completed'],
+      ['message', 'completed'],
+    ]);
+    expect(messagesOf(1)).toEqual([
+      ['user', 'Hi'],
+      ['assistant', 'Wait.'],
+    ]);
+  });
+
   it('[S-18] keeps finished results, and tells the model of a tool that was lost while it ran', async () => {
     const { tools, runs } = countedTools();
     const one = await join({ tools });
@@ -211,6 +265,53 @@ describe('a response whose process is gone', () => {
     ]);
     expect(messagesOf(1).map(([role]) => role)).toEqual(['user', 'assistant', 'tool', 'tool']);
   });
+
+  it('[S-18] runs no tool before the log knows of its call', async () => {
+    const { tools, runs } = countedTools();
+    store = slowly(store);
+    const one = await join({ tools });
+    await join({ tools });
+    model.reply(CALLS('slow'), { body: textStream('Done') });
+    const id = await begun(one);
+    while (runs.length === 0) await pause(1);
+    await queue.hand(1, keyOf(id)).outcome;
+    const whole = await settledOn(one, id);
+    expect([runs, typesIn(whole)]).toEqual([
+      ['slow'],
+      [
+        ['mcp_list_tools', undefined],
+        ['mcp_call', 'failed'],
+        ['message', 'completed'],
+      ],
+    ]);
+  });
+
+  it.each([
+    ['completed', { body: textStream('Hello') }],
+    ['failed', { body: [chatChunk({ role: 'assistant', content: 'Hel' }), chatChunk({ content: 'lo' })] }],
+  ] as const)(
+    '[S-18] has the end that was stored, %s, where only the log was not told of it',
+    async (status, reply) => {
+      const kept = store;
+      const isKept = new Promise<void>((resolve) => {
+        store = slowly(keepingOnce(kept, resolve));
+      });
+      const one = await join();
+      store = kept;
+      const two = await join();
+      model.reply(reply);
+      const id = await begun(one);
+      await isKept;
+      await queue.hand(1, keyOf(id)).outcome;
+      const whole = await settledOn(two, id);
+      expect([whole.status, whole.model, textsOf(whole), model.requests.length]).toEqual([
+        status,
+        'fake-model',
+        ['Hello'],
+        1,
+      ]);
+    },
+  );
 
   it('[S-18] runs a tool again that says that this does no harm', async () => {
     const { tools, runs } = countedTools({ idempotentHint: true });
@@ -251,6 +352,40 @@ describe('a response whose process is gone', () => {
     expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
     const whole = await settledOn(one, id);
     expect([whole.status, (whole.error as Fields).message]).toEqual(['failed', expect.stringMatching(/3 servers/)]);
+  });
+
+  it('[S-18] ends the call that three processes have failed at', async () => {
+    const { tools, runs } = countedTools({ idempotentHint: true }, 3);
+    const one = await join({ tools });
+    await join({ tools });
+    model.reply(CALLS('slow'));
+    const id = await begun(one);
+    for (let tries = 1; tries < 3; tries += 1) {
+      while (runs.length < tries) await pause(5);
+      void queue.hand(1, keyOf(id));
+    }
+    while (runs.length < 3) await pause(5);
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    const whole = await settledOn(one, id);
+    expect([whole.status, typesIn(whole).at(-1)]).toEqual(['failed', ['mcp_call', 'incomplete']]);
+  });
+
+  it('[S-18] goes on without a tool that is no longer there', async () => {
+    const { tools } = countedTools();
+    const one = await join({ tools });
+    await join();
+    model.reply(CALLS('slow'), { body: textStream('Done') });
+    const id = await begun(one);
+    await logged(one, id, 'response.mcp_call.in_progress');
+    await queue.hand(1, keyOf(id)).outcome;
+    const whole = await settledOn(one, id);
+    expect([whole.status, typesIn(whole).slice(-2)]).toEqual([
+      'completed',
+      [
+        ['mcp_call', 'failed'],
+        ['message', 'completed'],
+      ],
+    ]);
   });
 
   it('[S-18] is handed over without a lost try', async () => {

@@ -49,6 +49,17 @@ export function responseError(failure: Failure): Readonly<Record<string, unknown
   return { code, message, type, param, ...reason };
 }
 
+/** The failure of a response that ended with this error: `responseError` makes the same error of it. */
+export function failureIn({ code, reason, ...error }: StoredError): ErrorBody & { readonly status?: number } {
+  const status = STATUSES[code];
+  return { ...error, code: reason ?? code, ...(status === undefined ? {} : { status }) };
+}
+
+/** An error that `responseError` made. */
+export type StoredError = Omit<ErrorBody, 'code'> & { readonly code: string; readonly reason?: string };
+
+const STATUSES: Readonly<Record<string, number>> = { rate_limit_exceeded: 429, invalid_prompt: 400 };
+
 const REFUSED: ReadonlySet<number> = new Set([400, 404, 413, 415, 422]);
 
 function codeOf({ code, status, type }: Failure): string {

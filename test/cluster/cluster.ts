@@ -1,0 +1,171 @@
+/** Nodes in processes of their own over one database, which a test kills, freezes and drains. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Limits } from '../../src/ports/limits.ts';
+import { endWithParent } from '../support/services.ts';
+
+/** What a node is started with. */
+export interface NodeSetup {
+  readonly name: string;
+  readonly storeURL: string;
+  readonly modelURL: string;
+  /** Where the node asks before what a test may want to stop. */
+  readonly controlURL: string;
+  readonly limits: Partial<Limits>;
+  readonly drainMs: number;
+}
+
+/** What a node tells. */
+export type NodeMessage =
+  | { readonly type: 'ready'; readonly url: string }
+  | { readonly type: 'claimed'; readonly id: string }
+  | { readonly type: 'done'; readonly id: string; readonly outcome: 'ended' | 'released' }
+  | { readonly type: 'error'; readonly message: string };
+
+const PATIENCE_MS = 60_000;
+
+/** Resolves with the first value that is not undefined. Throws, naming what was waited for, if there never is one. */
+export async function eventually<Value>(
+  what: string,
+  look: () => Value | undefined | Promise<Value | undefined>,
+): Promise<Value> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const value = await look();
+    if (value !== undefined) return value;
+    if (performance.now() > deadline) throw new Error(`It never happened: ${what}`);
+    await pause(20);
+  }
+}
+
+/** One process. */
+export class ClusterNode {
+  readonly name: string;
+  /** Up to and including `/v1`. */
+  readonly url: string;
+  /** The ids of the responses that it claimed, and of those that it is done with, in order. */
+  readonly claimed: readonly string[];
+  readonly done: readonly { readonly id: string; readonly outcome: 'ended' | 'released' }[];
+  private readonly child: ChildProcess;
+
+  constructor({ name }: NodeSetup, child: ChildProcess, url: string, told: readonly NodeMessage[]) {
+    this.name = name;
+    this.child = child;
+    this.url = url;
+    const [claimed, done] = [[] as string[], [] as { id: string; outcome: 'ended' | 'released' }[]];
+    this.claimed = claimed;
+    this.done = done;
+    const hear = (message: NodeMessage) => {
+      if (message.type === 'claimed') claimed.push(message.id);
+      if (message.type === 'done') done.push(message);
+    };
+    for (const message of told) hear(message);
+    child.on('message', hear);
+  }
+
+  get isAlive(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  /** Ends it as a power cut would. May be called twice. */
+  async kill(): Promise<void> {
+    if (!this.isAlive) return;
+    const exited = once(this.child, 'exit');
+    this.child.kill('SIGKILL');
+    await exited;
+  }
+
+  freeze(): void {
+    this.child.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.child.kill('SIGCONT');
+  }
+
+  /** Asks it to drain and to go; resolves with its exit code. */
+  async drained(): Promise<number | null> {
+    const exited = once(this.child, 'exit');
+    this.child.kill('SIGTERM');
+    const [code] = await exited;
+    return code;
+  }
+
+  isDoneWith(id: string): boolean {
+    return this.done.some((each) => each.id === id);
+  }
+}
+
+/** All nodes. */
+export class Cluster {
+  private readonly all: ClusterNode[] = [];
+  private readonly setup: Omit<NodeSetup, 'name'>;
+
+  constructor(setup: Omit<NodeSetup, 'name'>) {
+    this.setup = setup;
+  }
+
+  /** Those that live. */
+  get nodes(): readonly ClusterNode[] {
+    return this.all.filter(({ isAlive }) => isAlive);
+  }
+
+  /** Starts as many as are missing. */
+  async fill(count: number): Promise<readonly ClusterNode[]> {
+    const missing = Array.from({ length: Math.max(count - this.nodes.length, 0) }, (_, index) =>
+      startNode({ ...this.setup, name: `node-${this.all.length + index}` }),
+    );
+    this.all.push(...(await Promise.all(missing)));
+    return this.nodes;
+  }
+
+  /** The node that has claimed the response, other than these. */
+  ownerOf(id: string, ...others: readonly ClusterNode[]): Promise<ClusterNode> {
+    return eventually(`${id} is claimed`, () =>
+      this.all.find((node) => node.claimed.includes(id) && !others.includes(node)),
+    );
+  }
+
+  /** The living nodes without these. */
+  without(...others: readonly ClusterNode[]): readonly [ClusterNode, ...ClusterNode[]] {
+    const rest = this.nodes.filter((node) => !others.includes(node));
+    if (rest.length === 0) throw new Error('No node is left.');
+    // The cast: just checked.
+    return rest as unknown as [ClusterNode, ...ClusterNode[]];
+  }
+
+  /** The node that brought the response to its end. */
+  endOf(id: string): Promise<ClusterNode> {
+    return eventually(`${id} is over`, () =>
+      this.all.find(({ done }) => done.some((each) => each.id === id && each.outcome === 'ended')),
+    );
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.all.map((node) => node.kill()));
+  }
+}
+
+async function startNode(setup: NodeSetup): Promise<ClusterNode> {
+  const child = fork(join(import.meta.dirname, 'node-app.ts'), {
+    execArgv: ['--no-warnings', '--import', join(import.meta.dirname, '../support/memory-hooks.mjs')],
+    env: { ...process.env, NODE_SETUP: JSON.stringify(setup) },
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
+  endWithParent(child);
+  const errors: string[] = [];
+  child.stderr?.on('data', (text) => errors.push(String(text)));
+  const told: NodeMessage[] = [];
+  return new Promise((resolve, reject) => {
+    function hear(message: NodeMessage): void {
+      told.push(message);
+      if (message.type === 'error' && process.env.CLUSTER_ERRORS)
+        process.stderr.write(`${setup.name}: ${message.message}\n`);
+      if (message.type === 'ready') resolve(new ClusterNode(setup, child, message.url, told));
+    }
+    child.on('message', hear);
+    child.once('exit', (code) => reject(new Error(`${setup.name} ended with ${code}: ${errors.join('')}`)));
+  });
+}

@@ -1,0 +1,108 @@
+/** One node of a cluster, alone in its process: a router over the store and the engine that all nodes share; run by `cluster.ts`. */
+import { Pool } from 'pg';
+import { createClient } from 'redis';
+import { type BullmqEngineOptions, bullmqEngine } from '../../src/engines/bullmq/bullmq-engine.ts';
+import { chatCompletionsUpstream, type RouterOptions, type ToolProvider } from '../../src/index.ts';
+import type { BackgroundEngine } from '../../src/ports/background/background-engine.ts';
+import type { ResponseStore, StoredResponse } from '../../src/ports/store.ts';
+import { postgresStore } from '../../src/stores/postgres/postgres-store.ts';
+import { redisStore } from '../../src/stores/redis/redis-store.ts';
+import { startApp } from '../support/app.ts';
+import type { NodeMessage, NodeSetup } from './cluster.ts';
+
+// The cast: `cluster.ts` starts this program.
+const setup = JSON.parse(process.env.NODE_SETUP ?? '{}') as NodeSetup;
+
+const LOCK_MS = 1500;
+
+function tell(message: NodeMessage): void {
+  if (process.connected) process.send?.(message);
+}
+
+/** Tells the test what is about to happen, and waits until it allows that. */
+async function ask(what: string): Promise<string> {
+  return (await fetch(`${setup.controlURL}/${what}?node=${setup.name}`)).text();
+}
+
+interface Database {
+  readonly store: ResponseStore;
+  readonly engine: BullmqEngineOptions;
+}
+
+async function openRedis(url: string): Promise<Database> {
+  const client = createClient({ url }).on('error', () => {});
+  await client.connect();
+  return { store: redisStore({ client }), engine: { connection: client } };
+}
+
+async function openPostgres(connectionString: string): Promise<Database> {
+  const pool = new Pool({ connectionString, max: 5 }).on('error', () => {});
+  const store = postgresStore({ pool });
+  await store.setup();
+  return { store, engine: { pool } };
+}
+
+/** The store, which asks before and after it keeps the end of a response. */
+function watchedStore(store: ResponseStore): ResponseStore {
+  async function replace(response: StoredResponse, version: number): Promise<boolean> {
+    const isEnd = response.resource.status !== 'in_progress';
+    if (isEnd) await ask('store/before-end');
+    const isReplaced = (await store.replace?.(response, version)) === true;
+    if (isEnd) await ask('store/after-end');
+    return isReplaced;
+  }
+  return { ...store, replace };
+}
+
+/** The engine, which tells which responses this node claims, and what became of them. */
+function watchedEngine(engine: BackgroundEngine): BackgroundEngine {
+  const start = engine.start.bind(engine);
+  engine.start = (worker) =>
+    start({
+      onError: (error) => worker.onError(error),
+      async run(claimed) {
+        const { id } = claimed.key;
+        tell({ type: 'claimed', id });
+        const outcome = await worker.run(claimed);
+        tell({ type: 'done', id, outcome });
+        return outcome;
+      },
+    });
+  return engine;
+}
+
+/** Tools whose effects are the requests that the test receives. */
+const tools: ToolProvider = {
+  name: 'lab',
+  list: () => [
+    { server: 'lab', name: 'once' },
+    { server: 'lab', name: 'again', annotations: { idempotentHint: true } },
+    { server: 'lab', name: 'fatal', annotations: { idempotentHint: true } },
+  ],
+  async call({ name }) {
+    const content = await ask(`tool/${name}`);
+    if (name === 'fatal') process.exit(1);
+    return { content };
+  },
+};
+
+const { store, engine } = await (setup.storeURL.startsWith('redis') ? openRedis : openPostgres)(setup.storeURL);
+const options: RouterOptions = {
+  store: watchedStore(store),
+  engine: watchedEngine(bullmqEngine({ ...engine, lockMs: LOCK_MS })),
+  stateKey: 'a key of sixteen bytes',
+  upstream: chatCompletionsUpstream({ baseURL: setup.modelURL, apiKey: setup.name, retries: 0 }),
+  tools,
+  scope: () => 'one',
+  logger: false,
+  limits: setup.limits,
+  hooks: { onError: ({ message, cause }) => tell({ type: 'error', message: `${message} ${cause ?? ''}` }) },
+};
+const { router, server, url } = await startApp({ options });
+
+process.once('SIGTERM', async () => {
+  await router.drain({ timeoutMs: setup.drainMs, server });
+  process.exit(0);
+});
+process.once('disconnect', () => process.exit(1));
+tell({ type: 'ready', url });
