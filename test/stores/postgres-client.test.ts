@@ -17,7 +17,7 @@ class LostClient extends EventEmitter {
   }
 }
 
-it('[S-08] fails the request and not the process, when the connection of a migration is lost', async () => {
+it('fails the request and not the process, when the connection of a migration is lost', async () => {
   const client = new LostClient();
   const store = postgresStore({
     pool: { query: async () => ({ rows: [{ here: false }] }), connect: async () => client },
