@@ -7,12 +7,18 @@ const HOSTILE_TESTS = '**/test/hostile/**/*.test.ts';
 /** Clients whose packages are large: `npm run test:clients` installs them and runs these, as CLIENTS=1. */
 const CLIENT_TESTS = '**/test/clients/**/*.test.ts';
 
-function testsToRun({ SLOW, HOSTILE, CLIENTS, EXPRESS }) {
+/** Several processes over one database, some of which are killed: `npm run test:cluster` runs these, as CLUSTER=1. */
+const CLUSTER_TESTS = '**/test/cluster/**/*.test.ts';
+/** What only a command of its own runs. */
+const OTHERS = [HOSTILE_TESTS, CLIENT_TESTS, CLUSTER_TESTS].map((tests) => `!${tests}`);
+
+function testsToRun({ SLOW, HOSTILE, CLIENTS, CLUSTER, EXPRESS }) {
   if (HOSTILE) return [HOSTILE_TESTS];
   if (CLIENTS) return [CLIENT_TESTS];
-  if (EXPRESS) return ['<rootDir>/test/**/*.test.ts', `!${HOSTILE_TESTS}`, `!${CLIENT_TESTS}`];
+  if (CLUSTER) return [CLUSTER_TESTS];
+  if (EXPRESS) return ['<rootDir>/test/**/*.test.ts', ...OTHERS];
   if (SLOW) return [SLOW_TESTS];
-  return ['<rootDir>/test/**/*.test.ts', `!${SLOW_TESTS}`, `!${HOSTILE_TESTS}`, `!${CLIENT_TESTS}`];
+  return ['<rootDir>/test/**/*.test.ts', `!${SLOW_TESTS}`, ...OTHERS];
 }
 
 export default {
@@ -43,5 +49,7 @@ export default {
   // Most tests wait for sockets and timers: jest's default, a worker less than there are cores, leaves one idle.
   maxWorkers: '100%',
   // For the busiest machine: no test waits for it, but one that hangs.
-  testTimeout: process.env.SLOW || process.env.HOSTILE || process.env.CLIENTS || process.env.EXPRESS ? 240_000 : 60_000,
+  testTimeout: ['SLOW', 'HOSTILE', 'CLIENTS', 'CLUSTER', 'EXPRESS'].some((suite) => process.env[suite])
+    ? 240_000
+    : 60_000,
 };

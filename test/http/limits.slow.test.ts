@@ -74,6 +74,7 @@ it('[P-10][P-11] every limit has the default that the documentation names', () =
     concurrentTurns: Number.POSITIVE_INFINITY,
     followersPerResponse: 100,
     followersPerScope: 1000,
+    eventsTtlMs: 600_000,
     connectTimeoutMs: 10_000,
   });
 });

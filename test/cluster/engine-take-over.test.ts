@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { bullmqEngine } from '../../src/engines/bullmq/bullmq-engine.ts';
 import type { BackgroundEngine } from '../../src/ports/background/background-engine.ts';
 import { RecordingWorker, untilAborted } from '../../src/testing/engines/engine-case.ts';
+import { type EngineDatabase, engineDatabases } from '../engines/engine-databases.ts';
+import { type HostConnection, hosts } from '../engines/engine-hosts.ts';
 import { endWithParent, type Service } from '../support/services.ts';
-import { type EngineDatabase, engineDatabases } from './engine-databases.ts';
-import { type HostConnection, hosts } from './engine-hosts.ts';
 
 const LOCK_MS = 1500;
 /** A takeover takes two to three locks; a busy machine may need more. */

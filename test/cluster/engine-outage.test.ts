@@ -11,11 +11,11 @@ import { redisLink } from '../../src/engines/bullmq/redis-link.ts';
 import type { Link, QueueSettings } from '../../src/engines/bullmq/session.ts';
 import type { BackgroundEngine } from '../../src/ports/background/background-engine.ts';
 import { freshKeys, RecordingWorker, untilAborted } from '../../src/testing/engines/engine-case.ts';
+import { engineDatabases } from '../engines/engine-databases.ts';
+import { type HostConnection, hosts } from '../engines/engine-hosts.ts';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
 import type { Service } from '../support/services.ts';
-import { engineDatabases } from './engine-databases.ts';
-import { type HostConnection, hosts } from './engine-hosts.ts';
 
 const LOCK_MS = 2000;
 const AWAY_MS = 4000;
