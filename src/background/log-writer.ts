@@ -17,6 +17,8 @@ const MOST_CHARACTERS = 1024 * 1024;
 /** Milliseconds before a failed write is tried again, at first and at most. */
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 2000;
+/** How long a writer that is to stop tries to write what it has, in milliseconds. */
+const STOPS_WITHIN_MS = 5000;
 
 /** The state of a log, as text in it. */
 export interface LoggedState {
@@ -59,6 +61,7 @@ export class LogWriter {
   private readonly host: LogWriterHost;
   private next: number;
   private state: LoggedState;
+  private deadline: number;
   /** The batches that may be written, and those that wait for the end of a call. */
   private ready: Batch[] = [];
   private held: Batch[] = [];
@@ -76,6 +79,12 @@ export class LogWriter {
     this.host = host;
     this.next = next;
     this.state = state;
+    this.deadline = host.deadline;
+  }
+
+  /** Soon gives up what cannot be written: a process that ends must not wait for a database that is down. */
+  hasten(): void {
+    this.deadline = Math.min(this.deadline, Date.now() + STOPS_WITHIN_MS);
   }
 
   /** Takes a batch, with the state after it if there is one; resolves when the next one may be made. Rejects if writing is given up. */
@@ -180,7 +189,7 @@ export class LogWriter {
         else this.written(events, state);
         return !isPromise(answer);
       } catch (error) {
-        if (Date.now() + waitMs > this.host.deadline) throw error;
+        if (Date.now() + waitMs > this.deadline) throw error;
         this.host.onError(error);
         await pause(waitMs);
       }

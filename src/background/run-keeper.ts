@@ -40,7 +40,9 @@ export interface RunKeeper {
   confirm(state?: TurnState): Promise<boolean>;
   /** Whether another process may go on with the response. */
   readonly isShared: boolean;
-  /** Called once, after the last batch. A released response is continued by another process. */
+  /** Called when the run is stopped: what cannot be kept within seconds is given up. */
+  hasten(): void;
+  /** Called once, after the last batch; rejects if that could not be kept. A released response is continued by another process. */
   end(isReleased: boolean): Promise<void>;
 }
 
@@ -91,6 +93,8 @@ export class MemoryKeeper implements RunKeeper {
     }
   }
 
+  hasten(): void {}
+
   async end(): Promise<void> {
     this.recording?.end();
   }
@@ -140,6 +144,10 @@ export class LogKeeper implements RunKeeper {
 
   confirm(state?: TurnState): Promise<boolean> {
     return state ? this.writer.keep(state) : this.writer.flush();
+  }
+
+  hasten(): void {
+    this.writer.hasten();
   }
 
   async end(isReleased: boolean): Promise<void> {

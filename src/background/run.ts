@@ -122,6 +122,7 @@ export class BackgroundRun implements Run {
   stop(): Promise<void> {
     // Not with an `ApiError`, which would be emitted.
     this.parts.stopping.abort(new Error('The response was cancelled.'));
+    this.parts.keeper.hasten();
     if (!this.hasStarted) this.abandon();
     return this.done;
   }
@@ -129,6 +130,7 @@ export class BackgroundRun implements Run {
   private release(): void {
     this.isReleased = true;
     this.parts.stopping.abort(new Error('The response is handed over.'));
+    this.parts.keeper.hasten();
   }
 
   private async run(): Promise<void> {
@@ -142,7 +144,7 @@ export class BackgroundRun implements Run {
     } finally {
       unwatch();
       prepared.turn.leave();
-      await keeper.end(this.isReleased).catch((error) => this.report(error));
+      await keeper.end(this.isReleased).catch((error) => this.notKept(error));
       this.onBegun();
       this.onDone();
     }
@@ -198,6 +200,12 @@ export class BackgroundRun implements Run {
     const failed = { status: 'failed', usage: NO_USAGE, completedAt: null, reason: null, error: shown.body } as const;
     await this.take([{ type: 'error', sequence: this.sequence + 1, error: shown.body }]);
     await this.take([{ type: 'turn-end', sequence: this.sequence + 1, output, ...failed }]);
+  }
+
+  /** Another process can do what this one could not. */
+  private notKept(error: unknown): void {
+    this.isReleased = true;
+    this.report(error);
   }
 
   private report(error: unknown): void {

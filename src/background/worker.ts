@@ -111,7 +111,8 @@ export class RunWorker implements BackgroundWorker {
     if (!(await fromStore(() => replaceIn(store, owned, epoch - 1)))) return 'released';
     const claimed = await log.claim(key, epoch);
     const kept = claimed && (await keptIn(log, key, claimed));
-    if (!kept) return this.failAll(owned, NOTHING_KEPT, 'Its events are no longer kept.');
+    if (!kept)
+      return this.failAll(owned, NOTHING_KEPT, `Its events ${claimed ? 'cannot be read' : 'are no longer kept'}.`);
     if (kept.state.tries >= MOST_TRIES) return this.failAll(owned, kept, `It failed on ${MOST_TRIES} servers.`);
     if (Date.now() > stored.createdAt + limits.durationMs) return this.failAll(owned, kept, 'It took too long.');
     const state: LoggedState = { ...kept.state, tries: kept.state.tries + 1 };
@@ -186,15 +187,21 @@ export class RunWorker implements BackgroundWorker {
   private async endLog(log: EventLog, stored: StoredResponse, epoch: number): Promise<'ended'> {
     const claimed = await log.claim(stored, epoch);
     const kept = claimed && !claimed.ended && (await keptIn(log, stored, claimed));
-    if (kept) await this.appendEnd({ ...stored, version: epoch }, kept, endingOf(stored, kept));
+    if (!claimed || claimed.ended) return 'ended';
+    const owned = { ...stored, version: epoch };
+    await this.appendEnd(owned, kept || NOTHING_KEPT, kept ? endingOf(stored, kept) : []);
     return 'ended';
   }
 
   private async appendEnd(owned: StoredResponse, kept: KeptTurn, events: readonly TurnEvent[]): Promise<void> {
-    const endsUntil = Date.now() + this.parts.settings.limits.eventsTtlMs;
+    const { log, settings } = this.parts;
+    const endsUntil = Date.now() + settings.limits.eventsTtlMs;
     const texts = events.filter(isNumbered).map(eventText);
-    const state = JSON.stringify(kept.state);
-    await this.parts.log?.append(owned, { epoch: versionOf(owned), from: kept.next, events: texts, state, endsUntil });
+    const epoch = versionOf(owned);
+    const end = { epoch, from: kept.next, events: texts, state: JSON.stringify(kept.state), endsUntil };
+    // What cannot be read takes no events, but its followers must not wait for any.
+    if (kept === NOTHING_KEPT) await log?.end(owned, epoch + 1, endsUntil);
+    else await log?.append(owned, end);
   }
 }
 

@@ -410,6 +410,24 @@ describe('a response whose process is gone', () => {
   });
 });
 
+describe('a response whose log cannot be read', () => {
+  it('[S-18] fails, and lets nobody wait', async () => {
+    const one = await join();
+    await join();
+    model.reply(STALLED('Hello'));
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.delta');
+    const [head] = (await store?.events?.heads([keyOf(id)])) ?? [];
+    const garbage = { epoch: 1, from: head?.next ?? 0, events: ['no event'], state: '{"tries":1}' };
+    expect(await store?.events?.append(keyOf(id), garbage)).toBe(true);
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
+    const { body } = await send(`${one.url}/responses/${id}`);
+    const follower = await fetch(`${one.url}/responses/${id}?stream=true`);
+    expect([body.status, (body.error as Fields).message]).toEqual(['failed', expect.stringMatching(/cannot be read/)]);
+    expect(await follower.text()).toContain('The events of this response cannot be read.');
+  });
+});
+
 describe('a response on another process', () => {
   it('[S-18] is cancelled there within a second', async () => {
     const one = await join();
