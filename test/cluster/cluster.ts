@@ -137,10 +137,9 @@ export class Cluster {
   }
 
   /** The node that brought the response to its end. */
-  endOf(id: string): Promise<ClusterNode> {
-    return eventually(`${id} is over`, () =>
-      this.all.find(({ done }) => done.some((each) => each.id === id && each.outcome === 'ended')),
-    );
+  endOf(id: string, ...others: readonly ClusterNode[]): Promise<ClusterNode> {
+    const hasEnded = ({ done }: ClusterNode) => done.some((each) => each.id === id && each.outcome === 'ended');
+    return eventually(`${id} is over`, () => this.all.find((node) => hasEnded(node) && !others.includes(node)));
   }
 
   async close(): Promise<void> {

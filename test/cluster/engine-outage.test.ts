@@ -261,7 +261,8 @@ describePostgres('bullmqEngine in PostgreSQL', () => {
 
   beforeAll(async () => {
     server = await startPostgres();
-    pool = new Pool({ connectionString: server.url });
+    // The server ends before the pool does.
+    pool = new Pool({ connectionString: server.url }).on('error', () => {});
   });
   afterAll(async () => {
     await pool?.end();
@@ -272,6 +273,7 @@ describePostgres('bullmqEngine in PostgreSQL', () => {
     await pool.query("CREATE USER guest PASSWORD 'sesame'");
     const { hostname: name, port } = new URL(server.url);
     const guest = new Pool({ host: name, port: Number(port), user: 'guest', password: 'sesame', database: 'postgres' });
+    guest.on('error', () => {});
     const queueName = randomUUID();
     const [engine, worker] = [bullmqEngine({ pool: guest, queueName, lockMs: LOCK_MS }), new RecordingWorker()];
     engine.start(worker);
