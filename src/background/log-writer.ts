@@ -191,7 +191,7 @@ export class LogWriter {
       } catch (error) {
         if (Date.now() + waitMs > this.deadline) throw error;
         this.host.onError(error);
-        await pause(waitMs);
+        await pause(waitMs, undefined, { ref: false });
       }
     }
   }

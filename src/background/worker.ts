@@ -86,7 +86,7 @@ export class RunWorker implements BackgroundWorker {
     } catch (error) {
       this.onError(error);
       // The store failed, or this process takes nothing more: another one may succeed, but not at once.
-      await pause(RETRY_MS, undefined, { signal }).catch(() => {});
+      await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
       return 'released';
     }
   }

@@ -32,7 +32,7 @@ beforeEach(async () => {
   store = sqliteStore({ database: opened });
 });
 afterEach(async () => {
-  await Promise.all([...apps.splice(0).map((app) => app.close()), model.close()]);
+  await Promise.all([...apps.splice(0).map(stopped), model.close()]);
   database.close();
 });
 
@@ -44,6 +44,12 @@ async function join(options: RouterOptions = {}): Promise<App> {
   const app = await startApp({ options: { ...shared, engine: queue.engine(), ...options, limits } });
   apps.push(app);
   return app;
+}
+
+/** Ends what the app still runs, which would keep the process of the tests alive. */
+async function stopped(app: App): Promise<void> {
+  await app.router.drain({ timeoutMs: 1 });
+  await app.close();
 }
 
 /** Begins a response in the background whose model stops in the middle. */
