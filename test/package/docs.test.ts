@@ -133,7 +133,7 @@ describe('docs/clients.md', () => {
 });
 
 describe('docs/stores.md', () => {
-  it.each(['examples/express/file-store.ts', 'test/examples/file-store.test.ts'])('quotes %s', (path) => {
+  it.each(['examples/express/file-store.ts', 'test/examples/file-store.slow.test.ts'])('quotes %s', (path) => {
     expect(read('docs/stores.md')).toContain(`\`\`\`ts\n${read(path)}\`\`\``);
   });
 });
