@@ -7,16 +7,15 @@ import type { Activity } from '../ports/endpoints/activity.ts';
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { notify, type Reports } from '../ports/hooks.ts';
 import type { Sealer } from '../ports/sealer.ts';
-import { fromStore, type ResponseKey, type StoredResponse } from '../ports/store.ts';
+import { fromStore, type ResponseKey, type StoredResponse, versionOf } from '../ports/store.ts';
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import type { OutputItem } from '../protocol/items.ts';
 import type { PullStream } from '../streams/pull-stream.ts';
-import type { Lifetime } from '../turn/lifetime.ts';
 import { readAll } from './event-text.ts';
-import { LogFollower } from './log-follower.ts';
+import { type Following, LogFollower } from './log-follower.ts';
 import { LogWatch } from './log-watch.ts';
 import { BackgroundRun, type BackgroundTurn, type RunSettings } from './run.ts';
-import { LogKeeper, MemoryKeeper, type RunKeeper } from './run-keeper.ts';
+import { MemoryKeeper, type RunKeeper } from './run-keeper.ts';
 import { newRuns, type Runs } from './runs.ts';
 import { requestText } from './stored-request.ts';
 import { type PrepareResumed, RunWorker } from './worker.ts';
@@ -49,19 +48,23 @@ export interface BegunRun {
 /** The runs of one router. */
 export class BackgroundRuns {
   readonly runs: Runs = newRuns();
-  /** Set if the events are kept in the store. */
-  readonly log: EventLog | undefined;
   private readonly settings: BackgroundSettings;
   private readonly worker: RunWorker;
+  /** Set if the events are kept in the store. */
   private readonly watch: LogWatch | undefined;
 
   constructor(settings: BackgroundSettings, turns: Activity, prepare: PrepareResumed) {
     this.settings = settings;
     const { engine, durable, store } = settings;
-    this.log = engine.takesOver || durable ? store.events : undefined;
-    this.watch = this.log && new LogWatch(this.log, (error) => this.worker.onError(error));
-    this.worker = new RunWorker({ settings, log: this.log, watch: this.watch, turns, runs: this.runs, prepare });
+    const log = engine.takesOver || durable ? store.events : undefined;
+    this.watch = log && new LogWatch(log, (error) => this.worker.onError(error));
+    this.worker = new RunWorker({ settings, watch: this.watch, turns, runs: this.runs, prepare });
     engine.start(this.worker);
+  }
+
+  /** The store's event log, if the events are kept there. */
+  get log(): EventLog | undefined {
+    return this.watch?.log;
   }
 
   /** Stores the response as in progress, and hands it to the engine. Throws `store_error`: it could not be retrieved. */
@@ -104,40 +107,27 @@ export class BackgroundRuns {
     return output;
   }
 
-  /** The events of the log after this number, those to come included. */
-  follow(
-    log: EventLog,
-    key: ResponseKey,
-    following: {
-      readonly after: number;
-      readonly reader: ReturnType<BackgroundTurn['readerFor']>;
-      readonly life: Lifetime;
-      readonly heartbeatMs: number | undefined;
-    },
-  ): PullStream<string> {
-    const { runs } = this;
-    // The cast: every log has a watch.
-    const watch = this.watch as LogWatch;
+  /** The events of the log after a number, those to come included; undefined if they are not kept there. */
+  follow(key: ResponseKey, following: Following): PullStream<string> | undefined {
+    const { runs, watch } = this;
+    if (!watch) return undefined;
     const recent = (after: number) => runs.find(key)?.recording?.eventsAfter(after);
     const onWritten = (wake: () => void) => runs.find(key)?.recording?.onAdded(wake) ?? (() => {});
-    return new LogFollower({ log, watch, key, recent, onWritten }, following);
+    return new LogFollower({ watch, key, recent, onWritten }, following);
   }
 
   private async beginLog(log: EventLog, request: EndpointRequest, stored: BackgroundTurn['stored']): Promise<void> {
     const { limits, stateSealer } = this.settings;
-    const { scope, id, createdAt } = stored;
+    const { scope, id, createdAt, version } = stored;
     const expiresAt = createdAt + limits.durationMs + limits.eventsTtlMs;
     const text = requestText(request, id, stateSealer);
-    await fromStore(() => log.begin({ scope, id }, { epoch: 1, request: text, expiresAt }));
+    await fromStore(() => log.begin({ scope, id }, { epoch: versionOf({ version }), request: text, expiresAt }));
   }
 
   private keeperOf({ stored, info }: BackgroundTurn, { signal }: AbortController): RunKeeper {
-    const { log, watch, worker, settings } = this;
-    const { scope, id, createdAt } = stored;
-    if (log && watch) {
-      const open = { log, watch, key: { scope, id }, epoch: 1, next: 0, state: { tries: 1 } };
-      return new LogKeeper(open, worker.keeping(createdAt));
-    }
+    const { watch, worker, settings } = this;
+    const { scope, id } = stored;
+    if (watch) return worker.logKeeper(watch, stored, { next: 0, state: { tries: 1 } });
     const onError = (error: unknown) => notify(settings.hooks, 'onError', toApiError(error), info);
     return new MemoryKeeper(settings.store, { scope, id }, { isRead: info.stream, signal, onError });
   }

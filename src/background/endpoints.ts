@@ -149,9 +149,7 @@ async function keptElsewhere(stored: StoredResponse, { log }: BackgroundRuns, re
   const [head] = logged !== undefined && log ? await fromStore(() => log.heads([{ scope, id }])) : [];
   if (head) return { key: { scope, id }, recording: undefined, isLogged: true, readerFor: readerOf(stored) };
   if (logged !== undefined && log) throw expired();
-  throw notStreamed(
-    'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.',
-  );
+  throw notKept();
 }
 
 function replayOf(
@@ -165,19 +163,20 @@ function replayOf(
   },
 ): Reply {
   const { after, following, settings, parts } = reading;
-  const { background } = parts;
   const reader = readerFor(request);
-  if (isLogged && background.log) {
-    const heartbeatMs = heartbeatOf(request, settings).intervalMs;
-    return streamReply(background.follow(background.log, key, { after, reader, life: following, heartbeatMs }));
-  }
-  if (!recording)
-    throw notStreamed(
-      'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.',
-    );
+  const heartbeatMs = heartbeatOf(request, settings).intervalMs;
+  const logged = isLogged && parts.background.follow(key, { after, reader, life: following, heartbeatMs });
+  if (logged) return streamReply(logged);
+  if (!recording) throw notKept();
   const events = recording.after(after, reader, following);
   if (!events) throw notStreamed('The events behind `starting_after` are no longer kept.');
   return streamReply(events);
+}
+
+function notKept(): ApiError {
+  return notStreamed(
+    'The events of this response are not kept here: it was made without `stream`, elsewhere or long ago.',
+  );
 }
 
 function expired(): ApiError {

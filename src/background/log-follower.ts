@@ -1,7 +1,7 @@
 /** Reads the events of a response from its log, for one client: what is there, and what is still to come. */
 
 import { AsyncResource } from 'node:async_hooks';
-import type { EventLog, LogHead } from '../ports/background/event-log.ts';
+import type { LogHead } from '../ports/background/event-log.ts';
 import { fromStore, type ResponseKey } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { TurnEvent } from '../protocol/events.ts';
@@ -22,7 +22,6 @@ export type RecentEvents = (after: number) => readonly TurnEvent[] | undefined;
 
 /** What a follower reads. */
 export interface Followed {
-  readonly log: EventLog;
   readonly watch: LogWatch;
   readonly key: ResponseKey;
   /** Spares the store what this process knows. */
@@ -122,8 +121,8 @@ export class LogFollower extends Stage<string> {
   private async readSome(): Promise<void> {
     const recent = this.followed.recent(this.sequence);
     if (recent) return recent.length > 0 ? this.handOn(recent, false) : undefined;
-    const { log, key } = this.followed;
-    const page = await fromStore(() => log.read(key, this.sequence, PAGE_BYTES)).catch(this.tryAgain);
+    const { watch, key } = this.followed;
+    const page = await fromStore(() => watch.log.read(key, this.sequence, PAGE_BYTES)).catch(this.tryAgain);
     if (page === LATER) return;
     this.failingSince = undefined;
     if (!page) throw new ApiError('events_expired', 'The events of this response are no longer kept.');

@@ -15,9 +15,9 @@ interface Watched {
   readonly watchers: Set<OnHead>;
 }
 
-/** The watched logs of one router. */
+/** The event log of one router, and the logs in it that are watched. */
 export class LogWatch {
-  private readonly log: EventLog;
+  readonly log: EventLog;
   private readonly onError: (error: unknown) => void;
   private readonly watched = new Map<string, Watched>();
   private timer: NodeJS.Timeout | undefined;

@@ -100,11 +100,22 @@ export class Recording<Event> {
     return replay;
   }
 
-  /** The events after this number that are there; undefined if some of them are dropped, or there will be no more. */
+  /**
+   * The next events after this number that are there, up to a piece of text; undefined if some of them are dropped, or
+   * there will be no more.
+   */
   eventsAfter(sequence: number): readonly Event[] | undefined {
     const [first] = this.events;
     if (!first || first.sequence > sequence + 1 || this.isOver) return undefined;
-    return this.events.slice(this.firstAfter(sequence)).map(({ event }) => event);
+    const events: Event[] = [];
+    let size = 0;
+    for (let at = this.firstAfter(sequence); at < this.events.length && size < PIECE; at += 1) {
+      // The cast: the index is below the length.
+      const kept = this.events[at] as KeptEvent<Event>;
+      events.push(kept.event);
+      size += kept.size;
+    }
+    return events;
   }
 
   /** Calls the function after events are added, and at the end. Returns how to stop that. */

@@ -1,6 +1,5 @@
 /** Where the events of a response in the background go, and whether this process may go on with it. */
 
-import type { EventLog } from '../ports/background/event-log.ts';
 import { fromStore, isRunning, type ResponseKey, type ResponseStore } from '../ports/store.ts';
 import type { TurnEvent } from '../protocol/events.ts';
 import type { TurnState } from '../turn/state.ts';
@@ -105,9 +104,8 @@ export class MemoryKeeper implements RunKeeper {
   }
 }
 
-/** The log of one response, and the watch over all. */
-export interface KeptLog extends OpenLog {
-  readonly log: EventLog;
+/** The end of one response's log, and the watch over all. */
+export interface KeptLog extends Omit<OpenLog, 'log'> {
   readonly watch: LogWatch;
 }
 
@@ -121,13 +119,12 @@ export class LogKeeper implements RunKeeper {
 
   constructor(kept: KeptLog, host: Omit<LogWriterHost, 'onWritten' | 'onLost'>) {
     this.kept = kept;
-    this.writer = new LogWriter(kept, {
-      eventsTtlMs: host.eventsTtlMs,
-      deadline: host.deadline,
-      onError: (error) => host.onError(error),
-      onWritten: (events) => this.record(events),
+    const writerHost = {
+      ...host,
+      onWritten: (events: readonly NumberedEvent[]) => this.record(events),
       onLost: () => this.onLost(),
-    });
+    };
+    this.writer = new LogWriter({ ...kept, log: kept.watch.log }, writerHost);
   }
 
   watch(onLost: () => void): () => void {

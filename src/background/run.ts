@@ -84,7 +84,7 @@ export class BackgroundRun implements Run {
     const { stored, readerFor, turn } = parts.prepared;
     this.key = { scope: stored.scope, id: stored.id };
     this.recording = parts.keeper.recording;
-    this.isLogged = stored.version !== undefined;
+    this.isLogged = parts.keeper.isShared;
     this.readerFor = readerFor;
     this.parts = parts;
     this.settings = settings;
@@ -120,16 +120,19 @@ export class BackgroundRun implements Run {
   }
 
   stop(): Promise<void> {
-    // Not with an `ApiError`, which would be emitted.
-    this.parts.stopping.abort(new Error('The response was cancelled.'));
-    this.parts.keeper.hasten();
+    this.halt('The response was cancelled.');
     if (!this.hasStarted) this.abandon();
     return this.done;
   }
 
   private release(): void {
     this.isReleased = true;
-    this.parts.stopping.abort(new Error('The response is handed over.'));
+    this.halt('The response is handed over.');
+  }
+
+  private halt(why: string): void {
+    // Not with an `ApiError`, which would be emitted.
+    this.parts.stopping.abort(new Error(why));
     this.parts.keeper.hasten();
   }
 

@@ -27,7 +27,7 @@ import { failedEnd, storedEnd } from '../turn/late-end.ts';
 import { beginTurn, type Lifetime } from '../turn/lifetime.ts';
 import { eventText, isNumbered, readAll } from './event-text.ts';
 import type { LogWatch } from './log-watch.ts';
-import type { LoggedState } from './log-writer.ts';
+import type { LoggedState, OpenLog } from './log-writer.ts';
 import { BackgroundRun, type BackgroundTurn, type RunSettings } from './run.ts';
 import { LogKeeper } from './run-keeper.ts';
 import type { Runs } from './runs.ts';
@@ -48,8 +48,7 @@ export type PrepareResumed = (
 /** The parts of a router that its worker uses. */
 export interface WorkerParts {
   readonly settings: RunSettings & { readonly stateSealer: Sealer; readonly hooks: Reports };
-  /** Undefined for a store without an event log. */
-  readonly log: EventLog | undefined;
+  /** Undefined if events are kept in this process alone. */
   readonly watch: LogWatch | undefined;
   readonly turns: Activity;
   readonly runs: Runs;
@@ -97,8 +96,9 @@ export class RunWorker implements BackgroundWorker {
   }
 
   private async takeOver(key: ResponseKey, signal: AbortSignal): Promise<'ended' | 'released'> {
-    const { log, settings } = this.parts;
-    if (!log) throw new Error('The store has no event log.');
+    const { watch, settings } = this.parts;
+    if (!watch) throw new Error('The store has no event log.');
+    const { log } = watch;
     const { store, limits } = settings;
     const stored = await fromStore(() => store.get(key));
     if (!stored) {
@@ -112,17 +112,22 @@ export class RunWorker implements BackgroundWorker {
     const claimed = await log.claim(key, epoch);
     const kept = claimed && (await keptIn(log, key, claimed));
     if (!kept)
-      return this.failAll(owned, NOTHING_KEPT, `Its events ${claimed ? 'cannot be read' : 'are no longer kept'}.`);
-    if (kept.state.tries >= MOST_TRIES) return this.failAll(owned, kept, `It failed on ${MOST_TRIES} servers.`);
-    if (Date.now() > stored.createdAt + limits.durationMs) return this.failAll(owned, kept, 'It took too long.');
+      return this.failAll(log, owned, NOTHING_KEPT, `Its events ${claimed ? 'cannot be read' : 'are no longer kept'}.`);
+    if (kept.state.tries >= MOST_TRIES) return this.failAll(log, owned, kept, `It failed on ${MOST_TRIES} servers.`);
+    if (Date.now() > stored.createdAt + limits.durationMs) return this.failAll(log, owned, kept, 'It took too long.');
     const state: LoggedState = { ...kept.state, tries: kept.state.tries + 1 };
     const isOurs = await log.append(key, { epoch, from: kept.next, events: [], state: JSON.stringify(state) });
     if (!isOurs) return 'released';
-    return this.goOn({ ...kept, stored: owned, state }, claimed.request, signal);
+    return this.goOn(watch, { ...kept, stored: owned, state }, claimed.request, signal);
   }
 
   /** Runs what is left of the response; a request that can no longer be prepared ends it as failed. */
-  private async goOn(resumed: OwnedLog, request: string, signal: AbortSignal): Promise<'ended' | 'released'> {
+  private async goOn(
+    watch: LogWatch,
+    resumed: OwnedLog,
+    request: string,
+    signal: AbortSignal,
+  ): Promise<'ended' | 'released'> {
     const { stored } = resumed;
     const stopping = new AbortController();
     let life: Lifetime | undefined;
@@ -132,33 +137,32 @@ export class RunWorker implements BackgroundWorker {
       life = beginTurn(own, this.timeLeft(stored), this.parts.turns);
       const prepared = await this.parts.prepare(own, life, resumed);
       this.noteTakeOver(prepared);
-      const run = this.runOf(prepared, stopping, resumed);
+      const keeper = this.logKeeper(watch, stored, resumed);
+      const run = new BackgroundRun({ prepared, stopping, keeper }, this.parts.settings);
       this.parts.runs.add(run);
       return await run.start(signal);
     } catch (error) {
       life?.leave();
       if (isElsewhere(error)) throw error;
       this.onError(error);
-      return this.failAll(stored, resumed, error instanceof ApiError ? error.message : 'Its request cannot be read.');
+      return this.failAll(
+        watch.log,
+        stored,
+        resumed,
+        error instanceof ApiError ? error.message : 'Its request cannot be read.',
+      );
     }
   }
 
-  private runOf(prepared: BackgroundTurn, stopping: AbortController, { stored, next, state }: OwnedLog): BackgroundRun {
-    const { settings } = this.parts;
-    // The casts: `takeOver` has checked that there is a log, and every log has a watch.
-    const log = this.parts.log as EventLog;
-    const watch = this.parts.watch as LogWatch;
-    const keeper = new LogKeeper(
-      { log, watch, key: { scope: stored.scope, id: stored.id }, epoch: versionOf(stored), next, state },
-      this.keeping(stored.createdAt),
-    );
-    return new BackgroundRun({ prepared, stopping, keeper }, settings);
-  }
-
-  /** How the events of a response that began at this time are kept. */
-  keeping(createdAt: number) {
+  /** Keeps the events of a response in its log, from this position on. */
+  logKeeper(
+    watch: LogWatch,
+    { scope, id, createdAt, version }: BackgroundTurn['stored'],
+    { next, state }: Pick<OpenLog, 'next' | 'state'>,
+  ): LogKeeper {
     const { eventsTtlMs, durationMs } = this.parts.settings.limits;
-    return { eventsTtlMs, deadline: createdAt + durationMs, onError: (error: unknown) => this.onError(error) };
+    const host = { eventsTtlMs, deadline: createdAt + durationMs, onError: (error: unknown) => this.onError(error) };
+    return new LogKeeper({ watch, key: { scope, id }, epoch: versionOf({ version }), next, state }, host);
   }
 
   private timeLeft({ createdAt }: StoredResponse): number {
@@ -171,7 +175,7 @@ export class RunWorker implements BackgroundWorker {
   }
 
   /** Ends a response that cannot go on, and its log. */
-  private async failAll(owned: StoredResponse, kept: KeptTurn, why: string): Promise<'ended'> {
+  private async failAll(log: EventLog, owned: StoredResponse, kept: KeptTurn, why: string): Promise<'ended'> {
     const { store } = this.parts.settings;
     const { body } = new ApiError('server_error', `The response could not be continued. ${why}`);
     const events = failedEnd(kept, body);
@@ -179,29 +183,33 @@ export class RunWorker implements BackgroundWorker {
     const last = events.at(-1) as TurnEnd;
     const end = ({ resource, output: _, ...turn }: StoredResponse) => keptTurn(turn, keptResource(resource, last));
     const { isEnded } = await endRunning(store, owned, end, owned.version);
-    if (isEnded) await this.appendEnd(owned, kept, events);
+    if (isEnded) await this.appendEnd(log, owned, kept, events);
     return 'ended';
   }
 
   /** Ends the log of a response that has ended, with the events that its process could not write. */
   private async endLog(log: EventLog, stored: StoredResponse, epoch: number): Promise<'ended'> {
     const claimed = await log.claim(stored, epoch);
-    const kept = claimed && !claimed.ended && (await keptIn(log, stored, claimed));
     if (!claimed || claimed.ended) return 'ended';
+    const kept = await keptIn(log, stored, claimed);
     const owned = { ...stored, version: epoch };
-    await this.appendEnd(owned, kept || NOTHING_KEPT, kept ? endingOf(stored, kept) : []);
+    await this.appendEnd(log, owned, kept ?? NOTHING_KEPT, kept ? endingOf(stored, kept) : []);
     return 'ended';
   }
 
-  private async appendEnd(owned: StoredResponse, kept: KeptTurn, events: readonly TurnEvent[]): Promise<void> {
-    const { log, settings } = this.parts;
-    const endsUntil = Date.now() + settings.limits.eventsTtlMs;
+  private async appendEnd(
+    log: EventLog,
+    owned: StoredResponse,
+    kept: KeptTurn,
+    events: readonly TurnEvent[],
+  ): Promise<void> {
+    const endsUntil = Date.now() + this.parts.settings.limits.eventsTtlMs;
     const texts = events.filter(isNumbered).map(eventText);
     const epoch = versionOf(owned);
     const end = { epoch, from: kept.next, events: texts, state: JSON.stringify(kept.state), endsUntil };
     // What cannot be read takes no events, but its followers must not wait for any.
-    if (kept === NOTHING_KEPT) await log?.end(owned, epoch + 1, endsUntil);
-    else await log?.append(owned, end);
+    if (kept === NOTHING_KEPT) await log.end(owned, epoch + 1, endsUntil);
+    else await log.append(owned, end);
   }
 }
 

@@ -91,10 +91,14 @@ class ResponsesEndpoints {
 
   async retrieve(apiRequest: EndpointRequest) {
     const response = await this.stored(apiRequest);
+    if (apiRequest.query.stream === 'true') return this.replay(apiRequest, response);
+    return shown(apiRequest, response);
+  }
+
+  private replay(apiRequest: EndpointRequest, response: StoredResponse) {
     const own = settingsFor(this.settings, apiRequest);
     const readerOf = (stored: StoredResponse) => readersOf(stored, own);
-    if (apiRequest.query.stream === 'true') return replay(apiRequest, response, own, { ...this.parts, readerOf });
-    return shown(apiRequest, response);
+    return replay(apiRequest, response, own, { ...this.parts, readerOf });
   }
 
   async inputItems(apiRequest: EndpointRequest) {

@@ -43,6 +43,14 @@ async function readAll(recording: Recording<string>, after: number): Promise<str
 const textOf = (frames: readonly RecordedEvent<string>[]) => frames.map(({ event }) => event).join('');
 
 describe('Recording', () => {
+  it('[S-18] gives a follower that comes late a piece at a time, and nothing twice', () => {
+    const recording = new Recording<string>();
+    const texts = ['a', 'b', 'c', 'd', 'e'].map((letter) => letter.repeat(40_000));
+    recording.add(texts.map((text, sequence) => recorded(sequence, text)));
+    const pieces = [-1, 1, 3, 4].map((after) => recording.eventsAfter(after));
+    expect(pieces).toEqual([texts.slice(0, 2), texts.slice(2, 4), texts.slice(4), []]);
+  });
+
   it('[S-18] tells everybody the same from any event on, whenever they come', async () => {
     const batches = fc.array(fc.nat(5), { minLength: 10, maxLength: 10 });
     await fc.assert(

@@ -94,6 +94,14 @@ const STALLED: (text: string) => FakeResponder = (text) => ({
   stallAfterBytes: 1e6,
 });
 
+/** Begins a response whose model stops after this text, and goes on so when it is asked again; resolves once the text can be read. */
+async function stalledAt(app: App, text: string, ...again: readonly FakeResponder[]): Promise<string> {
+  model.reply(STALLED(text), ...again);
+  const id = await begun(app);
+  await logged(app, id, 'response.output_text.delta');
+  return id;
+}
+
 /** Follows from the first event to the last. */
 async function followed(app: App, id: string, query = ''): Promise<Stream> {
   return parseStream(await (await fetch(`${app.url}/responses/${id}?stream=true${query}`)).text());
@@ -155,9 +163,7 @@ describe('a response whose process is gone', () => {
     const one = await join();
     await join();
     const three = await join();
-    model.reply(STALLED('Hello'), { body: textStream(' there') });
-    const id = await begun(one);
-    await logged(one, id, 'response.output_text.delta');
+    const id = await stalledAt(one, 'Hello', { body: textStream(' there') });
     expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
     const whole = await settledOn(three, id);
     expect([whole.status, textsOf(whole)]).toEqual(['completed', ['Hello', ' there']]);
@@ -199,9 +205,7 @@ describe('a response whose process is gone', () => {
   it('[S-18] resumes behind any number with exactly the rest', async () => {
     const one = await join();
     await join();
-    model.reply(STALLED('Hello'), { body: textStream(' there') });
-    const id = await begun(one);
-    await logged(one, id, 'response.output_text.delta');
+    const id = await stalledAt(one, 'Hello', { body: textStream(' there') });
     await queue.hand(1, keyOf(id)).outcome;
     const { events } = await followed(one, id);
     for (const { sequence_number: after } of events.slice(0, -1)) {
@@ -349,9 +353,7 @@ describe('a response whose process is gone', () => {
   it('[S-18] ends as failed when three processes have failed at it', async () => {
     const one = await join();
     await join();
-    model.reply(STALLED('Hello'));
-    const id = await begun(one);
-    await logged(one, id, 'response.output_text.delta');
+    const id = await stalledAt(one, 'Hello');
     for (let tries = 1; tries < 3; tries += 1) {
       const { next } = (await store?.events?.heads([keyOf(id)]))?.[0] ?? { next: 0 };
       void queue.hand(1, keyOf(id));
@@ -399,9 +401,7 @@ describe('a response whose process is gone', () => {
   it('[S-18] is handed over without a lost try', async () => {
     const one = await join();
     await join();
-    model.reply(STALLED('a'));
-    const id = await begun(one);
-    await logged(one, id, 'response.output_text.delta');
+    const id = await stalledAt(one, 'a');
     for (let times = 0; times < 5; times += 1) {
       const { next } = (await store?.events?.heads([keyOf(id)]))?.[0] ?? { next: 0 };
       const run = queue.hand(1, keyOf(id));
@@ -420,9 +420,7 @@ describe('a response whose log cannot be read', () => {
   it('[S-18] fails, and lets nobody wait', async () => {
     const one = await join();
     await join();
-    model.reply(STALLED('Hello'));
-    const id = await begun(one);
-    await logged(one, id, 'response.output_text.delta');
+    const id = await stalledAt(one, 'Hello');
     const [head] = (await store?.events?.heads([keyOf(id)])) ?? [];
     const garbage = { epoch: 1, from: head?.next ?? 0, events: ['no event'], state: '{"tries":1}' };
     expect(await store?.events?.append(keyOf(id), garbage)).toBe(true);
@@ -438,9 +436,7 @@ describe('a response on another process', () => {
   it('[S-18] is cancelled there within a second', async () => {
     const one = await join();
     const two = await join();
-    model.reply(STALLED('Hello'));
-    const id = await begun(one);
-    await logged(one, id, 'response.output_text.delta');
+    const id = await stalledAt(one, 'Hello');
     const left = model.closed(0);
     const { body } = await send(`${two.url}/responses/${id}/cancel`, 'POST');
     expect(body.status).toBe('cancelled');
@@ -453,9 +449,7 @@ describe('a response on another process', () => {
   it('[S-18] is deleted there, and stays deleted', async () => {
     const one = await join();
     const two = await join();
-    model.reply(STALLED('Hello'));
-    const id = await begun(one);
-    await logged(one, id, 'response.output_text.delta');
+    const id = await stalledAt(one, 'Hello');
     const left = model.closed(0);
     expect((await send(`${two.url}/responses/${id}`, 'DELETE')).body.deleted).toBe(true);
     await left;
