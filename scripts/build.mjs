@@ -45,7 +45,8 @@ for (const name of ['package-files.cjs', 'package-files.d.cts'])
 const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const entries = entriesOf(exports);
 // The tokenizer's thread has an entry of its own, which nobody imports.
-await bundle(join(dist, 'cjs'), [...entries, 'tokens/tokenizer-worker']);
+const bundled = await bundle(join(dist, 'cjs'), [...entries, 'tokens/tokenizer-worker']);
+for (const { fileName, code } of bundled) write(join(dist, 'cjs', fileName), code);
 for (const entry of entries) {
   const { code, types } = esmEntry(entry, Object.keys(require(join(dist, 'cjs', `${entry}.js`))));
   write(join(dist, 'esm', `${entry}.js`), code);

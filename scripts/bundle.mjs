@@ -1,9 +1,9 @@
 /** Bundles compiled ES modules into CommonJS: a file for each entry, and files for what several of them share. */
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { rollup } from '@rollup/wasm-node';
 
-/** Replaces all code in the folder; declarations stay. Throws for whatever the bundler warns of. */
+/** Removes the code in the folder, and returns what replaces it; declarations stay. Throws for whatever the bundler warns of. */
 export async function bundle(folder, entries) {
   const bundled = await rollup({
     input: Object.fromEntries(entries.map((entry) => [entry, join(folder, `${entry}.js`)])),
@@ -26,10 +26,7 @@ export async function bundle(folder, entries) {
   });
   await bundled.close();
   removeCode(folder);
-  for (const { fileName, code } of output) {
-    mkdirSync(dirname(join(folder, fileName)), { recursive: true });
-    writeFileSync(join(folder, fileName), code);
-  }
+  return output;
 }
 
 function removeCode(folder) {
