@@ -1,4 +1,7 @@
-/** Jest runs the TypeScript sources as ES modules; EXPRESS=express4 swaps the Express that everything imports. */
+/**
+ * Jest runs the TypeScript sources as ES modules; EXPRESS=express4 swaps the Express that everything imports, and
+ * MCP_SDK=v1 takes `@modelcontextprotocol/client` away.
+ */
 const express = process.env.EXPRESS ?? 'express';
 /** What takes more than some seconds (recordings byte by byte, floods, outages, laws over thousands of turns) is run apart, as SLOW=1. */
 const SLOW_TESTS = '**/test/**/*.slow.test.ts';
@@ -34,6 +37,7 @@ export default {
   },
   moduleNameMapper: {
     '^express$': express,
+    ...(process.env.MCP_SDK === 'v1' ? { '^.*/installed\\.ts$': '<rootDir>/test/support/mcp-sdk-v1.ts' } : {}),
     '^express-open-responses$': '<rootDir>/src/index.ts',
     '^express-open-responses/code-interpreter$': '<rootDir>/src/code-interpreter/index.ts',
     '^express-open-responses/core$': '<rootDir>/src/core.ts',

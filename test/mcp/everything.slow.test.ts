@@ -32,6 +32,7 @@ describe.each(['stdio', 'streamableHttp', 'sse'])('server-everything over %s', (
       {
         label: 'everything',
         transport: transport === 'streamableHttp' ? 'streamable-http' : transport,
+        protocol: { era: 'legacy', version: '2025-11-25' },
         state: 'ready',
         tools: list.length,
         since: expect.any(Number),

@@ -4,6 +4,7 @@ import { jest } from '@jest/globals';
 import { remoteMcp } from '../../src/mcp/index.ts';
 import { closeAll, closeLater, failureOf, never, sessionsOpened, until, useFakeTimers } from '../support/mcp-client.ts';
 import {
+  askedOf,
   callOf,
   describeRemote,
   HOST,
@@ -53,7 +54,7 @@ describeRemote('a remote server', () => {
     const site = await startTlsSite((_request, response) => response.writeHead(status).end());
     const error = await failureOf(remoteFor([site]).open(named(site, { path }), 'a', never()));
     const expected = { status: 424, code: 'http_error', type: 'external_connector_error', param: 'tools[2]' };
-    expect([error, site.requests.map(({ method }) => method)]).toEqual([expect.objectContaining(expected), methods]);
+    expect([error, askedOf(site).map(({ method }) => method)]).toEqual([expect.objectContaining(expected), methods]);
     expect(error.message).toMatch(new RegExp(`^The MCP server 'docs' answered with HTTP ${status} \\(`));
   });
 
@@ -62,7 +63,7 @@ describeRemote('a remote server', () => {
       url === '/mcp' ? response.writeHead(307, { location: '/mcp/' }).end() : response.writeHead(405).end(),
     );
     const error = await failureOf(remoteFor([site]).open(named(site), 'a', never()));
-    expect([error, site.requests.map(({ method, url }) => `${method} ${url}`)]).toEqual([
+    expect([error, askedOf(site).map(({ method, url }) => `${method} ${url}`)]).toEqual([
       expect.objectContaining({
         code: 'http_error',
         message: "The MCP server 'docs' answered with HTTP 405 (Method Not Allowed).",

@@ -37,6 +37,7 @@ export function startScripted(answer: (method: string, params: Fields) => unknow
     if (request.method !== 'POST') return void response.writeHead(405).end();
     const { id, method, params } = JSON.parse(await bodyOf(request));
     if (id === undefined) return void response.writeHead(202).end();
+    if (method === 'server/discover') return void response.writeHead(400).end('It begins with initialize.');
     const result = method === 'initialize' ? introduction(params) : answer(method, params ?? {});
     if (result === undefined) return;
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -51,6 +52,11 @@ function introduction({ protocolVersion }: Fields): Fields {
 async function bodyOf(request: IncomingMessage): Promise<string> {
   request.setEncoding('utf8');
   return (await request.toArray()).join('');
+}
+
+/** What a site was asked, but for which era of the protocol it speaks: only one of the two SDKs asks that. */
+export function askedOf({ requests }: Site): Site['requests'] {
+  return requests.filter(({ headers }) => headers['mcp-method'] !== 'server/discover');
 }
 
 /** A server of that name as a request gives it. */
@@ -113,6 +119,7 @@ export function startFlooding(type: string, onWritten: (bytes: number) => void) 
     if (request.method !== 'POST') return void response.writeHead(405).end();
     const { id, method, params } = JSON.parse(body);
     if (id === undefined) return void response.writeHead(202).end();
+    if (method === 'server/discover') return void response.writeHead(400).end('It begins with initialize.');
     if (params?.name === 'flood') return flood(response, type, onWritten);
     const results: Readonly<Record<string, unknown>> = {
       initialize: {

@@ -1,6 +1,6 @@
 /** A server's tool list: untrusted, so bounded. */
 
-import { McpError } from '../../src/mcp/shared/sdk.ts';
+import { RpcError } from '../../src/mcp/shared/client/faults.ts';
 import { serverSettings } from '../../src/mcp/shared/server-config.ts';
 import { type ListPage, readToolList } from '../../src/mcp/shared/tool-list.ts';
 
@@ -84,7 +84,7 @@ describe('readToolList', () => {
   });
 
   it('takes a server that knows no tools for one that has none, and rejects other errors', async () => {
-    const failing = (code: number) => () => Promise.reject(new McpError(code, 'no'));
+    const failing = (code: number) => () => Promise.reject(new RpcError(code, 'no'));
     expect(await list(failing(-32601))).toEqual({ tools: [], unusable: 0 });
     await expect(list(failing(-32603))).rejects.toThrow('no');
   });

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { type McpServerConfig, type McpTools, type McpToolsOptions, mcpTools } from '../../src/mcp/index.ts';
-import { type McpHttpOptions, type McpHttpServer, startMcpServer } from './mcp-http-server.ts';
+import { type McpHttpOptions, type McpHttpServer, type SeenRequest, startMcpServer } from './mcp-http-server.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 
@@ -86,7 +86,9 @@ export async function progressOf(tools: McpTools): Promise<unknown> {
 
 /** How often a client has introduced itself. */
 export function sessionsOpened({ requests }: McpHttpServer): number {
-  return requests.filter(({ method, headers }) => method === 'POST' && !headers['mcp-session-id']).length;
+  const isFirst = ({ method, headers }: SeenRequest) =>
+    method === 'POST' && !headers['mcp-session-id'] && !headers['mcp-method'];
+  return requests.filter(isFirst).length;
 }
 
 /** The names on offer, as `server/tool`. */

@@ -2,6 +2,7 @@
 
 import { checkOptions, milliseconds } from '../../ports/host/options-check.ts';
 import { warner } from '../../ports/host/warner.ts';
+import { installedSdk } from '../shared/client/installed.ts';
 import { httpPool } from '../shared/http-pool.ts';
 import type { McpServerConfig } from '../shared/server-config.ts';
 import type { McpSettings } from '../shared/settings.ts';
@@ -38,6 +39,7 @@ export function mcpSettings(options: McpToolsOptions): McpSettings {
   });
   const { refreshMs = 60_000, idleMs = 300_000, connectTimeoutMs = 10_000 } = options;
   return {
+    sdk: installedSdk,
     refreshMs,
     idleMs,
     connectTimeoutMs,

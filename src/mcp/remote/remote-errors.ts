@@ -4,7 +4,7 @@ import { EgressError, type EgressErrorCode } from '../../egress/egress-error.ts'
 import type { RemoteServer } from '../../ports/remote-servers.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { McpCallError, refused } from '../shared/call-error.ts';
-import { ErrorCode } from '../shared/sdk.ts';
+import { RpcCode } from '../shared/client/faults.ts';
 
 const MESSAGE_CHARACTERS = 4_096;
 
@@ -60,5 +60,5 @@ export function callError(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   const { cause, message } = error;
   if (cause instanceof McpCallError) return new McpCallError(cause.type, cause.code, message);
-  return new McpCallError('mcp_protocol_error', ErrorCode.ConnectionClosed, message);
+  return new McpCallError('mcp_protocol_error', RpcCode.connectionClosed, message);
 }

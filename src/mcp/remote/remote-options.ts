@@ -10,6 +10,7 @@ import {
   positiveInteger,
 } from '../../ports/host/options-check.ts';
 import { warner } from '../../ports/host/warner.ts';
+import { installedSdk } from '../shared/client/installed.ts';
 import type { McpSettings } from '../shared/settings.ts';
 
 /** Limits the connections, and how long they are kept unused, in milliseconds. */
@@ -71,6 +72,7 @@ export function remoteSettings(options: RemoteMcpOptions): RemoteSettings {
     maxServers: options.maxServers ?? 256,
     maxServersPerScope: options.maxServersPerScope ?? 8,
     mcp: {
+      sdk: installedSdk,
       owner: 'remoteMcp',
       idleMs,
       refreshMs: options.refreshMs ?? 60_000,

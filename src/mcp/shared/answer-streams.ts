@@ -1,7 +1,8 @@
 /** Ensures that every request over streamable HTTP ends, even if its event stream does not. */
 import { randomUUID } from 'node:crypto';
 import { isRecord } from '../../protocol/record.ts';
-import { eventReader, type Fetch, isEventStream, tapped } from './http-pool.ts';
+import type { Fetch } from './client/mcp-client.ts';
+import { eventReader, isEventStream, tapped } from './http-pool.ts';
 
 /** For notifications, which the SDK would await for ever. */
 const NOTICE_MS = 10_000;
@@ -14,6 +15,8 @@ type RequestId = string | number;
 interface Exchange {
   readonly id: RequestId;
   readonly controller: AbortController;
+  /** Stops listening to the signal of the request. */
+  readonly release: () => void;
   /** Answered or abandoned: its streams are no longer needed. */
   over: boolean;
 }
@@ -45,9 +48,19 @@ class AnswerStreams {
       const exchange = takeFrom(this.resumable, new Headers(init.headers).get('last-event-id'));
       return exchange ? this.resume(exchange, url, init) : this.send(url, init);
     }
-    const { request, cancelled } = messageOf(init.body);
+    const { request, cancelled, isSubscription } = messageOf(init.body);
+    // Its stream has no answer to wait for.
+    if (isSubscription) return this.send(url, init);
     if (request === undefined) return this.notify(url, init, cancelled);
-    return this.post({ id: request, controller: new AbortController(), over: false }, url, init);
+    return this.post(this.exchangeFor(request, init.signal), url, init);
+  }
+
+  /** In the modern era, a request is cancelled by ending it. */
+  private exchangeFor(id: RequestId, signal: AbortSignal | null | undefined): Exchange {
+    const cancel = () => this.giveUp(id);
+    signal?.addEventListener('abort', cancel, { once: true });
+    const release = () => signal?.removeEventListener('abort', cancel);
+    return { id, controller: new AbortController(), release, over: false };
   }
 
   private async post(exchange: Exchange, url: string | URL, init: RequestInit): Promise<Response> {
@@ -114,6 +127,7 @@ class AnswerStreams {
 
   private finish(exchange: Exchange): void {
     exchange.over = true;
+    exchange.release();
     this.open.delete(exchange.id);
   }
 
@@ -139,10 +153,19 @@ function takeFrom(resumable: Map<string, Exchange>, eventId: string | null): Exc
   return exchange;
 }
 
-function messageOf(body: unknown): { readonly request?: RequestId; readonly cancelled?: RequestId } {
+/** What is posted: a request, or a notification that may cancel one. */
+interface Posted {
+  readonly request?: RequestId;
+  /** Whether its stream is one of changes. */
+  readonly isSubscription?: boolean;
+  readonly cancelled?: RequestId;
+}
+
+function messageOf(body: unknown): Posted {
   const message: unknown = typeof body === 'string' ? JSON.parse(body) : undefined;
   if (!isRecord(message)) return {};
-  if (message.id !== undefined && message.method !== undefined) return { request: message.id as RequestId };
+  if (message.id !== undefined && message.method !== undefined)
+    return { request: message.id as RequestId, isSubscription: message.method === 'subscriptions/listen' };
   if (message.method !== 'notifications/cancelled' || !isRecord(message.params)) return {};
   return { cancelled: message.params.requestId as RequestId };
 }

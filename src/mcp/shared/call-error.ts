@@ -1,6 +1,6 @@
 /** A call that failed without a result of the tool. */
 import { STATUS_CODES } from 'node:http';
-import { ErrorCode, McpError, SseError, StreamableHTTPError } from './sdk.ts';
+import { HttpStatusError, RpcCode, RpcError } from './client/faults.ts';
 import type { ServerSettings } from './server-config.ts';
 
 /**
@@ -23,13 +23,12 @@ export class McpCallError extends Error {
 
 /** Number of characters of a server's own error message that are passed on. */
 const MESSAGE_CHARACTERS = 4_096;
-const PREFIX = /^(?:MCP error -?\d+: )+/;
 
 /** The server cannot be reached, is in backoff, or was closed. */
 export function unavailable(label: string): McpCallError {
   return new McpCallError(
     'mcp_protocol_error',
-    ErrorCode.ConnectionClosed,
+    RpcCode.connectionClosed,
     `The MCP server '${label}' is not available.`,
   );
 }
@@ -38,26 +37,22 @@ export function unavailable(label: string): McpCallError {
 export function unknownTool(label: string, tool: string): McpCallError {
   return new McpCallError(
     'mcp_protocol_error',
-    ErrorCode.InvalidParams,
+    RpcCode.invalidParams,
     `The MCP server '${label}' has no tool '${tool}'.`,
   );
 }
 
-/** Converts an error of the SDK, without its secrets. */
+/** Converts an error of a client, without its secrets. */
 export function toCallError({ label, redact }: ServerSettings, error: unknown): McpCallError {
   if (error instanceof McpCallError) return error;
-  if (error instanceof McpError) {
-    // The SDKs of both sides put the code in front of the message; here it has a field of its own.
-    const message = redact.error(error.message.replace(PREFIX, '')).slice(0, MESSAGE_CHARACTERS);
-    return new McpCallError('mcp_protocol_error', error.code, message);
-  }
+  if (error instanceof RpcError)
+    return new McpCallError('mcp_protocol_error', error.code, redact.error(error.message).slice(0, MESSAGE_CHARACTERS));
   return notOpened(label, error);
 }
 
 /** Why a connection could not be opened: the server's status, if it answered. */
 export function notOpened(label: string, error: unknown): McpCallError {
-  const status = httpStatusOf(error);
-  return status === undefined ? unavailable(label) : refused(label, status);
+  return error instanceof HttpStatusError ? refused(label, error.status) : unavailable(label);
 }
 
 /** The server answered a request with this HTTP status. */
@@ -67,25 +62,7 @@ export function refused(label: string, status: number): McpCallError {
   return new McpCallError('http_error', status, `The MCP server '${label}' answered with HTTP ${shown}.`);
 }
 
-/** A request that was answered with an error status. */
-export class HttpStatusError extends Error {
-  override readonly name = 'HttpStatusError';
-  readonly code: number;
-
-  constructor(code: number) {
-    super(`The server answered with HTTP ${code}.`);
-    this.code = code;
-  }
-}
-
-/** The HTTP error behind an error. The SDK uses -1 and undefined for answers that were invalid in another way. */
-export function httpStatusOf(error: unknown): number | undefined {
-  const isStatus =
-    error instanceof StreamableHTTPError || error instanceof SseError || error instanceof HttpStatusError;
-  return isStatus && error.code !== undefined && error.code >= 400 ? error.code : undefined;
-}
-
 /** Whether the server no longer knows the session; it has then done nothing, so the call may be repeated. */
 export function isForgottenSession(error: unknown): boolean {
-  return error instanceof StreamableHTTPError && (error.code === 404 || error.code === 400);
+  return error instanceof HttpStatusError && (error.status === 404 || error.status === 400);
 }

@@ -1,9 +1,11 @@
 /** The pooled connection to one MCP server: opened when needed, reopened with backoff, closed when idle. */
 import { isRecord } from '../../protocol/record.ts';
-import { httpStatusOf, type McpCallError, notOpened, unavailable } from './call-error.ts';
+import { type McpCallError, notOpened, unavailable } from './call-error.ts';
+import type { McpProtocol } from './client/mcp-client.ts';
 import type { McpTransport, ServerSettings } from './server-config.ts';
 import { createSession, type Session } from './session.ts';
 import type { McpSettings } from './settings.ts';
+import { firstWay, otherWay, provenWay, type Way, wayNow } from './way.ts';
 
 /** The state of a connection. `idle`: not connected, connects when next needed. `failed`: retried later. */
 export type McpServerState = 'idle' | 'connecting' | 'ready' | 'failed' | 'closed';
@@ -27,6 +29,8 @@ export interface Connection {
   readonly status: ConnectionStatus;
   /** How the server is reached: as configured, or over the other transport once the server has turned out to use it. */
   readonly transport: McpTransport;
+  /** The protocol that the last session agreed on; undefined before the first one. */
+  readonly protocol: McpProtocol | undefined;
   /** Why the last attempt to open it failed; undefined if it succeeded. */
   readonly fault: McpCallError | undefined;
   /** Whether the server is assumed to be reachable: not tried yet, or its last attempt did not fail. */
@@ -42,8 +46,6 @@ interface ConnectionEvents {
   onListChanged(): void;
 }
 
-/** The statuses of servers of the other transport; see "Backwards Compatibility" in MCP's chapter on transports. */
-const OTHER_TRANSPORT: ReadonlySet<unknown> = new Set([400, 404, 405]);
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 60_000;
 
@@ -61,12 +63,12 @@ interface Opening {
 class ServerConnection implements Connection {
   status: ConnectionStatus = { state: 'idle', since: Date.now() };
   fault: McpCallError | undefined = undefined;
+  protocol: McpProtocol | undefined = undefined;
   private readonly server: ServerSettings;
   private readonly settings: McpSettings;
   private readonly events: ConnectionEvents;
   private readonly sessions = new Set<Session>();
-  /** The server, over the transport that it has turned out to use. */
-  private way: ServerSettings;
+  private way: Way;
   private current: Session | undefined = undefined;
   private opening: Opening | undefined = undefined;
   private failures = 0;
@@ -77,11 +79,11 @@ class ServerConnection implements Connection {
     this.server = server;
     this.settings = settings;
     this.events = events;
-    this.way = server;
+    this.way = firstWay(server);
   }
 
   get transport(): McpTransport {
-    return this.way.transport;
+    return this.way.server.transport;
   }
 
   get available(): boolean {
@@ -154,11 +156,13 @@ class ServerConnection implements Connection {
     return session;
   }
 
-  /** Uses the transport that the server supports. */
+  /** Uses the transport and the protocol that the server supports. */
   private async reach(signal: AbortSignal): Promise<Session> {
+    this.way = wayNow(this.way);
     const session = this.newSession();
     try {
-      await session.open(signal);
+      this.protocol = await session.open(this.way.beginning, signal);
+      this.way = provenWay(this.way, this.protocol);
       return session;
     } catch (error) {
       const other = signal.aborted ? undefined : otherWay(this.way, error);
@@ -170,7 +174,7 @@ class ServerConnection implements Connection {
   }
 
   private newSession(): Session {
-    const session: Session = createSession(this.way, this.settings.openPool, {
+    const session: Session = createSession(this.way.server, this.settings, {
       onListChanged: () => this.events.onListChanged(),
       onLost: () => this.lose(session),
       onClosed: () => this.sessions.delete(session),
@@ -179,10 +183,10 @@ class ServerConnection implements Connection {
     return session;
   }
 
-  /** Clears the detected transport. */
+  /** Forgets what the server has turned out to support, unless time ran out: the next attempt begins where this one ended. */
   private givenUp(session: Session, error: unknown, signal: AbortSignal): McpCallError {
     void session.close();
-    this.way = this.server;
+    if (!signal.aborted) this.way = firstWay(this.server);
     const reason = signal.aborted ? signal.reason : error;
     this.fault = notOpened(this.server.label, reason);
     this.fail(reason, session.log());
@@ -226,14 +230,6 @@ class ServerConnection implements Connection {
     if (this.current?.busy) return this.postponeIdleEnd();
     if (this.current) this.retire(this.current);
   }
-}
-
-/** The server over its other transport, if the error shows that it does not support this one. */
-function otherWay(way: ServerSettings, error: unknown): ServerSettings | undefined {
-  if (way.transport === 'stdio' || way.fallback === undefined || !OTHER_TRANSPORT.has(httpStatusOf(error)))
-    return undefined;
-  const { fallback, ...rest } = way;
-  return { ...rest, transport: fallback };
 }
 
 /** The text of an error; fetch hides the reason in its cause. */

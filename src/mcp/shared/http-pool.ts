@@ -4,9 +4,7 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { Agent, type RequestInit as PoolInit, fetch as poolFetch, type RequestInfo } from 'undici';
 import { bodyMeter, eventMeter } from '../../egress/message-meter.ts';
 import { eventLines } from '../../streams/event-lines.ts';
-
-/** Fetch as the MCP SDK calls it. */
-export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+import type { Fetch } from './client/mcp-client.ts';
 
 /** A pool for one server. */
 export interface HttpPool {

@@ -1,16 +1,9 @@
 /** One transport to an MCP server, and how to end it completely. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { answerStreams } from './answer-streams.ts';
-import { HttpStatusError } from './call-error.ts';
-import { type Fetch, type HttpPool, MESSAGE_BYTES, withEventLines } from './http-pool.ts';
-import {
-  getDefaultEnvironment,
-  SSEClientTransport,
-  SseError,
-  StdioClientTransport,
-  StreamableHTTPClientTransport,
-} from './sdk.ts';
+import { HttpStatusError } from './client/faults.ts';
+import type { Fetch, McpSdk, Transport } from './client/mcp-client.ts';
+import { type HttpPool, MESSAGE_BYTES, withEventLines } from './http-pool.ts';
 import type { HttpServer, ServerSettings, StdioServer } from './server-config.ts';
 
 /** A transport that was not started yet. */
@@ -24,6 +17,7 @@ interface Link {
 
 /** The settings of a link. */
 interface LinkOptions {
+  readonly sdk: McpSdk;
   readonly openPool: () => HttpPool;
   /** The connection broke during a call and is unreliable from now on. */
   readonly onBroken: () => void;
@@ -61,7 +55,7 @@ function boundAnswers(transport: Transport): void {
 function linkTo(server: ServerSettings, options: LinkOptions): Link {
   switch (server.transport) {
     case 'stdio':
-      return stdioLink(server);
+      return stdioLink(server, options);
     case 'streamable-http':
       return streamableLink(server, options);
     case 'sse':
@@ -69,15 +63,8 @@ function linkTo(server: ServerSettings, options: LinkOptions): Link {
   }
 }
 
-function stdioLink({ command, args, env, cwd }: StdioServer): Link {
-  const transport = new StdioClientTransport({
-    command,
-    args: [...args],
-    env: { ...getDefaultEnvironment(), ...env },
-    ...(cwd === undefined ? {} : { cwd }),
-    stderr: 'pipe',
-    maxBufferSize: MESSAGE_BYTES,
-  });
+function stdioLink(server: StdioServer, { sdk }: LinkOptions): Link {
+  const transport = sdk.processTransport({ ...server, maxBufferSize: MESSAGE_BYTES });
   const exit = new Promise<void>((resolve) => {
     transport.onclose = resolve;
   });
@@ -96,7 +83,7 @@ function stdioLink({ command, args, env, cwd }: StdioServer): Link {
 }
 
 /** Sends one message after another: if the pipe is full, the SDK would add a listener for every waiting message. */
-function sendInTurn(transport: InstanceType<typeof StdioClientTransport>): void {
+function sendInTurn(transport: Transport): void {
   const send = transport.send.bind(transport);
   let last: Promise<unknown> = Promise.resolve();
   transport.send = (message) => {
@@ -120,13 +107,12 @@ function lastLines(): { add(chunk: Buffer): void; read(): string } {
   };
 }
 
-function streamableLink({ url, headers }: HttpServer, { openPool, onBroken }: LinkOptions): Link {
+function streamableLink({ url, headers }: HttpServer, { sdk, openPool, onBroken }: LinkOptions): Link {
   const pool = openPool();
   const fetch = answerStreams(withEventLines(pool.fetch), onBroken);
-  const transport = new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers: { ...headers } } });
+  const transport = sdk.streamableTransport(url, { fetch, headers });
   return {
-    // The cast: the SDK's optional properties are not written for exactOptionalPropertyTypes.
-    transport: transport as Transport,
+    transport,
     log: () => '',
     async close() {
       await transport.terminateSession().catch(() => {});
@@ -136,18 +122,11 @@ function streamableLink({ url, headers }: HttpServer, { openPool, onBroken }: Li
   };
 }
 
-function sseLink({ url, headers }: HttpServer, { openPool }: LinkOptions): Link {
+function sseLink({ url, headers }: HttpServer, { sdk, openPool }: LinkOptions): Link {
   const pool = openPool();
-  const transport = new SSEClientTransport(url, {
-    fetch: statusFetch(withEventLines(pool.fetch)),
-    requestInit: { headers: { ...headers } },
-  });
-  // Its event source would reconnect by itself, to a new session that was never initialised.
-  transport.onerror = (error) => {
-    if (error instanceof SseError) void transport.close();
-  };
+  const transport = sdk.sseTransport(url, { fetch: statusFetch(withEventLines(pool.fetch)), headers });
   return {
-    transport: transport as Transport,
+    transport,
     log: () => '',
     async close() {
       await transport.close();

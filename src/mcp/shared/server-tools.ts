@@ -3,8 +3,9 @@
 import type { ProvidedTool, ToolCall, ToolResult } from '../../ports/tool-provider.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { isForgottenSession, type McpCallError, toCallError, unknownTool } from './call-error.ts';
+import { RpcError } from './client/faults.ts';
+import type { McpProtocol } from './client/mcp-client.ts';
 import { type Connection, type ConnectionStatus, createConnection } from './connection.ts';
-import { McpError } from './sdk.ts';
 import type { McpTransport, ServerSettings } from './server-config.ts';
 import type { Session } from './session.ts';
 import type { McpSettings } from './settings.ts';
@@ -19,6 +20,8 @@ export interface McpServerStatus extends ConnectionStatus {
   readonly transport: McpTransport;
   /** How many tools are offered. */
   readonly tools: number;
+  /** The era of MCP that the server speaks, and the version, such as `2026-07-28`; absent before the first session. */
+  readonly protocol?: McpProtocol;
 }
 
 /** The tools of one server. */
@@ -88,7 +91,8 @@ class CachedTools implements ServerTools {
   status(): McpServerStatus {
     const { label, connection } = this;
     const tools = connection.available ? this.tools.length : 0;
-    return { label, transport: connection.transport, tools, ...connection.status };
+    const protocol = connection.protocol && { protocol: connection.protocol };
+    return { label, transport: connection.transport, tools, ...protocol, ...connection.status };
   }
 
   close(): Promise<void> {
@@ -98,7 +102,7 @@ class CachedTools implements ServerTools {
 
   private async load(session: Session, signal: AbortSignal): Promise<void> {
     const { owner, listCharacters, warn } = this.settings;
-    const listPage: ListPage = (params) => session.request('tools/list', params, signal);
+    const listPage: ListPage = (params) => session.request({ method: 'tools/list', params }, signal);
     const { tools, unusable } = await readToolList(this.server, listPage, listCharacters);
     if (unusable > 0 && unusable !== this.unusable)
       warn(`${owner}: server '${this.label}': ${unusable} tools are left out: unusable, or too many`);
@@ -141,7 +145,7 @@ class CachedTools implements ServerTools {
   /** The server may answer with an error, or be too busy with calls to answer: then the old list stays in use. */
   private async doubt(session: Session, error: unknown): Promise<void> {
     this.listedAt = Date.now();
-    if (error instanceof McpError || session.busy) return;
+    if (error instanceof RpcError || session.busy) return;
     this.connection.retire(session, error);
     await this.connection.session().catch(() => {});
   }
@@ -167,12 +171,13 @@ class CachedTools implements ServerTools {
   }
 
   private async request(params: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal) {
+    const inputSchema = this.tools.find(({ name }) => name === params.name)?.parameters;
     for (let attempt = 0; ; attempt += 1) {
       const session = await untilAborted(signal, () => this.connection.session());
       try {
-        return await session.request('tools/call', params, signal);
+        return await session.request({ method: 'tools/call', params, inputSchema }, signal);
       } catch (error) {
-        if (signal.aborted || error instanceof McpError) throw error;
+        if (signal.aborted || error instanceof RpcError) throw error;
         this.connection.retire(session, error);
         if (attempt > 0 || !isForgottenSession(error)) throw error;
       }

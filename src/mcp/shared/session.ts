@@ -1,23 +1,18 @@
 /** One session with an MCP server: requests, each with its own end, and the server's notifications. */
 
 import { LONGEST_MS } from '../../ports/host/options-check.ts';
-import { VERSION } from '../../protocol/version.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import type { HttpPool } from './http-pool.ts';
+import type { Beginning, McpProtocol, McpRequest } from './client/mcp-client.ts';
 import { openLink } from './link.ts';
-import { Client, ResultSchema, ToolListChangedNotificationSchema } from './sdk.ts';
 import type { ServerSettings } from './server-config.ts';
+import type { McpSettings } from './settings.ts';
 
 /** A session that is opened once and closed once. */
 export interface Session {
-  /** Connects and initialises; rejects with the signal's reason once it is aborted. Must be closed even if it fails. */
-  open(signal: AbortSignal): Promise<void>;
+  /** Connects and agrees on a protocol; rejects with the signal's reason once it is aborted. Must be closed even if it fails. */
+  open(beginning: Beginning, signal: AbortSignal): Promise<McpProtocol>;
   /** Rejects with the signal's reason once it is aborted; the server is notified, and other requests continue. */
-  request(
-    method: 'tools/list' | 'tools/call',
-    params: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-  ): Promise<Readonly<Record<string, unknown>>>;
+  request(request: McpRequest, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
   /** Whether requests are in flight. */
   readonly busy: boolean;
   /** The last log output of the server's process. */
@@ -37,16 +32,19 @@ interface SessionEvents {
   onClosed(): void;
 }
 
-/** How this package identifies itself to servers; the version is that of package.json. */
-export const CLIENT_INFO = { name: 'express-open-responses', version: VERSION };
-
+/** The share of the time for connecting in which a process, which has to start first, may answer the probe. */
+const PROBE_SHARE = 0.75;
 /** Sent to the server as the reason instead of the host's own, which stays private. */
 const GIVEN_UP = 'The client gave the request up.';
 
 /** Creates a session that is not open yet. */
-export function createSession(server: ServerSettings, openPool: () => HttpPool, events: SessionEvents): Session {
-  const link = openLink(server, { openPool, onBroken: () => events.onLost() });
-  const client = new Client(CLIENT_INFO, { capabilities: {} });
+export function createSession(
+  server: ServerSettings,
+  { sdk, openPool, connectTimeoutMs }: Pick<McpSettings, 'sdk' | 'openPool' | 'connectTimeoutMs'>,
+  events: SessionEvents,
+): Session {
+  const link = openLink(server, { sdk, openPool, onBroken: () => events.onLost() });
+  const client = sdk.createClient({ onListChanged: () => events.onListChanged() });
   const inFlight = new Set<() => void>();
   let retired = false;
   let closing: Promise<void> | undefined;
@@ -68,13 +66,14 @@ export function createSession(server: ServerSettings, openPool: () => HttpPool, 
   }
 
   return {
-    async open(signal) {
-      client.setNotificationHandler(ToolListChangedNotificationSchema, () => events.onListChanged());
+    async open(beginning, signal) {
+      const options = { beginning, signal, timeoutMs: LONGEST_MS, probeMs: PROBE_SHARE * connectTimeoutMs };
       // The signal alone is not enough: it reaches only the first request, not the start of the transport.
-      await untilAborted(signal, () => client.connect(link.transport, { signal, timeout: LONGEST_MS }));
-      client.onclose = () => events.onLost();
+      const protocol = await untilAborted(signal, () => client.connect(link.transport, options));
+      client.onClose(() => events.onLost());
+      return protocol;
     },
-    async request(method, params, signal) {
+    async request(request, signal) {
       signal.throwIfAborted();
       // The SDK never stops listening to a signal it receives, and would cancel requests long after their answer.
       const controller = new AbortController();
@@ -82,7 +81,8 @@ export function createSession(server: ServerSettings, openPool: () => HttpPool, 
       inFlight.add(giveUp);
       signal.addEventListener('abort', giveUp, { once: true });
       try {
-        return await client.request({ method, params }, ResultSchema, requestOptions(controller.signal));
+        // The caller has a deadline of its own.
+        return await client.request(request, { signal: controller.signal, timeoutMs: LONGEST_MS });
       } catch (error) {
         signal.throwIfAborted();
         throw error;
@@ -99,9 +99,4 @@ export function createSession(server: ServerSettings, openPool: () => HttpPool, 
     retire,
     close,
   };
-}
-
-/** The caller has a deadline of its own; requesting progress keeps proxies from timing out slow calls. */
-function requestOptions(signal: AbortSignal) {
-  return { signal, timeout: LONGEST_MS, resetTimeoutOnProgress: true, onprogress: () => {} };
 }

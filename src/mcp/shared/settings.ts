@@ -1,8 +1,10 @@
 /** The settings of connections to MCP servers. */
+import type { McpSdk } from './client/mcp-client.ts';
 import type { HttpPool } from './http-pool.ts';
 
 /** How connections are kept, with every default filled in. */
 export interface McpSettings {
+  readonly sdk: McpSdk;
   readonly refreshMs: number;
   readonly idleMs: number;
   readonly connectTimeoutMs: number;

@@ -2,8 +2,8 @@
 
 import type { ProvidedTool } from '../../ports/tool-provider.ts';
 import { isRecord } from '../../protocol/record.ts';
+import { RpcCode, RpcError } from './client/faults.ts';
 import type { Redactor } from './redact.ts';
-import { ErrorCode, McpError } from './sdk.ts';
 import type { ServerSettings } from './server-config.ts';
 
 /** Requests one page of `tools/list`. */
@@ -59,7 +59,7 @@ async function* rawTools(listPage: ListPage): AsyncGenerator<unknown> {
 }
 
 function noToolsAtAll(error: unknown): Readonly<Record<string, unknown>> {
-  if (error instanceof McpError && error.code === ErrorCode.MethodNotFound) return {};
+  if (error instanceof RpcError && error.code === RpcCode.methodNotFound) return {};
   throw error;
 }
 

@@ -7,14 +7,25 @@ import { requirePackage } from './package-files.cjs';
  * `Error` that names the package to install.
  */
 export function peer<Module>(entry: string, name: string, path: string = name): Module {
+  return found<Module>(name, path, (cause) => {
+    throw new Error(`${entry} needs the package '${name}', which is not installed. Install it: npm install ${name}`, {
+      cause,
+    });
+  });
+}
+
+/** The same for a package that is not needed: undefined if it is not installed. */
+export function optionalPeer<Module>(name: string, path: string = name): Module | undefined {
+  return found<Module | undefined>(name, path, () => undefined);
+}
+
+function found<Module>(name: string, path: string, otherwise: (cause: unknown) => Module): Module {
   try {
     // The cast: the package exports this type at that path.
     return requirePackage(path) as Module;
   } catch (cause) {
-    if (!isMissing(cause, name)) throw cause;
-    throw new Error(`${entry} needs the package '${name}', which is not installed. Install it: npm install ${name}`, {
-      cause,
-    });
+    if (isMissing(cause, name)) return otherwise(cause);
+    throw cause;
   }
 }
 

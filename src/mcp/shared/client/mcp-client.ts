@@ -1,0 +1,98 @@
+/** What this package needs of an SDK for MCP, whichever one is installed. */
+
+import type { JsonObject } from '../../../protocol/record.ts';
+
+/** The era of MCP: `legacy` has sessions that begin with `initialize`, `modern` (2026-07-28) has none. */
+export type ProtocolEra = 'legacy' | 'modern';
+
+/** The protocol that a client and a server have agreed on. */
+export interface McpProtocol {
+  /** Which of the two. */
+  readonly era: ProtocolEra;
+  /** Such as `2025-11-25`; undefined if the SDK does not say. */
+  readonly version: string | undefined;
+}
+
+/** How a client begins: `probe` asks which era the server speaks. */
+export type Beginning = ProtocolEra | 'probe';
+
+/** The part that the transports of both SDKs have in common. */
+export interface Transport {
+  onclose?: (() => void) | undefined;
+  send(message: object, options?: object): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Starts a process. */
+export interface ProcessTransport extends Transport {
+  readonly stderr: { on(event: 'data', listener: (chunk: Buffer) => void): unknown } | null;
+}
+
+/** The transport over streamable HTTP. */
+export interface SessionTransport extends Transport {
+  terminateSession(): Promise<void>;
+}
+
+/** The process of a server. */
+export interface ProcessOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Added to the few variables that are safe to inherit. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string | undefined;
+  /** The largest message, in bytes. */
+  readonly maxBufferSize: number;
+}
+
+/** Fetch as the SDKs call it. */
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** How requests reach a server. */
+export interface HttpOptions {
+  readonly fetch: Fetch;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** One request. */
+export interface McpRequest {
+  readonly method: 'tools/list' | 'tools/call';
+  readonly params: JsonObject;
+  /** The schema of the called tool's arguments, which may name arguments that are sent as headers, too. */
+  readonly inputSchema?: JsonObject | undefined;
+}
+
+/** How a request ends early. */
+export interface McpRequestOptions {
+  readonly signal: AbortSignal;
+  /** How long nothing may happen, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** How a connection begins. */
+export interface ConnectOptions extends McpRequestOptions {
+  readonly beginning: Beginning;
+  /** How long a process may take to say which era it speaks, in milliseconds. */
+  readonly probeMs: number;
+}
+
+/** One client. What its methods reject with is described in `faults.ts`; other errors are those of the connection. */
+export interface McpClient {
+  connect(transport: Transport, options: ConnectOptions): Promise<McpProtocol>;
+  request(request: McpRequest, options: McpRequestOptions): Promise<JsonObject>;
+  /** Calls the function when the connection ends, however that happens. */
+  onClose(listener: () => void): void;
+}
+
+/** The callbacks of a client's owner. */
+export interface McpClientEvents {
+  onListChanged(): void;
+}
+
+/** One SDK. */
+export interface McpSdk {
+  createClient(events: McpClientEvents): McpClient;
+  processTransport(options: ProcessOptions): ProcessTransport;
+  streamableTransport(url: URL, options: HttpOptions): SessionTransport;
+  /** Closes itself if its stream breaks. */
+  sseTransport(url: URL, options: HttpOptions): Transport;
+}

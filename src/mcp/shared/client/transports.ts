@@ -1,0 +1,56 @@
+/** The transports of an SDK; those of both packages are made alike. */
+import type { Fetch, HttpOptions, McpSdk, ProcessTransport, SessionTransport, Transport } from './mcp-client.ts';
+
+interface SdkHttpOptions {
+  readonly fetch: Fetch;
+  readonly requestInit: { readonly headers: Record<string, string> };
+}
+
+interface SdkProcessOptions {
+  readonly command: string;
+  readonly args: string[];
+  readonly env: Record<string, string>;
+  readonly cwd?: string;
+  readonly stderr: 'pipe';
+  readonly maxBufferSize: number;
+}
+
+/** The classes of one package. */
+interface TransportClasses {
+  readonly StdioClientTransport: new (options: SdkProcessOptions) => object;
+  readonly StreamableHTTPClientTransport: new (url: URL, options: SdkHttpOptions) => object;
+  readonly SSEClientTransport: new (
+    url: URL,
+    options: SdkHttpOptions,
+  ) => { onerror?: ((error: Error) => void) | undefined; close(): Promise<void> };
+  readonly SseError: new (...args: never[]) => Error;
+  readonly getDefaultEnvironment: () => Record<string, string>;
+}
+
+/** Transports that are not started yet. The casts: the SDKs' types are not written for `exactOptionalPropertyTypes`. */
+export function transportsOf(sdk: TransportClasses): Omit<McpSdk, 'createClient'> {
+  return {
+    processTransport: ({ env, args, cwd, ...options }) =>
+      new sdk.StdioClientTransport({
+        ...options,
+        args: [...args],
+        env: { ...sdk.getDefaultEnvironment(), ...env },
+        ...(cwd === undefined ? {} : { cwd }),
+        stderr: 'pipe',
+      }) as ProcessTransport,
+    streamableTransport: (url, options) =>
+      new sdk.StreamableHTTPClientTransport(url, sdkOptions(options)) as SessionTransport,
+    sseTransport(url, options) {
+      const transport = new sdk.SSEClientTransport(url, sdkOptions(options));
+      // Its event source would reconnect by itself, to a new session that was never initialised.
+      transport.onerror = (error) => {
+        if (error instanceof sdk.SseError) void transport.close();
+      };
+      return transport as Transport;
+    },
+  };
+}
+
+function sdkOptions({ fetch, headers }: HttpOptions): SdkHttpOptions {
+  return { fetch, requestInit: { headers: { ...headers } } };
+}
