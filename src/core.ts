@@ -8,7 +8,15 @@ export type { ClaimedLog, EventLog, LogAppend, LogHead, LogPage, NewEventLog } f
 export type { DialectName } from './ports/dialect.ts';
 export type { DrainOptions } from './ports/endpoints/activity.ts';
 export type { NodeHeaders } from './ports/endpoints/endpoint-request.ts';
-export type { ApprovalInfo, Hooks, RequestInfo, ResponseInfo, ToolCallInfo, UpstreamInfo } from './ports/hooks.ts';
+export type {
+  ApprovalInfo,
+  Hooks,
+  RequestInfo,
+  ResponseInfo,
+  ToolCallInfo,
+  ToolProgressInfo,
+  UpstreamInfo,
+} from './ports/hooks.ts';
 export type { LogFields, Logger } from './ports/host/logger.ts';
 export type { Limits } from './ports/limits.ts';
 export type { RemoteServer, RemoteServers } from './ports/remote-servers.ts';
@@ -27,6 +35,7 @@ export type {
   ProvidedTool,
   ToolCall,
   ToolFile,
+  ToolProgress,
   ToolProvider,
   ToolResult,
   ToolsOf,

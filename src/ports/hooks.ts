@@ -7,6 +7,7 @@ import { isPromise } from '../protocol/record.ts';
 import { warnOfError } from './host/error-warning.ts';
 import { processWarning } from './host/warner.ts';
 import type { OnStep } from './step.ts';
+import type { ToolProgress } from './tool-provider.ts';
 
 /** One request, before the model is called. */
 export interface RequestInfo {
@@ -60,6 +61,9 @@ export interface ToolCallInfo {
   readonly error: string | undefined;
 }
 
+/** A call of a tool that the server runs, and that is not at its end. */
+export interface ToolProgressInfo extends Omit<ToolCallInfo, 'error'>, ToolProgress {}
+
 /** The result of a call that needs the user's approval; `refused` is an approval that was not accepted. */
 export interface ApprovalInfo {
   /** The value of the `x-request-id` header of the answer. */
@@ -86,6 +90,8 @@ export interface Hooks {
   readonly onResponse?: ((info: ResponseInfo) => void) | undefined;
   /** Runs after each call of a tool that the server ran. */
   readonly onToolCall?: ((info: ToolCallInfo) => void) | undefined;
+  /** Runs when a tool tells its progress, at most ten times a second for each call. */
+  readonly onToolProgress?: ((info: ToolProgressInfo) => void) | undefined;
   /** Every step of an approval, for the host's audit. */
   readonly onApproval?: ((info: ApprovalInfo) => void) | undefined;
   /**

@@ -40,8 +40,10 @@ export interface Limits {
   readonly toolCalls: number;
   /** Calls of one round that run at the same time. Default: 8. */
   readonly parallelTools: number;
-  /** One call of a tool. Default: 60,000. */
+  /** One call of a tool, from its beginning or its last progress. Default: 60,000. */
   readonly toolTimeoutMs: number;
+  /** One call of a tool that makes progress; never less than `toolTimeoutMs`. Default: 600,000. */
+  readonly toolMaxMs: number;
   /** The result of one call. Default: 1,048,576. */
   readonly toolOutputBytes: number;
   /**
@@ -78,6 +80,7 @@ export const DEFAULT_LIMITS: Limits = {
   toolCalls: 128,
   parallelTools: 8,
   toolTimeoutMs: 60_000,
+  toolMaxMs: 10 * 60_000,
   toolOutputBytes: MIB,
   repeatedCalls: 3,
   concurrentTurns: Number.POSITIVE_INFINITY,

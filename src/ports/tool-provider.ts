@@ -31,6 +31,16 @@ export interface Workspace {
   files(): readonly ToolFile[];
 }
 
+/** How far a call is, as its tool tells it. */
+export interface ToolProgress {
+  /** Grows with each step. */
+  readonly progress: number;
+  /** What `progress` will be at the end, if the tool knows. */
+  readonly total?: number | undefined;
+  /** What the tool does, for people. */
+  readonly message?: string | undefined;
+}
+
 /** One call of a tool, its arguments already checked against the tool's schema. `Req` is the host framework's request. */
 export interface ToolCall<Req = unknown> {
   /** The `server` of the tool, as `list` returns it. */
@@ -49,6 +59,8 @@ export interface ToolCall<Req = unknown> {
    * The maximum size of the result, in UTF-8 bytes; a larger one is a failed call. If absent, there is no limit here.
    */
   readonly outputBytes?: number;
+  /** Tells that the call goes on, which keeps it alive beyond `limits.toolTimeoutMs`; the hook `onToolProgress` hears of it. */
+  readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
   /** Set if the request enabled a `code_interpreter`. */
   readonly workspace?: Workspace;
 }
@@ -84,7 +96,7 @@ export interface ToolProvider<Req = unknown> {
   readonly name: string;
   /** The tools that exist now. A rejection fails the request. */
   list(signal: AbortSignal): MaybePromise<readonly ProvidedTool[]>;
-  /** Runs one tool. `signal` is aborted when the client leaves or the call takes longer than `limits.toolTimeoutMs`. */
+  /** Runs one tool. `signal` is aborted when the client leaves or the call exceeds `limits.toolTimeoutMs` or `toolMaxMs`. */
   call(call: ToolCall<Req>, signal: AbortSignal): Promise<ToolResult>;
   /** The servers behind these tools, without connecting to any; for the router's status. */
   status?(): readonly ToolServerStatus[];

@@ -217,6 +217,7 @@ export function preparationSettings(owner: string, options: AnyCoreOptions): Omi
     onRequest: hook,
     onResponse: hook,
     onToolCall: hook,
+    onToolProgress: hook,
     onApproval: hook,
     onError: hook,
     onNote: hook,

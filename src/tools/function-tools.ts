@@ -7,7 +7,8 @@ import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { isParts } from './run-call.ts';
 
 /** The context of a function call besides its arguments. `Req` is the host framework's request. */
-export interface ExecuteContext<Req = unknown> extends Pick<ToolCall<Req>, 'scope' | 'requestId' | 'request'> {
+export interface ExecuteContext<Req = unknown>
+  extends Pick<ToolCall<Req>, 'scope' | 'requestId' | 'request' | 'onProgress'> {
   /** Aborted when the client leaves or the call times out. */
   readonly signal: AbortSignal;
 }
@@ -66,12 +67,12 @@ export function functionTools<Req = unknown>(
   return {
     name: server,
     list: () => provided,
-    async call({ name, arguments: args, scope, requestId, request }, signal) {
+    async call({ name, arguments: args, scope, requestId, request, onProgress }, signal) {
       const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
       if (!tool) throw new Error(`There is no function '${name}'.`);
       const parsed = isZod(tool.parameters) ? await tool.parameters.parseAsync(args) : args;
       // The cast: the schema's output is the function's input.
-      return resultOf(await tool.execute(parsed as never, { scope, requestId, request, signal }));
+      return resultOf(await tool.execute(parsed as never, { scope, requestId, request, signal, onProgress }));
     },
   };
 }

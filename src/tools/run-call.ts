@@ -1,7 +1,7 @@
 /** Runs one call of a tool: arguments checked, time and output limited, every failure reported as text. */
 
 import type { Limits } from '../ports/limits.ts';
-import type { ToolCall, ToolResult } from '../ports/tool-provider.ts';
+import type { ToolCall, ToolProgress, ToolResult } from '../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../ports/toolset.ts';
 import type { McpToolCallError, ToolCallResult } from '../protocol/items.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
@@ -15,11 +15,15 @@ import {
 } from '../protocol/tool-calls/call-error.ts';
 import { assertOutputSize } from '../protocol/tool-calls/output-size.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
+import { CallDeadline, CallTimeout } from './call-deadline.ts';
+import { progressTeller } from './call-progress.ts';
 import { wrongIn } from './check-arguments.ts';
 
 /** The context of a call besides its arguments. */
 export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'workspace'> {
-  readonly limits: Pick<Limits, 'toolTimeoutMs' | 'toolOutputBytes'>;
+  readonly limits: Pick<Limits, 'toolTimeoutMs' | 'toolMaxMs' | 'toolOutputBytes'>;
+  /** Told of the call's progress, seldom enough for a hook of the host. */
+  readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
   /** Aborts the call with the turn. */
   readonly signal: AbortSignal;
 }
@@ -52,11 +56,6 @@ function badInput(reason: string): ToolCallResult {
   return failure(protocolError(INVALID_PARAMS, `input_validation_error: ${reason}`));
 }
 
-/** The call timed out. */
-class CallTimeout extends Error {
-  override readonly name = 'CallTimeout';
-}
-
 function parseArguments(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -77,25 +76,25 @@ function findWrong(
 
 /** The call with its own deadline, which ends this call and does not affect its provider. */
 async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, context: CallContext): Promise<ToolResult> {
-  const { signal, limits, ...about } = context;
-  const deadline = new AbortController();
-  const follow = () => deadline.abort(signal.reason);
-  const expire = () => deadline.abort(new CallTimeout(`The tool did not answer within ${limits.toolTimeoutMs} ms.`));
+  const { signal, limits, onProgress, ...about } = context;
   signal.throwIfAborted();
-  signal.addEventListener('abort', follow, { once: true });
-  const timer = setTimeout(expire, limits.toolTimeoutMs);
+  const deadline = new CallDeadline(signal, limits);
+  const tell = progressTeller((progress) => onProgress?.(progress));
   try {
-    const call = {
+    const call: ToolCall = {
       server: tool.server,
       name: tool.name,
       arguments: args,
       outputBytes: limits.toolOutputBytes,
       ...about,
+      onProgress(progress) {
+        deadline.postpone();
+        if (!deadline.isOver) tell(progress);
+      },
     };
     return await untilAborted(deadline.signal, () => provider.call(call, deadline.signal));
   } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', follow);
+    deadline.end();
   }
 }
 

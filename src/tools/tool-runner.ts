@@ -3,7 +3,7 @@
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import { notify, type Reports } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
-import type { Workspace } from '../ports/tool-provider.ts';
+import type { ToolProgress, Workspace } from '../ports/tool-provider.ts';
 import type { RoundCall } from '../ports/tool-rounds.ts';
 import type { Toolset } from '../ports/toolset.ts';
 import type { ToolCallResult } from '../protocol/items.ts';
@@ -32,12 +32,14 @@ export function toolRunner(
   return async ({ name, arguments: text }) => {
     const began = Date.now();
     const entry = toolset.get(name);
-    const outcome = await runCall(entry, text, { ...about, limits, signal });
+    const { server = '', name: own = name } = entry?.tool ?? {};
+    const info = () => ({ requestId, scope, server, name: own, durationMs: Date.now() - began });
+    const onProgress = (progress: ToolProgress) => notify(hooks, 'onToolProgress', { ...info(), ...progress });
+    const outcome = await runCall(entry, text, { ...about, limits, signal, onProgress });
     const { failed, output } = outcome;
     const outputText = typeof output === 'string' ? output : JSON.stringify(output);
     const error = failed ? outputText : undefined;
-    const { server = '', name: own = name } = entry?.tool ?? {};
-    notify(hooks, 'onToolCall', { requestId, scope, server, name: own, durationMs: Date.now() - began, error });
+    notify(hooks, 'onToolCall', { ...info(), error });
     return outcome;
   };
 }

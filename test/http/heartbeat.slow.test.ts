@@ -1,13 +1,15 @@
 /** Heartbeats: silence on a stream is filled, between frames and never after the end, in the style that the host chose. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import type { HeartbeatOptions, RouterOptions } from '../../src/index.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type ExecuteContext, functionTools, type HeartbeatOptions, type RouterOptions } from '../../src/index.ts';
 import {
   chatChunk,
   type FakeReply,
   type FakeUpstream,
   startFakeUpstream,
   textStream,
+  toolCallStream,
 } from '../../src/testing/index.ts';
 import { type App, startApp } from '../support/app.ts';
 import { answerTextIn, ask, askStream, lastResponse, outcomeOf, type Stream, typesOf } from './client.ts';
@@ -168,5 +170,39 @@ describe('a stream that has ended', () => {
     await start({ intervalMs: 20 }, { body: textStream('Hello'), firstByteDelayMs: 200 });
     const text = await (await ask(app.url)).text();
     expect(text.startsWith('{"id":"resp_')).toBe(true);
+  });
+});
+
+describe('a tool that tells its progress', () => {
+  it('[X-15] runs longer than a silent one may, while its client hears heartbeats and the host how far it is', async () => {
+    const told: unknown[] = [];
+    const work = functionTools({
+      work: {
+        async execute(_args: unknown, { onProgress }: ExecuteContext) {
+          for (let progress = 1; progress <= 8; progress += 1) {
+            await pause(150);
+            onProgress?.({ progress, total: 8 });
+          }
+          return 'done';
+        },
+      },
+    });
+    const calls = toolCallStream([{ id: 'call_1', name: 'work', arguments: '{}' }]);
+    fake = await startFakeUpstream({ reply: () => ({ body: fake.requests.length < 2 ? calls : textStream('Fine.') }) });
+    app = await startApp({
+      upstream: fake,
+      options: {
+        tools: work,
+        heartbeat: { intervalMs: 100 },
+        limits: { toolTimeoutMs: 1_000 },
+        hooks: { onToolProgress: (info) => told.push([info.name, info.progress, info.total]) },
+      },
+    });
+    const stream = await askStream(app.url);
+    expect(pattern(stream)).toContain('e..');
+    expect([answerTextIn(lastResponse(stream)), told]).toEqual([
+      'Fine.',
+      Array.from({ length: 8 }, (_, at) => ['work', at + 1, 8]),
+    ]);
   });
 });

@@ -28,7 +28,7 @@ const describeNewest = describeWhere(!isOlder, 'MCP_SDK=v1 takes @modelcontextpr
 const describeOlder = describeWhere(isOlder, 'only with MCP_SDK=v1');
 
 describeNewest('a server of 2026-07-28', () => {
-  it.each(['stdio', 'HTTP'])('[T-01] over %s lists and runs its tools, and its era is told', async (transport) => {
+  it.each(['stdio', 'HTTP'])('[X-15] over %s lists and runs its tools, and its era is told', async (transport) => {
     const config = transport === 'stdio' ? modernStdio() : { url: (await startModern()).url };
     const tools = openTools({ a: config });
     expect([
@@ -49,18 +49,18 @@ describeNewest('a server of 2026-07-28', () => {
   it.each([
     ['stdio', () => modernStdio('--both')],
     ['HTTP', async () => ({ url: (await startModern({ both: true })).url })],
-  ])('[T-01] over %s that speaks both eras is spoken to in the newer one', async (_name, config) => {
+  ])('[X-15] over %s that speaks both eras is spoken to in the newer one', async (_name, config) => {
     const tools = openTools({ a: await config() });
     await tools.list(never());
     expect(tools.status()).toMatchObject([{ protocol: MODERN }]);
   });
 
-  it('[T-01] that begins late is reached all the same', async () => {
+  it('[X-15] that begins late is reached all the same', async () => {
     const tools = openTools({ a: modernStdio('--late') }, { connectTimeoutMs: 20_000 });
     expect(await callTool(tools, 'a/echo', { text: 'hello' })).toEqual({ content: 'hello' });
   });
 
-  it.each(['stdio', 'HTTP'])('[T-01] over %s is told when nobody waits for a call any more', async (transport) => {
+  it.each(['stdio', 'HTTP'])('[X-15] over %s is told when nobody waits for a call any more', async (transport) => {
     const server = await startModern();
     const tools = openTools({ a: transport === 'stdio' ? modernStdio() : { url: server.url } });
     await tools.list(never());
@@ -78,7 +78,7 @@ describeNewest('a server of 2026-07-28', () => {
     ]);
   });
 
-  it('[T-01] tells of changes, also after its stream broke', async () => {
+  it('[X-15] tells of changes, also after its stream broke', async () => {
     const server = await startModern();
     const tools = openTools({ a: { url: server.url } });
     await tools.list(never());
@@ -93,7 +93,7 @@ describeNewest('a server of 2026-07-28', () => {
     expect([states(tools), tools.warnings]).toEqual([{ a: 'ready' }, []]);
   });
 
-  it.each(['stdio', 'HTTP'])('[T-01] over %s that breaks under a call fails that call alone', async (transport) => {
+  it.each(['stdio', 'HTTP'])('[X-15] over %s that breaks under a call fails that call alone', async (transport) => {
     const tools = openTools({ a: transport === 'stdio' ? modernStdio() : { url: (await startModern()).url } });
     await tools.list(never());
     const error = await failureOf(callTool(tools, 'a/crash'));
@@ -103,7 +103,7 @@ describeNewest('a server of 2026-07-28', () => {
     ]);
   });
 
-  it('[T-01] leaves no stream of changes open when its tools are closed', async () => {
+  it('[X-15] leaves no stream of changes open when its tools are closed', async () => {
     const server = await startModern();
     const tools = openTools({ a: { url: server.url } });
     await tools.list(never());
@@ -115,7 +115,7 @@ describeNewest('a server of 2026-07-28', () => {
     expect(server.requests.length).toBe(asked);
   });
 
-  it('[T-01] is asked for its era once an hour, not for each connection', async () => {
+  it('[X-15] is asked for its era once an hour, not for each connection', async () => {
     useFakeTimers();
     const server = await startServer();
     const tools = openTools({ a: { url: server.url } }, { idleMs: 1_000 });
@@ -129,7 +129,7 @@ describeNewest('a server of 2026-07-28', () => {
     expect([asked, tools.status()]).toEqual([[1, 1, 2], [expect.objectContaining({ protocol: LEGACY })]]);
   });
 
-  it('[T-01] is not asked twice for a process that ends when it is asked', async () => {
+  it('[X-15] is not asked twice for a process that ends when it is asked', async () => {
     const strict = stdioServer('--strict');
     const tools = openTools({ a: strict }, { idleMs: 60_000 });
     expect([(await pidOf(tools)) > 0, tools.status()]).toEqual([true, [expect.objectContaining({ protocol: LEGACY })]]);
@@ -137,7 +137,7 @@ describeNewest('a server of 2026-07-28', () => {
 });
 
 describeOlder('without @modelcontextprotocol/client', () => {
-  it.each(['stdio', 'HTTP'])('[T-01] a server of 2026-07-28 over %s says what to install', async (transport) => {
+  it.each(['stdio', 'HTTP'])('[X-15] a server of 2026-07-28 over %s says what to install', async (transport) => {
     const tools = openTools({ a: transport === 'stdio' ? modernStdio() : { url: (await startModern()).url } });
     await tools.list(never());
     expect([tools.status(), tools.warnings]).toEqual([
@@ -149,7 +149,7 @@ describeOlder('without @modelcontextprotocol/client', () => {
   it.each([
     ['stdio', () => modernStdio('--both')],
     ['HTTP', async () => ({ url: (await startModern({ both: true })).url })],
-  ])('[T-01] a server over %s that speaks both eras is spoken to in the older one', async (_name, config) => {
+  ])('[X-15] a server over %s that speaks both eras is spoken to in the older one', async (_name, config) => {
     const tools = openTools({ a: await config() });
     expect([await callTool(tools, 'a/echo', { text: 'hello' }), tools.status()]).toEqual([
       { content: 'hello' },

@@ -31,12 +31,12 @@ export function modernServer(events, extra = new Map()) {
         });
       }),
   );
-  tool('steps', { steps: z.number(), pauseMs: z.number() }, async ({ steps, pauseMs }, { mcpReq }) => {
-    for (let step = 1; step <= steps; step += 1) {
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
-      const progressToken = mcpReq._meta?.progressToken;
-      const params = { progressToken, progress: step, total: steps, message: `step ${step}` };
-      if (progressToken !== undefined) await mcpReq.notify({ method: 'notifications/progress', params });
+  tool('steps', { steps: z.number(), message: z.string() }, async ({ steps, message }, { mcpReq }) => {
+    for (let progress = 1; progress <= steps; progress += 1) {
+      const params = { progressToken: mcpReq._meta?.progressToken, progress, total: steps, message };
+      await mcpReq.notify({ method: 'notifications/progress', params });
+      // The SDKs lose progress that comes together with the answer.
+      await new Promise((resolve) => setTimeout(resolve, 20));
     }
     return text(`${steps} steps`);
   });

@@ -31,6 +31,15 @@ export function toolServer(events, exit = () => process.exit(3)) {
     echo: ({ text: written }) => text(String(written)),
     slow: (_args, { signal }) => untilCancelled(signal),
     progress: () => text(`${started} started, ${cancelled} cancelled`),
+    steps: async ({ steps, message }, { _meta, sendNotification }) => {
+      for (let progress = 1; progress <= steps; progress += 1) {
+        const params = { progressToken: _meta?.progressToken, progress, total: steps, message };
+        await sendNotification({ method: 'notifications/progress', params });
+        // The SDKs lose progress that comes together with the answer.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      return text(`${steps} steps`);
+    },
     fail: () => ({ ...text('It went wrong.'), isError: true }),
     refuse: ({ because }) => {
       throw new McpError(-32602, `refused: ${because}`);

@@ -130,7 +130,7 @@ describe('a function', () => {
     const provider = functionTools({ even });
     const [tool] = await provider.list(SIGNAL);
     if (!tool) throw new Error('the function is listed');
-    const limits = { toolTimeoutMs: 10_000, toolOutputBytes: 1_000 };
+    const limits = { toolTimeoutMs: 10_000, toolMaxMs: 10_000, toolOutputBytes: 1_000 };
     const context = { scope: 'user-1', requestId: 'req_1', request: REQUEST, limits, signal: SIGNAL };
     const outcomes = [
       await runCall({ provider, tool }, '{"number":"two"}', context),

@@ -61,6 +61,7 @@ function hooksOn(record: unknown[], approvals: ApprovalInfo[]): Required<Hooks> 
     onRequest: received,
     onResponse: received,
     onToolCall: received,
+    onToolProgress: received,
     onError: received,
     onNote: received,
     onApproval(info) {

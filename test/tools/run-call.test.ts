@@ -17,7 +17,7 @@ const CITY = {
 const REQUEST = { headers: { authorization: 'Bearer user' } };
 
 function contextOf(more: Partial<CallContext> = {}): CallContext {
-  const limits = { toolTimeoutMs: 10_000, toolOutputBytes: 1_000 };
+  const limits = { toolTimeoutMs: 10_000, toolMaxMs: 30_000, toolOutputBytes: 1_000 };
   const signal = new AbortController().signal;
   return { scope: 'user-1', requestId: 'req_1', request: REQUEST, limits, signal, ...more };
 }
@@ -63,7 +63,7 @@ describe('a call of a tool', () => {
     const call = { server: 'weather', name: 'look.up', arguments: { city: 'Rome' }, scope: 'user-1' };
     expect({ outcome, calls }).toEqual({
       outcome: { output: 'Sunny.', failed: false },
-      calls: [{ ...call, requestId: 'req_1', request: REQUEST, outputBytes: 1000 }],
+      calls: [{ ...call, requestId: 'req_1', request: REQUEST, outputBytes: 1000, onProgress: expect.any(Function) }],
     });
     expect(calls[0]?.request).toBe(REQUEST);
   });
@@ -188,7 +188,7 @@ describe('arguments', () => {
 
 describe('a call that fails', () => {
   const LATE_CALL = failure(-32001, 'The tool did not answer within 20 ms.');
-  const limits = { toolTimeoutMs: 20, toolOutputBytes: 1_000 };
+  const limits = { toolTimeoutMs: 20, toolMaxMs: 20, toolOutputBytes: 1_000 };
 
   it.each<[string, Run, string]>([
     ['rejects', () => Promise.reject(new Error('No route to host.')), 'No route to host.'],
@@ -257,7 +257,7 @@ describe('a call that fails', () => {
 });
 
 describe('the output of a call', () => {
-  const limits = { toolTimeoutMs: 10_000, toolOutputBytes: 60 };
+  const limits = { toolTimeoutMs: 10_000, toolMaxMs: 30_000, toolOutputBytes: 60 };
   const reported = (content: ToolResult['content']) =>
     runCall(
       offered(() => Promise.resolve({ content })),
@@ -334,7 +334,7 @@ describe('a turn that ends during a call', () => {
     ['that never ran', '{', never],
   ])('[P-10] has no listener left of a call %s', async (_, text, run) => {
     const { signal } = new AbortController();
-    const limits = { toolTimeoutMs: 20, toolOutputBytes: 1_000 };
+    const limits = { toolTimeoutMs: 20, toolMaxMs: 20, toolOutputBytes: 1_000 };
     await runCall(offered(run), text, contextOf({ signal, limits }));
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });

@@ -24,12 +24,15 @@ export interface McpServerStatus extends ConnectionStatus {
   readonly protocol?: McpProtocol;
 }
 
+/** What a call tells its server, and how far it is. */
+type ServerCall = Pick<ToolCall, 'name' | 'arguments' | 'outputBytes' | 'onProgress'>;
+
 /** The tools of one server. */
 export interface ServerTools {
   readonly label: string;
   /** Waits for the first connection, never longer than its timeout; later uses the cache. Never rejects. */
   list(): Promise<readonly ProvidedTool[]>;
-  call(call: Pick<ToolCall, 'name' | 'arguments' | 'outputBytes'>, signal: AbortSignal): Promise<ToolResult>;
+  call(call: ServerCall, signal: AbortSignal): Promise<ToolResult>;
   status(): McpServerStatus;
   /** Why the last attempt to reach the server failed, without secrets; undefined if it succeeded. */
   readonly fault: McpCallError | undefined;
@@ -80,11 +83,9 @@ class CachedTools implements ServerTools {
     return connection.available ? this.tools : [];
   }
 
-  async call(
-    { name, arguments: args, outputBytes: maxBytes }: Pick<ToolCall, 'name' | 'arguments' | 'outputBytes'>,
-    signal: AbortSignal,
-  ): Promise<ToolResult> {
-    const result = await this.answerOf({ name, arguments: args }, signal);
+  async call(call: ServerCall, signal: AbortSignal): Promise<ToolResult> {
+    const result = await this.answerOf(call, signal);
+    const { outputBytes: maxBytes } = call;
     return toToolResult(result, { redact: this.server.redact.content, maxBytes });
   }
 
@@ -150,7 +151,7 @@ class CachedTools implements ServerTools {
     await this.connection.session().catch(() => {});
   }
 
-  private async answerOf(call: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal) {
+  private async answerOf(call: ServerCall, signal: AbortSignal) {
     try {
       await this.find(call.name, signal);
       return await this.request(call, signal);
@@ -166,16 +167,24 @@ class CachedTools implements ServerTools {
     if (!this.has(name)) throw unknownTool(this.label, name);
   }
 
+  /** Without the secrets of the server's config. */
+  private readable(onProgress: NonNullable<ServerCall['onProgress']>): NonNullable<ServerCall['onProgress']> {
+    const { content } = this.server.redact;
+    return ({ message, ...progress }) =>
+      onProgress(message === undefined ? progress : { ...progress, message: content(message) });
+  }
+
   private has(name: string): boolean {
     return this.tools.some((tool) => tool.name === name);
   }
 
-  private async request(params: Pick<ToolCall, 'name' | 'arguments'>, signal: AbortSignal) {
-    const inputSchema = this.tools.find(({ name }) => name === params.name)?.parameters;
+  private async request({ name, arguments: args, onProgress }: ServerCall, signal: AbortSignal) {
+    const inputSchema = this.tools.find((tool) => tool.name === name)?.parameters;
+    const request = { method: 'tools/call', params: { name, arguments: args }, inputSchema } as const;
     for (let attempt = 0; ; attempt += 1) {
       const session = await untilAborted(signal, () => this.connection.session());
       try {
-        return await session.request({ method: 'tools/call', params, inputSchema }, signal);
+        return await session.request(request, signal, onProgress && this.readable(onProgress));
       } catch (error) {
         if (signal.aborted || error instanceof RpcError) throw error;
         this.connection.retire(session, error);

@@ -2,7 +2,7 @@
 
 import { LONGEST_MS } from '../../ports/host/options-check.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import type { Beginning, McpProtocol, McpRequest } from './client/mcp-client.ts';
+import type { Beginning, McpProtocol, McpRequest, McpRequestOptions } from './client/mcp-client.ts';
 import { openLink } from './link.ts';
 import type { ServerSettings } from './server-config.ts';
 import type { McpSettings } from './settings.ts';
@@ -12,7 +12,11 @@ export interface Session {
   /** Connects and agrees on a protocol; rejects with the signal's reason once it is aborted. Must be closed even if it fails. */
   open(beginning: Beginning, signal: AbortSignal): Promise<McpProtocol>;
   /** Rejects with the signal's reason once it is aborted; the server is notified, and other requests continue. */
-  request(request: McpRequest, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
+  request(
+    request: McpRequest,
+    signal: AbortSignal,
+    onProgress?: McpRequestOptions['onProgress'],
+  ): Promise<Readonly<Record<string, unknown>>>;
   /** Whether requests are in flight. */
   readonly busy: boolean;
   /** The last log output of the server's process. */
@@ -73,7 +77,7 @@ export function createSession(
       client.onClose(() => events.onLost());
       return protocol;
     },
-    async request(request, signal) {
+    async request(request, signal, onProgress) {
       signal.throwIfAborted();
       // The SDK never stops listening to a signal it receives, and would cancel requests long after their answer.
       const controller = new AbortController();
@@ -82,7 +86,7 @@ export function createSession(
       signal.addEventListener('abort', giveUp, { once: true });
       try {
         // The caller has a deadline of its own.
-        return await client.request(request, { signal: controller.signal, timeoutMs: LONGEST_MS });
+        return await client.request(request, { signal: controller.signal, timeoutMs: LONGEST_MS, onProgress });
       } catch (error) {
         signal.throwIfAborted();
         throw error;

@@ -1,5 +1,6 @@
 /** What this package needs of an SDK for MCP, whichever one is installed. */
 
+import type { ToolProgress } from '../../../ports/tool-provider.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 
 /** The era of MCP: `legacy` has sessions that begin with `initialize`, `modern` (2026-07-28) has none. */
@@ -66,10 +67,11 @@ export interface McpRequestOptions {
   readonly signal: AbortSignal;
   /** How long nothing may happen, in milliseconds. */
   readonly timeoutMs: number;
+  readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
 }
 
 /** How a connection begins. */
-export interface ConnectOptions extends McpRequestOptions {
+export interface ConnectOptions extends Omit<McpRequestOptions, 'onProgress'> {
   readonly beginning: Beginning;
   /** How long a process may take to say which era it speaks, in milliseconds. */
   readonly probeMs: number;

@@ -59,9 +59,9 @@ class ClientV1 implements McpClient {
     return { era: 'legacy', version: version() };
   }
 
-  request({ method, params }: McpRequest, { signal, timeoutMs }: McpRequestOptions) {
+  request({ method, params }: McpRequest, { signal, timeoutMs, onProgress }: McpRequestOptions) {
     // Requesting progress keeps proxies from timing out slow calls.
-    const options = { signal, timeout: timeoutMs, resetTimeoutOnProgress: true, onprogress: () => {} };
+    const options = { signal, timeout: timeoutMs, resetTimeoutOnProgress: true, onprogress: onProgress ?? (() => {}) };
     return this.client
       .request({ method, params }, this.sdk.ResultSchema, options)
       .catch((error): never => this.fail(error));

@@ -78,9 +78,9 @@ class ClientV2 implements McpClient {
     return { era: this.era, version: this.client.getNegotiatedProtocolVersion() };
   }
 
-  async request({ method, params, inputSchema }: McpRequest, { signal, timeoutMs }: McpRequestOptions) {
+  async request({ method, params, inputSchema }: McpRequest, { signal, timeoutMs, onProgress }: McpRequestOptions) {
     // Requesting progress keeps proxies from timing out slow calls.
-    const options = { signal, timeout: timeoutMs, resetTimeoutOnProgress: true, onprogress: () => {} };
+    const options = { signal, timeout: timeoutMs, resetTimeoutOnProgress: true, onprogress: onProgress ?? (() => {}) };
     const answer =
       this.era === 'modern' && hasHeaders(inputSchema)
         ? this.callWithHeaders(params, inputSchema, options)
