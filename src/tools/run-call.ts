@@ -4,6 +4,7 @@ import type { Limits } from '../ports/limits.ts';
 import type { ToolCall, ToolResult } from '../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../ports/toolset.ts';
 import type { McpToolCallError, ToolCallResult } from '../protocol/items.ts';
+import { wrongIn } from '../protocol/json/check-value.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import {
   callErrorOf,
@@ -15,7 +16,6 @@ import {
 } from '../protocol/tool-calls/call-error.ts';
 import { assertOutputSize } from '../protocol/tool-calls/output-size.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
-import { wrongIn } from './check-arguments.ts';
 
 /** The context of a call besides its arguments. */
 export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'workspace'> {

@@ -10,7 +10,7 @@ import {
   positiveInteger,
 } from '../../ports/host/options-check.ts';
 import { warner } from '../../ports/host/warner.ts';
-import type { McpSettings } from '../shared/settings.ts';
+import { MAX_TOOLS, type McpSettings } from '../shared/settings.ts';
 
 /** Limits the connections, and how long they are kept unused, in milliseconds. */
 export interface PoolLimits {
@@ -79,6 +79,8 @@ export function remoteSettings(options: RemoteMcpOptions): RemoteSettings {
       // The next request tries again; nobody else waits for an untrusted server.
       retries: false,
       listCharacters: LIST_CHARACTERS,
+      maxTools: MAX_TOOLS,
+      schemas: 'untrusted',
     },
     openGuard: () => egressGuard(egress, egressResources),
   };

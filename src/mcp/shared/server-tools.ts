@@ -1,6 +1,7 @@
 /** The tools of one MCP server: listed from a cache, called over the pooled connection. */
 
 import type { ProvidedTool, ToolCall, ToolResult } from '../../ports/tool-provider.ts';
+import { plainlyWrongIn, wrongIn } from '../../protocol/json/check-value.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { isForgottenSession, type McpCallError, toCallError, unknownTool } from './call-error.ts';
 import { type Connection, type ConnectionStatus, createConnection } from './connection.ts';
@@ -35,6 +36,8 @@ export interface ServerTools {
 
 /** Delays the refresh that a change notification causes: some servers announce a change on every listing. */
 const SETTLE_MS = 250;
+
+const CHECKS = { trusted: wrongIn, untrusted: plainlyWrongIn } as const;
 
 /** Nothing is connected before `list` or `call`. */
 export function serverTools(server: ServerSettings, settings: McpSettings): ServerTools {
@@ -82,7 +85,9 @@ class CachedTools implements ServerTools {
     signal: AbortSignal,
   ): Promise<ToolResult> {
     const result = await this.answerOf({ name, arguments: args }, signal);
-    return toToolResult(result, { redact: this.server.redact.content, maxBytes });
+    const { outputSchema: schema } = this.tools.find((tool) => tool.name === name) ?? {};
+    const output = schema && { schema, check: CHECKS[this.settings.schemas] };
+    return toToolResult(result, { redact: this.server.redact.content, maxBytes, output });
   }
 
   status(): McpServerStatus {
@@ -97,9 +102,9 @@ class CachedTools implements ServerTools {
   }
 
   private async load(session: Session, signal: AbortSignal): Promise<void> {
-    const { owner, listCharacters, warn } = this.settings;
+    const { owner, listCharacters: characters, maxTools, warn } = this.settings;
     const listPage: ListPage = (params) => session.request('tools/list', params, signal);
-    const { tools, unusable } = await readToolList(this.server, listPage, listCharacters);
+    const { tools, unusable } = await readToolList(this.server, listPage, { characters, maxTools });
     if (unusable > 0 && unusable !== this.unusable)
       warn(`${owner}: server '${this.label}': ${unusable} tools are left out: unusable, or too many`);
     this.tools = tools;

@@ -1,6 +1,9 @@
 /** The settings of connections to MCP servers. */
 import type { HttpPool } from './http-pool.ts';
 
+/** How many tools of a server the model is offered at once by default: docs/tools.md has the measurements. */
+export const MAX_TOOLS = 64;
+
 /** How connections are kept, with every default filled in. */
 export interface McpSettings {
   readonly refreshMs: number;
@@ -13,6 +16,10 @@ export interface McpSettings {
   readonly retries: boolean;
   /** How much of a server's list is kept, in characters of JSON. */
   readonly listCharacters: number;
+  /** How many tools of a server the model is offered at once, where the server's own settings name no number. */
+  readonly maxTools: number;
+  /** Whether the schemas are a stranger's, so that checking them must be bounded. */
+  readonly schemas: 'trusted' | 'untrusted';
   /** Opens the sockets of one session over HTTP. */
   readonly openPool: () => HttpPool;
 }
