@@ -9,6 +9,13 @@ export interface ProvidedTool extends ToolDefinition {
   readonly server: string;
   /** The type of tool by which a request enables it, such as `code_interpreter`; other requests are not offered it. */
   readonly requestedBy?: string | undefined;
+  /** JSON Schema of the result's structured content; the provider checks it. */
+  readonly outputSchema?: Readonly<Record<string, unknown>> | undefined;
+  /**
+   * Whether the model is not offered the tool until it has found it with `tool_search`, or the request names it.
+   * Default: false.
+   */
+  readonly deferred?: boolean | undefined;
   /** Hints about the tool, passed on to clients unchanged. */
   readonly annotations?: Readonly<Record<string, unknown>> | undefined;
 }

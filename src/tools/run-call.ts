@@ -4,6 +4,7 @@ import type { Limits } from '../ports/limits.ts';
 import type { ToolCall, ToolProgress, ToolResult } from '../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../ports/toolset.ts';
 import type { McpToolCallError, ToolCallResult } from '../protocol/items.ts';
+import { wrongIn } from '../protocol/json/check-value.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import {
   callErrorOf,
@@ -17,7 +18,6 @@ import { assertOutputSize } from '../protocol/tool-calls/output-size.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { CallDeadline, CallTimeout } from './call-deadline.ts';
 import { progressTeller } from './call-progress.ts';
-import { wrongIn } from './check-arguments.ts';
 
 /** The context of a call besides its arguments. */
 export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'workspace'> {

@@ -267,3 +267,51 @@ describe('the list of tools', () => {
     expect([await toolNames(tools), states(tools), sessionsOpened(server)]).toEqual([['a/echo'], { a: 'ready' }, 1]);
   });
 });
+
+describe('the tools that a config chooses', () => {
+  it('[T-01] are the only ones that are listed and called', async () => {
+    const server = await startServer();
+    const tools = openTools({ a: { url: server.url, include: ['e*', 'p*'], exclude: ['*o'], defer: ['pi?', 'p*s'] } });
+    const listed = await tools.list(never());
+    const failures = ['echo', 'image', 'pid'].map(async (name) => failureOf(callTool(tools, `a/${name}`)));
+    expect([
+      listed.map(({ name, deferred }) => `${name} ${deferred}`),
+      (await Promise.all(failures)).map(({ message }) => message),
+    ]).toEqual([
+      ['progress true', 'pid undefined', 'environment undefined'],
+      ["The MCP server 'a' has no tool 'echo'.", "The MCP server 'a' has no tool 'image'.", 'It did not fail.'],
+    ]);
+  });
+
+  it('[T-01] past maxTools are deferred, and can be called all the same', async () => {
+    const server = await startServer();
+    const tools = openTools({ a: { url: server.url }, b: { url: server.url, maxTools: 1 } }, { maxTools: 3 });
+    const direct = (await tools.list(never())).filter(({ deferred }) => !deferred);
+    expect(direct.map(({ server: label, name }) => `${label}/${name}`)).toEqual([
+      'a/echo',
+      'a/slow',
+      'a/progress',
+      'b/echo',
+    ]);
+    expect((await callTool(tools, 'b/structured')).content).toBe('{"degrees":21}');
+  });
+});
+
+it('[T-08] checks a result against the output schema of the tool', async () => {
+  const server = await startServer();
+  const tools = openTools({ a: { url: server.url } });
+  const answers = [{}, { degrees: 'warm' }, { none: true }].map((args) => callTool(tools, 'a/structured', args));
+  const [kept, ...broken] = await Promise.all(answers);
+  expect([
+    kept,
+    broken.map(({ isError }) => isError),
+    broken.map(({ content }) => String(content).split('\n')),
+  ]).toEqual([
+    { content: '{"degrees":21}' },
+    [true, true],
+    [
+      [expect.stringMatching(/^The result does not match .*Expected "number"/), '{"degrees":"warm"}'],
+      [expect.stringMatching(/^The tool has an output schema, but its result has no structured content/)],
+    ],
+  ]);
+});

@@ -28,7 +28,7 @@ function file(text: string): string {
 
 /** What of a config is used to connect. */
 function used(json: unknown): Readonly<Record<string, unknown>> {
-  const { allows, redact, ...rest } = serverSettings('x', json);
+  const { allows, defers, redact, ...rest } = serverSettings('x', json);
   return 'url' in rest ? { ...rest, url: rest.url.href } : rest;
 }
 
@@ -111,8 +111,74 @@ describe('the config of one server', () => {
   });
 });
 
+/** Which of these tools a config allows, and which of them it defers. */
+function sorted(config: object, ...names: readonly string[]) {
+  const { allows, defers } = serverSettings('x', { url: 'http://h/', ...config });
+  const allowed = names.filter(allows);
+  return { allowed: allowed.join(' '), deferred: allowed.filter(defers).join(' ') };
+}
+
+describe('the tools that a config chooses', () => {
+  const NAMES = ['read_file', 'read_dir', 'write_file', 'file_read', 'read_'];
+
+  it.each<[object, string]>([
+    [{}, 'read_file read_dir write_file file_read read_'],
+    [{ include: ['read_*'] }, 'read_file read_dir read_'],
+    [{ include: ['*file'] }, 'read_file write_file'],
+    [{ include: ['*e*_*i*'] }, 'read_file read_dir write_file'],
+    [{ include: ['read_dir', '*_read'] }, 'read_dir file_read'],
+    [{ include: ['*'] }, 'read_file read_dir write_file file_read read_'],
+    [{ include: ['read*read_'] }, ''],
+    [{ include: [] }, ''],
+    [{ exclude: ['write_*', 'read_'] }, 'read_file read_dir file_read'],
+    [{ include: ['read_*'], exclude: ['*_dir'] }, 'read_file read_'],
+    [{ include: ['read_*'], allowedTools: ['read_dir', 'write_file'] }, 'read_dir'],
+  ])('[T-01] are those of %j', (config, allowed) => {
+    expect(sorted(config, ...NAMES)).toEqual({ allowed, deferred: '' });
+  });
+
+  it.each<[unknown, string]>([
+    [true, 'read_file read_dir write_file file_read read_'],
+    [false, ''],
+    [['write_*', 'read_dir'], 'read_dir write_file'],
+  ])('[T-01] are deferred by defer: %j', (defer, deferred) => {
+    expect(sorted({ defer }, ...NAMES).deferred).toBe(deferred);
+  });
+
+  it('[F-04] are compared with patterns in linear time', () => {
+    const patterns = Array.from({ length: 256 }, (_, n) => `${'*a'.repeat(126)}${n % 10}*`);
+    const names = Array.from({ length: 1_000 }, (_, n) => 'a'.repeat(250) + n);
+    const before = process.cpuUsage();
+    expect(sorted({ exclude: patterns }, ...names).allowed.split(' ').length).toBeGreaterThan(0);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(3);
+  });
+});
+
 describe('a faulty config', () => {
   it.each([
+    ['include that is no list', { url: 'http://h/', include: 'read_*' }, /^mcpTools: server 'a': include: .*array/],
+    ['exclude that holds no names', { url: 'http://h/', exclude: [7] }, /^mcpTools: server 'a': exclude: 0: .*string/],
+    [
+      'an empty pattern',
+      { url: 'http://h/', include: [''] },
+      "mcpTools: server 'a': include must hold names of 1 to 256 characters, got one of 0",
+    ],
+    [
+      'a pattern of a megabyte',
+      { url: 'http://h/', exclude: ['*'.repeat(2 ** 20)] },
+      "mcpTools: server 'a': exclude must hold names of 1 to 256 characters, got one of 1048576",
+    ],
+    [
+      'too many patterns',
+      { url: 'http://h/', defer: Array.from({ length: 257 }, (_, n) => `${n}*`) },
+      "mcpTools: server 'a': defer must hold at most 256 patterns with '*', got 257",
+    ],
+    [
+      'defer of another type',
+      { url: 'http://h/', defer: 'all' },
+      "mcpTools: server 'a': defer: must be true, false, or a list of names",
+    ],
+    ['maxTools of zero', { url: 'http://h/', maxTools: 0 }, /^mcpTools: server 'a': maxTools: .*>=1/],
     ['an unknown type', { url: 'http://h/', type: 'ws' }, /^mcpTools: server 'a': type must be one of .*, got 'ws'$/],
     [
       'both command and url',
@@ -193,6 +259,7 @@ describe('the options', () => {
     ],
     [{ connect: 'now' }, "mcpTools: connect must be 'lazy' or 'eager', got 'now'"],
     [{ configFile: '' }, "mcpTools: configFile must be a path, got ''"],
+    [{ maxTools: 0 }, 'mcpTools: maxTools must be a positive whole number, got 0'],
     [{ onWarning: 'log' }, "mcpTools: onWarning must be a function, got 'log'"],
   ])('%j is a TypeError', (options, message) => {
     expect(creation(options)).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));

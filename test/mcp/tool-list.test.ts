@@ -2,13 +2,14 @@
 
 import { RpcError } from '../../src/mcp/shared/client/faults.ts';
 import { serverSettings } from '../../src/mcp/shared/server-config.ts';
-import { type ListPage, readToolList } from '../../src/mcp/shared/tool-list.ts';
+import { type ListLimits, type ListPage, readToolList } from '../../src/mcp/shared/tool-list.ts';
 
 const inputSchema = { type: 'object', properties: { a: { type: 'string' } } };
 
-function list(page: ListPage | readonly unknown[], config: object = {}) {
+function list(page: ListPage | readonly unknown[], config: object = {}, limits: Partial<ListLimits> = {}) {
   const listPage = typeof page === 'function' ? page : async () => ({ tools: page });
-  return readToolList(serverSettings('x', { url: 'http://h/', ...config }), listPage);
+  const all = { characters: Number.POSITIVE_INFINITY, maxTools: 64, ...limits };
+  return readToolList(serverSettings('x', { url: 'http://h/', ...config }), listPage, all);
 }
 
 async function names(...args: Parameters<typeof list>): Promise<readonly string[]> {
@@ -41,13 +42,40 @@ describe('readToolList', () => {
     let page = 0;
     const endless: ListPage = async ({ cursor }) => ({ tools: [{ name: `t${page++}:${cursor}` }], nextCursor: 'more' });
     const found = await names(endless);
-    expect([found.slice(0, 2), found.length, page]).toEqual([['t0:undefined', 't1:more'], 64, 64]);
+    expect([found.slice(0, 2), found.length, page]).toEqual([['t0:undefined', 't1:more'], 256, 256]);
   });
 
   it('bounds the number of tools', async () => {
-    const tools = Array.from({ length: 5_000 }, (_value, index) => ({ name: `t${index}` }));
+    const tools = Array.from({ length: 20_000 }, (_value, index) => ({ name: `t${index}` }));
     const { tools: offered, unusable } = await list(tools);
-    expect([offered.length, unusable]).toEqual([512, 1]);
+    expect([offered.length, unusable]).toEqual([10_000, 1]);
+  });
+
+  it('[T-01] defers those past maxTools, and those that the config names, which do not count', async () => {
+    const tools = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name }));
+    const deferred = async (config: object, limits?: Partial<ListLimits>) =>
+      (await list(tools, config, limits)).tools.filter((tool) => tool.deferred).map(({ name }) => name);
+    expect([
+      await deferred({}),
+      await deferred({}, { maxTools: 3 }),
+      await deferred({ maxTools: 2 }, { maxTools: 3 }),
+      await deferred({ maxTools: 2, defer: ['a'] }),
+      await deferred({ defer: true, exclude: ['b'] }),
+    ]).toEqual([[], ['d', 'e'], ['c', 'd', 'e'], ['a', 'd', 'e'], ['a', 'c', 'd', 'e']]);
+  });
+
+  it('[T-08] keeps the schema of the result, within the bounds of the schema of the arguments', async () => {
+    const outputSchema = { type: 'object', properties: { degrees: { type: 'number' } } };
+    const huge = { type: 'object', description: 'd'.repeat(128 * 1024) };
+    expect(
+      await list([
+        { name: 'a', outputSchema },
+        { name: 'b', outputSchema: huge },
+      ]),
+    ).toEqual({
+      tools: [{ name: 'a', server: 'x', outputSchema }],
+      unusable: 1,
+    });
   });
 
   it('bounds descriptions', async () => {

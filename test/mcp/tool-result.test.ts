@@ -1,5 +1,6 @@
 /** What tools answer, in the parts of a function_call_output. */
 import { toToolResult } from '../../src/mcp/shared/tool-result.ts';
+import { wrongIn } from '../../src/protocol/json/check-value.ts';
 import { PIXEL } from '../support/mcp-tool-set.mjs';
 
 const same = { redact: (text: string) => text };
@@ -49,6 +50,7 @@ describe('toToolResult', () => {
 
   it.each([
     ['an SVG', { ...image, mimeType: 'image/svg+xml' }, '[image image/svg+xml, 70 bytes]'],
+    ['a bitmap', { ...image, mimeType: 'image/bmp' }, '[image image/bmp, 70 bytes]'],
     ['a type with a comma', { ...image, mimeType: 'image/png,x' }, '[image image/png,x, 70 bytes]'],
     ['bad base64', { ...image, data: '"><' }, '[image image/png, 2 bytes]'],
   ])('[T-08] describes %s, which would fail the whole turn as an image', (_name, block, expected) => {
@@ -95,6 +97,12 @@ describe('toToolResult', () => {
     );
   });
 
+  it('[T-08] names a JPEG as models do', () => {
+    expect(content({ ...image, mimeType: 'image/JPG' })).toEqual([
+      { type: 'input_image', image_url: `data:image/jpeg;base64,${PIXEL}` },
+    ]);
+  });
+
   it('[T-08] carries isError', () => {
     const result = { content: [{ type: 'text', text: 'no' }], isError: true };
     expect(toToolResult(result, same)).toEqual({ content: 'no', isError: true });
@@ -111,5 +119,69 @@ describe('toToolResult', () => {
   it('[A-35] redacts texts and leaves images alone', () => {
     const result = toToolResult({ content: [{ type: 'text', text: 'secret' }, image] }, { redact: () => '***' });
     expect(result.content).toEqual([{ type: 'input_text', text: '***' }, imagePart]);
+  });
+});
+
+describe('a result of a tool with an output schema', () => {
+  const schema = { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] };
+  const text = [{ type: 'text', text: 'It is warm.' }];
+
+  const promised = (result: object, of: object = schema) =>
+    toToolResult(
+      { ...result },
+      { redact: (said) => said.replaceAll('secret', '***'), output: { schema: { ...of }, check: wrongIn } },
+    );
+
+  it('[T-08] is as it is where it keeps the promise, or failed', () => {
+    expect([
+      promised({ content: text, structuredContent: { degrees: 21 } }),
+      promised({ content: text, isError: true }),
+      promised({ content: text, structuredContent: { degrees: '?' }, isError: true }).content,
+    ]).toEqual([
+      { content: 'It is warm.\n{"degrees":21}' },
+      { content: 'It is warm.', isError: true },
+      'It is warm.\n{"degrees":"?"}',
+    ]);
+  });
+
+  it('[T-08] is a failed call that says what is wrong, and what the tool answered', () => {
+    expect(promised({ content: [image, ...text], structuredContent: { degrees: 'warm' } })).toEqual({
+      content: [
+        {
+          type: 'input_text',
+          text: 'The result does not match the tool\'s output schema: Instance type "string" is invalid. Expected "number". (path=#/degrees). It answered:',
+        },
+        imagePart,
+        { type: 'input_text', text: 'It is warm.' },
+        { type: 'input_text', text: '{"degrees":"warm"}' },
+      ],
+      isError: true,
+    });
+  });
+
+  it('[T-08] is a failed call where it has no structured content', () => {
+    expect(promised({ content: text })).toEqual({
+      content: 'The tool has an output schema, but its result has no structured content. It answered:\nIt is warm.',
+      isError: true,
+    });
+  });
+
+  it('[T-08] is told in few words without secrets, whatever the schema holds', () => {
+    const { content } = promised(
+      { content: [], structuredContent: { degrees: 1 } },
+      { properties: { degrees: { enum: [`secret${'x'.repeat(100_000)}`] } } },
+    );
+    expect([
+      String(content).length < 1_200,
+      String(content).includes('***x'),
+      String(content).includes('secret'),
+    ]).toEqual([true, true, false]);
+  });
+
+  it('[T-08] is a failed call where nobody can read it', () => {
+    const structuredContent = JSON.parse(`${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`);
+    expect(promised({ content: text, structuredContent }).content).toBe(
+      "The result does not match the tool's output schema: the value is nested too deeply. It answered:\nIt is warm.\n[structured content, nested too deeply]",
+    );
   });
 });

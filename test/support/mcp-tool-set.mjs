@@ -7,6 +7,14 @@ export const LARGE = 5 * 1024 * 1024;
 
 const text = (...lines) => ({ content: lines.map((line) => ({ type: 'text', text: line })) });
 const schema = { type: 'object', properties: {} };
+const outputSchemas = {
+  structured: { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] },
+};
+const listed = (name) => ({
+  name,
+  inputSchema: schema,
+  ...(name in outputSchemas ? { outputSchema: outputSchemas[name] } : {}),
+});
 
 /**
  * A server with tools for every case. `events` is told of calls (`call:<name>`), of cancellations
@@ -60,7 +68,7 @@ export function toolServer(events, exit = () => process.exit(3)) {
       return text('added');
     },
     image: () => ({ content: [{ type: 'image', data: PIXEL, mimeType: 'image/png' }] }),
-    structured: () => ({ content: [], structuredContent: { degrees: 21 } }),
+    structured: ({ degrees = 21, none }) => ({ content: [], ...(none ? {} : { structuredContent: { degrees } }) }),
   };
 
   server.setRequestHandler(ListToolsRequestSchema, async ({ params }, { signal }) => {
@@ -69,8 +77,8 @@ export function toolServer(events, exit = () => process.exit(3)) {
     await events.hold;
     const names = Object.keys(tools);
     // Two pages, so that every list proves that pages are followed.
-    if (params?.cursor === 'rest') return { tools: names.slice(5).map((name) => ({ name, inputSchema: schema })) };
-    return { tools: names.slice(0, 5).map((name) => ({ name, inputSchema: schema })), nextCursor: 'rest' };
+    if (params?.cursor === 'rest') return { tools: names.slice(5).map(listed) };
+    return { tools: names.slice(0, 5).map(listed), nextCursor: 'rest' };
   });
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     events.emit(`call:${params.name}`, params.arguments);

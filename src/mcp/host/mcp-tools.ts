@@ -7,8 +7,9 @@ import { type McpToolsOptions, mcpSettings } from './options.ts';
 import { serverList } from './server-list.ts';
 
 /**
- * Serves the tools of all servers; a server that is down only removes its own. Each server offers at most 512 tools;
- * descriptions are cut after 4,096 characters, and tools with a schema of over 128 Ki characters are omitted.
+ * Serves the tools of all servers; a server that is down only removes its own. Each server offers at most 10,000
+ * tools, those past `maxTools` deferred; descriptions are cut after 4,096 characters, and tools with schemas of over
+ * 128 Ki characters are omitted.
  */
 export interface McpTools extends ToolProvider {
   /** The status of each server, in the order of the config. */

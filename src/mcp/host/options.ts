@@ -1,11 +1,11 @@
 /** The options of `mcpTools`, checked once. */
 
-import { checkOptions, milliseconds } from '../../ports/host/options-check.ts';
+import { checkOptions, milliseconds, positiveInteger } from '../../ports/host/options-check.ts';
 import { warner } from '../../ports/host/warner.ts';
 import { installedSdk } from '../shared/client/installed.ts';
 import { httpPool } from '../shared/http-pool.ts';
 import type { McpServerConfig } from '../shared/server-config.ts';
-import type { McpSettings } from '../shared/settings.ts';
+import { MAX_TOOLS, type McpSettings } from '../shared/settings.ts';
 
 /** The servers and how their connections are kept. `undefined` means omitted. */
 export interface McpToolsOptions {
@@ -21,9 +21,14 @@ export interface McpToolsOptions {
   readonly idleMs?: number | undefined;
   /** The timeout for connecting and for listing tools, in milliseconds. Default: 10,000. */
   readonly connectTimeoutMs?: number | undefined;
+  /** How many tools of one server the model is offered at once; it finds the others with `tool_search`. Default: 64. */
+  readonly maxTools?: number | undefined;
   /** Receives warnings for the host, without secrets. Default: a process warning. */
   readonly onWarning?: ((message: string) => void) | undefined;
 }
+
+/** Memory for one server's list, in characters of JSON. */
+const LIST_CHARACTERS = 64 * 1024 * 1024;
 
 /** Fills in the defaults; throws a `TypeError` that names the option. */
 export function mcpSettings(options: McpToolsOptions): McpSettings {
@@ -35,6 +40,7 @@ export function mcpSettings(options: McpToolsOptions): McpSettings {
     refreshMs: milliseconds,
     idleMs: milliseconds,
     connectTimeoutMs: milliseconds,
+    maxTools: positiveInteger,
     onWarning: (value) => typeof value === 'function' || 'a function',
   });
   const { refreshMs = 60_000, idleMs = 300_000, connectTimeoutMs = 10_000 } = options;
@@ -46,7 +52,9 @@ export function mcpSettings(options: McpToolsOptions): McpSettings {
     warn: warner(options.onWarning),
     owner: 'mcpTools',
     retries: true,
-    listCharacters: Number.POSITIVE_INFINITY,
+    listCharacters: LIST_CHARACTERS,
+    maxTools: options.maxTools ?? MAX_TOOLS,
+    schemas: 'trusted',
     openPool: () => httpPool(connectTimeoutMs),
   };
 }

@@ -74,6 +74,7 @@ function serverSettings({ headers, url: text }: RemoteServer): ServerSettings {
     label: url.host,
     // Others cannot be called by the name that is shown.
     allows: (tool) => tool === seenText(tool),
+    defers: () => false,
     redact: remoteRedactor(headers, url),
     ignored: [],
   };

@@ -11,7 +11,7 @@ import {
 } from '../../ports/host/options-check.ts';
 import { warner } from '../../ports/host/warner.ts';
 import { installedSdk } from '../shared/client/installed.ts';
-import type { McpSettings } from '../shared/settings.ts';
+import { MAX_TOOLS, type McpSettings } from '../shared/settings.ts';
 
 /** Limits the connections, and how long they are kept unused, in milliseconds. */
 export interface PoolLimits {
@@ -81,6 +81,8 @@ export function remoteSettings(options: RemoteMcpOptions): RemoteSettings {
       // The next request tries again; nobody else waits for an untrusted server.
       retries: false,
       listCharacters: LIST_CHARACTERS,
+      maxTools: MAX_TOOLS,
+      schemas: 'untrusted',
     },
     openGuard: () => egressGuard(egress, egressResources),
   };

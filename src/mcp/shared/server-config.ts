@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { type NameTest, nameTest } from './name-patterns.ts';
 import { type Redactor, redactor } from './redact.ts';
 import { expandVariables } from './variables.ts';
 
@@ -33,8 +34,19 @@ export interface McpServerConfig {
   readonly auth?: string | undefined;
   /** The `server_label` that clients see, instead of the key in `mcpServers`. Default: that key. */
   readonly label?: string | undefined;
-  /** The only tools that are offered and may be called. Default: all. */
+  /** The only tools that are offered and may be called, by their exact names. Default: all. */
   readonly allowedTools?: readonly string[] | undefined;
+  /** The same with `*` for any characters, such as `read_*`; a tool must fit both lists. Default: all. */
+  readonly include?: readonly string[] | undefined;
+  /** The tools that are neither offered nor called, by name or with `*`; it wins over the other lists. Default: none. */
+  readonly exclude?: readonly string[] | undefined;
+  /**
+   * The tools that the model is not offered until it has found them with `tool_search`: all, or by name or with `*`.
+   * Default: those past `maxTools`.
+   */
+  readonly defer?: boolean | readonly string[] | undefined;
+  /** How many tools the model is offered at once; it finds the others with `tool_search`. Default: that of `mcpTools`. */
+  readonly maxTools?: number | undefined;
   /** Disables this server. Default: false. */
   readonly disabled?: boolean | undefined;
 }
@@ -66,7 +78,11 @@ export interface HttpServer {
 export type ServerSettings = (StdioServer | HttpServer) & {
   readonly label: string;
   /** Whether a tool of this name is offered and may be called. */
-  readonly allows: (tool: string) => boolean;
+  readonly allows: NameTest;
+  /** Whether the model must find this tool before it is offered it. */
+  readonly defers: NameTest;
+  /** How many tools are offered at once; undefined for the default of all servers. */
+  readonly maxTools?: number | undefined;
   readonly redact: Redactor;
   /** Keys without a meaning here. */
   readonly ignored: readonly string[];
@@ -82,6 +98,7 @@ const KINDS: Readonly<Record<string, McpTransport>> = {
 const LABEL = /^[a-zA-Z0-9_-]+$/;
 
 const text = z.string().min(1);
+const patterns = z.array(z.string());
 const configSchema = z.object({
   type: text.optional(),
   transport: text.optional(),
@@ -94,6 +111,10 @@ const configSchema = z.object({
   auth: text.optional(),
   label: z.string().regex(LABEL, `must match ${LABEL}`).optional(),
   allowedTools: z.array(z.string()).optional(),
+  include: patterns.optional(),
+  exclude: patterns.optional(),
+  defer: z.union([z.boolean(), patterns], 'must be true, false, or a list of names').optional(),
+  maxTools: z.int().min(1).optional(),
   disabled: z.boolean().optional(),
 });
 type Config = z.infer<typeof configSchema>;
@@ -107,14 +128,23 @@ export function serverSettings(key: string, json: unknown): ServerSettings {
   if (!LABEL.test(label)) throw new TypeError(`${owner}: its label must match ${LABEL}, got '${label}'`);
   const reached = reach(owner, config);
   const headers = 'headers' in reached ? reached.headers : {};
-  const { url, env = {}, allowedTools } = config;
+  const { url, env = {}, defer = false, maxTools } = config;
   return {
     ...reached,
     label,
-    allows: allowedTools ? (tool) => allowedTools.includes(tool) : () => true,
+    allows: allowedIn(owner, config),
+    defers: typeof defer === 'boolean' ? () => defer : nameTest(`${owner}: defer`, defer),
+    maxTools,
     redact: redactor({ headers: { ...headers, ...config.headers }, env, url, inserted }),
     ignored: Object.keys(expanded as object).filter((name) => !Object.hasOwn(configSchema.shape, name)),
   };
+}
+
+function allowedIn(owner: string, { allowedTools, include, exclude = [] }: Config): NameTest {
+  const exact = allowedTools && new Set(allowedTools);
+  const included = include && nameTest(`${owner}: include`, include);
+  const excluded = nameTest(`${owner}: exclude`, exclude);
+  return (tool) => (exact?.has(tool) ?? true) && (included?.(tool) ?? true) && !excluded(tool);
 }
 
 /** Whether the entry is disabled, and so need not be complete. */

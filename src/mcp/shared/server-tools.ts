@@ -1,6 +1,7 @@
 /** The tools of one MCP server: listed from a cache, called over the pooled connection. */
 
 import type { ProvidedTool, ToolCall, ToolResult } from '../../ports/tool-provider.ts';
+import { plainlyWrongIn, wrongIn } from '../../protocol/json/check-value.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { isForgottenSession, type McpCallError, toCallError, unknownTool } from './call-error.ts';
 import { RpcError } from './client/faults.ts';
@@ -41,6 +42,8 @@ export interface ServerTools {
 
 /** Delays the refresh that a change notification causes: some servers announce a change on every listing. */
 const SETTLE_MS = 250;
+
+const CHECKS = { trusted: wrongIn, untrusted: plainlyWrongIn } as const;
 
 /** Nothing is connected before `list` or `call`. */
 export function serverTools(server: ServerSettings, settings: McpSettings): ServerTools {
@@ -85,8 +88,9 @@ class CachedTools implements ServerTools {
 
   async call(call: ServerCall, signal: AbortSignal): Promise<ToolResult> {
     const result = await this.answerOf(call, signal);
-    const { outputBytes: maxBytes } = call;
-    return toToolResult(result, { redact: this.server.redact.content, maxBytes });
+    const { outputSchema: schema } = this.toolOf(call.name) ?? {};
+    const output = schema && { schema, check: CHECKS[this.settings.schemas] };
+    return toToolResult(result, { redact: this.server.redact.content, maxBytes: call.outputBytes, output });
   }
 
   status(): McpServerStatus {
@@ -102,9 +106,9 @@ class CachedTools implements ServerTools {
   }
 
   private async load(session: Session, signal: AbortSignal): Promise<void> {
-    const { owner, listCharacters, warn } = this.settings;
+    const { owner, listCharacters: characters, maxTools, warn } = this.settings;
     const listPage: ListPage = (params) => session.request({ method: 'tools/list', params }, signal);
-    const { tools, unusable } = await readToolList(this.server, listPage, listCharacters);
+    const { tools, unusable } = await readToolList(this.server, listPage, { characters, maxTools });
     if (unusable > 0 && unusable !== this.unusable)
       warn(`${owner}: server '${this.label}': ${unusable} tools are left out: unusable, or too many`);
     this.tools = tools;
@@ -163,8 +167,8 @@ class CachedTools implements ServerTools {
 
   private async find(name: string, signal: AbortSignal): Promise<void> {
     await untilAborted(signal, () => this.connection.session());
-    if (!this.has(name) && this.server.allows(name)) await untilAborted(signal, () => this.refresh());
-    if (!this.has(name)) throw unknownTool(this.label, name);
+    if (!this.toolOf(name) && this.server.allows(name)) await untilAborted(signal, () => this.refresh());
+    if (!this.toolOf(name)) throw unknownTool(this.label, name);
   }
 
   /** Without the secrets of the server's config. */
@@ -174,12 +178,12 @@ class CachedTools implements ServerTools {
       onProgress(message === undefined ? progress : { ...progress, message: content(message) });
   }
 
-  private has(name: string): boolean {
-    return this.tools.some((tool) => tool.name === name);
+  private toolOf(name: string): ProvidedTool | undefined {
+    return this.tools.find((tool) => tool.name === name);
   }
 
   private async request({ name, arguments: args, onProgress }: ServerCall, signal: AbortSignal) {
-    const inputSchema = this.tools.find((tool) => tool.name === name)?.parameters;
+    const inputSchema = this.toolOf(name)?.parameters;
     const request = { method: 'tools/call', params: { name, arguments: args }, inputSchema } as const;
     for (let attempt = 0; ; attempt += 1) {
       const session = await untilAborted(signal, () => this.connection.session());

@@ -2,6 +2,9 @@
 import type { McpSdk } from './client/mcp-client.ts';
 import type { HttpPool } from './http-pool.ts';
 
+/** How many tools of a server the model is offered at once by default: docs/tools.md has the measurements. */
+export const MAX_TOOLS = 64;
+
 /** How connections are kept, with every default filled in. */
 export interface McpSettings {
   readonly sdk: McpSdk;
@@ -15,6 +18,10 @@ export interface McpSettings {
   readonly retries: boolean;
   /** How much of a server's list is kept, in characters of JSON. */
   readonly listCharacters: number;
+  /** How many tools of a server the model is offered at once, where the server's own settings name no number. */
+  readonly maxTools: number;
+  /** Whether the schemas are a stranger's, so that checking them must be bounded. */
+  readonly schemas: 'trusted' | 'untrusted';
   /** Opens the sockets of one session over HTTP. */
   readonly openPool: () => HttpPool;
 }

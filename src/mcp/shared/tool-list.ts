@@ -15,21 +15,27 @@ interface ToolList {
   readonly unusable: number;
 }
 
-const PAGES = 64;
-const TOOLS = 512;
+const PAGES = 256;
+const TOOLS = 10_000;
 const NAME_CHARACTERS = 256;
 const DESCRIPTION_CHARACTERS = 4_096;
-/** Characters of a tool's schema, as JSON. */
+/** Characters of a tool's schemas, as JSON. */
 const SCHEMA_CHARACTERS = 128 * 1024;
 
+/** The limits of a list: the characters of JSON in total, and the number of tools that are offered at once. */
+export interface ListLimits {
+  readonly characters: number;
+  readonly maxTools: number;
+}
+
 /**
- * Reads all pages, and keeps tools up to this many characters of JSON in total. A server without tools has none; other
- * errors are thrown.
+ * Reads all pages, and keeps tools up to the limits; those past `maxTools`, and those that the server's settings name,
+ * are deferred. A server without tools has none; other errors are thrown.
  */
 export async function readToolList(
   server: ServerSettings,
   listPage: ListPage,
-  characters = Number.POSITIVE_INFINITY,
+  { characters, maxTools }: ListLimits,
 ): Promise<ToolList> {
   const byName = new Map<string, ProvidedTool>();
   let room = characters;
@@ -41,7 +47,21 @@ export async function readToolList(
     if (!tool || byName.has(tool.name) || byName.size === TOOLS || room < 0) unusable += 1;
     else byName.set(tool.name, tool);
   }
-  return { tools: [...byName.values()], unusable };
+  return { tools: withDeferred([...byName.values()], server, server.maxTools ?? maxTools), unusable };
+}
+
+/** The first ones in the server's own order are offered at once. */
+function withDeferred(
+  tools: readonly ProvidedTool[],
+  { defers }: ServerSettings,
+  maxTools: number,
+): readonly ProvidedTool[] {
+  let direct = 0;
+  return tools.map((tool) => {
+    if (defers(tool.name) || direct === maxTools) return { ...tool, deferred: true };
+    direct += 1;
+    return tool;
+  });
 }
 
 /** One after the other, so that a page, which may hold megabytes, is freed before the next one arrives. */
@@ -69,23 +89,24 @@ function providedTool({ label, redact }: ServerSettings, json: unknown): Provide
   if (typeof name !== 'string' || name === '' || name.length > NAME_CHARACTERS) return undefined;
   const shape = shapeOf(json, redact);
   if (!shape) return undefined;
-  const { schema, annotations } = shape;
+  const { schema, outputSchema, annotations } = shape;
   return {
     name,
     server: label,
     ...(typeof description === 'string' ? { description: cut(redact.content(description)) } : {}),
     ...(isRecord(schema) ? { parameters: schema } : {}),
+    ...(isRecord(outputSchema) ? { outputSchema } : {}),
     ...(isRecord(annotations) ? { annotations } : {}),
   };
 }
 
-/** Schema and hints, their secrets masked; undefined if they are too large, or nested deeper than the stack. */
+/** Schemas and hints, their secrets masked; undefined if they are too large, or nested deeper than the stack. */
 function shapeOf(
-  { inputSchema, annotations }: Readonly<Record<string, unknown>>,
+  { inputSchema, outputSchema, annotations }: Readonly<Record<string, unknown>>,
   redact: Redactor,
 ): Readonly<Record<string, unknown>> | undefined {
   try {
-    const text = JSON.stringify({ schema: inputSchema, annotations });
+    const text = JSON.stringify({ schema: inputSchema, outputSchema, annotations });
     if (text.length > SCHEMA_CHARACTERS) return undefined;
     return JSON.parse(text, (_key, value: unknown) => (typeof value === 'string' ? redact.content(value) : value));
   } catch {

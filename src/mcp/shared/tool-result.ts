@@ -1,29 +1,63 @@
 /** Converts a tool's result to the parts of a `function_call_output`: those that a model can read, and placeholders. */
 
 import type { ToolResult } from '../../ports/tool-provider.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { assertOutputSize } from '../../protocol/tool-calls/output-size.ts';
 import { contentNotInText } from './structured-content.ts';
 
 /** Text that stands for a part, or an image. */
 type Part = string | { readonly type: 'input_image'; readonly image_url: string };
 
-/** The conversion of a result's texts, and its maximum size in bytes. */
+/** What a tool promises of its structured content, and the check of it. */
+interface PromisedOutput {
+  readonly schema: JsonObject;
+  readonly check: (value: unknown, text: string, schema: JsonObject) => string | undefined;
+}
+
+/** The conversion of a result's texts, its maximum size in bytes, and what the tool promises of it. */
 interface ResultRules {
   readonly redact: (text: string) => string;
   /** Default: any number. */
   readonly maxBytes?: number | undefined;
+  /** Default: nothing. */
+  readonly output?: PromisedOutput | undefined;
 }
 
-/** Converts the result of `tools/call`. Throws if it is too large, before it is processed. */
+/**
+ * Converts the result of `tools/call`; one that breaks the tool's promise is a failed call, whose text begins with the
+ * fault. Throws if it is too large, before it is processed.
+ */
 export function toToolResult(
   result: JsonObject,
-  { redact, maxBytes = Number.POSITIVE_INFINITY }: ResultRules,
+  { redact, maxBytes = Number.POSITIVE_INFINITY, output }: ResultRules,
 ): ToolResult {
   const parts = partsOf(result);
   assertOutputSize(contentOf(parts), maxBytes);
-  const content = contentOf(parts.map((part) => (typeof part === 'string' ? redact(part) : part)));
-  return { content, ...(result.isError === true ? { isError: true } : {}) };
+  const isError = result.isError === true;
+  const fault = isError || !output ? undefined : faultOf(result.structuredContent, output);
+  const whole = fault === undefined ? parts : [fault, ...parts];
+  const content = contentOf(whole.map((part) => (typeof part === 'string' ? redact(part) : part)));
+  return { content, ...(isError || fault !== undefined ? { isError: true } : {}) };
+}
+
+/** Characters of a fault, which may quote the schema. */
+const FAULT_CHARACTERS = 1_000;
+
+function faultOf(structured: unknown, { schema, check }: PromisedOutput): string | undefined {
+  if (structured === undefined)
+    return 'The tool has an output schema, but its result has no structured content. It answered:';
+  const wrong = wrongWith(structured, schema, check);
+  return (
+    wrong && `The result does not match the tool's output schema: ${wrong.slice(0, FAULT_CHARACTERS)}. It answered:`
+  );
+}
+
+function wrongWith(structured: unknown, schema: JsonObject, check: PromisedOutput['check']): string | undefined {
+  try {
+    return check(structured, JSON.stringify(structured), schema);
+  } catch {
+    return 'the value is nested too deeply';
+  }
 }
 
 function contentOf(parts: readonly Part[]): ToolResult['content'] {
@@ -71,15 +105,20 @@ function resource({ uri, mimeType, text, blob }: JsonObject): Part {
 
 function binary(kind: string, mimeType: unknown, data: unknown, uri?: unknown): Part {
   const base64 = typeof data === 'string' ? data : '';
-  if (isImage(mimeType) && /^[A-Za-z0-9+/]+={0,2}$/.test(base64))
-    return { type: 'input_image', image_url: `data:${mimeType};base64,${base64}` };
+  const image = IMAGES.get(plainTextOf(mimeType).toLowerCase());
+  if (image && /^[A-Za-z0-9+/]+={0,2}$/.test(base64))
+    return { type: 'input_image', image_url: `data:${image};base64,${base64}` };
   return described(kind, uri, mimeType, `${Buffer.byteLength(base64, 'base64')} bytes`);
 }
 
-/** An image format that models can read; they treat an SVG as text, and refuse the whole request because of it. */
-function isImage(mimeType: unknown): mimeType is string {
-  return typeof mimeType === 'string' && /^image\/(?!svg)[\w.+-]+$/.test(mimeType);
-}
+/** The images that all models which see can read; because of another format, they refuse the whole request. */
+const IMAGES: ReadonlyMap<string, string> = new Map([
+  ['image/png', 'image/png'],
+  ['image/jpeg', 'image/jpeg'],
+  ['image/jpg', 'image/jpeg'],
+  ['image/gif', 'image/gif'],
+  ['image/webp', 'image/webp'],
+]);
 
 /** Such as `[audio audio/wav, 512 bytes]`. */
 function described(kind: string, ...details: readonly unknown[]): string {
