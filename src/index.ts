@@ -55,6 +55,7 @@ export type {
   ToolProvider,
   ToolResult,
   ToolsOf,
+  ToolsRequest,
   Workspace,
 } from './ports/tool-provider.ts';
 export type { ChatBatch, Upstream, UpstreamCall } from './ports/upstream.ts';

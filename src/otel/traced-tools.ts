@@ -15,7 +15,7 @@ export function tracedTools(tools: ToolProvider, options: TelemetryOptions = {})
   const { close, status } = tools;
   return {
     name: tools.name,
-    list: (signal) => tools.list(signal),
+    list: (signal, request) => tools.list(signal, request),
     async call(call, signal) {
       const { tracer, toolDuration } = instruments();
       const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': call.name };

@@ -38,6 +38,16 @@ export interface Workspace {
   files(): readonly ToolFile[];
 }
 
+/** The request that tools are listed for. `Req` is the host framework's request. */
+export interface ToolsRequest<Req = unknown> {
+  /** The request's tenant; see the `scope` option. */
+  readonly scope: string;
+  /** The value of the `x-request-id` header of the answer. */
+  readonly requestId: string;
+  /** The host framework's own request, for its auth; undefined if there is none. */
+  readonly request: Req;
+}
+
 /** How far a call is, as its tool tells it. */
 export interface ToolProgress {
   /** Grows with each step. */
@@ -49,19 +59,13 @@ export interface ToolProgress {
 }
 
 /** One call of a tool, its arguments already checked against the tool's schema. `Req` is the host framework's request. */
-export interface ToolCall<Req = unknown> {
+export interface ToolCall<Req = unknown> extends ToolsRequest<Req> {
   /** The `server` of the tool, as `list` returns it. */
   readonly server: string;
   /** The `name` of the tool, as `list` returns it. */
   readonly name: string;
   /** The parsed arguments. */
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** The request's tenant; see the `scope` option. */
-  readonly scope: string;
-  /** The value of the `x-request-id` header of the answer. */
-  readonly requestId: string;
-  /** The host framework's own request, for its auth; undefined if there is none. */
-  readonly request: Req;
   /**
    * The maximum size of the result, in UTF-8 bytes; a larger one is a failed call. If absent, there is no limit here.
    */
@@ -101,8 +105,8 @@ export interface ToolServerStatus {
 export interface ToolProvider<Req = unknown> {
   /** A short name for messages. */
   readonly name: string;
-  /** The tools that exist now. A rejection fails the request. */
-  list(signal: AbortSignal): MaybePromise<readonly ProvidedTool[]>;
+  /** The tools that exist now, for this request. A rejection leaves them all out. */
+  list(signal: AbortSignal, request?: ToolsRequest<Req>): MaybePromise<readonly ProvidedTool[]>;
   /** Runs one tool. `signal` is aborted when the client leaves or the call exceeds `limits.toolTimeoutMs` or `toolMaxMs`. */
   call(call: ToolCall<Req>, signal: AbortSignal): Promise<ToolResult>;
   /** The servers behind these tools, without connecting to any; for the router's status. */

@@ -1,6 +1,7 @@
 /** Determines which server-run tools the model is offered in one turn, and under which names. */
 
-import type { ProvidedTool, ToolProvider } from '../ports/tool-provider.ts';
+import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
+import type { ProvidedTool, ToolProvider, ToolsRequest } from '../ports/tool-provider.ts';
 import type { ToolOwner, Toolset, ToolsetEntry } from '../ports/toolset.ts';
 import type { Item, ListedTool } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
@@ -25,8 +26,9 @@ export async function buildToolset(
   signal: AbortSignal,
   note: (note: Note) => void,
   requested: ReadonlySet<unknown> = new Set(),
+  request?: Pick<EndpointRequest, 'scope' | 'requestId' | 'request'>,
 ): Promise<Toolset> {
-  return namedTools(await listTools(providers, signal, note, requested), clientNames, note);
+  return namedTools(await listTools(providers, signal, note, requested, request), clientNames, note);
 }
 
 /** The tools of every provider; one that fails is noted and left out. */
@@ -35,9 +37,11 @@ export async function listTools(
   signal: AbortSignal,
   note: (note: Note) => void,
   requested: ReadonlySet<unknown> = new Set(),
+  request?: Pick<EndpointRequest, 'scope' | 'requestId' | 'request'>,
 ): Promise<readonly ToolsetEntry[]> {
   if (providers.length === 0) return [];
-  const listed = await Promise.all(providers.map((provider) => toolsOf(provider, signal, note)));
+  const about = request && { scope: request.scope, requestId: request.requestId, request: request.request };
+  const listed = await Promise.all(providers.map((provider) => toolsOf(provider, signal, note, about)));
   return listed.flat().filter(({ tool: { requestedBy } }) => requestedBy === undefined || requested.has(requestedBy));
 }
 
@@ -62,9 +66,10 @@ async function toolsOf(
   provider: ToolProvider,
   signal: AbortSignal,
   note: (note: Note) => void,
+  request: ToolsRequest | undefined,
 ): Promise<ToolsetEntry[]> {
   try {
-    const tools = await untilAborted(signal, () => provider.list(signal));
+    const tools = await untilAborted(signal, () => provider.list(signal, request));
     return tools.map((tool) => ({ provider, tool }));
   } catch (error) {
     signal.throwIfAborted();

@@ -48,6 +48,9 @@ export interface McpHttpServer {
   readonly sockets: { readonly open: number; readonly most: number };
   /** Set to answer every request so. */
   refuseWith: { readonly status: number; readonly body: string } | undefined;
+  /** Answers these requests with 401, and with the challenge if there is one. */
+  refuseWhere: (request: SeenRequest) => boolean;
+  challenge: string | undefined;
   /** Forgets all sessions, as after a restart. */
   forgetSessions(): void;
   /** Cuts every socket, as a broken network does. */
@@ -105,6 +108,8 @@ export async function startMcpServer(options: McpHttpOptions = {}): Promise<McpH
     const { method = '', url = '', headers } = request;
     requests.push({ method, url, headers });
     events.emit('request', method);
+    if (result.refuseWhere({ method, url, headers }))
+      return void response.writeHead(401, result.challenge ? { 'www-authenticate': result.challenge } : {}).end();
     if (result.refuseWith) return void response.writeHead(result.refuseWith.status).end(result.refuseWith.body);
     void (url.startsWith('/sse') ? sse(request, response) : streamable(request, response));
   };
@@ -139,6 +144,8 @@ export async function startMcpServer(options: McpHttpOptions = {}): Promise<McpH
       },
     },
     refuseWith: undefined,
+    refuseWhere: () => false,
+    challenge: undefined,
     forgetSessions: () => sessions.clear(),
     cut,
     async allSocketsClosed() {

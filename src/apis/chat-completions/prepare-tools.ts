@@ -18,7 +18,8 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   const providers = Number(body.n ?? 1) > 1 ? [] : settings.toolsOf(request.request);
   const client = toolList(body.tools);
   const requested = typesOf(client ?? []);
-  const whole = await buildToolset(providers, chatToolNames(body), signal, noteOf(request, settings), requested);
+  const note = noteOf(request, settings);
+  const whole = await buildToolset(providers, chatToolNames(body), signal, note, requested, request);
   const toolset = withoutApprovalRequired(whole, request, settings);
   const tools = { toolset, client };
   return { ...request, body: withTools(body, toolset), context: Object.assign({}, context, { tools }) };

@@ -1,8 +1,8 @@
 /** Tools of MCP servers that the host has configured, run by this server. */
 import type { ToolProvider } from '../../ports/tool-provider.ts';
-import { untilAborted } from '../../streams/until-aborted.ts';
 import { unavailable } from '../shared/call-error.ts';
-import { type McpServerStatus, serverTools } from '../shared/server-tools.ts';
+import type { McpServerStatus } from '../shared/server-tools.ts';
+import { hostServer } from './host-server.ts';
 import { type McpToolsOptions, mcpSettings } from './options.ts';
 import { serverList } from './server-list.ts';
 
@@ -11,7 +11,7 @@ import { serverList } from './server-list.ts';
  * tools, those past `maxTools` deferred; descriptions are cut after 4,096 characters, and tools with schemas of over
  * 128 Ki characters are omitted.
  */
-export interface McpTools extends ToolProvider {
+export interface McpTools<Req = unknown> extends ToolProvider<Req> {
   /** The status of each server, in the order of the config. */
   status(): readonly McpServerStatus[];
   /** Ends every process, socket and session; afterwards there are no tools, and calls reject. May be called twice. */
@@ -32,16 +32,18 @@ export interface McpTools extends ToolProvider {
  * process.once('SIGTERM', () => void tools.close());
  * ```
  */
-export function mcpTools(options: McpToolsOptions = {}): McpTools {
+export function mcpTools<Req = unknown>(options: McpToolsOptions<Req> = {}): McpTools<Req> {
   const settings = mcpSettings(options);
-  const servers = serverList(options, settings.warn).map((server) => serverTools(server, settings));
+  const servers = serverList(options, settings.mcp.warn).map(({ server, functions }) =>
+    hostServer(server, functions, settings),
+  );
   const byLabel = new Map(servers.map((server) => [server.label, server]));
-  if (options.connect === 'eager') for (const server of servers) void server.list();
+  if (options.connect === 'eager') for (const server of servers) void server.list(undefined, NEVER);
 
   return {
     name: 'mcp',
-    async list(signal) {
-      return (await untilAborted(signal, () => Promise.all(servers.map((server) => server.list())))).flat();
+    async list(signal, request) {
+      return (await Promise.all(servers.map((server) => server.list(request, signal)))).flat();
     },
     async call(call, signal) {
       const server = byLabel.get(call.server);
@@ -50,7 +52,10 @@ export function mcpTools(options: McpToolsOptions = {}): McpTools {
     },
     status: () => servers.map((server) => server.status()),
     async close() {
-      await Promise.all(servers.map((server) => server.close()));
+      await Promise.all([settings.pool.close(), ...servers.map((server) => server.close())]);
     },
   };
 }
+
+/** Nobody waits for these lists. */
+const NEVER = new AbortController().signal;

@@ -1,16 +1,19 @@
 /** The options of `mcpTools`, checked once. */
 
-import { checkOptions, milliseconds, positiveInteger } from '../../ports/host/options-check.ts';
+import { guarded } from '../../ports/hooks.ts';
+import { checkOptions, isFunction, milliseconds, positiveInteger } from '../../ports/host/options-check.ts';
 import { warner } from '../../ports/host/warner.ts';
 import { installedSdk } from '../shared/client/installed.ts';
+import { connectionPool } from '../shared/connection-pool.ts';
 import { httpPool } from '../shared/http-pool.ts';
 import type { McpServerConfig } from '../shared/server-config.ts';
 import { MAX_TOOLS, type McpSettings } from '../shared/settings.ts';
+import type { HostSettings, UnauthorizedInfo } from './host-server.ts';
 
 /** The servers and how their connections are kept. `undefined` means omitted. */
-export interface McpToolsOptions {
+export interface McpToolsOptions<Req = unknown> {
   /** By label, as in an `mcpServers` file. Default: none. */
-  readonly servers?: Readonly<Record<string, McpServerConfig>> | undefined;
+  readonly servers?: Readonly<Record<string, McpServerConfig<Req>>> | undefined;
   /** A JSON file with `mcpServers`, read once, at creation. A missing file is a warning. Default: none. */
   readonly configFile?: string | undefined;
   /** `eager` connects at creation. Default: `lazy`, when tools are first needed. */
@@ -23,6 +26,12 @@ export interface McpToolsOptions {
   readonly connectTimeoutMs?: number | undefined;
   /** How many tools of one server the model is offered at once; it finds the others with `tool_search`. Default: 64. */
   readonly maxTools?: number | undefined;
+  /** Maximum number of connections of users, to servers with functions for their credentials. Default: 256. */
+  readonly maxConnections?: number | undefined;
+  /** The same of one scope. Default: 16. */
+  readonly maxConnectionsPerScope?: number | undefined;
+  /** Runs when a server refuses a client with 401, or with 403 and a challenge: says where its OAuth metadata is. */
+  readonly onUnauthorized?: ((info: UnauthorizedInfo) => void) | undefined;
   /** Receives warnings for the host, without secrets. Default: a process warning. */
   readonly onWarning?: ((message: string) => void) | undefined;
 }
@@ -31,7 +40,7 @@ export interface McpToolsOptions {
 const LIST_CHARACTERS = 64 * 1024 * 1024;
 
 /** Fills in the defaults; throws a `TypeError` that names the option. */
-export function mcpSettings(options: McpToolsOptions): McpSettings {
+export function mcpSettings(options: McpToolsOptions<never>): HostSettings {
   checkOptions('mcpTools', options, {
     // Checked when they are read: a bad value here may hold secrets, which this check would quote.
     servers: () => true,
@@ -41,10 +50,14 @@ export function mcpSettings(options: McpToolsOptions): McpSettings {
     idleMs: milliseconds,
     connectTimeoutMs: milliseconds,
     maxTools: positiveInteger,
+    maxConnections: positiveInteger,
+    maxConnectionsPerScope: positiveInteger,
+    onUnauthorized: isFunction,
     onWarning: (value) => typeof value === 'function' || 'a function',
   });
   const { refreshMs = 60_000, idleMs = 300_000, connectTimeoutMs = 10_000 } = options;
-  return {
+  const { maxConnections = 256, maxConnectionsPerScope = 16, onUnauthorized = () => {} } = options;
+  const mcp: McpSettings = {
     sdk: installedSdk,
     refreshMs,
     idleMs,
@@ -56,5 +69,10 @@ export function mcpSettings(options: McpToolsOptions): McpSettings {
     maxTools: options.maxTools ?? MAX_TOOLS,
     schemas: 'trusted',
     openPool: () => httpPool(connectTimeoutMs),
+  };
+  return {
+    mcp,
+    pool: connectionPool({ idleMs, maxServers: maxConnections, maxServersPerScope: maxConnectionsPerScope }),
+    onUnauthorized: (info) => guarded('onUnauthorized', () => onUnauthorized(info)),
   };
 }

@@ -1,26 +1,49 @@
 /** The servers of one `mcpTools`: from its options and from its config file. */
 import { readFileSync } from 'node:fs';
 import { isRecord } from '../../protocol/record.ts';
-import { isDisabled, type ServerSettings, serverSettings } from '../shared/server-config.ts';
+import { isDisabled, type McpServerConfig, type ServerSettings, serverSettings } from '../shared/server-config.ts';
+import { authProviderIn, type CredentialFunctions, credentialFunctions } from './credentials.ts';
 import type { McpToolsOptions } from './options.ts';
+
+/** A configured server, and the functions for the credentials of its users. */
+export interface ListedServer {
+  readonly server: ServerSettings;
+  readonly functions: CredentialFunctions | undefined;
+}
 
 /** Reads and checks every server; tolerable faults are warnings, the rest a `TypeError`. */
 export function serverList(
-  { servers, configFile }: Pick<McpToolsOptions, 'servers' | 'configFile'>,
+  { servers, configFile }: Pick<McpToolsOptions<never>, 'servers' | 'configFile'>,
   warn: (message: string) => void,
-): readonly ServerSettings[] {
+): readonly ListedServer[] {
   const entries = [
     ...Object.entries(recordOf('servers', servers ?? {})),
     ...(configFile === undefined ? [] : Object.entries(fileServers(configFile, warn))),
   ];
-  const list = entries.filter(([, json]) => !isDisabled(json)).map(([key, json]) => serverSettings(key, json));
-  const labels = list.map(({ label }) => label);
+  const list = entries.filter(([, json]) => !isDisabled(json)).map(([key, json]) => listedServer(key, json));
+  const labels = list.map(({ server }) => server.label);
   const twice = labels.find((label, place) => labels.indexOf(label) !== place);
   if (twice !== undefined) throw new TypeError(`mcpTools: there is more than one server '${twice}'`);
-  for (const { label, ignored } of list) {
+  for (const { label, ignored } of list.map(({ server }) => server)) {
     if (ignored.length > 0) warn(`mcpTools: server '${label}': ${ignored.join(', ')} is not known and has no effect`);
   }
   return list;
+}
+
+/** JSON has no functions: they are read apart. */
+function listedServer(key: string, json: unknown): ListedServer {
+  if (!isRecord(json)) return { server: serverSettings(key, json), functions: undefined };
+  const { authProvider, ...plain } = json;
+  const server = serverSettings(key, plain);
+  // The cast: what its fields are is checked.
+  const functions = credentialFunctions(`mcpTools: server '${key}'`, json as McpServerConfig);
+  return { server: withProvider(`mcpTools: server '${key}'`, server, authProvider), functions };
+}
+
+function withProvider(owner: string, server: ServerSettings, provider: unknown): ServerSettings {
+  if (provider === undefined || typeof provider === 'function') return server;
+  if (server.transport === 'stdio') throw new TypeError(`${owner}: authProvider has no meaning for a server on stdio`);
+  return { ...server, authProvider: authProviderIn(owner, provider) };
 }
 
 function recordOf(name: string, value: unknown): Readonly<Record<string, unknown>> {

@@ -5,12 +5,12 @@ import type { RemoteServer, RemoteServers } from '../../ports/remote-servers.ts'
 import type { ToolProvider } from '../../ports/tool-provider.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
+import { connectionPool, type PoolKey } from '../shared/connection-pool.ts';
 import { isHeader } from '../shared/server-config.ts';
 import type { ServerTools } from '../shared/server-tools.ts';
-import { remoteConnection } from './remote-connection.ts';
+import { type RemoteConnection, remoteConnection } from './remote-connection.ts';
 import { callError, isUnreachable, openError } from './remote-errors.ts';
 import { type RemoteMcpOptions, remoteSettings } from './remote-options.ts';
-import { type PoolKey, remotePool } from './remote-pool.ts';
 
 /**
  * For the option `remoteMcp`: lets requests name MCP servers of their own, over streamable HTTP and SSE. Every connection
@@ -27,7 +27,7 @@ import { type PoolKey, remotePool } from './remote-pool.ts';
 export function remoteMcp(options: RemoteMcpOptions = {}): RemoteServers {
   const settings = remoteSettings(options);
   const door = settings.openGuard();
-  const pool = remotePool(settings);
+  const pool = connectionPool<RemoteConnection>(settings);
 
   /** Runs the work with the server's tools, and connects first if needed. Throws an `ApiError` if it cannot connect. */
   function using<Result>(

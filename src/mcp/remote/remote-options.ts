@@ -11,14 +11,8 @@ import {
 } from '../../ports/host/options-check.ts';
 import { warner } from '../../ports/host/warner.ts';
 import { installedSdk } from '../shared/client/installed.ts';
+import type { PoolLimits } from '../shared/connection-pool.ts';
 import { MAX_TOOLS, type McpSettings } from '../shared/settings.ts';
-
-/** Limits the connections, and how long they are kept unused, in milliseconds. */
-export interface PoolLimits {
-  readonly maxServers: number;
-  readonly maxServersPerScope: number;
-  readonly idleMs: number;
-}
 
 /** The permitted destinations of requests, and how many connections they may hold. `undefined` means omitted. */
 export interface RemoteMcpOptions {

@@ -107,10 +107,10 @@ function lastLines(): { add(chunk: Buffer): void; read(): string } {
   };
 }
 
-function streamableLink({ url, headers }: HttpServer, { sdk, openPool, onBroken }: LinkOptions): Link {
+function streamableLink({ url, ...options }: HttpServer, { sdk, openPool, onBroken }: LinkOptions): Link {
   const pool = openPool();
   const fetch = answerStreams(withEventLines(pool.fetch), onBroken);
-  const transport = sdk.streamableTransport(url, { fetch, headers });
+  const transport = sdk.streamableTransport(url, { ...options, fetch });
   return {
     transport,
     log: () => '',
@@ -122,9 +122,12 @@ function streamableLink({ url, headers }: HttpServer, { sdk, openPool, onBroken 
   };
 }
 
-function sseLink({ url, headers }: HttpServer, { sdk, openPool }: LinkOptions): Link {
+function sseLink({ url, ...options }: HttpServer, { sdk, openPool }: LinkOptions): Link {
   const pool = openPool();
-  const transport = sdk.sseTransport(url, { fetch: statusFetch(withEventLines(pool.fetch)), headers });
+  const plain = withEventLines(pool.fetch);
+  // With OAuth, the SDK deals with refusals.
+  const fetch = options.authProvider ? plain : statusFetch(plain);
+  const transport = sdk.sseTransport(url, { ...options, fetch });
   return {
     transport,
     log: () => '',

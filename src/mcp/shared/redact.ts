@@ -23,6 +23,17 @@ interface Confidential {
 const SHORTEST_IN_ERRORS = 4;
 const SHORTEST_IN_CONTENT = 8;
 
+/** The same masks, and those of credentials, each of which is a secret. */
+export function alsoMasking(
+  { error, content }: Redactor,
+  { headers, env }: Pick<Confidential, 'headers' | 'env'>,
+): Redactor {
+  const secrets = [...Object.values(headers).flatMap(secretsOfHeader), ...Object.values(env)];
+  const inErrors = masker(secrets, SHORTEST_IN_ERRORS);
+  const inContent = masker(secrets, SHORTEST_IN_CONTENT);
+  return { error: (text) => error(inErrors(text)), content: (text) => content(inContent(text)) };
+}
+
 /** Builds the masks of one server once. */
 export function redactor({ headers, env, url, inserted }: Confidential): Redactor {
   const settings = Object.entries(env);

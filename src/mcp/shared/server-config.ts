@@ -2,15 +2,31 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { z } from 'zod';
+import type { MaybePromise } from '../../ports/store.ts';
+import type { ToolsRequest } from '../../ports/tool-provider.ts';
+import type { McpChallenge } from './challenge.ts';
+import type { McpAuthProvider } from './client/auth-provider.ts';
 import { type NameTest, nameTest } from './name-patterns.ts';
 import { type Redactor, redactor } from './redact.ts';
 import { expandVariables } from './variables.ts';
+
+/** Asked for each request; may throw, and then the server has no tools for it. `Req` is the host framework's request. */
+export type Asked<Value, Req> = (request: Req, context: CredentialsContext) => MaybePromise<Value>;
+
+/** The value itself, or a function that is asked for it. */
+export type OrAsked<Value, Req> = Value | Asked<Value, Req>;
+
+/** Whose credentials are needed, and why. */
+export interface CredentialsContext extends Omit<ToolsRequest, 'request'> {
+  /** Set if the server has refused those that it was given before; the function is asked once more. */
+  readonly challenge?: McpChallenge | undefined;
+}
 
 /**
  * One MCP server. Every string may contain `${VAR}` or `${VAR:-default}`. `command` starts a process, `url` names a
  * running server. Other keys, which other clients may know, are ignored with a warning.
  */
-export interface McpServerConfig {
+export interface McpServerConfig<Req = unknown> {
   /**
    * `stdio` by default with `command`; `streamable-http` (`http`, `streamableHttp`) or `sse` with `url`: by default the
    * first, and the second if the server answers it with 400, 404 or 405.
@@ -22,14 +38,24 @@ export interface McpServerConfig {
   readonly command?: string | undefined;
   /** The program's arguments. Default: none. */
   readonly args?: readonly string[] | undefined;
-  /** Added to the few variables that are safe to inherit; the host's own environment is not passed on. */
-  readonly env?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Added to the few variables that are safe to inherit; the host's own environment is not passed on. A function is
+   * asked for each request, and each answer has a process of its own.
+   */
+  readonly env?: OrAsked<Readonly<Record<string, string>>, Req> | undefined;
   /** The program's working directory. Default: the host's own. */
   readonly cwd?: string | undefined;
   /** A user and password in it are sent as basic authorization. */
   readonly url?: string | undefined;
-  /** HTTP headers that every request to the server has. Default: none. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * HTTP headers that every request to the server has. A function is asked for each request, and each answer has a
+   * connection of its own. Default: none.
+   */
+  readonly headers?: OrAsked<Readonly<Record<string, string>>, Req> | undefined;
+  /** The header `authorization` of each user, such as `Bearer …`; undefined sends none. Asked as `headers` are. */
+  readonly authorization?: Asked<string | undefined, Req> | undefined;
+  /** OAuth, by a provider of the installed SDK; a function gives each user's own, the same one each time. Default: none. */
+  readonly authProvider?: OrAsked<McpAuthProvider | undefined, Req> | undefined;
   /** A bearer token: short for an `authorization` header. */
   readonly auth?: string | undefined;
   /** The `server_label` that clients see, instead of the key in `mcpServers`. Default: that key. */
@@ -72,6 +98,7 @@ export interface HttpServer {
   readonly url: URL;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  readonly authProvider?: McpAuthProvider;
 }
 
 /** A checked server. */

@@ -21,6 +21,8 @@ export interface McpServerStatus extends ConnectionStatus {
   readonly transport: McpTransport;
   /** How many tools are offered. */
   readonly tools: number;
+  /** How many connections there are, if each user has one; then the rest is that of the newest. */
+  readonly connections?: number;
   /** The era of MCP that the server speaks, and the version, such as `2026-07-28`; absent before the first session. */
   readonly protocol?: McpProtocol;
 }

@@ -21,7 +21,7 @@ export async function injectServerTools(request: EndpointRequest, settings: Prep
   const brought = [...(client ?? []), ...additionalTools(Array.isArray(body.input) ? body.input : [])];
   const own = readClientTools(brought).known;
   const note = noteOf(request, settings);
-  const hosted = await listTools(settings.toolsOf(request.request), signal, note, typesOf(brought));
+  const hosted = await listTools(settings.toolsOf(request.request), signal, note, typesOf(brought), request);
   const served = await withNamedServers(request, { named: client ?? [], own, hosted }, settings);
   const toolset = namedTools(served, new Set(own.keys()), note);
   const tools = { toolset, client };

@@ -2,6 +2,7 @@
 
 import type { ToolProgress } from '../../../ports/tool-provider.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
+import type { McpAuthProvider } from './auth-provider.ts';
 
 /** The era of MCP: `legacy` has sessions that begin with `initialize`, `modern` (2026-07-28) has none. */
 export type ProtocolEra = 'legacy' | 'modern';
@@ -52,6 +53,7 @@ export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 export interface HttpOptions {
   readonly fetch: Fetch;
   readonly headers: Readonly<Record<string, string>>;
+  readonly authProvider?: McpAuthProvider | undefined;
 }
 
 /** One request. */

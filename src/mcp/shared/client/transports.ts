@@ -4,6 +4,8 @@ import type { Fetch, HttpOptions, McpSdk, ProcessTransport, SessionTransport, Tr
 interface SdkHttpOptions {
   readonly fetch: Fetch;
   readonly requestInit: { readonly headers: Record<string, string> };
+  // The SDK's own type; the two SDKs have one each.
+  readonly authProvider?: never;
 }
 
 interface SdkProcessOptions {
@@ -51,6 +53,11 @@ export function transportsOf(sdk: TransportClasses): Omit<McpSdk, 'createClient'
   };
 }
 
-function sdkOptions({ fetch, headers }: HttpOptions): SdkHttpOptions {
-  return { fetch, requestInit: { headers: { ...headers } } };
+function sdkOptions({ fetch, headers, authProvider }: HttpOptions): SdkHttpOptions {
+  // The cast: a provider of the installed SDK.
+  return {
+    fetch,
+    requestInit: { headers: { ...headers } },
+    ...(authProvider && { authProvider: authProvider as never }),
+  };
 }

@@ -2,7 +2,7 @@
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { RemoteConnection } from '../../src/mcp/remote/remote-connection.ts';
-import { type RemotePool, remotePool } from '../../src/mcp/remote/remote-pool.ts';
+import { type ConnectionPool, connectionPool } from '../../src/mcp/shared/connection-pool.ts';
 import { ApiError } from '../../src/protocol/errors.ts';
 import { same } from '../support/law.ts';
 import { closeAll, useFakeTimers } from '../support/mcp-client.ts';
@@ -29,7 +29,7 @@ type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** A pool, and all that was ever opened in it, by scope. */
 function fakePool() {
-  const pool = remotePool(LIMITS);
+  const pool = connectionPool<RemoteConnection>(LIMITS);
   const opened: { readonly scope: string; readonly id: string; readonly connection: FakeConnection }[] = [];
   const uses = new Map<string, (() => void)[]>();
   const faults: string[] = [];
@@ -140,7 +140,7 @@ describe('remotePool', () => {
 
   it('[T-09] is closed when the last connection is', async () => {
     const ending = deferred();
-    const pool = remotePool(LIMITS);
+    const pool = connectionPool<RemoteConnection>(LIMITS);
     const connection = { opened: new Promise<never>(() => {}), failed: false, close: () => ending.promise };
     await pool.use(
       { id: 'a', scope: 'a' },
@@ -159,7 +159,7 @@ describe('remotePool', () => {
   });
 
   it('[T-09] hands out nothing after it was closed', async () => {
-    const pool: RemotePool = remotePool(LIMITS);
+    const pool: ConnectionPool<RemoteConnection> = connectionPool<RemoteConnection>(LIMITS);
     await pool.close();
     const use = pool.use(
       { id: 'a', scope: 'a' },
