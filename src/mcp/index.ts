@@ -1,5 +1,6 @@
 /** Tools of MCP servers, for the options `tools` and `remoteMcp`; needs `@modelcontextprotocol/client` or `/sdk`. */
 
+export type { ElicitAnswer, McpQuestion } from './host/host-answers.ts';
 export type { UnauthorizedInfo } from './host/host-server.ts';
 export { type McpTools, mcpTools } from './host/mcp-tools.ts';
 export type { McpToolsOptions } from './host/options.ts';

@@ -127,7 +127,7 @@ describe('a connection', () => {
     server.refuseWith = undefined;
     jest.advanceTimersByTime(60_000);
     await until(() => states(tools).a === 'ready');
-    expect([(await tools.list(never())).length, tools.warnings.length]).toEqual([15, 1]);
+    expect([(await tools.list(never())).length, tools.warnings.length]).toEqual([18, 1]);
   });
 
   it('[T-01] that nobody uses for idleMs is closed, and reopened by the next call', async () => {
@@ -145,7 +145,7 @@ describe('a connection', () => {
       { a: 'ready' },
       { a: 'idle' },
       0,
-      15,
+      18,
     ]);
     expect([await callTool(tools, 'a/echo', { text: 'y' }), sessionsOpened(server)]).toEqual([{ content: 'y' }, 2]);
   });

@@ -46,7 +46,7 @@ describe('the credentials of a user', () => {
   it('[X-15] go to the server over a connection of the user alone', async () => {
     const server = await startServer();
     const { names, call, tools } = open({ url: server.url, authorization: bearer });
-    expect([(await names('one')).length, (await names('two')).length]).toEqual([15, 15]);
+    expect([(await names('one')).length, (await names('two')).length]).toEqual([18, 18]);
     await Promise.all([call('one', 'pid'), call('two', 'pid'), call('one', 'pid')]);
     const bySession = new Map<unknown, Set<unknown>>();
     for (const { headers } of server.requests) {
@@ -76,7 +76,7 @@ describe('the credentials of a user', () => {
     const server = await startServer();
     const { names } = open({ url: server.url, authorization: () => undefined });
     expect([(await names('one')).length, server.requests.some(({ headers }) => headers.authorization)]).toEqual([
-      15,
+      18,
       false,
     ]);
   });
@@ -134,7 +134,7 @@ describe('the credentials of a user', () => {
       ["mcpTools: server 'a' has no tools for a request: The MCP server 'a' answered with HTTP 401 (Unauthorized)."],
     ]);
     right = true;
-    expect((await names('one')).length).toBe(15);
+    expect((await names('one')).length).toBe(18);
   });
 
   it.each<[string, McpServerConfig<User>]>([

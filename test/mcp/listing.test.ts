@@ -93,7 +93,7 @@ describe('listing tools', () => {
     const eager = openTools({ a: { url: server.url } }, { connect: 'eager' });
     expect(states(eager)).toEqual({ a: 'connecting' });
     await until(() => states(eager).a === 'ready');
-    expect(eager.status()).toMatchObject([{ label: 'a', transport: 'streamable-http', state: 'ready', tools: 15 }]);
+    expect(eager.status()).toMatchObject([{ label: 'a', transport: 'streamable-http', state: 'ready', tools: 18 }]);
   });
 
   it('[T-01] asks a server once, however many requests list at the same time', async () => {

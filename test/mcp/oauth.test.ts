@@ -58,7 +58,7 @@ describe('a server behind OAuth', () => {
     const authProvider = new Provider({ clientId: 'us', clientSecret: SECRET, expectedIssuer: authorization.origin });
     const tools = openTools({ a: { url: server.url, authProvider } }, { onUnauthorized: (info) => told.push(info) });
     expect([(await tools.list(never())).length, authorization.issued.length, told[0]?.resourceMetadataUrl]).toEqual([
-      15,
+      18,
       1,
       `${authorization.origin}/resource`,
     ]);
@@ -88,7 +88,7 @@ describe('a server behind OAuth', () => {
     const counts = [];
     for (const scope of ['one', 'two', 'one']) counts.push((await tools.list(never(), request(scope))).length);
     expect([counts, authorization.issued.length, tools.status()]).toEqual([
-      [15, 0, 15],
+      [18, 0, 18],
       1,
       [expect.objectContaining({ connections: 2 })],
     ]);

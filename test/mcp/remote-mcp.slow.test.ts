@@ -33,7 +33,7 @@ describeRemote('a remote server', () => {
     const provider = await remoteFor([server]).open(named(server, { path, headers }), 'a', never());
     const tools = await provider.list(never());
     expect([tools.length, tools[0], await callOf(provider, 'echo', { text: 'hello' })]).toEqual([
-      15,
+      18,
       { name: 'echo', server: 'docs', parameters: { type: 'object', properties: {} } },
       { content: 'hello' },
     ]);
@@ -224,7 +224,7 @@ describeRemote('a connection to a remote server', () => {
         expect.objectContaining({ ...busy, param: 'tools[0]', message: `The MCP server 'other' ${reason}` }),
       ],
       1,
-      15,
+      18,
     ]);
   });
 
@@ -244,7 +244,7 @@ describeRemote('a connection to a remote server', () => {
     turn.abort(reason);
     const left = await waiting;
     release();
-    expect([left, (await namesOf(await other)).length, sessionsOpened(server)]).toEqual([reason, 15, 1]);
+    expect([left, (await namesOf(await other)).length, sessionsOpened(server)]).toEqual([reason, 18, 1]);
   });
 });
 

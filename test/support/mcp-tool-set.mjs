@@ -1,6 +1,12 @@
 /** The tools of the MCP server that the tests talk to, over whatever transport. */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { CallToolRequestSchema, ListToolsRequestSchema, McpError } from '@modelcontextprotocol/sdk/types.js';
+import {
+  CallToolRequestSchema,
+  ListResourcesRequestSchema,
+  ListToolsRequestSchema,
+  McpError,
+  ReadResourceRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 
 export const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 export const LARGE = 5 * 1024 * 1024;
@@ -21,7 +27,10 @@ const listed = (name) => ({
  * (`cancelled:<name>`) and of lists (`list`), which wait for `events.hold`.
  */
 export function toolServer(events, exit = () => process.exit(3)) {
-  const server = new Server({ name: 'test', version: '1' }, { capabilities: { tools: { listChanged: true } } });
+  const server = new Server(
+    { name: 'test', version: '1' },
+    { capabilities: { tools: { listChanged: true }, resources: {} } },
+  );
   let started = 0;
   let cancelled = 0;
 
@@ -47,6 +56,24 @@ export function toolServer(events, exit = () => process.exit(3)) {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
       return text(`${steps} steps`);
+    },
+    ask: async ({ url }) => {
+      const requestedSchema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
+      const params = url
+        ? { mode: 'url', message: 'Log in.', url, elicitationId: 'one' }
+        : { message: 'Who are you?', requestedSchema };
+      const { action, content } = await server.elicitInput(params);
+      return text(`${action} ${content?.name}`);
+    },
+    askAll: async ({ times }) => {
+      const params = { message: 'Who?', requestedSchema: { type: 'object', properties: {} } };
+      const asked = Array.from({ length: times }, () => server.elicitInput(params).then(() => 'answered', String));
+      return text(...new Set(await Promise.all(asked)));
+    },
+    sample: async () => {
+      const messages = [{ role: 'user', content: { type: 'text', text: 'Hi' } }];
+      const { content } = await server.createMessage({ messages, maxTokens: 5 });
+      return text(content.text);
     },
     fail: () => ({ ...text('It went wrong.'), isError: true }),
     refuse: ({ because }) => {
@@ -79,6 +106,16 @@ export function toolServer(events, exit = () => process.exit(3)) {
     // Two pages, so that every list proves that pages are followed.
     if (params?.cursor === 'rest') return { tools: names.slice(5).map(listed) };
     return { tools: names.slice(0, 5).map(listed), nextCursor: 'rest' };
+  });
+  server.setRequestHandler(ListResourcesRequestSchema, async ({ params }) =>
+    params?.cursor === 'rest'
+      ? { resources: [{ uri: 'memo://pixel', name: 'pixel', mimeType: 'image/png' }] }
+      : { resources: [{ uri: 'memo://readme', name: 'readme', description: 'What to read.' }], nextCursor: 'rest' },
+  );
+  server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => {
+    if (uri === 'memo://pixel') return { contents: [{ uri, mimeType: 'image/png', blob: PIXEL }] };
+    if (uri !== 'memo://readme') throw new McpError(-32002, 'Resource not found');
+    return { contents: [{ uri, mimeType: 'text/plain', text: 'Read me.' }] };
   });
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     events.emit(`call:${params.name}`, params.arguments);

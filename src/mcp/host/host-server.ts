@@ -8,6 +8,7 @@ import type { ServerSettings } from '../shared/server-config.ts';
 import { type McpServerStatus, type ServerTools, serverTools } from '../shared/server-tools.ts';
 import type { McpSettings } from '../shared/settings.ts';
 import { askedCredentials, type CredentialFunctions, credentialsKey, settingsWith } from './credentials.ts';
+import { type HostAnswers, questionsFor } from './host-answers.ts';
 
 /** Between two warnings about one server. */
 const WARNING_PAUSE_MS = 60_000;
@@ -35,6 +36,7 @@ export interface HostSettings {
   readonly mcp: McpSettings;
   readonly pool: ConnectionPool<UserConnection>;
   readonly onUnauthorized: (info: UnauthorizedInfo) => void;
+  readonly answers: HostAnswers;
 }
 
 /** The connection of a user. */
@@ -53,12 +55,13 @@ export function hostServer(
   return functions ? new UserServer(server, functions, settings) : sharedServer(server, settings);
 }
 
-function sharedServer(server: ServerSettings, { mcp, onUnauthorized }: HostSettings): HostServer {
+function sharedServer(server: ServerSettings, { mcp, onUnauthorized, answers }: HostSettings): HostServer {
   const { label } = server;
   const openPool = tellingChallenges(mcp.openPool, (challenge) =>
     onUnauthorized({ ...challenge, server: label, scope: undefined }),
   );
-  const tools = serverTools(server, { ...mcp, openPool });
+  const questions = questionsFor({ server: label, scope: undefined }, answers, mcp.warn);
+  const tools = serverTools(server, { ...mcp, openPool, questions });
   return {
     label,
     list: (_request, signal) => untilAborted(signal, () => tools.list()),
@@ -155,13 +158,14 @@ class UserServer implements HostServer {
   }
 
   private connect(server: ServerSettings, scope: string): UserConnection {
-    const { mcp, onUnauthorized } = this.settings;
+    const { mcp, onUnauthorized, answers } = this.settings;
     let last: McpChallenge | undefined;
     const openPool = tellingChallenges(mcp.openPool, (challenge) => {
       last = challenge;
       onUnauthorized({ ...challenge, server: this.label, scope });
     });
-    const tools = serverTools(server, { ...mcp, openPool, warn: () => {} });
+    const questions = questionsFor({ server: this.label, scope }, answers, mcp.warn);
+    const tools = serverTools(server, { ...mcp, openPool, questions, warn: () => {} });
     const connection: UserConnection = {
       tools,
       get challenge() {

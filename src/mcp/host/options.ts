@@ -8,6 +8,7 @@ import { connectionPool } from '../shared/connection-pool.ts';
 import { httpPool } from '../shared/http-pool.ts';
 import type { McpServerConfig } from '../shared/server-config.ts';
 import { MAX_TOOLS, type McpSettings } from '../shared/settings.ts';
+import type { HostAnswers } from './host-answers.ts';
 import type { HostSettings, UnauthorizedInfo } from './host-server.ts';
 
 /** The servers and how their connections are kept. `undefined` means omitted. */
@@ -32,6 +33,12 @@ export interface McpToolsOptions<Req = unknown> {
   readonly maxConnectionsPerScope?: number | undefined;
   /** Runs when a server refuses a client with 401, or with 403 and a challenge: says where its OAuth metadata is. */
   readonly onUnauthorized?: ((info: UnauthorizedInfo) => void) | undefined;
+  /** Whether the model is offered `list_resources` and `read_resource` of servers that have resources. Default: false. */
+  readonly resources?: boolean | undefined;
+  /** Answers what servers ask of users (`elicitation/create`). Default: such questions are refused. */
+  readonly onElicit?: HostAnswers['onElicit'];
+  /** Answers what servers ask of a model (`sampling/createMessage`), in the protocol's form. Default: they are refused. */
+  readonly onSample?: HostAnswers['onSample'];
   /** Receives warnings for the host, without secrets. Default: a process warning. */
   readonly onWarning?: ((message: string) => void) | undefined;
 }
@@ -53,6 +60,9 @@ export function mcpSettings(options: McpToolsOptions<never>): HostSettings {
     maxConnections: positiveInteger,
     maxConnectionsPerScope: positiveInteger,
     onUnauthorized: isFunction,
+    resources: (value) => typeof value === 'boolean' || 'true or false',
+    onElicit: isFunction,
+    onSample: isFunction,
     onWarning: (value) => typeof value === 'function' || 'a function',
   });
   const { refreshMs = 60_000, idleMs = 300_000, connectTimeoutMs = 10_000 } = options;
@@ -68,11 +78,14 @@ export function mcpSettings(options: McpToolsOptions<never>): HostSettings {
     listCharacters: LIST_CHARACTERS,
     maxTools: options.maxTools ?? MAX_TOOLS,
     schemas: 'trusted',
+    questions: {},
+    resources: options.resources ?? false,
     openPool: () => httpPool(connectTimeoutMs),
   };
   return {
     mcp,
     pool: connectionPool({ idleMs, maxServers: maxConnections, maxServersPerScope: maxConnectionsPerScope }),
+    answers: options,
     onUnauthorized: (info) => guarded('onUnauthorized', () => onUnauthorized(info)),
   };
 }

@@ -77,6 +77,8 @@ export function remoteSettings(options: RemoteMcpOptions): RemoteSettings {
       listCharacters: LIST_CHARACTERS,
       maxTools: MAX_TOOLS,
       schemas: 'untrusted',
+      questions: {},
+      resources: false,
     },
     openGuard: () => egressGuard(egress, egressResources),
   };

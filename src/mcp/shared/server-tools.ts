@@ -2,11 +2,13 @@
 
 import type { ProvidedTool, ToolCall, ToolResult } from '../../ports/tool-provider.ts';
 import { plainlyWrongIn, wrongIn } from '../../protocol/json/check-value.ts';
+import type { JsonObject } from '../../protocol/record.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { isForgottenSession, type McpCallError, toCallError, unknownTool } from './call-error.ts';
 import { RpcError } from './client/faults.ts';
-import type { McpProtocol } from './client/mcp-client.ts';
+import type { McpProtocol, McpRequest } from './client/mcp-client.ts';
 import { type Connection, type ConnectionStatus, createConnection } from './connection.ts';
+import { resourceRequest, resourceResult, resourceTools } from './resource-tools.ts';
 import type { McpTransport, ServerSettings } from './server-config.ts';
 import type { Session } from './session.ts';
 import type { McpSettings } from './settings.ts';
@@ -57,6 +59,8 @@ class CachedTools implements ServerTools {
   private readonly settings: McpSettings;
   private readonly connection: Connection;
   private tools: readonly ProvidedTool[] = [];
+  /** Those of the tools that read resources. */
+  private resourceNames: ReadonlySet<string> = new Set();
   private unusable = 0;
   private listedAt: number | undefined = undefined;
   private refreshing: Promise<void> | undefined = undefined;
@@ -89,7 +93,8 @@ class CachedTools implements ServerTools {
   }
 
   async call(call: ServerCall, signal: AbortSignal): Promise<ToolResult> {
-    const result = await this.answerOf(call, signal);
+    const answer = await this.answerOf(call, signal);
+    const result = this.resourceNames.has(call.name) ? resourceResult(answer) : answer;
     const { outputSchema: schema } = this.toolOf(call.name) ?? {};
     const output = schema && { schema, check: CHECKS[this.settings.schemas] };
     return toToolResult(result, { redact: this.server.redact.content, maxBytes: call.outputBytes, output });
@@ -113,9 +118,17 @@ class CachedTools implements ServerTools {
     const { tools, unusable } = await readToolList(this.server, listPage, { characters, maxTools });
     if (unusable > 0 && unusable !== this.unusable)
       warn(`${owner}: server '${this.label}': ${unusable} tools are left out: unusable, or too many`);
-    this.tools = tools;
+    const own = this.settings.resources && session.hasResources ? this.resourceTools(tools) : [];
+    this.tools = [...tools, ...own];
+    this.resourceNames = new Set(own.map(({ name }) => name));
     this.unusable = unusable;
     this.listedAt = Date.now();
+  }
+
+  /** A tool of the server that has such a name wins. */
+  private resourceTools(tools: readonly ProvidedTool[]): readonly ProvidedTool[] {
+    const taken = new Set(tools.map(({ name }) => name));
+    return resourceTools(this.label).filter(({ name }) => !taken.has(name) && this.server.allows(name));
   }
 
   private refreshSoon(): void {
@@ -173,6 +186,12 @@ class CachedTools implements ServerTools {
     if (!this.toolOf(name)) throw unknownTool(this.label, name);
   }
 
+  private requestFor(name: string, args: JsonObject): McpRequest {
+    if (this.resourceNames.has(name)) return resourceRequest(name, args);
+    const inputSchema = this.toolOf(name)?.parameters;
+    return { method: 'tools/call', params: { name, arguments: args }, inputSchema };
+  }
+
   /** Without the secrets of the server's config. */
   private readable(onProgress: NonNullable<ServerCall['onProgress']>): NonNullable<ServerCall['onProgress']> {
     const { content } = this.server.redact;
@@ -185,8 +204,7 @@ class CachedTools implements ServerTools {
   }
 
   private async request({ name, arguments: args, onProgress }: ServerCall, signal: AbortSignal) {
-    const inputSchema = this.toolOf(name)?.parameters;
-    const request = { method: 'tools/call', params: { name, arguments: args }, inputSchema } as const;
+    const request = this.requestFor(name, args);
     for (let attempt = 0; ; attempt += 1) {
       const session = await untilAborted(signal, () => this.connection.session());
       try {

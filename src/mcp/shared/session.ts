@@ -17,6 +17,8 @@ export interface Session {
     signal: AbortSignal,
     onProgress?: McpRequestOptions['onProgress'],
   ): Promise<Readonly<Record<string, unknown>>>;
+  /** Whether the server has resources; known once it is open. */
+  readonly hasResources: boolean;
   /** Whether requests are in flight. */
   readonly busy: boolean;
   /** The last log output of the server's process. */
@@ -44,11 +46,16 @@ const GIVEN_UP = 'The client gave the request up.';
 /** Creates a session that is not open yet. */
 export function createSession(
   server: ServerSettings,
-  { sdk, openPool, connectTimeoutMs }: Pick<McpSettings, 'sdk' | 'openPool' | 'connectTimeoutMs'>,
+  {
+    sdk,
+    openPool,
+    connectTimeoutMs,
+    questions,
+  }: Pick<McpSettings, 'sdk' | 'openPool' | 'connectTimeoutMs' | 'questions'>,
   events: SessionEvents,
 ): Session {
   const link = openLink(server, { sdk, openPool, onBroken: () => events.onLost() });
-  const client = sdk.createClient({ onListChanged: () => events.onListChanged() });
+  const client = sdk.createClient({ onListChanged: () => events.onListChanged(), questions });
   const inFlight = new Set<() => void>();
   let retired = false;
   let closing: Promise<void> | undefined;
@@ -95,6 +102,9 @@ export function createSession(
         inFlight.delete(giveUp);
         if (retired) retire();
       }
+    },
+    get hasResources() {
+      return client.hasResources;
     },
     get busy() {
       return inFlight.size > 0;

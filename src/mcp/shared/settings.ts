@@ -1,5 +1,6 @@
 /** The settings of connections to MCP servers. */
 import type { McpSdk } from './client/mcp-client.ts';
+import type { Questions } from './client/questions.ts';
 import type { HttpPool } from './http-pool.ts';
 
 /** How many tools of a server the model is offered at once by default: docs/tools.md has the measurements. */
@@ -22,6 +23,10 @@ export interface McpSettings {
   readonly maxTools: number;
   /** Whether the schemas are a stranger's, so that checking them must be bounded. */
   readonly schemas: 'trusted' | 'untrusted';
+  /** Who answers what servers ask. */
+  readonly questions: Questions;
+  /** Whether the model is offered to list and read the servers' resources. */
+  readonly resources: boolean;
   /** Opens the sockets of one session over HTTP. */
   readonly openPool: () => HttpPool;
 }

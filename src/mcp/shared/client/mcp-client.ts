@@ -3,6 +3,7 @@
 import type { ToolProgress } from '../../../ports/tool-provider.ts';
 import type { JsonObject } from '../../../protocol/record.ts';
 import type { McpAuthProvider } from './auth-provider.ts';
+import type { Questions } from './questions.ts';
 
 /** The era of MCP: `legacy` has sessions that begin with `initialize`, `modern` (2026-07-28) has none. */
 export type ProtocolEra = 'legacy' | 'modern';
@@ -58,7 +59,7 @@ export interface HttpOptions {
 
 /** One request. */
 export interface McpRequest {
-  readonly method: 'tools/list' | 'tools/call';
+  readonly method: 'tools/list' | 'tools/call' | 'resources/list' | 'resources/read';
   readonly params: JsonObject;
   /** The schema of the called tool's arguments, which may name arguments that are sent as headers, too. */
   readonly inputSchema?: JsonObject | undefined;
@@ -83,18 +84,21 @@ export interface ConnectOptions extends Omit<McpRequestOptions, 'onProgress'> {
 export interface McpClient {
   connect(transport: Transport, options: ConnectOptions): Promise<McpProtocol>;
   request(request: McpRequest, options: McpRequestOptions): Promise<JsonObject>;
+  /** Whether the server has resources; known once it is connected. */
+  readonly hasResources: boolean;
   /** Calls the function when the connection ends, however that happens. */
   onClose(listener: () => void): void;
 }
 
-/** The callbacks of a client's owner. */
-export interface McpClientEvents {
+/** What a client tells its owner, and asks of it. */
+export interface McpClientOwner {
   onListChanged(): void;
+  readonly questions: Questions;
 }
 
 /** One SDK. */
 export interface McpSdk {
-  createClient(events: McpClientEvents): McpClient;
+  createClient(owner: McpClientOwner): McpClient;
   processTransport(options: ProcessOptions): ProcessTransport;
   streamableTransport(url: URL, options: HttpOptions): SessionTransport;
   /** Closes itself if its stream breaks. */

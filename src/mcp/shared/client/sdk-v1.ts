@@ -6,18 +6,20 @@ import type * as HttpModule from '@modelcontextprotocol/sdk/client/streamableHtt
 import type { Transport as SdkTransport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type * as TypesModule from '@modelcontextprotocol/sdk/types.js';
 import { peer } from '../../../ports/host/peer.ts';
+import type { JsonObject } from '../../../protocol/record.ts';
 import { CLIENT_INFO } from './client-info.ts';
 import { HttpStatusError, NewerProtocolError, RpcCode, RpcError } from './faults.ts';
 import type {
   ConnectOptions,
   McpClient,
-  McpClientEvents,
+  McpClientOwner,
   McpProtocol,
   McpRequest,
   McpRequestOptions,
   McpSdk,
   Transport,
 } from './mcp-client.ts';
+import { bounded, capabilitiesOf, type Questions } from './questions.ts';
 import { transportsOf } from './transports.ts';
 
 const NAME = '@modelcontextprotocol/sdk';
@@ -33,7 +35,7 @@ export function sdkV1(): McpSdk {
     ...load<typeof HttpModule>('client/streamableHttp.js'),
     ...load<typeof TypesModule>('types.js'),
   };
-  return { ...transportsOf(sdk), createClient: (events) => new ClientV1(sdk, events) };
+  return { ...transportsOf(sdk), createClient: (owner) => new ClientV1(sdk, owner) };
 }
 
 function load<Module>(path: string): Module {
@@ -44,10 +46,15 @@ class ClientV1 implements McpClient {
   private readonly sdk: Sdk;
   private readonly client: ClientModule.Client;
 
-  constructor(sdk: Sdk, { onListChanged }: McpClientEvents) {
+  constructor(sdk: Sdk, { onListChanged, questions }: McpClientOwner) {
     this.sdk = sdk;
-    this.client = new sdk.Client(CLIENT_INFO, { capabilities: {} });
+    this.client = new sdk.Client(CLIENT_INFO, { capabilities: capabilitiesOf(questions) });
     this.client.setNotificationHandler(sdk.ToolListChangedNotificationSchema, onListChanged);
+    this.answer(bounded(questions));
+  }
+
+  get hasResources(): boolean {
+    return this.client.getServerCapabilities()?.resources !== undefined;
   }
 
   async connect(transport: Transport, { signal, timeoutMs }: ConnectOptions): Promise<McpProtocol> {
@@ -69,6 +76,29 @@ class ClientV1 implements McpClient {
 
   onClose(listener: () => void): void {
     this.client.onclose = listener;
+  }
+
+  private answer({ elicit, sample }: Questions): void {
+    const { CreateMessageRequestSchema, ElicitRequestSchema } = this.sdk;
+    if (elicit)
+      this.client.setRequestHandler(ElicitRequestSchema, ({ params }, { signal }) =>
+        this.answered<TypesModule.ElicitResult>(elicit(params, signal)),
+      );
+    if (sample)
+      this.client.setRequestHandler(CreateMessageRequestSchema, ({ params }, { signal }) =>
+        this.answered<TypesModule.CreateMessageResult>(sample(params, signal)),
+      );
+  }
+
+  /** The cast: the SDK checks what the host has answered. */
+  private async answered<Result>(answer: Promise<JsonObject>): Promise<Result> {
+    return (await answer.catch((error) => this.refuse(error))) as Result;
+  }
+
+  private refuse(error: unknown): never {
+    const { code, message } =
+      error instanceof RpcError ? error : new RpcError(RpcCode.internalError, 'There is no answer.');
+    throw new this.sdk.McpError(code, message);
   }
 
   private fail(error: unknown): never {

@@ -10,13 +10,14 @@ import type {
   Beginning,
   ConnectOptions,
   McpClient,
-  McpClientEvents,
+  McpClientOwner,
   McpProtocol,
   McpRequest,
   McpRequestOptions,
   McpSdk,
   Transport,
 } from './mcp-client.ts';
+import { bounded, capabilitiesOf, type Questions } from './questions.ts';
 import { transportsOf } from './transports.ts';
 
 const NAME = '@modelcontextprotocol/client';
@@ -41,8 +42,8 @@ export function sdkV2(): McpSdk | undefined {
   const sdk = { ...main, ...stdio };
   return { ...transportsOf({ ...sdk, StdioClientTransport: probedProcess(sdk) }), createClient };
 
-  function createClient(events: McpClientEvents): McpClient {
-    return new ClientV2(sdk, events);
+  function createClient(owner: McpClientOwner): McpClient {
+    return new ClientV2(sdk, owner);
   }
 }
 
@@ -53,17 +54,22 @@ function probedProcess({ StdioClientTransport }: Sdk): Sdk['StdioClientTransport
 
 class ClientV2 implements McpClient {
   private readonly sdk: Sdk;
-  private readonly events: McpClientEvents;
+  private readonly owner: McpClientOwner;
   private readonly client: ClientModule.Client;
   private readonly closed = new AbortController();
   private era: McpProtocol['era'] = 'legacy';
 
-  constructor(sdk: Sdk, events: McpClientEvents) {
+  constructor(sdk: Sdk, owner: McpClientOwner) {
     this.sdk = sdk;
-    this.events = events;
-    this.client = new sdk.Client(CLIENT_INFO, { capabilities: {} });
-    this.client.setNotificationHandler('notifications/tools/list_changed', () => events.onListChanged());
+    this.owner = owner;
+    this.client = new sdk.Client(CLIENT_INFO, { capabilities: capabilitiesOf(owner.questions) });
+    this.client.setNotificationHandler('notifications/tools/list_changed', () => owner.onListChanged());
     this.client.onclose = () => this.closed.abort();
+    this.answer(bounded(owner.questions));
+  }
+
+  get hasResources(): boolean {
+    return this.client.getServerCapabilities()?.resources !== undefined;
   }
 
   async connect(transport: Transport, { beginning, probeMs, signal, timeoutMs }: ConnectOptions): Promise<McpProtocol> {
@@ -113,8 +119,30 @@ class ClientV2 implements McpClient {
       pause = stream ? FIRST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pause * 2);
       await sleep(pause, undefined, { signal, ref: false }).catch(() => {});
       // Nobody told of changes meanwhile.
-      if (stream && !signal.aborted) this.events.onListChanged();
+      if (stream && !signal.aborted) this.owner.onListChanged();
     }
+  }
+
+  private answer({ elicit, sample }: Questions): void {
+    if (elicit)
+      this.client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) =>
+        this.answered<ClientModule.ElicitResult>(elicit(params, mcpReq.signal)),
+      );
+    if (sample)
+      this.client.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq }) =>
+        this.answered<ClientModule.CreateMessageResult>(sample(params, mcpReq.signal)),
+      );
+  }
+
+  /** The cast: the SDK checks what the host has answered. */
+  private async answered<Result>(answer: Promise<JsonObject>): Promise<Result> {
+    return (await answer.catch((error) => this.refuse(error))) as Result;
+  }
+
+  private refuse(error: unknown): never {
+    const { code, message } =
+      error instanceof RpcError ? error : new RpcError(RpcCode.internalError, 'There is no answer.');
+    throw new this.sdk.ProtocolError(code, message);
   }
 
   private fail(error: unknown): never {
