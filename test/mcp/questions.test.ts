@@ -1,15 +1,6 @@
 /** What MCP servers ask of their clients: answered by the host, or refused at once. */
 import type { McpQuestion, McpServerConfig, McpToolsOptions } from '../../src/mcp/index.ts';
-import {
-  callTool,
-  closeAll,
-  failureOf,
-  never,
-  openTools,
-  startServer,
-  stdioServer,
-  until,
-} from '../support/mcp-client.ts';
+import { callTool, closeAll, failureOf, openTools, startServer, stdioServer, until } from '../support/mcp-client.ts';
 import { startModern } from '../support/mcp-modern-server.ts';
 import { describeWhere } from '../support/skipping.ts';
 
