@@ -85,7 +85,8 @@ async function openRedis(asked) {
 async function openPostgres(asked) {
   const server = await startDatabase('postgres');
   const { default: pg } = await import('pg');
-  const pool = new pg.Pool({ connectionString: server.url });
+  // The server closes connections that the pool has just let go of.
+  const pool = new pg.Pool({ connectionString: server.url }).on('error', () => {});
   const { postgresStore } = await from('postgres');
   const close = async () => {
     await pool.end();
