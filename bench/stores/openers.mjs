@@ -12,10 +12,10 @@ const require = createRequire(import.meta.url);
 
 /** @type {Readonly<Record<string, (asked?: () => void) => Promise<{ store: import('../../dist/cjs/ports/store.js').ResponseStore, close(): unknown }>>>} */
 export const openers = {
-  memory: async (asked) => ({ store: counted((await from('memory')).memoryStore(), METHODS, asked), close() {} }),
+  memory: async (asked) => ({ store: counted(await memory(), METHODS, asked), close() {} }),
   'sqlite-libsql': (asked) => openSqlite((file) => new (require('libsql'))(file), asked),
   'sqlite-node': (asked) => openSqlite((file) => new (require('node:sqlite').DatabaseSync)(file), asked),
-  'encrypted-memory': async () => ({ store: await encrypted((await from('memory')).memoryStore()), close() {} }),
+  'encrypted-memory': async () => ({ store: await encrypted(await memory()), close() {} }),
   redis: openRedis,
   postgres: openPostgres,
 };
@@ -46,6 +46,10 @@ function countedDatabase(database, asked) {
   });
 }
 
+async function memory() {
+  return (await import('../../dist/esm/index.js')).memoryStore();
+}
+
 function from(name) {
   return import(`../../dist/esm/stores/${name}/${name}-store.js`);
 }
@@ -67,7 +71,7 @@ async function openSqlite(open, asked) {
 }
 
 async function openRedis(asked) {
-  const server = await (await support('redis-server')).startRedis({ durable: true });
+  const server = await startDatabase('redis');
   const { createClient } = await import('redis');
   const client = await createClient({ url: server.url }).connect();
   const { redisStore } = await from('redis');
@@ -79,15 +83,22 @@ async function openRedis(asked) {
 }
 
 async function openPostgres(asked) {
-  const server = await (await support('postgres-server')).startPostgres({ durable: true });
+  const server = await startDatabase('postgres');
   const { default: pg } = await import('pg');
-  const pool = new pg.Pool({ connectionString: server.url });
+  // The server closes connections that the pool has just let go of.
+  const pool = new pg.Pool({ connectionString: server.url }).on('error', () => {});
   const { postgresStore } = await from('postgres');
   const close = async () => {
     await pool.end();
     await server.close();
   };
   return { store: postgresStore({ pool: counted(pool, ['query'], asked) }), close };
+}
+
+/** Starts the server of one of these stores, which keeps on disk what it has answered. Throws where it is not on this machine. */
+export async function startDatabase(name) {
+  if (name === 'redis') return (await support('redis-server')).startRedis({ durable: true });
+  return (await support('postgres-server')).startPostgres({ durable: true });
 }
 
 /** The servers of the tests, which are TypeScript and ask at once whether there is a test runner. */

@@ -210,8 +210,9 @@ export async function cancel(
   const run = background.runs.find(stored);
   await run?.stop();
   const whole = (run?.output ?? (await background.outputOf(stored))).filter(Boolean);
-  const { isEnded, now } = await endRunning(store, stored, (running) => cancelled(running, whole));
-  if (isEnded && now) await background.endEvents(now);
+  const { now } = await endRunning(store, stored, (running) => cancelled(running, whole));
+  // Also where an earlier request has ended it, which may have failed here.
+  if (now?.resource.status === 'cancelled') await background.endEvents(now);
   return now;
 }
 

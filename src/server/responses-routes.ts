@@ -113,8 +113,9 @@ class ResponsesEndpoints {
     const run = runs.find(key);
     await run?.stop();
     if (run) runs.forget(run);
-    if (!(await fromStore(() => store.delete(key)))) throw notFound(key.id);
+    // Before the response: a second request finds that, and so its log, if this fails.
     if (known?.resource.logged !== undefined) await this.background.forgetEvents(key);
+    if (!(await fromStore(() => store.delete(key)))) throw notFound(key.id);
     await dropPending(store, key.scope, known?.output ?? []);
     return jsonReply({ id: key.id, object: 'response', deleted: true });
   }

@@ -88,6 +88,26 @@ function keepingOnce(store: RouterOptions['store'], onEnd: () => void): RouterOp
   };
 }
 
+/** The store, whose log cannot be ended or deleted the first time. */
+function failingOnce(store: RouterOptions['store']): RouterOptions['store'] {
+  if (!store?.events) throw new Error('No log.');
+  const { events } = store;
+  let isDown = true;
+  const once = <Result>(work: () => Result): Result => {
+    if (!isDown) return work();
+    isDown = false;
+    throw new Error('down');
+  };
+  return {
+    ...store,
+    events: {
+      ...events,
+      end: (...given) => once(() => events.end(...given)),
+      delete: (...given) => once(() => events.delete(...given)),
+    },
+  };
+}
+
 const keyOf = (id: string) => ({ scope: 'one', id });
 const STALLED: (text: string) => FakeResponder = (text) => ({
   body: chatChunk({ content: text }),
@@ -456,6 +476,22 @@ describe('a response on another process', () => {
     expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
     expect((await send(`${one.url}/responses/${id}`)).status).toBe(404);
     expect(await store?.events?.heads([keyOf(id)])).toEqual([undefined]);
+  });
+
+  it.each([
+    ['cancelled', 'POST', '/cancel'],
+    ['deleted', 'DELETE', ''],
+  ])('[S-18] is %s by the second request if the first could not reach its log', async (_, method, path) => {
+    // Longer than the test: the time limit must not be what ends it.
+    const one = await join({ limits: { durationMs: 600_000 } });
+    const two = await join({ store: failingOnce(store) });
+    const id = await stalledAt(one, 'Hello');
+    const left = model.closed(0);
+    const ask = () => send(`${two.url}/responses/${id}${path}`, method);
+    const answers = [await ask(), await ask()];
+    expect(answers.map(({ status }) => status)).toEqual([500, 200]);
+    await left;
+    expect(await queue.hand(1, keyOf(id)).outcome).toBe('ended');
   });
 
   it('[S-18] says of events that they are no longer kept', async () => {

@@ -11,7 +11,7 @@ import { type HostConnection, hosts } from '../engines/engine-hosts.ts';
 import { endWithParent, type Service } from '../support/services.ts';
 
 const LOCK_MS = 1500;
-/** A takeover takes two to three locks; a busy machine may need more. */
+/** A takeover takes one to three locks; a busy machine may need more. */
 const TAKEN_OVER_WITHIN_MS = 15_000;
 
 /** A process of the test, and what it said. */

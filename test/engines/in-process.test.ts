@@ -1,4 +1,5 @@
 /** The engine of one process keeps the contract of all engines. */
+import { getMaxListeners } from 'node:events';
 import { inProcessEngine } from '../../src/index.ts';
 import { backgroundEngineContract } from '../../src/testing/index.ts';
 
@@ -21,5 +22,20 @@ describe('inProcessEngine', () => {
     });
     await engine.submit(key);
     expect(ran).toEqual([key]);
+  });
+
+  it('runs as many responses at once as it is given, without a warning of Node’s about their signal', async () => {
+    const engine = inProcessEngine();
+    const signals = new Set<AbortSignal>();
+    engine.start({
+      async run({ signal }) {
+        signals.add(signal);
+        return 'ended';
+      },
+      onError: () => {},
+    });
+    for (let index = 0; index < 20; index += 1) await engine.submit({ scope: 's', id: `resp_${index}` });
+    // Each run listens to its signal: of one with Node's own limit, more than ten listeners are reported as a leak.
+    expect([...signals].map((signal) => getMaxListeners(signal))).toEqual([Number.POSITIVE_INFINITY]);
   });
 });

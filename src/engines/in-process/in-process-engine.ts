@@ -1,4 +1,5 @@
 /** Runs background responses in the process that was asked for them. */
+import { setMaxListeners } from 'node:events';
 import type { BackgroundEngine, BackgroundWorker } from '../../ports/background/background-engine.ts';
 import type { ResponseKey } from '../../ports/background/response-key.ts';
 import { report } from '../report.ts';
@@ -24,6 +25,11 @@ class InProcessEngine implements BackgroundEngine {
   private readonly stopping = new AbortController();
   private readonly running = new Map<string, Promise<void>>();
   private worker: BackgroundWorker | undefined;
+
+  constructor() {
+    // Each run listens: more than Node's ten are no leak, and must not warn.
+    setMaxListeners(Number.POSITIVE_INFINITY, this.stopping.signal);
+  }
 
   start(worker: BackgroundWorker): void {
     if (this.worker)

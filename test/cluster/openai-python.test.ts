@@ -1,0 +1,79 @@
+/** openai-python as the client of a cluster: the node that it reads from is killed, and it reads the rest from another. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { textStream } from '../../src/testing/index.ts';
+import { type Fields, parsed, type StreamEvent } from '../http/client.ts';
+import { itOpenaiPython, openaiPython } from '../support/openai-python.ts';
+import { endWithParent } from '../support/services.ts';
+import { agreedOn, calls, onEachDatabase, stalled, textsOf } from './world.ts';
+
+/** What the client printed, and how it is told of another node. */
+interface Client {
+  readonly lines: AsyncIterable<string>;
+  goOnAt(url: string): void;
+  /** Resolves with its exit status and its errors. */
+  readonly ended: Promise<readonly [number | null, string]>;
+}
+
+function startClient(url: string): Client {
+  const child = spawn(openaiPython, [join(import.meta.dirname, 'openai_client.py'), url], { stdio: 'pipe' });
+  endWithParent(child);
+  return {
+    lines: createInterface({ input: child.stdout }),
+    goOnAt: (other) => void child.stdin.end(`${other}\n`),
+    ended: endOf(child),
+  };
+}
+
+async function endOf(child: ChildProcess): Promise<readonly [number | null, string]> {
+  let errors = '';
+  child.stderr?.on('data', (text) => {
+    errors += text;
+  });
+  const [code] = await once(child, 'close');
+  return [code, errors];
+}
+
+/** The client adds what it parsed to what came over the wire. */
+function withoutHelpers(value: unknown): Fields {
+  return JSON.parse(JSON.stringify(value), (key, member) => (key === 'parsed' ? undefined : member));
+}
+
+onEachDatabase('openai-python', (world) => {
+  itOpenaiPython('[S-18] [X-08] has the whole response although the node was killed that streamed it', async () => {
+    const { cluster, model } = world;
+    model.say(calls('once'), stalled('Hello', ', '), { body: textStream('world') });
+    const [first] = cluster.without();
+    const client = startClient(first.url);
+    const events: StreamEvent[] = [];
+    let said: Fields = {};
+    for await (const line of client.lines) {
+      const { event, cut, ...rest } = parsed(line);
+      said = { ...said, ...rest };
+      // The cast: what the client prints of an event is the event.
+      if (event) events.push(event as StreamEvent);
+      if ((event as Fields | undefined)?.type === 'response.output_text.delta' && first.isAlive) void first.kill();
+      if (cut === undefined) continue;
+      // Another node may have been the owner: then the stream alone was lost, and its node goes too.
+      await (await cluster.ownerOf(idOf(events))).kill();
+      client.goOnAt(cluster.without()[0].url);
+    }
+    expect(await client.ended).toEqual([0, '']);
+    const told = await agreedOn(cluster, idOf(events));
+    expect(events).toEqual(told.events);
+    const { accumulated, followed, retrieved, text } = withoutHelpers(said);
+    expect([accumulated, followed, retrieved, text]).toEqual([
+      { texts: textsOf(told.response), items: told.response.output, final: told.response },
+      { types: told.events.slice(4).map(({ type }) => type), final: told.response },
+      told.response,
+      'Hello, world',
+    ]);
+  });
+});
+
+function idOf([first]: readonly StreamEvent[]): string {
+  // The cast: it is `response.created`.
+  return String((first?.response as Fields | undefined)?.id);
+}
