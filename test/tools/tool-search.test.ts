@@ -370,7 +370,7 @@ describe('very many tools', () => {
   });
 });
 
-it('[O-01] a turn that another process continues knows what was found', () => {
+it('[S-18] a turn that another process continues knows what was found', () => {
   const plan: TurnPlan = {
     seed: '0'.repeat(32),
     reasoning: 'summary_text',
