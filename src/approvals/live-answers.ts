@@ -37,7 +37,13 @@ function isAnswer(item: Item): item is Answer {
 }
 
 /** The model's other output besides messages and tool calls. */
-const MODELS: ReadonlySet<string> = new Set(['reasoning', 'mcp_list_tools', 'mcp_approval_request', 'compaction']);
+const MODELS: ReadonlySet<string> = new Set([
+  'reasoning',
+  'mcp_list_tools',
+  'mcp_approval_request',
+  'compaction',
+  'tool_search_output',
+]);
 
 function isModels(item: Item): boolean {
   const { type, role } = item;

@@ -26,7 +26,7 @@ function asWords(item: Item): readonly Item[] {
 }
 
 function callText(name: unknown, text: unknown): string {
-  return `[Called the tool ${name} with: ${text}]`;
+  return `[Called the tool ${name} with: ${typeof text === 'string' ? text : JSON.stringify(text)}]`;
 }
 
 function assistantItem(text: string): Item {

@@ -1,5 +1,6 @@
 /** The server-run tools of one request, and the provider of each. */
-import type { ToolCallType } from '../protocol/items.ts';
+import type { ToolCallResult, ToolCallType } from '../protocol/items.ts';
+import type { JsonObject } from '../protocol/record.ts';
 import type { ProvidedTool, ToolProvider } from './tool-provider.ts';
 
 /** A tool with the provider that runs it. */
@@ -10,6 +11,8 @@ export interface ToolsetEntry {
   readonly url?: string;
   /** Whether the request wants each call approved. */
   readonly needsApproval?: true;
+  /** Set for the search for deferred tools, which no provider runs: answers it with at most this many bytes of tools. */
+  readonly search?: (query: JsonObject, maxBytes: number) => ToolCallResult;
 }
 
 /** The server-run tools, by the model's name for them. */

@@ -186,6 +186,28 @@ export type CodeInterpreterCallItem = {
   readonly outputs: readonly CodeOutput[] | null;
 };
 
+/** A search for tools that the model was not offered yet. */
+export type ToolSearchCallItem = {
+  readonly id: string;
+  readonly type: 'tool_search_call';
+  readonly status: ItemStatus;
+  /** Null: this server runs the search, and nobody has to answer it. */
+  readonly call_id: null;
+  readonly execution: 'server';
+  /** What the model searched with; empty until it is complete. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+};
+
+/** What a search found: a namespace of functions for each server. */
+export type ToolSearchOutputItem = {
+  readonly id: string;
+  readonly type: 'tool_search_output';
+  readonly status: ItemStatus;
+  readonly call_id: null;
+  readonly execution: 'server';
+  readonly tools: readonly Readonly<Record<string, unknown>>[];
+};
+
 /** A call of a server-run tool that waits for the user's approval. */
 export type McpApprovalRequestItem = {
   readonly id: string;
@@ -201,6 +223,14 @@ export interface ListedTool {
   readonly description?: string;
   readonly input_schema: Readonly<Record<string, unknown>>;
   readonly annotations?: Readonly<Record<string, unknown>>;
+}
+
+/** A tool that a search found. */
+export interface FoundTool {
+  /** The model's name for it. */
+  readonly modelName: string;
+  readonly server: string;
+  readonly tool: ListedTool;
 }
 
 /** The tools of one server that were offered to the model. */
@@ -258,6 +288,8 @@ export interface ToolCallResult {
   readonly failed: boolean;
   /** The shown outputs of a code run; the default is `output`. */
   readonly outputs?: readonly CodeOutput[];
+  /** The tools that the model is offered from now on. */
+  readonly found?: readonly FoundTool[];
   /** The shown error of a failed call; without one the tool itself has failed, with `output`. */
   readonly error?: McpToolCallError;
 }
@@ -266,7 +298,12 @@ export interface ToolCallResult {
  * How a call is shown: as one that the client runs, with arguments or free text, or as one that the server runs, with
  * arguments or code.
  */
-export type ToolCallType = 'function_call' | 'custom_tool_call' | 'mcp_call' | 'code_interpreter_call';
+export type ToolCallType =
+  | 'function_call'
+  | 'custom_tool_call'
+  | 'mcp_call'
+  | 'code_interpreter_call'
+  | 'tool_search_call';
 
 /** An image that the model made. */
 export type ImageGenerationCallItem = {
@@ -300,6 +337,8 @@ export type OutputItem =
   | FunctionCallOutputItem
   | McpCallItem
   | CodeInterpreterCallItem
+  | ToolSearchCallItem
+  | ToolSearchOutputItem
   | McpApprovalRequestItem
   | McpListToolsItem
   | WebSearchCallItem

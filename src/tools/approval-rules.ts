@@ -15,7 +15,8 @@ export function approvalRulesOf(
 ): ApprovalRules {
   if (toolset.size === 0) return NO_APPROVAL_RULES;
   const approvalRules = new Map<string, 'host' | 'request'>();
-  for (const [modelName, { tool, url, needsApproval }] of toolset) {
+  for (const [modelName, { tool, url, needsApproval, search }] of toolset) {
+    if (search) continue;
     const { server, name, annotations } = tool;
     const remote = url === undefined ? {} : { url };
     const question = { server, name, ...(annotations ? { annotations } : {}), ...remote, scope, request };

@@ -39,6 +39,7 @@ export async function runCall(
   if (!args) return badInput(`the arguments are not a JSON object: ${text.slice(0, 200)}`);
   const wrong = findWrong(args, text, entry);
   if (wrong) return badInput(wrong);
+  if (entry.search) return entry.search(args, context.limits.toolOutputBytes);
   try {
     return outcome(await bounded(entry, args, context), context.limits.toolOutputBytes);
   } catch (error) {

@@ -9,8 +9,11 @@ import type { Note } from '../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../protocol/record.ts';
 import type { ModelNames } from '../protocol/tool-calls/kind.ts';
 import { kindServing, writtenKind } from '../protocol/tool-calls/kinds.ts';
-import { modelSafe, namespacedName, shortened } from '../protocol/tool-calls/tool-names.ts';
+import { modelSafe, namespacedName, shortened, TOOL_SEARCH } from '../protocol/tool-calls/tool-names.ts';
+import { foundText, isSearchOutput } from '../protocol/tool-calls/tool-search-call.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
+import { hasDeferred, searchOf } from './deferred-tools.ts';
+import { listedTool } from './listed-tool.ts';
 
 /** No tools at all, as for most requests. */
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>();
@@ -45,15 +48,20 @@ export async function listTools(
   return listed.flat().filter(({ tool: { requestedBy } }) => requestedBy === undefined || requested.has(requestedBy));
 }
 
-/** The tools under the names that the model receives. A client's tool of the same name wins. */
+/**
+ * The tools under the names that the model receives, with the search for deferred ones. A client's tool of the same
+ * name wins.
+ */
 export function namedTools(
   tools: readonly ToolsetEntry[],
   clientNames: ReadonlySet<string>,
   note: (note: Note) => void,
 ): Toolset {
   if (tools.length === 0) return NOTHING;
-  const shared = repeated(tools.map(({ tool }) => tool.name));
+  const searches = hasDeferred(tools);
+  const shared = repeated([...tools.map(({ tool }) => tool.name), ...(searches ? [TOOL_SEARCH] : [])]);
   const toolset = new Map<string, ToolsetEntry>();
+  if (searches && !clientNames.has(TOOL_SEARCH)) toolset.set(TOOL_SEARCH, searchOf([]));
   for (const each of tools) {
     const name = modelName(each.tool, shared, toolset);
     if (clientNames.has(name)) note(shadowed(name));
@@ -96,13 +104,37 @@ function shadowed(name: string): Note {
   return { code: 'tool_dropped', message: `The client brings its own tool '${name}', so the server's is not offered.` };
 }
 
-/** The tools' definitions for the model. */
-export function definitions(toolset: Toolset): readonly ToolDefinition[] {
-  return [...toolset].map(([name, { tool }]) => ({
+/** The tools' definitions for the model, without the deferred ones that it does not know. */
+export function definitions(toolset: Toolset, known: ReadonlySet<string> = NONE): readonly ToolDefinition[] {
+  return [...toolset].flatMap(([name, entry]) => (isHidden(name, entry, known) ? [] : [definition(name, entry)]));
+}
+
+function isHidden(name: string, { tool }: ToolsetEntry, known: ReadonlySet<string>): boolean {
+  return tool.deferred === true && !known.has(name);
+}
+
+function definition(name: string, { tool }: ToolsetEntry): ToolDefinition {
+  return {
     name,
     ...(tool.description ? { description: tool.description } : {}),
     ...(tool.parameters ? { parameters: tool.parameters } : {}),
-  }));
+  };
+}
+
+/** A tool that the model must find first, for the model and for clients. */
+interface HiddenTool {
+  readonly server: string;
+  readonly definition: ToolDefinition;
+  readonly listed: ListedTool;
+}
+
+/** Finds a deferred tool that the model does not know by its name for it. Made when it is asked for: there may be thousands. */
+export function hiddenTools(toolset: Toolset, known: ReadonlySet<string>): (name: string) => HiddenTool | undefined {
+  return (name) => {
+    const entry = toolset.get(name);
+    if (!entry || !isHidden(name, entry, known)) return undefined;
+    return { server: entry.tool.server, definition: definition(name, entry), listed: listedTool(entry.tool) };
+  };
 }
 
 /** The types of the request's tools. */
@@ -118,13 +150,13 @@ export function namesServing(toolset: Toolset, type: unknown): readonly string[]
 
 /** The tools of the request that no server-run tool replaces. */
 export function clientToolsOnly(tools: readonly JsonObject[], toolset: Toolset): readonly JsonObject[] {
-  if (toolset.size === 0) return tools;
+  if (toolset.size === 0 || tools.length === 0) return tools;
   const entries = [...toolset.values()];
   // A lookup, not a search: a request may bring a million tools.
   const types = new Set(entries.flatMap(({ tool }): unknown => tool.requestedBy ?? []));
   const servers = new Set(entries.map(({ tool, url }) => JSON.stringify([tool.server, url ?? null])));
-  return tools.filter(({ type, server_label: label, server_url: url }) =>
-    type === 'mcp' ? !servers.has(JSON.stringify([label, url ?? null])) : !types.has(type),
+  return tools.filter(({ type, server_label: label, server_url: url, execution }) =>
+    type === 'mcp' ? !servers.has(JSON.stringify([label, url ?? null])) : !types.has(type) || execution === 'client',
   );
 }
 
@@ -157,24 +189,31 @@ function shownWith(
   return kind ? { shownAs: kind.type, ...(container === undefined ? {} : { container }) } : {};
 }
 
+/** What a client has been shown: the conversation, what the turn has written so far, and the deferred tools it knows. */
+interface Shown {
+  readonly conversation: readonly Item[];
+  readonly output?: readonly Item[];
+  readonly known?: ReadonlySet<string>;
+}
+
 /**
  * The tools that clients are shown, by server, without the servers that the conversation already lists, and without
- * tools that the client has requested itself. `output` is what the turn has written so far.
+ * tools that the client has requested itself, or that the model has not found.
  */
 export function newLists(
   toolset: Toolset,
-  conversation: readonly Item[],
-  output: readonly Item[] = [],
+  { conversation, output = [], known: found = NONE }: Shown,
 ): ReadonlyMap<string, readonly ListedTool[]> {
   if (toolset.size === 0) return NOTHING;
   const listed = (items: readonly Item[]) => items.filter(({ type }) => type === 'mcp_list_tools');
   const known = new Set([...listed(conversation), ...listed(output)].map((item) => item.server_label));
   const lists = new Map<string, ListedTool[]>();
-  for (const { tool } of toolset.values()) {
+  for (const [name, entry] of toolset) {
+    const { tool } = entry;
     if (known.has(tool.server) || tool.requestedBy !== undefined) continue;
-    const list = lists.get(tool.server);
-    if (list) list.push(listedTool(tool));
-    else lists.set(tool.server, [listedTool(tool)]);
+    const list = lists.get(tool.server) ?? [];
+    lists.set(tool.server, list);
+    if (!isHidden(name, entry, found)) list.push(listedTool(tool));
   }
   return lists;
 }
@@ -183,15 +222,6 @@ export function newLists(
 export function serversNamed(toolset: Toolset): ReadonlySet<string> {
   if (toolset.size === 0) return NONE;
   return new Set([...toolset.values()].flatMap(({ tool, url }) => (url === undefined ? [] : [tool.server])));
-}
-
-function listedTool({ name, description, parameters, annotations }: ProvidedTool): ListedTool {
-  return {
-    name,
-    ...(description ? { description } : {}),
-    input_schema: parameters ?? { type: 'object', properties: {} },
-    ...(annotations ? { annotations } : {}),
-  };
 }
 
 /**
@@ -239,16 +269,27 @@ function withModelNames(items: readonly Item[], toolset: Toolset): readonly Item
   };
   return items.map((item) => {
     const { namespace, name } = item;
+    if (isSearchOutput(item)) return { ...item, output: foundText(item.tools, (tool) => foundName(tool, known)) };
     if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, plainTextOf(name)) };
     const modelName = writtenKind(item)?.modelName?.(item, known);
     return modelName === undefined ? item : { ...item, name: modelName };
   });
 }
 
-/** Whether the item's name differs from the model's, or the item is an answer that may be a denial. */
+function foundName(
+  { server, name }: { readonly server: string | undefined; readonly name: string },
+  names: ModelNames,
+): string {
+  return server === undefined ? name : (names.of(server, name) ?? modelSafe(name));
+}
+
+/** Whether the item has names that differ from the model's, or is an answer that may be a denial. */
 function isReadable(item: Item): boolean {
   return (
-    item.namespace !== undefined || item.type === 'mcp_approval_response' || writtenKind(item)?.modelName !== undefined
+    item.namespace !== undefined ||
+    item.type === 'mcp_approval_response' ||
+    isSearchOutput(item) ||
+    writtenKind(item)?.modelName !== undefined
   );
 }
 

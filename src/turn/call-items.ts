@@ -10,8 +10,13 @@ export function shownAs(
   { ownedAs }: Pick<TurnPlan, 'ownedAs'>,
   { owner, form }: Pick<OpenToolCall, 'owner' | 'form'>,
 ): WrittenToolCallKind {
-  if (owner) return kindOf(owner.shownAs ?? ownedAs);
+  if (owner) return shownInstead(kindOf(owner.shownAs ?? ownedAs), ownedAs);
   return kindOf(form?.kind === 'custom' ? 'custom_tool_call' : 'function_call');
+}
+
+/** The type that shows it to clients that know only calls of functions. */
+function shownInstead(kind: WrittenToolCallKind, ownedAs: TurnPlan['ownedAs']): WrittenToolCallKind {
+  return kind.plainAs === ownedAs ? kindOf(kind.plainAs) : kind;
 }
 
 /** The call without a result. */

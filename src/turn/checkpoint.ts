@@ -35,6 +35,8 @@ export interface Checkpoint {
   readonly finish?: FinishReason | undefined;
   readonly stopped?: IncompleteReason | undefined;
   readonly pending: readonly PendingRecord[];
+  /** The names of the deferred tools that the model has found; absent for none. */
+  readonly found?: readonly string[];
 }
 
 /** A response that another process began, as far as it is known. */
@@ -52,7 +54,8 @@ export interface ResumedResponse {
 export function checkpointOf(state: TurnState): Checkpoint {
   const { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped } = state;
   const pending = state.pending.values().map((call) => pendingRecord(state.plan, call));
-  return { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped, pending };
+  const found = state.found.size > 0 ? { found: state.found.values() } : {};
+  return { round, roundStart, bytes, items, usage, callUsage, facts, finish, stopped, pending, ...found };
 }
 
 function pendingRecord({ ownedAs }: TurnPlan, call: PendingToolCall): PendingRecord {
@@ -68,7 +71,7 @@ export function restoredState(
   { checkpoint, events, next }: Omit<ResumedResponse, 'stored'>,
 ): TurnState {
   if (!checkpoint) return startState(plan);
-  const { pending, callUsage, facts, finish, stopped, ...counted } = checkpoint;
+  const { pending, callUsage, facts, finish, stopped, found = [], ...counted } = checkpoint;
   const written = new WrittenSoFar();
   for (const event of events) written.take(event);
   const calls = pending.map((record) => restoredCall(plan, record));
@@ -85,6 +88,7 @@ export function restoredState(
     writing: written.writing,
     pending: mapOf(calls, (call) => call.index),
     searches: mapOf(written.searches(), ({ search }) => search),
+    found: mapOf(found, (name) => name),
     callIds: mapOf([...written.callIds(), ...calls.map(({ callId }) => callId)], (id) => id, true),
   };
 }

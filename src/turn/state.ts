@@ -132,6 +132,8 @@ export interface TurnState {
   readonly searches: SharedMap<string, OpenSearch>;
   readonly dropped: SharedMap<number, true>;
   readonly callIds: SharedMap<string, true>;
+  /** The model's names for the deferred tools that it has found, by themselves. */
+  readonly found: SharedMap<string, string>;
   readonly usage: Usage;
   readonly callUsage: UsageEvent | undefined;
   /** Undefined before the first event. */
@@ -174,6 +176,7 @@ export function startState(plan: TurnPlan): TurnState {
     searches: EMPTY_MAP,
     dropped: EMPTY_MAP,
     callIds: EMPTY_MAP,
+    found: EMPTY_MAP,
     usage: NO_USAGE,
     callUsage: undefined,
     facts: undefined,
@@ -205,6 +208,7 @@ export function draftOf(state: TurnState): Draft {
     searches: state.searches,
     dropped: state.dropped,
     callIds: state.callIds,
+    found: state.found,
     usage: state.usage,
     callUsage: state.callUsage,
     facts: state.facts,

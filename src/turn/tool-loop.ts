@@ -4,7 +4,7 @@ import type { ToolRounds } from '../ports/tool-rounds.ts';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
 import type { Item, ListedTool, OutputItem, ToolOutput } from '../protocol/items.ts';
-import type { ModelRequest } from '../protocol/model-request.ts';
+import type { ModelRequest, ToolDefinition } from '../protocol/model-request.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
@@ -20,6 +20,8 @@ export interface Loop {
   readonly plan: Pick<TurnPlan, 'owners' | 'allowedTools'>;
   /** The tools of each server that the client has not been shown yet. */
   readonly lists: ReadonlyMap<string, readonly ListedTool[]>;
+  /** A tool that the model is offered once it has found it, by its name for it. */
+  readonly deferred?: ((name: string) => DeferredTool | undefined) | undefined;
   /** The servers among them whose tools are listed first: the request itself names them. */
   readonly named: ReadonlySet<string>;
   /** Calls of earlier turns that the user has approved: they run before the model is called. */
@@ -33,6 +35,13 @@ export interface Loop {
   readonly beforeCalls?: ((state: TurnState) => Promise<void>) | undefined;
   /** Starts counting tool rounds; running one rejects only when the turn is aborted. */
   readonly beginRounds: () => ToolRounds<PendingToolCall>;
+}
+
+/** A tool that the model must find first. */
+export interface DeferredTool {
+  readonly server: string;
+  readonly definition: ToolDefinition;
+  readonly listed: ListedTool;
 }
 
 /** A turn that another process began. */
@@ -60,7 +69,7 @@ export function soleAnswer({ upstream, takeRequest, call }: Loop): Inputs {
  * `current` returns the machine's state after everything that was read.
  */
 export async function* turnSources(loop: Loop, current: () => TurnState): AsyncGenerator<Inputs, void> {
-  const introduced = introducer(loop);
+  const introduced = introducer(loop, current);
   const rounds = loop.beginRounds();
   let request = loop.takeRequest();
 
@@ -84,7 +93,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     yield only([{ type: 'resume' }]);
     if (current().pending.size > 0 && !(yield* ran(current().roundStart))) return;
     if (!needsModel(current())) return;
-    request = resumedRequest(request, loop.resumed, current());
+    request = withFound(resumedRequest(request, loop.resumed, current()), loop, current());
   }
   if (loop.approved.length > 0) {
     const calls = loop.approved.map((call): TurnInput => ({ type: 'call-approved', ...call }));
@@ -101,7 +110,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     if (current().pending.size === 0 || isCutOff(current())) return;
     const written = yield* ran(before);
     if (!written) return;
-    request = nextRequest(request, written, rounds.circling());
+    request = withFound(nextRequest(request, written, rounds.circling()), loop, current());
   }
 }
 
@@ -123,13 +132,15 @@ async function* resultsOf(
  * Puts the tool lists of servers that the request names before everything else, and that of another server before the
  * first call of one of its tools: a client that never uses them does not receive tools that it did not bring.
  */
-function introducer({ plan, lists, named }: Loop): (source: Inputs) => Inputs {
+function introducer({ plan, lists, named, deferred }: Loop, current: () => TurnState): (source: Inputs) => Inputs {
   const unknown = new Map(lists);
   let begun = false;
   const listed = (server: string): readonly TurnInput[] => {
     const tools = unknown.get(server);
     unknown.delete(server);
-    return tools ? [{ type: 'tools-listed', server, tools }] : [];
+    if (!tools) return [];
+    const found = foundTools(current(), deferred).filter((tool) => tool.server === server);
+    return [{ type: 'tools-listed', server, tools: [...tools, ...found.map(({ listed }) => listed)] }];
   };
   const introduced = (batch: readonly TurnInput[]): readonly TurnInput[] => {
     if (begun && (unknown.size === 0 || !batch.some(beginsCall))) return batch;
@@ -138,6 +149,20 @@ function introducer({ plan, lists, named }: Loop): (source: Inputs) => Inputs {
     return [...first, ...batch.flatMap((event) => [...listed(serverOf(event, plan)), event])];
   };
   return (source) => (unknown.size === 0 ? source : mapped(source, { map: introduced }));
+}
+
+function foundTools({ found }: TurnState, deferred: Loop['deferred']): readonly DeferredTool[] {
+  return found.values().flatMap((name) => deferred?.(name) ?? []);
+}
+
+/** The request with the tools that the model has found; those that it found first come first, as in the request before. */
+function withFound(request: ModelRequest, { deferred }: Loop, state: TurnState): ModelRequest {
+  if (state.found.size === 0) return request;
+  const offered = new Set(request.tools.map(({ name }) => name));
+  const added = foundTools(state, deferred).flatMap(({ definition }) =>
+    offered.has(definition.name) ? [] : [definition],
+  );
+  return added.length === 0 ? request : { ...request, tools: [...request.tools, ...added] };
 }
 
 function beginsCall(event: TurnInput): event is TurnInput & { readonly name: string } {

@@ -3,7 +3,7 @@
 import type { ToolOwner } from '../ports/toolset.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
 import { callIdOf } from '../protocol/ids.ts';
-import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult, ToolOutput } from '../protocol/items.ts';
+import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
 import type { WrittenToolCallKind } from '../protocol/tool-calls/kind.ts';
@@ -135,12 +135,14 @@ function writeInput(draft: Draft, call: OpenToolCall, field: string, text: strin
 }
 
 function emitArguments(draft: Draft, call: OpenToolCall, text: string): void {
+  const { type, argumentsEvent } = shownAs(draft.plan, call);
+  if (argumentsEvent === undefined) return;
   draft.events.push({
     type: 'arguments-delta',
     sequence: draft.sequence++,
     index: call.index,
     itemId: call.id,
-    call: shownAs(draft.plan, call).type,
+    call: type,
     text,
   });
 }
@@ -162,9 +164,9 @@ export function closeCall(draft: Draft, open: OpenToolCall, status: ItemStatus):
   const field = textFieldOf(draft, open);
   const call = field ? wholeInput(draft, open, field, status) : wholeCall(draft, open, status);
   const { index, id: itemId, input, owner } = call;
-  const { type, runBy } = shownAs(draft.plan, call);
+  const { type, runBy, argumentsEvent } = shownAs(draft.plan, call);
   const ended = { index, itemId, call: type, name: clientTool(call).name, arguments: field ? input : call.arguments };
-  draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
+  if (argumentsEvent !== undefined) draft.events.push({ type: 'arguments-end', sequence: draft.sequence++, ...ended });
   const waits = owner && status === 'completed';
   if (waits) awaitResult(draft, { ...call, owner }, field);
   if (!waits || runBy === 'client') closeItem(draft, index, callItem(draft.plan, call, status));
@@ -241,19 +243,22 @@ export function writeResult(draft: Draft, { index, ...result }: ToolCallResult &
   const call = draft.pending.get(index);
   if (!call) return;
   draft.pending = draft.pending.without(index);
-  if (shownAs(draft.plan, call).runBy === 'client') {
-    // A truncated item must stay the last.
-    return isCutOff(draft) ? undefined : writeOutputItem(draft, call, result.output);
+  for (const { modelName } of result.found ?? []) draft.found = draft.found.with(modelName, modelName);
+  if (shownAs(draft.plan, call).runBy !== 'client') {
+    emitState(draft, call, result.failed ? 'failed' : 'completed');
+    closeItem(draft, index, finishedItem(draft.plan, call, result));
   }
-  emitState(draft, call, result.failed ? 'failed' : 'completed');
-  closeItem(draft, index, finishedItem(draft.plan, call, result));
+  // A truncated item must stay the last.
+  if (!isCutOff(draft)) writeOutputItem(draft, call, result);
 }
 
-function writeOutputItem(draft: Draft, call: PendingToolCall, output: ToolOutput): void {
+function writeOutputItem(draft: Draft, call: PendingToolCall, result: ToolCallResult): void {
+  const { outputItem: own } = shownAs(draft.plan, call);
+  if (!own) return;
   const index = draft.output.size;
-  const head = { id: nextItemId(draft, 'fco'), type: 'function_call_output', call_id: call.callId } as const;
-  announce(draft, { ...head, status: 'in_progress', output: '' });
-  closeItem(draft, index, { ...head, status: 'completed', output });
+  const id = nextItemId(draft, own.idPrefix);
+  announce(draft, own.item(call, id, undefined));
+  closeItem(draft, index, own.item(call, id, result));
 }
 
 /** Closes calls that were never run, when the turn ends normally. */

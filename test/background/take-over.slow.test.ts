@@ -357,6 +357,29 @@ describe('a response whose process is gone', () => {
     expect([runs, quick?.output, slow?.output]).toEqual([['quick', 'slow', 'slow'], 'quickly', 'slowly']);
   });
 
+  it('[S-18] still offers the tools that the model had found', async () => {
+    const { tools: counted } = countedTools();
+    const list = ['quick', 'slow'].map((name) => ({ server: 'counted', name, deferred: true }));
+    const tools: ToolProvider = { ...counted, list: () => list };
+    const one = await join({ tools });
+    await join({ tools });
+    const call = { id: 'call_s', name: 'tool_search', arguments: '{"query":"quick"}' };
+    model.reply({ body: toolCallStream([call]) }, STALLED('I found it.'), { body: textStream('Done') });
+    const id = await begun(one);
+    await logged(one, id, 'response.output_text.delta');
+    await queue.hand(1, keyOf(id)).outcome;
+    const whole = await settledOn(one, id);
+    // The cast: what the upstream sends.
+    const offers = model.requests.map(({ body }) =>
+      ((body as Fields).tools as readonly { function: Fields }[]).map((tool) => tool.function.name),
+    );
+    expect([typesIn(whole).map(([type]) => type), offers, messagesOf(2)[2]]).toEqual([
+      ['tool_search_call', 'tool_search_output', 'message', 'message'],
+      [['tool_search'], ['tool_search', 'quick'], ['tool_search', 'quick']],
+      ['tool', '{"found":["quick"]}'],
+    ]);
+  });
+
   it('[S-18] writes nothing more itself if it comes back', async () => {
     const one = await join();
     await join();

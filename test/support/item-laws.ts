@@ -95,7 +95,7 @@ function startItem(items: SeenItem[], event: EventOf<'item-start'>): void {
   law(index === items.length, `a new item takes the next index (expected ${items.length})`, event);
   same(item, emptied(item), 'an item starts in progress and empty');
   law(item.id !== '' && !items.some(({ start }) => start.id === item.id), 'an item id is new', event);
-  if ('call_id' in item) expectCallId(items, item, event);
+  if ('call_id' in item && item.call_id !== null) expectCallId(items, item, event);
   items.push({
     start: item,
     parts: [],
@@ -128,6 +128,10 @@ function emptied(item: OutputItem): OutputItem {
       return { ...item, status, code: '', outputs: null };
     case 'mcp_list_tools':
       return { ...item, tools: [] };
+    case 'tool_search_call':
+      return { ...item, status, arguments: {} };
+    case 'tool_search_output':
+      return { ...item, status, tools: [] };
     case 'web_search_call':
       law(item.encrypted_content === undefined, 'what leads back to a search is reported at its end', item);
       law(!('sources' in item.action), 'what a search found is reported at its end', item);
@@ -308,6 +312,12 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
     case 'image_generation_call':
       same(run, ['in_progress', 'generating', 'completed'], 'a picture has all of its states');
       return { ...start, ...madeBy(sameType(start, end)) };
+    case 'tool_search_call': {
+      const { status, arguments: searched } = sameType(start, end);
+      return { ...start, status, arguments: searched };
+    }
+    case 'tool_search_output':
+      return { ...start, status: 'completed', tools: sameType(start, end).tools };
     case 'mcp_approval_request':
     case 'compaction':
       return start;

@@ -7,7 +7,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** OpenAI's own events and items that Open Responses does not have; each is sent on purpose. */
 const BEYOND_THE_SPEC =
-  /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?(mcp|custom_tool_call|web_search|image_generation|code_interpreter)(_.*)?)$/;
+  /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?(mcp|custom_tool_call|web_search|image_generation|code_interpreter|tool_search)(_.*)?)$/;
 
 /** Efforts that OpenAI's models take and the specification's list lacks; they are echoed as they were asked. */
 const BEYOND_THE_EFFORTS: ReadonlySet<unknown> = new Set(['minimal', 'max']);
@@ -91,7 +91,7 @@ function conforming(response: Fields): Fields {
     ...(output ? { output: output.filter(({ type }) => !BEYOND_THE_SPEC.test(type)) } : {}),
     ...(tools ? { tools: tools.filter(({ type }) => type === 'function') } : {}),
     // OpenAI's own kinds of tools may be chosen too.
-    ...(JSON.stringify(choice)?.includes('code_interpreter') ? { tool_choice: 'auto' } : {}),
+    ...(/code_interpreter|"type":"tool_search"/.test(String(JSON.stringify(choice))) ? { tool_choice: 'auto' } : {}),
     ...(namesServer(choice) ? { tool_choice: 'auto' } : {}),
     ...(BEYOND_THE_EFFORTS.has(reasoning?.effort) ? { reasoning: { ...reasoning, effort: null } } : {}),
   };

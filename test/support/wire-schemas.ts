@@ -155,6 +155,38 @@ const item = z.discriminatedUnion('type', [
     size: name.optional(),
     revised_prompt: text.optional(),
   }),
+  z.strictObject({
+    id: z.string().regex(/^tsc_/),
+    type: z.literal('tool_search_call'),
+    status: itemStatus,
+    call_id: z.null(),
+    execution: z.literal('server'),
+    arguments: z.record(z.string(), z.unknown()),
+  }),
+  z.strictObject({
+    id: z.string().regex(/^tso_/),
+    type: z.literal('tool_search_output'),
+    status: itemStatus,
+    call_id: z.null(),
+    execution: z.literal('server'),
+    tools: z.array(
+      z.strictObject({
+        type: z.literal('namespace'),
+        name,
+        description: name,
+        tools: z.array(
+          z.strictObject({
+            type: z.literal('function'),
+            name,
+            description: text.nullable(),
+            parameters: z.record(z.string(), z.unknown()),
+            strict: z.null(),
+            defer_loading: z.literal(true),
+          }),
+        ),
+      }),
+    ),
+  }),
   z.strictObject({ id: z.string().regex(/^cmp_/), type: z.literal('compaction'), encrypted_content: name }),
 ]);
 

@@ -235,7 +235,7 @@ describe('the tools as they are reported', () => {
 
   it('[T-03, B-23] lists them for the client by server, under their own names, and omits absent fields', async () => {
     const empty = { type: 'object', properties: {} };
-    expect(newLists(await offer(), [])).toEqual(
+    expect(newLists(await offer(), { conversation: [] })).toEqual(
       new Map([
         [
           'files',
@@ -260,11 +260,11 @@ describe('the tools as they are reported', () => {
       { type: 'mcp_list_tools', server_label: 'files', tools: [] },
       { type: 'message', server_label: 'mail' },
     ];
-    expect([...newLists(await offer(), conversation).keys()]).toEqual(['mail']);
+    expect([...newLists(await offer(), { conversation }).keys()]).toEqual(['mail']);
   });
 
   it('[T-04] does not list tools that the client’s own ones hide', async () => {
-    expect([...newLists(await offer('mcp__mail__read', 'send'), []).keys()]).toEqual(['files']);
+    expect([...newLists(await offer('mcp__mail__read', 'send'), { conversation: [] }).keys()]).toEqual(['files']);
   });
 });
 

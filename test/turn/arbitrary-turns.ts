@@ -131,6 +131,7 @@ const toolResult = fc.record(
     ),
     failed: fc.boolean(),
     outputs: fc.constantFrom([], [{ type: 'logs' as const, logs: '4' }]),
+    found: fc.constantFrom([], [{ modelName: 'send', server: 'mail', tool: { name: 'send', input_schema: {} } }]),
   },
   { requiredKeys: ['type', 'index', 'output', 'failed'] },
 );
@@ -165,6 +166,7 @@ export const inputs = fc
   .map(([first, middle]): readonly TurnInput[] => [START, ...first, ...middle]);
 
 const RUN = { container: 'cntr_1', shownAs: 'code_interpreter_call' } as const;
+const SEARCH = { shownAs: 'tool_search_call' } as const;
 const owner: fc.Arbitrary<ToolOwner> = fc
   .tuple(
     fc.record(
@@ -175,7 +177,7 @@ const owner: fc.Arbitrary<ToolOwner> = fc
       },
       { requiredKeys: ['server', 'name'] },
     ),
-    fc.constantFrom({}, RUN),
+    fc.constantFrom({}, RUN, SEARCH),
   )
   .map(([tool, run]) => ({ ...tool, ...run }));
 const owners = fc.dictionary(fc.constantFrom('', 'look_up', 'send', 'banned'), owner);

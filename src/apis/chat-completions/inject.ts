@@ -1,5 +1,6 @@
 /** Puts the server's tools into a Chat Completions body. */
 import type { Toolset } from '../../ports/toolset.ts';
+import type { ToolDefinition } from '../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { clientToolsOnly, definitions } from '../../tools/toolset.ts';
 import type { ChatBody } from './schema.ts';
@@ -15,12 +16,41 @@ function list(value: unknown): readonly JsonObject[] {
 }
 
 /** The body with the tools after the client's own, or replacing them, in the legacy field if the client uses that. */
-export function withTools(body: JsonObject, toolset: Toolset): JsonObject {
+export function withTools(body: JsonObject, toolset: Toolset, known?: ReadonlySet<string>): JsonObject {
   if (toolset.size === 0) return body;
-  const functions = definitions(toolset).map((tool) => ({ parameters: { type: 'object', properties: {} }, ...tool }));
+  return withDefinitions({ ...body, ...ownTools(body, toolset) }, definitions(toolset, known));
+}
+
+function ownTools(body: JsonObject, toolset: Toolset): JsonObject {
+  return isLegacy(body) ? {} : { tools: clientToolsOnly(list(body.tools), toolset) };
+}
+
+/** The body with these tools too, except those that it has. */
+export function withFound<Body extends JsonObject>(body: Body, found: readonly ToolDefinition[]): Body {
+  const names = chatToolNames(body);
+  const added = found.filter(({ name }) => !names.has(name));
+  return added.length === 0 ? body : withDefinitions(body, added);
+}
+
+function withDefinitions<Body extends JsonObject>(body: Body, tools: readonly ToolDefinition[]): Body {
+  const functions = tools.map((tool) => ({ parameters: { type: 'object', properties: {} }, ...tool }));
   if (isLegacy(body)) return { ...body, functions: [...list(body.functions), ...functions] };
-  const tools = functions.map((each) => ({ type: 'function', function: each }));
-  return { ...body, tools: [...clientToolsOnly(list(body.tools), toolset), ...tools] };
+  return { ...body, tools: [...list(body.tools), ...functions.map((each) => ({ type: 'function', function: each }))] };
+}
+
+/** The tools that the body's choice names, and whether it allows only those, or none at all. */
+export function chosenTools({ tool_choice: choice, function_call: legacy }: JsonObject) {
+  const given = choice ?? legacy;
+  if (!isRecord(given)) return { names: [], allows: () => given !== 'none' };
+  const { allowed_tools: allowed } = given;
+  const names = (isRecord(allowed) ? list(allowed.tools) : [given]).map(nameIn);
+  const only = isRecord(allowed) ? new Set(names) : undefined;
+  return { names, allows: (name: string) => only?.has(name) ?? true };
+}
+
+function nameIn({ function: called, custom, name }: JsonObject): string {
+  const named = called ?? custom;
+  return plainTextOf(isRecord(named) ? named.name : name);
 }
 
 /** The body with a request for the usage, which has to be summed over the rounds. */

@@ -11,10 +11,11 @@ import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { ChatBatch, Upstream } from '../../ports/upstream.ts';
 import { randomSeed } from '../../protocol/ids.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
+import { hiddenTools } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
 import { withFirstOutput } from '../../turn/first-output.ts';
 import { newCompletion } from './completion/completion.ts';
-import { countingUsage, isLegacy, wantsUsage } from './inject.ts';
+import { chatToolNames, countingUsage, isLegacy, wantsUsage, withFound } from './inject.ts';
 import { keepResults } from './kept-results.ts';
 import { prepareChatHistory } from './prepare-history.ts';
 import { prepareChatTools } from './prepare-tools.ts';
@@ -44,6 +45,7 @@ export async function prepareChat(
   // Messages have no containers: the code of each request runs in a new one, unless the request names one.
   const workspaceCase = { toolset, tools, conversation: [], seed: randomSeed(), scope: request.scope };
   const workspace = await workspaceOf(workspaceCase, settings.store);
+  const hidden = hiddenTools(toolset, chatToolNames(body));
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
   const onAttempt = attemptsOf(request.requestId, onStep);
   return {
@@ -56,6 +58,11 @@ export async function prepareChat(
     isOwned: (name) => toolset.has(name),
     newCallId: () => `call_${randomSeed()}`,
     runCall: toolRunner({ toolset, workspace }, request, settings, signal),
+    withFound: (body, names) =>
+      withFound(
+        body,
+        names.flatMap((name) => hidden(name)?.definition ?? []),
+      ),
     keepResults: (round) => keepResults(settings, request, round),
   };
 }

@@ -4,8 +4,9 @@ import { noteOf, type PrepareSettings } from '../../ports/endpoints/prepare.ts';
 import type { Toolset } from '../../ports/toolset.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { approvalRulesOf } from '../../tools/approval-rules.ts';
+import { offerOf } from '../../tools/deferred-tools.ts';
 import { buildToolset, toolList, typesOf } from '../../tools/toolset.ts';
-import { chatToolNames, withTools } from './inject.ts';
+import { chatToolNames, chosenTools, withTools } from './inject.ts';
 
 /**
  * Adds the tools after the client's own; a client's tool of the same name wins. Those that need approval are left out,
@@ -20,9 +21,11 @@ export async function prepareChatTools(request: EndpointRequest, settings: Prepa
   const requested = typesOf(client ?? []);
   const note = noteOf(request, settings);
   const whole = await buildToolset(providers, chatToolNames(body), signal, note, requested, request);
-  const toolset = withoutApprovalRequired(whole, request, settings);
+  const { names, allows } = chosenTools(body);
+  const runnable = withoutApprovalRequired(whole, request, settings);
+  const { toolset, known } = offerOf(runnable, { allows, known: new Set(names) }, note);
   const tools = { toolset, client };
-  return { ...request, body: withTools(body, toolset), context: Object.assign({}, context, { tools }) };
+  return { ...request, body: withTools(body, toolset, known), context: Object.assign({}, context, { tools }) };
 }
 
 function withoutApprovalRequired(toolset: Toolset, request: EndpointRequest, settings: PrepareSettings): Toolset {

@@ -26,6 +26,8 @@ export interface ChatTurn extends RoundRules {
   readonly limits: RoundLimits & RoundRules['limits'];
   /** Runs one call; rejects only when the turn is aborted. */
   readonly runCall: (call: ChatCall) => Promise<ToolCallResult>;
+  /** The body with the deferred tools that the model has found. */
+  readonly withFound: (body: ChatBody, names: readonly string[]) => ChatBody;
   /** Stores what the client cannot send back, for the request in which it answers its own calls. */
   readonly keepResults: (round: ChatRound) => Promise<void>;
 }
@@ -111,7 +113,11 @@ async function afterRound(
   const owned = round.calls.filter((call) => call.owned && !round.cutOff);
   const clients = round.calls.filter((call) => !call.owned);
   const answered: AnsweredChatCall[] = [];
-  for await (const { call, outcome } of rounds.run(owned)) answered.push({ call, output: outcome.output });
+  const found: string[] = [];
+  for await (const { call, outcome } of rounds.run(owned)) {
+    answered.push({ call, output: outcome.output });
+    for (const { modelName } of outcome.found ?? []) found.push(modelName);
+  }
   // Chat Completions' only finish reason for a truncated answer.
   if (rounds.stopped()) return over('length');
   if (clients.length > 0) await keepRound(turn, body, round, answered);
@@ -119,7 +125,8 @@ async function afterRound(
   if (clients.length > 0) return over('tool_calls');
   completion.continued = true;
   const messages = roundMessages(round, answered, completion.legacy);
-  return { body: nextBody(body, messages, rounds.circling()), finishReason: undefined };
+  const next = nextBody(turn.withFound(body, found), messages, rounds.circling());
+  return { body: next, finishReason: undefined };
 }
 
 /**

@@ -29,7 +29,7 @@ import { itemPresenter, type PresentItem, toolCallKind } from '../../protocol/to
 import { withoutRepeats } from '../../tools/interrupted-calls.ts';
 import { toolRounds } from '../../tools/rounds.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
-import { forModel, newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
+import { forModel, hiddenTools, newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
 import { type ResumedResponse, restoredState } from '../../turn/checkpoint.ts';
 import { holdsOutput, withFirstOutput } from '../../turn/first-output.ts';
@@ -86,6 +86,7 @@ export async function prepareTurn(
   const prepared = isUntracked(scope) ? Object.assign({}, whole, { body: untrackedBody(whole.body, given) }) : whole;
   const { apiRequest, body, seed, conversation, toolset, brought, request, answers, states } = prepared;
   const { resumed } = way;
+  const { known } = prepared.tools;
   const { info, started, keptStart, stored } = describe(prepared, way);
   const workspace = await workspaceOf({ toolset, tools: brought, conversation, seed, scope }, settings.store);
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
@@ -102,7 +103,11 @@ export async function prepareTurn(
     plan,
     resumed: state && resumedTurn(state, states, toolset),
     // Strict Open Responses has no item type for them.
-    lists: settings.mcpItems === 'mcp_call' && settings.listsTools ? newLists(toolset, conversation, output) : NO_LISTS,
+    lists:
+      settings.mcpItems === 'mcp_call' && settings.listsTools
+        ? newLists(toolset, { conversation, output, known })
+        : NO_LISTS,
+    deferred: hiddenTools(toolset, known),
     named: serversNamed(toolset),
     approved: notBegun(answers.approved, output),
     takeRequest: handedOver(request),

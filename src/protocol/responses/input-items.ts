@@ -12,6 +12,8 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
   custom_tool_call: 'ctc',
   custom_tool_call_output: 'ctco',
   reasoning: 'rs',
+  tool_search_call: 'tsc',
+  tool_search_output: 'tso',
 };
 
 /** The request's own items, each with an id, a type and, if it is a message, a list of parts. */

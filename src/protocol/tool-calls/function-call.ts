@@ -18,6 +18,16 @@ export const functionCall: WrittenToolCallKind = {
     arguments: call.arguments,
   }),
   finished: (call) => functionCall.item(call, 'completed'),
+  outputItem: {
+    idPrefix: 'fco',
+    item: ({ callId }, id, result) => ({
+      id,
+      type: 'function_call_output',
+      call_id: callId,
+      status: result ? 'completed' : 'in_progress',
+      output: result?.output ?? '',
+    }),
+  },
   answered: ({ call_id: id, name, arguments: text }: Item, output) => ({
     id,
     name,

@@ -56,8 +56,8 @@ export interface WrittenToolCallKind extends ToolCallKind {
   readonly tool?: string;
   /** The item's field for the model's text; if it is not `arguments`, it is also the one argument of the function. */
   readonly field: 'arguments' | 'input' | 'code';
-  /** The name of the arguments' events, between `response.` and `.delta` or `.done`. */
-  readonly argumentsEvent: string;
+  /** The name of the arguments' events, between `response.` and `.delta` or `.done`; without one there are none. */
+  readonly argumentsEvent?: string;
   /** Whether the last of these events names the tool. */
   readonly namesTool?: true;
   /** The states that its events report, in order: opened, running, completed and failed. */
@@ -71,7 +71,14 @@ export interface WrittenToolCallKind extends ToolCallKind {
   item(call: ShownCall, status: ItemStatus): OutputItem;
   /** The item of a call that the server ran, if one item shows both. */
   finished(call: ShownCall, result: ToolCallResult): OutputItem;
-  /** The call in a conversation; `output` is that of its own item, if a client ran it. */
+  /** The type that shows such calls to clients that know no calls of servers; undefined for this type itself. */
+  readonly plainAs?: 'function_call';
+  /** The item that follows the call with its result, for types that have one; without a result it is in progress. */
+  readonly outputItem?: {
+    readonly idPrefix: string;
+    item(call: Pick<ShownCall, 'callId'>, id: string, result: ToolCallResult | undefined): OutputItem;
+  };
+  /** The call in a conversation; `output` is what its own output item holds, if it has one. */
   answered(item: Item, output: unknown): AnsweredToolCall;
   /** Whether the item lacks what the client was not shown. */
   lacksResult?(item: Item): boolean;

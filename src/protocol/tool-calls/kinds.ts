@@ -6,6 +6,7 @@ import { functionCall } from './function-call.ts';
 import { imageGenerationCall } from './image-generation-call.ts';
 import type { AnsweredToolCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
 import { mcpCall } from './mcp-call.ts';
+import { toolSearchCall } from './tool-search-call.ts';
 import { webSearchCall } from './web-search-call.ts';
 
 const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
@@ -13,6 +14,7 @@ const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   custom_tool_call: customToolCall,
   mcp_call: mcpCall,
   code_interpreter_call: codeInterpreterCall,
+  tool_search_call: toolSearchCall,
 };
 
 const WRITTEN_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object.entries(WRITTEN));
@@ -42,9 +44,10 @@ export function kindServing(tool: string | undefined): WrittenToolCallKind | und
   return tool === undefined ? undefined : [...WRITTEN_BY_TYPE.values()].find((kind) => kind.tool === tool);
 }
 
-/** A call with its answer: the client's is a separate item, a hosted tool's is in the same one. */
+/** A call with its answer: that of a client or of a search is a separate item, another tool's is in the same one. */
 export function answeredToolCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredToolCall | undefined {
-  return writtenKind(item)?.answered(item, outputs.get(item)?.output);
+  const answer = outputs.get(item);
+  return writtenKind(item)?.answered(item, answer?.output ?? answer?.tools);
 }
 
 /** Which fields of an item a client is shown. */

@@ -30,12 +30,14 @@ export function isCallOutput(item: Item): boolean {
  * out. Throws `tool_output_missing` or `tool_call_not_found`, naming the call.
  */
 export function pairCalls(items: readonly Item[]): { items: readonly Item[]; outputs: ReadonlyMap<Item, Item> } {
-  if (!items.some((item) => isCall(item) || isCallOutput(item))) return { items, outputs: new Map() };
+  if (!items.some((item) => isCall(item) || isCallOutput(item) || isSearch(item))) return { items, outputs: new Map() };
+  const searches = pairSearches(items);
   const open = new Map<unknown, Item[]>();
-  const outputs = new Map<Item, Item>();
+  const outputs = new Map(searches.pairs);
   const answered = new Set<unknown>();
   const paired: Item[] = [];
   for (const item of items) {
+    if (isSearch(item) && !searches.has(item)) continue;
     const call = isCallOutput(item) ? takeCall(open, answered, item, paired) : undefined;
     if (call) outputs.set(call, item);
     if (isCall(item)) addTo(open, item);
@@ -44,6 +46,38 @@ export function pairCalls(items: readonly Item[]): { items: readonly Item[]; out
   const unanswered = new Set([...open.values()].flat());
   for (const call of unanswered) if (!isCutOff(call)) throw outputMissing(call);
   return { items: paired.filter((item) => !unanswered.has(item)), outputs };
+}
+
+function isSearch({ type }: Item): boolean {
+  return type === 'tool_search_call' || type === 'tool_search_output';
+}
+
+/**
+ * The outputs of searches for tools. Those of a server have no ids, and follow their calls in the same order, before the
+ * user's next message; a call or an output alone is left out.
+ */
+function pairSearches(items: readonly Item[]) {
+  const pairs = new Map<Item, Item>();
+  let waiting = new Map<unknown, { readonly calls: Item[]; answered: number }>();
+  for (const item of items) {
+    if (item.type === 'message' && item.role === 'user') waiting = new Map();
+    if (!isSearch(item)) continue;
+    const queue = waiting.get(item.call_id ?? null) ?? { calls: [], answered: 0 };
+    waiting.set(item.call_id ?? null, queue);
+    const call = queue.calls[queue.answered];
+    if (item.type === 'tool_search_call') queue.calls.push(...(hasOutput(item) ? [] : [item]));
+    else if (call) {
+      pairs.set(call, item);
+      queue.answered += 1;
+    }
+  }
+  const outputs = new Set(pairs.values());
+  return { pairs, has: (item: Item) => pairs.has(item) || outputs.has(item) || hasOutput(item) };
+}
+
+/** The calls of the running turn hold their outputs. */
+function hasOutput({ output }: Item): boolean {
+  return output !== undefined;
 }
 
 function addTo(open: Map<unknown, Item[]>, call: Item): void {

@@ -7,6 +7,9 @@ const HASH = 10;
 /** The model's name for the tool that runs its code, and the type by which requests enable it. */
 export const CODE_INTERPRETER = 'code_interpreter';
 
+/** The model's name for the search for deferred tools, and the type by which requests may enable it. */
+export const TOOL_SEARCH = 'tool_search';
+
 /** The name as servers accept it; a changed name stays distinct by a digest. */
 export function modelSafe(name: string): string {
   const plain = name.replace(/[^\w-]/g, '_');

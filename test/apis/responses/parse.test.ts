@@ -9,10 +9,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 function plan({ tools = [], tool_choice: choice }: Fields): ToolPlan & { notes: readonly Note['code'][] } {
   const notes: Note['code'][] = [];
-  return {
-    ...planTools({ tools: tools as readonly Fields[], choice }, new Map(), ({ code }) => notes.push(code)),
-    notes,
-  };
+  const given = { tools: tools as readonly Fields[], choice };
+  return { ...planTools(given, new Map(), ({ code }) => notes.push(code)), notes };
 }
 
 const ADD = { type: 'function', name: 'add', description: 'Adds.', parameters: { type: 'object' }, strict: true };
@@ -90,6 +88,8 @@ describe('planTools', () => {
       modelTools: [OFFERED_ADD, OFFERED_NOW],
       toolChoice: undefined,
       allowed: undefined,
+      toolset: new Map(),
+      known: new Set(),
       notes: [],
     });
   });

@@ -6,6 +6,7 @@ import type { Toolset } from '../../../ports/toolset.ts';
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
+import { offerOf } from '../../../tools/deferred-tools.ts';
 import { clientToolsOnly, definitions, listTools, namedTools, toolList, typesOf } from '../../../tools/toolset.ts';
 import { readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
@@ -34,7 +35,10 @@ export function withTools(
   { toolset, client = [] }: { readonly toolset: Toolset; readonly client: readonly JsonObject[] | undefined },
 ): JsonObject {
   if (toolset.size === 0) return body;
-  return { ...body, tools: [...clientToolsOnly(client, toolset), ...definitions(toolset).map(functionTool)] };
+  // Whoever plans the turn notes what cannot be offered.
+  const offer = offerOf(toolset, { allows: () => true, known: new Set() }, () => {});
+  const offered = definitions(offer.toolset, offer.known).map(functionTool);
+  return { ...body, tools: [...clientToolsOnly(client, offer.toolset), ...offered] };
 }
 
 /** With `strict` null, every server accepts the schema as it is. */

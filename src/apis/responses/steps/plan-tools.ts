@@ -2,11 +2,14 @@
 
 import type { Toolset } from '../../../ports/toolset.ts';
 import { ApiError } from '../../../protocol/errors.ts';
+import type { Item } from '../../../protocol/items.ts';
 import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request.ts';
 import type { Note } from '../../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { refuseLong } from '../../../protocol/responses/invalid.ts';
 import type { ToolForm } from '../../../protocol/tool-calls/tool-form.ts';
+import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-names.ts';
+import { knownTools, type Offer, offerOf } from '../../../tools/deferred-tools.ts';
 import { clientToolsOnly, definitions, namesServing } from '../../../tools/toolset.ts';
 import { modelNameOf, readClientTools } from './client-tools.ts';
 
@@ -18,6 +21,10 @@ export interface ToolPlan {
   /** The client's definition of its tools, by the model's names for them. */
   readonly forms: ReadonlyMap<string, ToolForm>;
   readonly modelTools: readonly ToolDefinition[];
+  /** The server-run tools that may be called, with a search for those that the model is not offered. */
+  readonly toolset: Toolset;
+  /** The deferred tools among them that are offered at once. */
+  readonly known: ReadonlySet<string>;
   readonly toolChoice: ToolChoice | undefined;
   /** Set where `allowed_tools` limits the calls. */
   readonly allowed: ReadonlySet<string> | undefined;
@@ -28,19 +35,50 @@ interface GivenTools {
   readonly tools: readonly JsonObject[];
   readonly additional?: readonly JsonObject[];
   readonly choice: unknown;
+  /** The conversation, which may have found deferred tools. Default: none. */
+  readonly conversation?: readonly Item[];
 }
 
 const NO_FORMS: ToolPlan['forms'] = new Map();
 
 /** Determines the offered tools: the client's and the server-run ones. Tools that this server cannot run are noted. */
 export function planTools(given: GivenTools, toolset: Toolset, note: (note: Note) => void): ToolPlan {
-  const { tools, additional = [], choice } = given;
+  const { tools, additional = [], choice, conversation = [] } = given;
   const { known, unknown, repeated } = readClientTools(clientToolsOnly([...tools, ...additional], toolset));
   for (const type of unknown) note(droppedTool(type));
   for (const name of repeated) note(repeatedTool(name));
-  const modelTools = [...[...known.values()].map(({ definition }) => definition), ...definitions(toolset)];
+  const own = [...known.values()].map(({ definition }) => definition);
+  const settled = settleChoice(choice, new Set([...own.map(({ name }) => name), ...toolset.keys()]), toolset, note);
+  const found = new Set([...knownTools(conversation, toolset), ...settled.named]);
+  const offer = offerOf(toolset, { allows: allowing(settled), known: found }, note);
+  const modelTools = [...own, ...definitions(offer.toolset, offer.known)];
   const forms = known.size === 0 ? NO_FORMS : new Map([...known].map(([name, { form }]) => [name, form]));
-  return { tools, forms, choice: choice ?? 'auto', modelTools, ...settleChoice(choice, modelTools, toolset, note) };
+  return {
+    tools,
+    forms,
+    choice: choice ?? 'auto',
+    modelTools,
+    ...offer,
+    toolChoice: possibleChoice(settled, modelTools),
+    allowed: allowedWithSearch(settled, offer),
+  };
+}
+
+/** Whether the model may call a tool that it has found. */
+function allowing({ toolChoice, allowed }: Settled): (name: string) => boolean {
+  return (name) => toolChoice !== 'none' && (allowed?.has(name) ?? true);
+}
+
+/** A search that has nothing to find cannot be forced. */
+function possibleChoice({ toolChoice }: Settled, offered: readonly ToolDefinition[]): ToolChoice | undefined {
+  const isSearch = typeof toolChoice === 'object' && toolChoice.name === TOOL_SEARCH;
+  return isSearch && !offered.some(({ name }) => name === TOOL_SEARCH) ? undefined : toolChoice;
+}
+
+/** The search for allowed tools is allowed as well. */
+function allowedWithSearch({ allowed }: Settled, { toolset }: Offer): ToolPlan['allowed'] {
+  if (!allowed || !toolset.get(TOOL_SEARCH)?.search) return allowed;
+  return new Set([...allowed, TOOL_SEARCH]);
 }
 
 function droppedTool(type: string): Note {
@@ -51,35 +89,42 @@ function repeatedTool(name: string): Note {
   return { code: 'tool_dropped', message: `Two tools are called '${name}'; the model is offered the first.` };
 }
 
-type Settled = Pick<ToolPlan, 'toolChoice' | 'allowed'>;
+/** The choice, and the tools that it names one by one: the model must be offered those. */
+interface Settled extends Pick<ToolPlan, 'toolChoice' | 'allowed'> {
+  readonly named: readonly string[];
+}
+
+const ANY: Settled = { toolChoice: undefined, allowed: undefined, named: [] };
 
 function settleChoice(
   choice: unknown,
-  modelTools: readonly ToolDefinition[],
+  callable: ReadonlySet<string>,
   toolset: Toolset,
   note: (note: Note) => void,
 ): Settled {
-  if (typeof choice === 'string') return { toolChoice: wordChoice(choice, modelTools), allowed: undefined };
-  if (!isRecord(choice)) return { toolChoice: undefined, allowed: undefined };
-  if (choice.type === 'allowed_tools') return allowedTools(choice, modelTools, toolset);
+  if (typeof choice === 'string') return { ...ANY, toolChoice: wordChoice(choice, callable) };
+  if (!isRecord(choice)) return ANY;
+  if (choice.type === 'allowed_tools') return allowedTools(choice, callable, toolset);
+  // What it finds may be called, too.
+  if (choice.type === TOOL_SEARCH && toolset.get(TOOL_SEARCH)?.search)
+    return { ...ANY, toolChoice: { name: TOOL_SEARCH } };
   if (choice.type === 'mcp' || namesServing(toolset, choice.type).length > 0)
-    return allowedTools({ tools: [choice], mode: 'required' }, modelTools, toolset);
-  if (choice.type === 'function' || choice.type === 'custom')
-    return { toolChoice: namedChoice(choice, modelTools), allowed: undefined };
+    return allowedTools({ tools: [choice], mode: 'required' }, callable, toolset);
+  if (choice.type === 'function' || choice.type === 'custom') return { ...ANY, ...namedChoice(choice, callable) };
   note({ code: 'tool_choice_dropped', message: `A tool_choice of type '${choice.type}' cannot be met here.` });
-  return { toolChoice: undefined, allowed: undefined };
+  return ANY;
 }
 
-function wordChoice(choice: string, modelTools: readonly ToolDefinition[]): ToolChoice | undefined {
-  if (modelTools.length > 0) return choice as ToolChoice;
+function wordChoice(choice: string, callable: ReadonlySet<string>): ToolChoice | undefined {
+  if (callable.size > 0) return choice as ToolChoice;
   if (choice === 'required') throw choiceError("Tool choice 'required' must be specified with 'tools' parameter.");
   return undefined;
 }
 
-function namedChoice(choice: JsonObject, modelTools: readonly ToolDefinition[]): ToolChoice {
+function namedChoice(choice: JsonObject, callable: ReadonlySet<string>): Pick<Settled, 'toolChoice' | 'named'> {
   const name = nameIn(choice);
   const known = modelNameIn(choice);
-  if (known !== undefined && modelTools.some((tool) => tool.name === known)) return { name: known };
+  if (known !== undefined && callable.has(known)) return { toolChoice: { name: known }, named: [known] };
   throw choiceError(`Tool choice '${typeof name === 'string' ? name : 'function'}' not found in 'tools' parameter.`);
 }
 
@@ -87,27 +132,47 @@ function namedChoice(choice: JsonObject, modelTools: readonly ToolDefinition[]):
 const MOST_ALLOWED = 4096;
 
 /** All tools stay in the prompt; one required tool is the same as naming it, which every server supports. */
-function allowedTools({ tools, mode }: JsonObject, modelTools: readonly ToolDefinition[], toolset: Toolset): Settled {
+function allowedTools({ tools, mode }: JsonObject, known: ReadonlySet<string>, toolset: Toolset): Settled {
   if (!Array.isArray(tools)) throw choiceError("Missing required parameter: 'tool_choice.tools'.");
   refuseLong('tool_choice.tools', tools.length, MOST_ALLOWED);
-  const names = tools.filter(isRecord).flatMap((tool) => namesOf(tool, toolset));
-  const known = new Set(modelTools.map(({ name }) => name));
+  const namesOf = chooser(toolset);
+  const chosen = tools.filter(isRecord).map((tool) => ({ isNamed: Boolean(nameIn(tool)), names: namesOf(tool) }));
+  const names = chosen.flatMap((each) => each.names);
   const callable = names.filter((name) => known.has(name));
   if (mode === 'required' && callable.length === 0) throw choiceError("No tool of 'tool_choice.tools' is in 'tools'.");
   const only = callable.length === 1 && mode === 'required' ? { name: callable[0] as string } : undefined;
-  return { toolChoice: only ?? (mode === 'required' ? 'required' : 'auto'), allowed: new Set(names) };
+  const named = chosen.flatMap((each) => (each.isNamed ? each.names : []));
+  return {
+    toolChoice: only ?? (mode === 'required' ? 'required' : 'auto'),
+    allowed: new Set(names),
+    named: only ? [only.name] : named,
+  };
 }
 
-/** A server's label means all of its tools, or the named one. */
-function namesOf(tool: JsonObject, toolset: Toolset): readonly string[] {
-  const { type, server_label: label } = tool;
-  const served = namesServing(toolset, type);
-  if (served.length > 0) return served;
-  const name = nameIn(tool);
-  if (type !== 'mcp') return [modelNameIn(tool)].filter((known) => known !== undefined);
-  return [...toolset]
-    .filter(([, { tool }]) => tool.server === label && (name === undefined || name === null || tool.name === name))
-    .map(([modelName]) => modelName);
+/**
+ * The model's names for what an entry of `allowed_tools` means: a server's label means all of its tools, or the named
+ * one. Looked up, and each server's tools once: a request may have thousands of entries, and a server thousands of tools.
+ */
+function chooser(toolset: Toolset): (tool: JsonObject) => readonly string[] {
+  const byServer = new Map<unknown, Map<unknown, string[]>>();
+  for (const [modelName, { tool }] of toolset) {
+    const names = byServer.get(tool.server) ?? new Map<unknown, string[]>();
+    byServer.set(tool.server, names);
+    names.set(tool.name, [...(names.get(tool.name) ?? []), modelName]);
+  }
+  const serving = new Map<unknown, readonly string[]>();
+  return (tool) => {
+    const { type, server_label: label } = tool;
+    const served = serving.get(type) ?? namesServing(toolset, type);
+    serving.set(type, served);
+    if (served.length > 0) return served;
+    const name = nameIn(tool) ?? undefined;
+    if (type !== 'mcp') return [modelNameIn(tool)].filter((known) => known !== undefined);
+    const names = byServer.get(label);
+    if (name !== undefined) return names?.get(name) ?? [];
+    byServer.delete(label);
+    return [...(names?.values() ?? [])].flat();
+  };
 }
 
 /** Some clients name a function as Chat Completions does. */

@@ -12,6 +12,7 @@ export async function resolveTools(request: RequestInWindow, settings: PrepareSe
   const { toolset, client = [] } = (apiRequest.context as Required<NonNullable<typeof apiRequest.context>>).tools;
   const { tool_choice: choice } = apiRequest.body as Readonly<Record<string, unknown>>;
   const additional = additionalTools(request.conversation);
-  const tools = planTools({ tools: client, additional, choice }, toolset, noteOf(apiRequest, settings));
-  return Object.assign({}, request, { apiRequest, toolset, tools, brought: [...client, ...additional] });
+  const { conversation } = request;
+  const tools = planTools({ tools: client, additional, choice, conversation }, toolset, noteOf(apiRequest, settings));
+  return Object.assign({}, request, { apiRequest, toolset: tools.toolset, tools, brought: [...client, ...additional] });
 }

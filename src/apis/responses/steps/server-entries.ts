@@ -19,6 +19,8 @@ export interface ServerEntry {
   readonly isFiltered: boolean;
   readonly allows: (tool: ProvidedTool) => boolean;
   readonly needsApproval: (tool: ProvidedTool) => boolean;
+  /** Whether the model must find the tool first; undefined leaves that to its provider. */
+  readonly defers: (tool: ProvidedTool) => boolean | undefined;
 }
 
 /** The settings that decide which servers a request may name. */
@@ -55,6 +57,7 @@ const entrySchema = z.object({
   headers: textPairs(HEADERS).nullish(),
   authorization: z.string().nullish(),
   allowed_tools: fitting(allowedSchema, "an array of names, or an object of 'tool_names' and 'read_only'"),
+  defer_loading: z.boolean().nullish(),
   require_approval: fitting(approvalSchema, "'always', 'never', or an object with filters under these names"),
 });
 type Entry = z.infer<typeof entrySchema>;
@@ -179,15 +182,17 @@ function headersIn(headers: Readonly<Record<string, string>>, field: string, fau
   }
 }
 
-type Terms = Pick<ServerEntry, 'isFiltered' | 'allows' | 'needsApproval'>;
+type Terms = Pick<ServerEntry, 'isFiltered' | 'allows' | 'needsApproval' | 'defers'>;
 
-function termsOf({ allowed_tools: allowed, require_approval: approval, server_url: url }: Entry): Terms {
+function termsOf({ allowed_tools: allowed, require_approval: approval, server_url: url, defer_loading }: Entry): Terms {
   // The cast: a list is one of names.
   const only = Array.isArray(allowed) ? { tool_names: allowed as readonly string[] } : (allowed as Filter | undefined);
   const isAllowed = only ? passing(only) : () => true;
   return {
     isFiltered: only !== undefined && only !== null,
     allows: isAllowed,
+    // A client that names the tools wants to be offered them.
+    defers: ({ deferred }) => defer_loading ?? (only?.tool_names ? false : deferred),
     needsApproval: approvalOf(approval ?? (url ? 'always' : 'never'), !url),
   };
 }

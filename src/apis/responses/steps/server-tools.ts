@@ -64,7 +64,16 @@ function onTerms(tools: readonly ToolsetEntry[], entries: readonly ServerEntry[]
   const terms = new Map(entries.map((entry) => [entry.label, entry]));
   return tools
     .filter(({ tool }) => terms.get(tool.server)?.allows(tool) ?? true)
-    .map((each) => (terms.get(each.tool.server)?.needsApproval(each.tool) ? { ...each, needsApproval: true } : each));
+    .map((each) => withTerms(each, terms.get(each.tool.server)));
+}
+
+function withTerms(entry: ToolsetEntry, terms: ServerEntry | undefined): ToolsetEntry {
+  if (!terms) return entry;
+  const { tool } = entry;
+  const deferred = terms.defers(tool) ?? false;
+  const asked: ToolsetEntry = terms.needsApproval(tool) ? { ...entry, needsApproval: true } : entry;
+  // Else the same object, by which the search knows the tool's words.
+  return deferred === (tool.deferred ?? false) ? asked : { ...asked, tool: { ...tool, deferred } };
 }
 
 function refuseEmpty({ label, param, isFiltered }: ServerEntry, tools: readonly ToolsetEntry[]): void {

@@ -1,0 +1,207 @@
+/** The tools that the model is offered only once it has found them, and the search for them. */
+
+import type { ToolProvider } from '../ports/tool-provider.ts';
+import type { Toolset, ToolsetEntry } from '../ports/toolset.ts';
+import type { FoundTool, Item, ToolCallResult } from '../protocol/items.ts';
+import type { Note } from '../protocol/note.ts';
+import { plainTextOf } from '../protocol/record.ts';
+import { INVALID_PARAMS, protocolError } from '../protocol/tool-calls/call-error.ts';
+import { TOOL_SEARCH } from '../protocol/tool-calls/tool-names.ts';
+import {
+  foundText,
+  isSearchOutput,
+  namesInText,
+  namespacesOf,
+  toolsFound,
+} from '../protocol/tool-calls/tool-search-call.ts';
+import { findTools } from './find-tools.ts';
+import { listedTool } from './listed-tool.ts';
+
+/** The most deferred tools that are offered at once, because the conversation has found them or nothing can find them. */
+const MOST_DIRECT = 512;
+
+/** How the model may use the tools in a turn. */
+export interface OfferTerms {
+  /** Whether the model may call the tool. */
+  readonly allows: (name: string) => boolean;
+  /** The deferred tools that are offered at once. */
+  readonly known: ReadonlySet<string>;
+}
+
+/** The server-run tools of a turn, with the search that finds the hidden ones, and the deferred ones that are not hidden. */
+export interface Offer {
+  readonly toolset: Toolset;
+  readonly known: ReadonlySet<string>;
+}
+
+/** Whether any of the tools is deferred. */
+export function hasDeferred(tools: readonly ToolsetEntry[]): boolean {
+  return tools.some(({ tool }) => tool.deferred === true);
+}
+
+/**
+ * The tools with a search for those that the model may call and is not offered. Without a search, because the client
+ * has a tool of that name, they are all offered, up to a limit, with a note.
+ */
+export function offerOf(toolset: Toolset, { allows, known }: OfferTerms, note: (note: Note) => void): Offer {
+  const hidden = [...toolset].filter(([name, { tool }]) => tool.deferred === true && !known.has(name));
+  if (hidden.length === 0) return { toolset: without(toolset, [TOOL_SEARCH]), known };
+  if (!toolset.get(TOOL_SEARCH)?.search) return unhidden(toolset, hidden, known, note);
+  const findable = hidden.filter(([name]) => allows(name));
+  if (findable.length === 0) return { toolset: without(toolset, [TOOL_SEARCH]), known };
+  return { toolset: new Map(toolset).set(TOOL_SEARCH, searchOf(findable)), known };
+}
+
+function without(toolset: Toolset, names: readonly string[]): Toolset {
+  const gone = names.filter((name) => name !== TOOL_SEARCH || toolset.get(name)?.search);
+  if (!gone.some((name) => toolset.has(name))) return toolset;
+  const kept = new Map(toolset);
+  for (const name of gone) kept.delete(name);
+  return kept;
+}
+
+type Named = readonly [name: string, entry: ToolsetEntry];
+
+function unhidden(
+  toolset: Toolset,
+  hidden: readonly Named[],
+  known: ReadonlySet<string>,
+  note: (note: Note) => void,
+): Offer {
+  const names = hidden.map(([name]) => name);
+  const left = names.slice(MOST_DIRECT);
+  const loss = left.length === 0 ? '' : `, except ${left.length}, which the model cannot call`;
+  const message = `The client has a tool '${TOOL_SEARCH}' of its own, so deferred tools are offered at once${loss}.`;
+  note({ code: 'tool_dropped', message });
+  return { toolset: without(toolset, left), known: new Set([...known, ...names.slice(0, MOST_DIRECT)]) };
+}
+
+/** Nobody calls it: the search runs where the tools are known. */
+const NO_PROVIDER: ToolProvider = {
+  name: TOOL_SEARCH,
+  list: () => [],
+  call: () => Promise.reject(new Error('The search has no provider.')),
+};
+
+const USUAL_FINDS = 5;
+const MOST_FINDS = 20;
+const QUERY = {
+  type: 'object',
+  properties: {
+    query: { type: 'string', description: 'Words for what the tool does, or of its name.' },
+    limit: { type: 'integer', description: `How many tools to find, at most ${MOST_FINDS}. Default: ${USUAL_FINDS}.` },
+  },
+  required: ['query'],
+};
+
+/** The search for these tools, as a tool of its own. */
+export function searchOf(tools: readonly Named[]): ToolsetEntry {
+  const entries = tools.map(([modelName, { tool }]) => ({ modelName, tool }));
+  return {
+    provider: NO_PROVIDER,
+    tool: {
+      server: TOOL_SEARCH,
+      name: TOOL_SEARCH,
+      requestedBy: TOOL_SEARCH,
+      description: descriptionOf(tools),
+      parameters: QUERY,
+      annotations: { readOnlyHint: true },
+    },
+    search({ query, limit }, maxBytes) {
+      const words = plainTextOf(query);
+      if (words.trim() === '') return refused('the query is empty');
+      const most = Math.min(Math.max(Number(limit ?? USUAL_FINDS), 1), MOST_FINDS);
+      const found = findTools(entries, words, most).map(({ modelName, tool }) => ({
+        modelName,
+        server: tool.server,
+        tool: listedTool(tool),
+      }));
+      return resultOf(fitting(found, maxBytes));
+    },
+  };
+}
+
+/** Server labels in the description; a request may name thousands. */
+const MOST_LABELS = 32;
+
+function descriptionOf(tools: readonly Named[]): string {
+  const labels = [...new Set(tools.map(([, { tool }]) => tool.server))];
+  const more = labels.length > MOST_LABELS ? ', …' : '';
+  const shown = `${labels.slice(0, MOST_LABELS).join(', ')}${more}`;
+  return `Finds tools that are not listed here: ${tools.length} more, of ${shown}. Tools that it finds can be called in the next step. Search before you say that something cannot be done.`;
+}
+
+function refused(reason: string): ToolCallResult {
+  const message = `input_validation_error: ${reason}`;
+  return { output: message, failed: true, error: protocolError(INVALID_PARAMS, message) };
+}
+
+/** Without the tools that would make the result larger than that of any tool may be. */
+function fitting(found: readonly FoundTool[], maxBytes: number): readonly FoundTool[] {
+  let room = maxBytes;
+  return found.filter(({ tool }) => {
+    const bytes = Buffer.byteLength(JSON.stringify(tool));
+    if (bytes > room) return false;
+    room -= bytes;
+    return true;
+  });
+}
+
+function resultOf(found: readonly FoundTool[]): ToolCallResult {
+  const names = new Map(found.map(({ server, tool, modelName }) => [ownName(server, tool.name), modelName]));
+  const output = foundText(namespacesOf(found), ({ server = '', name }) => names.get(ownName(server, name)) ?? name);
+  return { output, failed: false, found };
+}
+
+function ownName(server: string, name: string): string {
+  return `${server}\0${name}`;
+}
+
+const NONE: ReadonlySet<string> = new Set<string>();
+
+/**
+ * The deferred tools that the conversation knows: found by a search, or called before; the newest, up to a limit.
+ */
+export function knownTools(conversation: readonly Item[], toolset: Toolset): ReadonlySet<string> {
+  if (!toolset.get(TOOL_SEARCH)?.search && !hasDeferred([...toolset.values()])) return NONE;
+  const known = new Set<string>();
+  let names: ReadonlyMap<string, string> | undefined;
+  for (let index = conversation.length - 1; index >= 0; index -= 1) {
+    for (const { server, name } of mentioned(conversation[index])) {
+      // Most conversations name none of thousands.
+      names ??= deferredNames(toolset);
+      const modelName = names.get(server === undefined ? name : ownName(server, name));
+      if (modelName !== undefined) known.add(modelName);
+      if (known.size === MOST_DIRECT) return known;
+    }
+  }
+  return known;
+}
+
+/** The model's names for the deferred tools, by themselves and by their servers' names for them. */
+function deferredNames(toolset: Toolset): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const [modelName, { tool }] of toolset) {
+    if (tool.deferred !== true) continue;
+    names.set(modelName, modelName).set(ownName(tool.server, tool.name), modelName);
+  }
+  return names;
+}
+
+/** The tools in an item: with a server under their own names, else under those that the model has for them. */
+function mentioned(item: Item | undefined): ReturnType<typeof toolsFound> {
+  if (!item) return [];
+  if (isSearchOutput(item)) return toolsFound(item.tools);
+  const { type, name, server_label: server, output } = item;
+  switch (type) {
+    case 'mcp_call':
+    case 'mcp_approval_request':
+      return [{ server: plainTextOf(server), name: plainTextOf(name) }];
+    case 'function_call':
+      return [{ server: undefined, name: plainTextOf(name) }];
+    case 'function_call_output':
+      return namesInText(output).map((found) => ({ server: undefined, name: found }));
+    default:
+      return [];
+  }
+}
