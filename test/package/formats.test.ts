@@ -104,21 +104,19 @@ describe('the code', () => {
 describe('the tarball', () => {
   itBuilt('dist/esm/index.js')('[Q-05] takes less than 1.5 MB unpacked, and has no source maps', () => {
     const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    const paths = ['package.json', ...files.flatMap(packed)].flatMap((name: string) => pathsIn(join(root, name)));
+    const paths = ['package.json', ...files].flatMap((name: string) => pathsIn(join(root, name)));
     const bytes = paths.reduce((sum, path) => sum + statSync(path).size, 0);
     const maps = paths.filter((path) => path.endsWith('.map'));
     expect([bytes < 1_500_000, bytes > 500_000, maps]).toEqual([true, true, []]);
   });
-});
 
-/** The names of a pattern of `files`, without the pages that are left out again. */
-function packed(pattern: string): readonly string[] {
-  if (pattern.startsWith('!')) return [];
-  if (pattern !== 'docs/*.md') return [pattern];
-  const left = ['architecture.md', 'requirements.md'];
-  const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md') && !left.includes(name));
-  return pages.map((name) => `docs/${name}`);
-}
+  it('[X-16] has the pages of docs that messages name', () => {
+    const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const sources = pathsIn(join(root, 'src')).map((path) => readFileSync(path, 'utf8'));
+    const named = new Set(sources.flatMap((text) => text.match(/docs\/[a-z-]+\.md/g) ?? []));
+    expect([named.size > 3, [...named].filter((page) => !files.includes(page))]).toEqual([true, []]);
+  });
+});
 
 function pathsIn(path: string): readonly string[] {
   if (!statSync(path).isDirectory()) return [path];
