@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { textStream } from '../../src/testing/index.ts';
 import { type Fields, parsed, type StreamEvent } from '../http/client.ts';
-import { itOpenaiPython, openaiPython } from '../support/openai-python.ts';
+import { pythonPackage } from '../support/python-package.ts';
 import { endWithParent } from '../support/services.ts';
 import { agreedOn, calls, onEachDatabase, stalled, textsOf } from './world.ts';
+
+const openai = await pythonPackage('openai', '3.54.0');
 
 /** What the client printed, and how it is told of another node. */
 interface Client {
@@ -18,7 +20,7 @@ interface Client {
 }
 
 function startClient(url: string): Client {
-  const child = spawn(openaiPython, [join(import.meta.dirname, 'openai_client.py'), url], { stdio: 'pipe' });
+  const child = spawn(openai.python, [join(import.meta.dirname, 'openai_client.py'), url], { stdio: 'pipe' });
   endWithParent(child);
   return {
     lines: createInterface({ input: child.stdout }),
@@ -42,7 +44,7 @@ function withoutHelpers(value: unknown): Fields {
 }
 
 onEachDatabase('openai-python', (world) => {
-  itOpenaiPython('[S-18] [X-08] has the whole response although the node was killed that streamed it', async () => {
+  openai.it('[S-18] [X-08] has the whole response although the node was killed that streamed it', async () => {
     const { cluster, model } = world;
     model.say(calls('once'), stalled('Hello', ', '), { body: textStream('world') });
     const [first] = cluster.without();

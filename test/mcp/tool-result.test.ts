@@ -77,6 +77,7 @@ describe('toToolResult', () => {
     ['as the one result', written('{"degrees":21}'), { result: { degrees: 21 } }],
     ['as the one result, a text', written('warm'), { result: 'warm' }],
     ['as the one result, a list', written('{"a":1}', 'two', '3'), { result: [{ a: 1 }, 'two', 3] }],
+    ['as the one value, by any name', written('What to read.'), { content: 'What to read.' }],
     ['as a picture', [image], { result: { ...image, annotations: null } }],
   ])('[F-23] tells the model once what blocks say %s', (_how, blocks, structuredContent) => {
     expect(toToolResult({ content: blocks, structuredContent }, same)).toEqual(toToolResult({ content: blocks }, same));

@@ -8,7 +8,7 @@ export function contentNotInText(structured: unknown, blocks: readonly JsonObjec
   if (structured === undefined) return undefined;
   const contents = blocks.map(contentOf);
   try {
-    if (isContained(structured, contents) || isContained(soleResult(structured), contents)) return undefined;
+    if (isContained(structured, contents) || isContained(soleValue(structured), contents)) return undefined;
     return JSON.stringify(structured, withoutBytes(blocks));
   } catch {
     // Nested deeper than the stack: no model reads that.
@@ -36,11 +36,11 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** Python's servers put values that are not objects under this name, and the bare value into the text. */
-function soleResult(structured: unknown): unknown {
+/** Servers put values that are not objects under a name (`result` in Python, `content`, …), and the bare value into the text. */
+function soleValue(structured: unknown): unknown {
   if (!isRecord(structured)) return undefined;
-  const [[name, value] = [], ...others] = Object.entries(structured);
-  return name === 'result' && others.length === 0 ? value : undefined;
+  const [value, ...others] = Object.values(structured);
+  return others.length === 0 ? value : undefined;
 }
 
 /** Whether a block contains the value, or the blocks contain its members one by one. */

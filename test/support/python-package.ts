@@ -1,0 +1,56 @@
+/** Packages of PyPI, each in an environment of its own under build/, made when a test first needs it. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { findProgram } from './services.ts';
+import { describeWhere, itWhere } from './skipping.ts';
+
+const INSTALLS_WITHIN_MS = 180_000;
+
+const execute = promisify(execFile);
+
+/** An interpreter that can import the package, and tests that need it. */
+export interface PythonPackage {
+  /** The interpreter; there may be none. */
+  readonly python: string;
+  /** `it` where the package is; otherwise a skip whose name says why not. */
+  readonly it: typeof it;
+  /** The same of `describe`. */
+  readonly describe: typeof describe;
+}
+
+/** Installs the package if it is not there yet. Throws if it cannot be installed where CI=true. */
+export async function pythonPackage(name: string, version: string): Promise<PythonPackage> {
+  const folder = join(import.meta.dirname, `../../build/${name}-python-${version}`);
+  const missing = await whyMissing(folder, name, version);
+  if (missing && process.env.CI === 'true') throw new Error(`CI needs the Python package: ${missing}`);
+  return {
+    python: join(folder, 'bin/python'),
+    it: itWhere(missing === undefined, missing ?? ''),
+    describe: describeWhere(missing === undefined, missing ?? ''),
+  };
+}
+
+async function whyMissing(folder: string, name: string, version: string): Promise<string | undefined> {
+  // Written last: without it the environment is not whole.
+  const whole = join(folder, 'lib-is-whole');
+  if (existsSync(whole)) return undefined;
+  const python = findProgram('python3');
+  if (!python) return 'there is no python3 on this machine';
+  try {
+    const options = { timeout: INSTALLS_WITHIN_MS };
+    const own = join(folder, 'bin/python');
+    await rm(folder, { recursive: true, force: true });
+    await execute(python, ['-m', 'venv', folder], options);
+    const flags = ['--quiet', '--disable-pip-version-check', '--no-input', '--retries', '1'];
+    await execute(own, ['-m', 'pip', 'install', ...flags, `${name}==${version}`], options);
+    await execute(own, ['-c', `import ${name}; open(${JSON.stringify(whole)}, 'w').close()`], options);
+    return undefined;
+  } catch (error) {
+    // The text may hold parentheses, at which the list of skipped tests ends the reason.
+    const [line = ''] = String(error).split('\n').filter(Boolean).slice(-1);
+    return `${name} of PyPI cannot be installed: ${line.replaceAll(/[()]/g, '')}`;
+  }
+}
