@@ -69,6 +69,7 @@ it('[P-10][P-11] every limit has the default that the documentation names', () =
     toolCalls: 128,
     parallelTools: 8,
     toolTimeoutMs: 60_000,
+    toolMaxMs: 600_000,
     toolOutputBytes: 1_048_576,
     repeatedCalls: 3,
     concurrentTurns: Number.POSITIVE_INFINITY,

@@ -1,6 +1,7 @@
 /** Credentials of each user for the host's MCP servers. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { jest } from '@jest/globals';
 import express, { type Request } from 'express';
 import { chatCompletionsRouter, chatCompletionsUpstream, responsesRouter } from '../../src/index.ts';
 import type { McpServerConfig, McpToolsOptions, UnauthorizedInfo } from '../../src/mcp/index.ts';
@@ -16,6 +17,7 @@ import {
   startServer,
   stdioServer,
   until,
+  useFakeTimers,
 } from '../support/mcp-client.ts';
 
 afterEach(closeAll);
@@ -131,7 +133,7 @@ describe('the credentials of a user', () => {
     });
     expect([await names('one'), tools.warnings]).toEqual([
       [],
-      ["mcpTools: server 'a' has no tools for a request: The MCP server 'a' answered with HTTP 401 (Unauthorized)."],
+      ["mcpTools: server 'a' fails for a user: The MCP server 'a' answered with HTTP 401 (Unauthorized)."],
     ]);
     right = true;
     expect((await names('one')).length).toBe(18);
@@ -192,8 +194,8 @@ describe('the credentials of a user', () => {
       await failureOf(tools.call(call, never())),
     ]).toEqual([
       new Set(['b']),
-      ["mcpTools: server 'a' has no tools for a request: Nobody is logged in."],
-      expect.objectContaining({ message: 'Nobody is logged in.' }),
+      ["mcpTools: server 'a' fails for a user: no credentials: Nobody is logged in."],
+      expect.objectContaining({ message: "There are no credentials for the MCP server 'a'." }),
     ]);
   });
 
@@ -211,7 +213,7 @@ describe('the credentials of a user', () => {
     const tools = openTools({ a: { url: 'http://127.0.0.1:1', ...config } });
     expect([await tools.list(never(), requestOf('one')), tools.warnings]).toEqual([
       [],
-      [`mcpTools: server 'a' has no tools for a request: mcpTools: server 'a': ${message}`],
+      [`mcpTools: server 'a' fails for a user: no credentials: ${message}`],
     ]);
   });
 
@@ -235,6 +237,56 @@ describe('the credentials of a user', () => {
     expect(() => openTools({ a: config })).toThrow(new TypeError(message));
   });
 
+  it('[X-15] that never come cost only this server its tools', async () => {
+    const server = await startServer();
+    const config = { url: server.url, authorization: () => new Promise<never>(() => {}) };
+    const tools = openTools({ a: config, b: { url: server.url } }, { connectTimeoutMs: 1_500 });
+    const listed = await tools.list(never(), requestOf('one'));
+    expect([new Set(listed.map((tool) => tool.server)), tools.warnings]).toEqual([
+      new Set(['b']),
+      ["mcpTools: server 'a' fails for a user: no credentials: they were not given within 1500 ms"],
+    ]);
+  });
+
+  it('[X-15] are asked for with whose they are, and nothing of the call', async () => {
+    const server = await startServer();
+    const contexts: unknown[] = [];
+    const { call } = open({
+      url: server.url,
+      authorization(_user, context) {
+        contexts.push(context);
+        return undefined;
+      },
+    });
+    await call('one', 'echo', { arguments: { text: 'private' } });
+    expect(contexts).toEqual([{ scope: 'one', requestId: 'req_one' }]);
+  });
+
+  it('[X-15] that are wrong are not tried again until somebody asks', async () => {
+    useFakeTimers();
+    const server = await startServer();
+    server.refuseWhere = () => true;
+    const { names } = open({ url: server.url, authorization: bearer });
+    await names('one');
+    const { length } = server.requests;
+    jest.advanceTimersByTime(4_000);
+    await names('one');
+    expect(server.requests.length).toBe(length);
+    jest.advanceTimersByTime(5_001);
+    await names('one');
+    expect(server.requests.length).toBeGreaterThan(length);
+  });
+
+  it('[X-15] whose connection was closed as nobody used it leave the server idle', async () => {
+    useFakeTimers();
+    const server = await startServer();
+    const { names, tools } = open({ url: server.url, authorization: bearer }, { idleMs: 1_000 });
+    await names('one');
+    jest.advanceTimersByTime(1_001);
+    await until(() => server.sessions.size === 0);
+    expect(tools.status()).toMatchObject([{ state: 'idle', connections: 0 }]);
+  });
+
   it('[X-15] have a bounded number of connections, and the oldest unused one goes first', async () => {
     const server = await startServer();
     const { names, call, tools } = open({ url: server.url, authorization: bearer }, { maxConnections: 2 });
@@ -247,7 +299,7 @@ describe('the credentials of a user', () => {
     await until(() => server.requests.length > 0 && tools.status()[0]?.connections === 2);
     expect([await names('four'), tools.warnings]).toEqual([
       [],
-      ["mcpTools: server 'a' has no tools for a request: Too many MCP servers are in use. Try again later."],
+      ["mcpTools: server 'a' fails for a user: Too many MCP servers are in use. Try again later."],
     ]);
     await tools.close();
     expect((await Promise.all(slow)).map(({ name }) => name)).toEqual(['McpCallError', 'McpCallError']);

@@ -129,6 +129,16 @@ describeNewest('a server of 2026-07-28', () => {
     expect([asked, tools.status()]).toEqual([[1, 1, 2], [expect.objectContaining({ protocol: LEGACY })]]);
   });
 
+  it('[X-15] is taken for an older one where it does not answer what it does not know', async () => {
+    const server = await startServer();
+    server.ignoreWhere = ({ headers }) => headers['mcp-method'] === 'server/discover';
+    const tools = openTools({ a: { url: server.url } }, { connectTimeoutMs: 4_000 });
+    expect([await callTool(tools, 'a/echo', { text: 'hello' }), tools.status()]).toEqual([
+      { content: 'hello' },
+      [expect.objectContaining({ protocol: LEGACY })],
+    ]);
+  });
+
   it('[X-15] is not asked twice for a process that ends when it is asked', async () => {
     const strict = stdioServer('--strict');
     const tools = openTools({ a: strict }, { idleMs: 60_000 });

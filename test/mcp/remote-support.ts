@@ -54,9 +54,12 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return (await request.toArray()).join('');
 }
 
-/** What a site was asked, but for which era of the protocol it speaks: only one of the two SDKs asks that. */
-export function askedOf({ requests }: Site): Site['requests'] {
-  return requests.filter(({ headers }) => headers['mcp-method'] !== 'server/discover');
+/** What a site was asked, in order; what was asked twice in a row, by the probe and by `initialize`, once. */
+export function askedOf({ requests }: Site): readonly string[] {
+  const asked = requests.map(({ method, url }) => `${method} ${url}`);
+  return asked.filter(
+    (each, at) => each !== asked[at - 1] && !(each === asked[at - 2] && asked[at - 1] === asked[at - 3]),
+  );
 }
 
 /** A server of that name as a request gives it. */

@@ -48,6 +48,8 @@ export interface McpHttpServer {
   readonly sockets: { readonly open: number; readonly most: number };
   /** Set to answer every request so. */
   refuseWith: { readonly status: number; readonly body: string } | undefined;
+  /** Never answers these requests. */
+  ignoreWhere: (request: SeenRequest) => boolean;
   /** Answers these requests with 401, and with the challenge if there is one. */
   refuseWhere: (request: SeenRequest) => boolean;
   challenge: string | undefined;
@@ -108,6 +110,7 @@ export async function startMcpServer(options: McpHttpOptions = {}): Promise<McpH
     const { method = '', url = '', headers } = request;
     requests.push({ method, url, headers });
     events.emit('request', method);
+    if (result.ignoreWhere({ method, url, headers })) return;
     if (result.refuseWhere({ method, url, headers }))
       return void response.writeHead(401, result.challenge ? { 'www-authenticate': result.challenge } : {}).end();
     if (result.refuseWith) return void response.writeHead(result.refuseWith.status).end(result.refuseWith.body);
@@ -144,6 +147,7 @@ export async function startMcpServer(options: McpHttpOptions = {}): Promise<McpH
       },
     },
     refuseWith: undefined,
+    ignoreWhere: () => false,
     refuseWhere: () => false,
     challenge: undefined,
     forgetSessions: () => sessions.clear(),

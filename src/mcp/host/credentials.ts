@@ -13,14 +13,14 @@ import {
 } from '../shared/server-config.ts';
 
 /** A function of the host's that gives what a request needs. */
-type Asked = (request: unknown, context: CredentialsContext) => unknown;
+type HostFunction = (request: unknown, context: CredentialsContext) => unknown;
 
 /** The functions of one server; undefined for what its config holds itself. */
 export interface CredentialFunctions {
-  readonly headers?: Asked | undefined;
-  readonly authorization?: Asked | undefined;
-  readonly env?: Asked | undefined;
-  readonly authProvider?: Asked | undefined;
+  readonly headers?: HostFunction | undefined;
+  readonly authorization?: HostFunction | undefined;
+  readonly env?: HostFunction | undefined;
+  readonly authProvider?: HostFunction | undefined;
 }
 
 /** What they gave. */
@@ -52,12 +52,11 @@ export function credentialFunctions(owner: string, config: McpServerConfig): Cre
 
 /** Asks the functions. Throws what they throw, and a `TypeError` for what is none of the expected values. */
 export async function askedCredentials(
-  { label }: Pick<ServerSettings, 'label'>,
   functions: CredentialFunctions,
-  { request, ...about }: ToolsRequest,
+  { request, scope, requestId }: ToolsRequest,
   challenge: McpChallenge | undefined,
 ): Promise<Credentials> {
-  const context: CredentialsContext = { ...about, ...(challenge ? { challenge } : {}) };
+  const context: CredentialsContext = { scope, requestId, ...(challenge ? { challenge } : {}) };
   const ask = (name: keyof CredentialFunctions) => functions[name]?.(request, context);
   const [headers, authorization, env, authProvider] = await Promise.all([
     ask('headers'),
@@ -65,17 +64,16 @@ export async function askedCredentials(
     ask('env'),
     ask('authProvider'),
   ]);
-  const owner = `mcpTools: server '${label}'`;
-  const given = stringsIn(`${owner}: headers`, headers);
+  const given = stringsIn('headers', headers);
   const all = Object.fromEntries(Object.entries(given).map(([name, value]) => [name.toLowerCase(), value]));
-  if (authorization !== undefined) all.authorization = stringIn(`${owner}: authorization`, authorization);
+  if (authorization !== undefined) all.authorization = stringIn('authorization', authorization);
   // Checked here, because the runtime's own error would quote the value.
   for (const [name, value] of Object.entries(all))
-    if (!isHeader(name, value)) throw new TypeError(`${owner}: header '${name}' is not one that HTTP can carry`);
+    if (!isHeader(name, value)) throw new TypeError(`header '${name}' is not one that HTTP can carry`);
   return {
     headers: all,
-    env: stringsIn(`${owner}: env`, env),
-    authProvider: authProvider === undefined ? undefined : authProviderIn(owner, authProvider),
+    env: stringsIn('env', env),
+    authProvider: authProvider === undefined ? undefined : authProviderIn(authProvider),
   };
 }
 
@@ -105,9 +103,9 @@ function numberOf(provider: object): number {
   return providersSeen;
 }
 
-function asked(value: unknown): Asked | undefined {
+function asked(value: unknown): HostFunction | undefined {
   // The cast: what it is called with is all that this package promises.
-  return typeof value === 'function' ? (value as Asked) : undefined;
+  return typeof value === 'function' ? (value as HostFunction) : undefined;
 }
 
 function stringsIn(what: string, value: unknown): Readonly<Record<string, string>> {
@@ -124,9 +122,9 @@ function stringIn(what: string, value: unknown): string {
 }
 
 /** Throws a `TypeError` for what is no `OAuthClientProvider`. */
-export function authProviderIn(owner: string, value: unknown): McpAuthProvider {
+export function authProviderIn(value: unknown): McpAuthProvider {
   if (!isRecord(value) || typeof value.tokens !== 'function')
-    throw new TypeError(`${owner}: authProvider must be an OAuthClientProvider`);
+    throw new TypeError('authProvider must be an OAuthClientProvider');
   // The cast: the SDK reads the rest.
   return value as unknown as McpAuthProvider;
 }

@@ -1,4 +1,6 @@
 /** The host's answers to questions of its servers. */
+
+import { seldom } from '../../ports/host/warner.ts';
 import type { MaybePromise } from '../../ports/store.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
@@ -37,21 +39,20 @@ export function questionsFor(
   { onElicit, onSample }: HostAnswers,
   warn: (message: string) => void,
 ): Questions {
-  const answer = (name: string, ask: HostAnswers['onSample'] | HostAnswers['onElicit']): Answer | undefined =>
-    ask &&
-    (async (params, signal) => {
+  const answer = (name: string, ask: HostAnswers['onSample'] | HostAnswers['onElicit']): Answer | undefined => {
+    if (!ask) return undefined;
+    const failed = seldom((why) => warn(`mcpTools: ${name} has no answer for server '${about.server}': ${why}`));
+    return async (params, signal) => {
       try {
         const given = await untilAborted(signal, async () => ask({ ...about, params, signal }));
         if (isRecord(given)) return given;
         throw new TypeError('it must give an object');
       } catch (error) {
         // The host's own words are not the server's business.
-        if (!signal.aborted)
-          warn(
-            `mcpTools: ${name} has no answer for server '${about.server}': ${error instanceof Error ? error.message : error}`,
-          );
+        if (!signal.aborted) failed(error instanceof Error ? error.message : String(error));
         throw new RpcError(RpcCode.internalError, 'There is no answer.');
       }
-    });
+    };
+  };
   return { elicit: answer('onElicit', onElicit), sample: answer('onSample', onSample) };
 }

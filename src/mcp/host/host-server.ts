@@ -1,18 +1,20 @@
 /** One configured server, as the requests of all users reach it. */
+
+import { seldom } from '../../ports/host/warner.ts';
 import type { ProvidedTool, ToolCall, ToolResult, ToolsRequest } from '../../ports/tool-provider.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
-import { McpCallError } from '../shared/call-error.ts';
+import { McpCallError, noCredentials } from '../shared/call-error.ts';
 import { type McpChallenge, tellingChallenges } from '../shared/challenge.ts';
 import type { ConnectionPool, PooledConnection } from '../shared/connection-pool.ts';
+import { SentTokens } from '../shared/sent-tokens.ts';
 import type { ServerSettings } from '../shared/server-config.ts';
 import { type McpServerStatus, type ServerTools, serverTools } from '../shared/server-tools.ts';
 import type { McpSettings } from '../shared/settings.ts';
 import { askedCredentials, type CredentialFunctions, credentialsKey, settingsWith } from './credentials.ts';
 import { type HostAnswers, questionsFor } from './host-answers.ts';
 
-/** Between two warnings about one server. */
-const WARNING_PAUSE_MS = 60_000;
-
+/** Before a user's connection that failed is opened again. */
+const RETRY_MS = 5_000;
 /** A server that refused a client. */
 export interface UnauthorizedInfo extends McpChallenge {
   /** The `server_label` of the server. */
@@ -43,7 +45,7 @@ export interface HostSettings {
 export interface UserConnection extends PooledConnection {
   readonly tools: ServerTools;
   /** The last one of the server. */
-  readonly challenge: McpChallenge | undefined;
+  challenge: McpChallenge | undefined;
 }
 
 /** A server with one connection for everybody, or one for each user if it has functions for their credentials. */
@@ -55,13 +57,11 @@ export function hostServer(
   return functions ? new UserServer(server, functions, settings) : sharedServer(server, settings);
 }
 
-function sharedServer(server: ServerSettings, { mcp, onUnauthorized, answers }: HostSettings): HostServer {
+function sharedServer(server: ServerSettings, settings: HostSettings): HostServer {
   const { label } = server;
-  const openPool = tellingChallenges(mcp.openPool, (challenge) =>
-    onUnauthorized({ ...challenge, server: label, scope: undefined }),
-  );
-  const questions = questionsFor({ server: label, scope: undefined }, answers, mcp.warn);
-  const tools = serverTools(server, { ...mcp, openPool, questions });
+  const { mcp, onUnauthorized } = settings;
+  const tell = (challenge: McpChallenge) => onUnauthorized({ ...challenge, server: label, scope: undefined });
+  const tools = connected(server, undefined, settings, { tell, warn: mcp.warn, retries: true });
   return {
     label,
     list: (_request, signal) => untilAborted(signal, () => tools.list()),
@@ -71,20 +71,38 @@ function sharedServer(server: ServerSettings, { mcp, onUnauthorized, answers }: 
   };
 }
 
+/** The tools over one connection. */
+function connected(
+  server: ServerSettings,
+  scope: string | undefined,
+  { mcp, answers }: HostSettings,
+  { tell, ...own }: { readonly tell: (challenge: McpChallenge) => void } & Pick<McpSettings, 'warn' | 'retries'>,
+): ServerTools {
+  const tokens = new SentTokens(server.redact);
+  const plain = tellingChallenges(mcp.openPool, tell);
+  // Others are known.
+  const openPool = server.transport !== 'stdio' && server.authProvider ? tokens.seenBy(plain) : plain;
+  const questions = questionsFor({ server: server.label, scope }, answers, mcp.warn);
+  return serverTools({ ...server, redact: tokens.redact }, { ...mcp, ...own, openPool, questions });
+}
+
 class UserServer implements HostServer {
   readonly label: string;
   private readonly server: ServerSettings;
   private readonly functions: CredentialFunctions;
   private readonly settings: HostSettings;
   private readonly open = new Set<UserConnection>();
+  private readonly since = Date.now();
   private last: ServerTools | undefined;
-  private warnedAt = Number.NEGATIVE_INFINITY;
+  /** Seldom: anybody's wrong credentials are a reason. */
+  private readonly warn: (why: string) => void;
 
   constructor(server: ServerSettings, functions: CredentialFunctions, settings: HostSettings) {
     this.label = server.label;
     this.server = server;
     this.functions = functions;
     this.settings = settings;
+    this.warn = seldom((why) => settings.mcp.warn(`mcpTools: server '${server.label}' fails for a user: ${why}`));
   }
 
   async list(request: ToolsRequest | undefined, signal: AbortSignal): Promise<readonly ProvidedTool[]> {
@@ -103,21 +121,13 @@ class UserServer implements HostServer {
   }
 
   status(): McpServerStatus {
-    const { label, server, last, open } = this;
-    const status = last?.status() ?? { label, transport: server.transport, tools: 0, state: 'idle', since: 0 };
+    const { label, server, last, open, since } = this;
+    const status = last?.status() ?? { label, transport: server.transport, tools: 0, state: 'idle', since };
     return { ...status, connections: open.size };
   }
 
   async close(): Promise<void> {
     await Promise.all([...this.open].map((connection) => connection.close()));
-  }
-
-  /** Seldom: anybody's wrong credentials are a reason. */
-  private warn(why: string): void {
-    const now = performance.now();
-    if (now - this.warnedAt < WARNING_PAUSE_MS) return;
-    this.warnedAt = now;
-    this.settings.mcp.warn(`mcpTools: server '${this.label}' has no tools for a request: ${why}`);
   }
 
   /** Asks for the credentials once more if the server refuses them. */
@@ -130,14 +140,14 @@ class UserServer implements HostServer {
     const once = () =>
       this.using(request, signal, challenge, (connection) =>
         work(connection.tools).catch((error: unknown) => {
-          challenge = connection.challenge;
+          challenge = refusal(error, connection.challenge);
           throw error;
         }),
       );
     try {
       return await once();
     } catch (error) {
-      if (!isUnauthorized(error) || !challenge) throw error;
+      if (!challenge) throw error;
       return once();
     }
   }
@@ -148,33 +158,47 @@ class UserServer implements HostServer {
     challenge: McpChallenge | undefined,
     work: (connection: UserConnection) => Promise<Result>,
   ): Promise<Result> {
-    const credentials = await untilAborted(signal, () =>
-      askedCredentials(this.server, this.functions, request, challenge),
-    );
+    const credentials = await this.credentials(request, signal, challenge);
     const { scope } = request;
     const key = { scope, id: credentialsKey(this.label, scope, credentials) };
     const create = () => this.connect(settingsWith(this.server, credentials), scope);
     return this.settings.pool.use(key, create, work);
   }
 
+  /** What the host's functions throw is for the host alone. */
+  private async credentials(request: ToolsRequest, signal: AbortSignal, challenge: McpChallenge | undefined) {
+    const { connectTimeoutMs } = this.settings.mcp;
+    const expired = AbortSignal.timeout(connectTimeoutMs);
+    try {
+      return await untilAborted(AbortSignal.any([signal, expired]), () =>
+        askedCredentials(this.functions, request, challenge),
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      const why = expired.aborted ? `they were not given within ${connectTimeoutMs} ms` : messageOf(error);
+      this.warn(`no credentials: ${why}`);
+      throw noCredentials(this.label);
+    }
+  }
+
   private connect(server: ServerSettings, scope: string): UserConnection {
-    const { mcp, onUnauthorized, answers } = this.settings;
-    let last: McpChallenge | undefined;
-    const openPool = tellingChallenges(mcp.openPool, (challenge) => {
-      last = challenge;
+    const { onUnauthorized } = this.settings;
+    const tell = (challenge: McpChallenge) => {
+      connection.challenge = challenge;
       onUnauthorized({ ...challenge, server: this.label, scope });
-    });
-    const questions = questionsFor({ server: this.label, scope }, answers, mcp.warn);
-    const tools = serverTools(server, { ...mcp, openPool, questions, warn: () => {} });
+    };
+    // Strangers' credentials are no reason for warnings, or for further attempts while nobody asks.
+    const tools = connected(server, scope, this.settings, { tell, warn: () => {}, retries: false });
     const connection: UserConnection = {
       tools,
-      get challenge() {
-        return last;
+      challenge: undefined,
+      get failed() {
+        const { state, since } = tools.status();
+        return state === 'failed' && Date.now() - since > RETRY_MS;
       },
-      // It tries again by itself, and is closed when nobody uses it.
-      failed: false,
       close: () => {
         this.open.delete(connection);
+        if (this.last === tools) this.last = undefined;
         return tools.close();
       },
     };
@@ -190,8 +214,11 @@ async function listed(tools: ServerTools): Promise<readonly ProvidedTool[]> {
   return list;
 }
 
-function isUnauthorized(error: unknown): boolean {
-  return error instanceof McpCallError && error.type === 'http_error' && (error.code === 401 || error.code === 403);
+/** Why other credentials may help: the server's challenge, or its status alone. */
+function refusal(error: unknown, last: McpChallenge | undefined): McpChallenge | undefined {
+  if (!(error instanceof McpCallError) || error.type !== 'http_error') return undefined;
+  if (last?.status === error.code) return last;
+  return error.code === 401 ? { status: 401 } : undefined;
 }
 
 function messageOf(error: unknown): string {

@@ -1,6 +1,7 @@
 /** The servers of one `mcpTools`: from its options and from its config file. */
 import { readFileSync } from 'node:fs';
 import { isRecord } from '../../protocol/record.ts';
+import type { McpAuthProvider } from '../shared/client/auth-provider.ts';
 import { isDisabled, type McpServerConfig, type ServerSettings, serverSettings } from '../shared/server-config.ts';
 import { authProviderIn, type CredentialFunctions, credentialFunctions } from './credentials.ts';
 import type { McpToolsOptions } from './options.ts';
@@ -43,7 +44,15 @@ function listedServer(key: string, json: unknown): ListedServer {
 function withProvider(owner: string, server: ServerSettings, provider: unknown): ServerSettings {
   if (provider === undefined || typeof provider === 'function') return server;
   if (server.transport === 'stdio') throw new TypeError(`${owner}: authProvider has no meaning for a server on stdio`);
-  return { ...server, authProvider: authProviderIn(owner, provider) };
+  return { ...server, authProvider: checkedProvider(owner, provider) };
+}
+
+function checkedProvider(owner: string, provider: unknown): McpAuthProvider {
+  try {
+    return authProviderIn(provider);
+  } catch (error) {
+    throw new TypeError(`${owner}: ${(error as Error).message}`);
+  }
 }
 
 function recordOf(name: string, value: unknown): Readonly<Record<string, unknown>> {

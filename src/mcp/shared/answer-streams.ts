@@ -8,6 +8,8 @@ import { eventReader, isEventStream, tapped } from './http-pool.ts';
 const NOTICE_MS = 10_000;
 /** For ending a session: an unreachable server must not keep its host from closing. */
 const END_MS = 2_000;
+/** More than calls that are in flight at a time. */
+const MOST_RESUMABLE = 256;
 
 type RequestId = string | number;
 
@@ -52,6 +54,8 @@ class AnswerStreams {
     // Its stream has no answer to wait for.
     if (isSubscription) return this.send(url, init);
     if (request === undefined) return this.notify(url, init, cancelled);
+    // It was given up while the host's OAuth provider was asked.
+    if (init.signal?.aborted) return Promise.reject(init.signal.reason);
     return this.post(this.exchangeFor(request, init.signal), url, init);
   }
 
@@ -109,7 +113,7 @@ class AnswerStreams {
     const end = () => {
       if (lastEventId === undefined) return exchange.over ? undefined : this.broken(exchange);
       // Only a result keeps the SDK from resuming.
-      if (answer !== 'result') this.resumable.set(lastEventId, exchange);
+      if (answer !== 'result') this.keep(lastEventId, exchange);
       return undefined;
     };
     return tapped(response, { chunk, end });
@@ -120,9 +124,16 @@ class AnswerStreams {
     if (!exchange.over) this.onBroken();
     this.finish(exchange);
     const eventId = randomUUID();
-    this.resumable.set(eventId, exchange);
+    this.keep(eventId, exchange);
     const error = { code: -32000, message: 'The connection broke before the answer came.' };
     return `\n\nid: ${eventId}\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: exchange.id, error })}\n\n`;
+  }
+
+  /** The SDK may never resume some of them. */
+  private keep(eventId: string, exchange: Exchange): void {
+    const [oldest] = this.resumable.keys();
+    if (this.resumable.size === MOST_RESUMABLE && oldest !== undefined) this.resumable.delete(oldest);
+    this.resumable.set(eventId, exchange);
   }
 
   private finish(exchange: Exchange): void {
@@ -162,7 +173,7 @@ interface Posted {
 }
 
 function messageOf(body: unknown): Posted {
-  const message: unknown = typeof body === 'string' ? JSON.parse(body) : undefined;
+  const message = typeof body === 'string' ? jsonIn(body) : undefined;
   if (!isRecord(message)) return {};
   if (message.id !== undefined && message.method !== undefined)
     return { request: message.id as RequestId, isSubscription: message.method === 'subscriptions/listen' };
@@ -172,11 +183,16 @@ function messageOf(body: unknown): Posted {
 
 /** The kind of an event's data for this request. */
 function answerTo(id: RequestId, data: string): 'result' | 'error' | undefined {
+  const message = jsonIn(data);
+  if (!isRecord(message) || message.id !== id || message.method !== undefined) return undefined;
+  return message.result === undefined ? 'error' : 'result';
+}
+
+function jsonIn(text: string): unknown {
   try {
-    const message: unknown = JSON.parse(data);
-    if (!isRecord(message) || message.id !== id || message.method !== undefined) return undefined;
-    return message.result === undefined ? 'error' : 'result';
+    return JSON.parse(text);
   } catch {
+    // Such as a form for an authorization server.
     return undefined;
   }
 }

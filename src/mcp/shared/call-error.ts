@@ -33,6 +33,12 @@ export function unavailable(label: string): McpCallError {
   );
 }
 
+/** The host has no credentials of this user. */
+export function noCredentials(label: string): McpCallError {
+  const message = `There are no credentials for the MCP server '${label}'.`;
+  return new McpCallError('mcp_protocol_error', RpcCode.internalError, message);
+}
+
 /** The server has no such tool, or the tool is not allowed. */
 export function unknownTool(label: string, tool: string): McpCallError {
   return new McpCallError(

@@ -7,7 +7,7 @@ import { type HttpPool, MESSAGE_BYTES, withEventLines } from './http-pool.ts';
 import type { HttpServer, ServerSettings, StdioServer } from './server-config.ts';
 
 /** A transport that was not started yet. */
-interface Link {
+export interface Link {
   readonly transport: Transport;
   /** The last log output of the server's process. */
   log(): string;
@@ -25,6 +25,10 @@ interface LinkOptions {
 
 /** How long a process may take to end, in milliseconds; the SDK asks it to end, and kills it after four seconds. */
 const EXIT_MS = 6_000;
+/** How long the end of a session over HTTP may take, in milliseconds. */
+const SESSION_END_MS = 2_500;
+/** The statuses of a server that wants other credentials. */
+const REFUSALS: ReadonlySet<number> = new Set([401, 403]);
 /** How much of a process's log is kept, to explain a failed start. */
 const LOG_CHARACTERS = 2_048;
 
@@ -107,27 +111,29 @@ function lastLines(): { add(chunk: Buffer): void; read(): string } {
   };
 }
 
-function streamableLink({ url, ...options }: HttpServer, { sdk, openPool, onBroken }: LinkOptions): Link {
+function streamableLink({ url, headers, authProvider }: HttpServer, { sdk, openPool, onBroken }: LinkOptions): Link {
   const pool = openPool();
-  const fetch = answerStreams(withEventLines(pool.fetch), onBroken);
-  const transport = sdk.streamableTransport(url, { ...options, fetch });
+  const fetch = answerStreams(withEventLines(withHeaders(pool.fetch, url, headers)), onBroken);
+  const transport = sdk.streamableTransport(url, { authProvider, fetch });
   return {
     transport,
     log: () => '',
     async close() {
-      await transport.terminateSession().catch(() => {});
+      // It asks the host's OAuth provider, too, which may never answer.
+      const ended = transport.terminateSession().catch(() => {});
+      await Promise.race([ended, sleep(SESSION_END_MS, undefined, { ref: false })]);
       await transport.close();
       await pool.close();
     },
   };
 }
 
-function sseLink({ url, ...options }: HttpServer, { sdk, openPool }: LinkOptions): Link {
+function sseLink({ url, headers, authProvider }: HttpServer, { sdk, openPool }: LinkOptions): Link {
   const pool = openPool();
-  const plain = withEventLines(pool.fetch);
+  const plain = withEventLines(withHeaders(pool.fetch, url, headers));
   // With OAuth, the SDK deals with refusals.
-  const fetch = options.authProvider ? plain : statusFetch(plain);
-  const transport = sdk.sseTransport(url, { ...options, fetch });
+  const fetch = statusFetch(plain, authProvider ? REFUSALS : new Set());
+  const transport = sdk.sseTransport(url, { authProvider, fetch });
   return {
     transport,
     log: () => '',
@@ -135,14 +141,26 @@ function sseLink({ url, ...options }: HttpServer, { sdk, openPool }: LinkOptions
       await transport.close();
       await pool.close();
     },
+  };
+}
+
+/** Adds the server's headers to requests to it: with OAuth, others go to authorization servers. */
+function withHeaders(fetch: Fetch, { origin }: URL, headers: HttpServer['headers']): Fetch {
+  return (url, init = {}) => {
+    if (new URL(url).origin !== origin) return fetch(url, init);
+    const all = new Headers(headers);
+    new Headers(init.headers).forEach((value, name) => {
+      all.set(name, value);
+    });
+    return fetch(url, { ...init, headers: all });
   };
 }
 
 /** Fails a request with its status, which the SDK would only put into the text of its error. */
-function statusFetch(fetch: Fetch): Fetch {
+function statusFetch(fetch: Fetch, allowed: ReadonlySet<number>): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init);
-    if (init?.method !== 'POST' || response.ok) return response;
+    if (init?.method !== 'POST' || response.ok || allowed.has(response.status)) return response;
     await response.body?.cancel();
     throw new HttpStatusError(response.status);
   };

@@ -1,6 +1,6 @@
 /** How a server is reached: over which transport, and in which era of the protocol. */
 import { HttpStatusError, ProbeRefusedError, RpcCode, RpcError } from './client/faults.ts';
-import type { Beginning, McpProtocol } from './client/mcp-client.ts';
+import type { Beginning, McpProtocol, ProtocolEra } from './client/mcp-client.ts';
 import type { ServerSettings } from './server-config.ts';
 
 /** What is known of a server. */
@@ -28,18 +28,23 @@ export function wayNow(way: Way): Way {
 
 /** The way that led to a session. */
 export function provenWay({ server, beginning, until }: Way, { era }: McpProtocol): Way {
-  return beginning === 'probe'
-    ? { server, beginning: era, until: Date.now() + PROVEN_MS }
-    : { server, beginning, until };
+  return { server, beginning: era, until: beginning === 'probe' ? Date.now() + PROVEN_MS : until };
+}
+
+/** What a server that does not answer the probe well shows of its era. */
+function eraShownBy(error: unknown): ProtocolEra | undefined {
+  if (error instanceof ProbeRefusedError) return 'legacy';
+  if (!(error instanceof RpcError)) return undefined;
+  // A process that misses the probe is sent `initialize`, which it refuses.
+  if (error.code === RpcCode.unsupportedVersion) return 'modern';
+  return error.code === RpcCode.timedOut ? 'legacy' : undefined;
 }
 
 /** Another way, if the error shows that the server may support it. */
 export function otherWay(way: Way, error: unknown): Way | undefined {
   const { server, beginning } = way;
-  if (error instanceof ProbeRefusedError && beginning === 'probe') return { ...way, beginning: 'legacy' };
-  // It did not answer the probe in time.
-  if (error instanceof RpcError && error.code === RpcCode.unsupportedVersion && beginning === 'probe')
-    return { ...way, beginning: 'modern' };
+  const era = beginning === 'probe' ? eraShownBy(error) : undefined;
+  if (era) return { server, beginning: era, until: Date.now() + PROVEN_MS };
   if (server.transport === 'stdio' || server.fallback === undefined) return undefined;
   if (!(error instanceof HttpStatusError && OTHER_TRANSPORT.has(error.status))) return undefined;
   const { fallback, ...rest } = server;

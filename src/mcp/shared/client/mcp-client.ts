@@ -53,7 +53,6 @@ export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 /** How requests reach a server. */
 export interface HttpOptions {
   readonly fetch: Fetch;
-  readonly headers: Readonly<Record<string, string>>;
   readonly authProvider?: McpAuthProvider | undefined;
 }
 
@@ -76,7 +75,7 @@ export interface McpRequestOptions {
 /** How a connection begins. */
 export interface ConnectOptions extends Omit<McpRequestOptions, 'onProgress'> {
   readonly beginning: Beginning;
-  /** How long a process may take to say which era it speaks, in milliseconds. */
+  /** How long a server may take to say which era it speaks, in milliseconds. */
   readonly probeMs: number;
 }
 

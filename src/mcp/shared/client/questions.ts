@@ -1,5 +1,6 @@
 /** What servers ask of their clients: of the user, or of a model. */
 import type { JsonObject } from '../../../protocol/record.ts';
+import { untilAborted } from '../../../streams/until-aborted.ts';
 import { RpcCode, RpcError } from './faults.ts';
 
 /** Answers one question, in the protocol's own form. */
@@ -18,22 +19,41 @@ export function capabilitiesOf({ elicit, sample }: Questions) {
   return { ...(elicit && { elicitation: { form: {}, url: {} } }), ...(sample && { sampling: {} }) };
 }
 
-/** Questions of one session that wait for their answers. */
+/** Questions of one session that wait for their answers, at most. */
 const MOST_OPEN = 8;
+/** How long one of them may wait, in milliseconds. */
+const LONGEST_MS = 600_000;
 
-/** The same, with a limit: a server may ask without end. */
-export function bounded(questions: Questions): Questions {
-  let open = 0;
-  const limited = (answer: Answer | undefined): Answer | undefined =>
-    answer &&
-    (async (params, signal) => {
-      if (open === MOST_OPEN) throw new RpcError(RpcCode.internalError, 'Too many questions are open.');
-      open += 1;
+/** The questions of one session: bounded in number and in time, because a server may ask without end, or forget that it asked. */
+export class OpenQuestions {
+  /** The same answers, bounded. */
+  readonly bounded: Questions;
+  private readonly open = new Set<AbortController>();
+
+  constructor({ elicit, sample }: Questions) {
+    this.bounded = { elicit: elicit && this.limited(elicit), sample: sample && this.limited(sample) };
+  }
+
+  /** Nobody waits for the answers. */
+  giveUp(): void {
+    for (const question of this.open) question.abort(new Error('Nobody waits for the answer.'));
+  }
+
+  private limited(answer: Answer): Answer {
+    return async (params, signal) => {
+      if (this.open.size === MOST_OPEN) throw new RpcError(RpcCode.internalError, 'Too many questions are open.');
+      const question = new AbortController();
+      const abort = () => question.abort(signal.reason);
+      const timer = setTimeout(() => question.abort(new Error('It took too long.')), LONGEST_MS).unref();
+      signal.addEventListener('abort', abort, { once: true });
+      this.open.add(question);
       try {
-        return await answer(params, signal);
+        return await untilAborted(question.signal, () => answer(params, question.signal));
       } finally {
-        open -= 1;
+        clearTimeout(timer);
+        signal.removeEventListener('abort', abort);
+        this.open.delete(question);
       }
-    });
-  return { elicit: limited(questions.elicit), sample: limited(questions.sample) };
+    };
+  }
 }

@@ -1,4 +1,5 @@
 /** The package `@modelcontextprotocol/sdk`, for servers that speak MCP up to 2025-11-25. */
+import type * as AuthModule from '@modelcontextprotocol/sdk/client/auth.js';
 import type * as ClientModule from '@modelcontextprotocol/sdk/client/index.js';
 import type * as SseModule from '@modelcontextprotocol/sdk/client/sse.js';
 import type * as StdioModule from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -19,16 +20,23 @@ import type {
   McpSdk,
   Transport,
 } from './mcp-client.ts';
-import { bounded, capabilitiesOf, type Questions } from './questions.ts';
+import { capabilitiesOf, type Questions } from './questions.ts';
 import { transportsOf } from './transports.ts';
 
 const NAME = '@modelcontextprotocol/sdk';
 
-type Sdk = typeof ClientModule & typeof SseModule & typeof StdioModule & typeof HttpModule & typeof TypesModule;
+type Sdk = Pick<typeof AuthModule, 'UnauthorizedError'> &
+  typeof ClientModule &
+  typeof SseModule &
+  typeof StdioModule &
+  typeof HttpModule &
+  typeof TypesModule;
 
 /** Throws if the package is missing. */
 export function sdkV1(): McpSdk {
+  const { UnauthorizedError } = load<typeof AuthModule>('client/auth.js');
   const sdk: Sdk = {
+    UnauthorizedError,
     ...load<typeof ClientModule>('client/index.js'),
     ...load<typeof SseModule>('client/sse.js'),
     ...load<typeof StdioModule>('client/stdio.js'),
@@ -50,7 +58,7 @@ class ClientV1 implements McpClient {
     this.sdk = sdk;
     this.client = new sdk.Client(CLIENT_INFO, { capabilities: capabilitiesOf(questions) });
     this.client.setNotificationHandler(sdk.ToolListChangedNotificationSchema, onListChanged);
-    this.answer(bounded(questions));
+    this.answer(questions);
   }
 
   get hasResources(): boolean {
@@ -118,7 +126,8 @@ function versionTold(transport: SdkTransport): () => string | undefined {
 }
 
 /** The SDK uses -1 and undefined for answers that were invalid in another way. */
-function faultOf({ McpError, SseError, StreamableHTTPError }: Sdk, error: unknown): unknown {
+function faultOf({ McpError, SseError, StreamableHTTPError, UnauthorizedError }: Sdk, error: unknown): unknown {
+  if (error instanceof UnauthorizedError) return new HttpStatusError(401);
   if (error instanceof McpError)
     return isForNewer(error) ? new NewerProtocolError() : new RpcError(error.code, error.message);
   const isStatus = error instanceof StreamableHTTPError || error instanceof SseError;

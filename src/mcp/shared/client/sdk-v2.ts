@@ -17,7 +17,7 @@ import type {
   McpSdk,
   Transport,
 } from './mcp-client.ts';
-import { bounded, capabilitiesOf, type Questions } from './questions.ts';
+import { capabilitiesOf, type Questions } from './questions.ts';
 import { transportsOf } from './transports.ts';
 
 const NAME = '@modelcontextprotocol/client';
@@ -65,7 +65,7 @@ class ClientV2 implements McpClient {
     this.client = new sdk.Client(CLIENT_INFO, { capabilities: capabilitiesOf(owner.questions) });
     this.client.setNotificationHandler('notifications/tools/list_changed', () => owner.onListChanged());
     this.client.onclose = () => this.closed.abort();
-    this.answer(bounded(owner.questions));
+    this.answer(owner.questions);
   }
 
   get hasResources(): boolean {
@@ -73,8 +73,7 @@ class ClientV2 implements McpClient {
   }
 
   async connect(transport: Transport, { beginning, probeMs, signal, timeoutMs }: ConnectOptions): Promise<McpProtocol> {
-    const mayBeDeaf = beginning === 'probe' && transport instanceof this.sdk.StdioClientTransport;
-    this.client.setVersionNegotiation(negotiation(beginning, mayBeDeaf ? probeMs : timeoutMs));
+    this.client.setVersionNegotiation(negotiation(beginning, beginning === 'probe' ? probeMs : timeoutMs));
     // The cast: made by the same SDK.
     await this.client
       .connect(transport as ClientModule.Transport, { signal, timeout: timeoutMs })

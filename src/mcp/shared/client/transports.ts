@@ -3,7 +3,6 @@ import type { Fetch, HttpOptions, McpSdk, ProcessTransport, SessionTransport, Tr
 
 interface SdkHttpOptions {
   readonly fetch: Fetch;
-  readonly requestInit: { readonly headers: Record<string, string> };
   // The SDK's own type; the two SDKs have one each.
   readonly authProvider?: never;
 }
@@ -53,11 +52,7 @@ export function transportsOf(sdk: TransportClasses): Omit<McpSdk, 'createClient'
   };
 }
 
-function sdkOptions({ fetch, headers, authProvider }: HttpOptions): SdkHttpOptions {
+function sdkOptions({ fetch, authProvider }: HttpOptions): SdkHttpOptions {
   // The cast: a provider of the installed SDK.
-  return {
-    fetch,
-    requestInit: { headers: { ...headers } },
-    ...(authProvider && { authProvider: authProvider as never }),
-  };
+  return authProvider ? { fetch, authProvider: authProvider as never } : { fetch };
 }

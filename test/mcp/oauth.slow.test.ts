@@ -15,8 +15,10 @@ const SECRET = 'a-secret-of-the-client';
 /** An authorization server that issues a token to whoever knows the secret, and describes itself and a resource. */
 async function startAuthorizationServer(resource: () => string) {
   const issued: string[] = [];
+  const keysSeen: unknown[] = [];
   const http = createServer((request, response) => {
     const { url = '' } = request;
+    if (request.headers['x-api-key']) keysSeen.push(request.headers['x-api-key']);
     const json = (value: unknown, status = 200) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
     if (url.startsWith('/resource')) return void json({ resource: resource(), authorization_servers: [origin] });
@@ -26,6 +28,7 @@ async function startAuthorizationServer(resource: () => string) {
         token_endpoint: `${origin}/token`,
         authorization_endpoint: `${origin}/authorize`,
         response_types_supported: ['code'],
+        code_challenge_methods_supported: ['S256'],
         grant_types_supported: ['client_credentials'],
         token_endpoint_auth_methods_supported: ['client_secret_basic'],
       });
@@ -38,7 +41,7 @@ async function startAuthorizationServer(resource: () => string) {
   await once(http, 'listening');
   closeLater(() => new Promise((resolve) => http.close(resolve)));
   const origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
-  return { origin, issued };
+  return { origin, issued, keysSeen };
 }
 
 async function startProtected() {
@@ -93,5 +96,63 @@ describe('a server behind OAuth', () => {
       [expect.objectContaining({ connections: 2 })],
     ]);
     expect(JSON.stringify([tools.status(), tools.warnings])).not.toContain('unknown-to-the-server');
+  });
+
+  it('[X-15] keeps its tokens out of results, and the headers of its config out of other servers', async () => {
+    const { server, authorization } = await startProtected();
+    const authProvider = new Provider({ clientId: 'us', clientSecret: SECRET, expectedIssuer: authorization.origin });
+    const tools = openTools({ a: { url: server.url, authProvider, headers: { 'x-api-key': 'a-key-for-the-server' } } });
+    const call = { server: 'a', name: 'headers', arguments: {}, ...request('one') };
+    const { content } = await tools.call(call, never());
+    expect([String(content).includes('***'), String(content).includes('issued-token')]).toEqual([true, false]);
+    expect([server.requests[0]?.headers['x-api-key'], authorization.keysSeen]).toEqual(['a-key-for-the-server', []]);
+  });
+
+  it('[X-15] whose user is not logged in is asked for once more, and the user is sent to log in', async () => {
+    const { server } = await startProtected();
+    const asked: unknown[] = [];
+    const sentTo: string[] = [];
+    const loggedOut = {
+      redirectUrl: 'https://app.example/callback',
+      clientMetadata: { redirect_uris: ['https://app.example/callback'] },
+      clientInformation: () => ({ client_id: 'us' }),
+      tokens: () => undefined,
+      saveTokens() {},
+      saveCodeVerifier() {},
+      codeVerifier: () => 'verifier',
+      redirectToAuthorization: ({ pathname }: URL) => void sentTo.push(pathname),
+    };
+    const tools = openTools({
+      a: {
+        url: server.url,
+        authProvider(_request, { challenge }) {
+          asked.push(challenge?.status);
+          return loggedOut;
+        },
+      },
+    });
+    expect([await tools.list(never(), request('one')), asked, sentTo[0], tools.warnings]).toEqual([
+      [],
+      [undefined, 401],
+      '/authorize',
+      ["mcpTools: server 'a' fails for a user: The MCP server 'a' answered with HTTP 401 (Unauthorized)."],
+    ]);
+  });
+
+  it('[X-15] is closed even if the provider does not answer any more', async () => {
+    const server = await startServer();
+    let isSilent = false;
+    const authProvider = {
+      redirectUrl: undefined,
+      clientMetadata: { redirect_uris: [] },
+      clientInformation: () => ({ client_id: 'us' }),
+      tokens: () => (isSilent ? new Promise(() => {}) : { access_token: 'a-token', token_type: 'Bearer' }),
+    };
+    const tools = openTools({ a: { url: server.url, authProvider } });
+    await tools.list(never());
+    isSilent = true;
+    await tools.close();
+    await server.allSocketsClosed();
+    expect(tools.status()).toMatchObject([{ state: 'closed' }]);
   });
 });

@@ -1,6 +1,15 @@
 /** What MCP servers ask of their clients: answered by the host, or refused at once. */
 import type { McpQuestion, McpServerConfig, McpToolsOptions } from '../../src/mcp/index.ts';
-import { callTool, closeAll, failureOf, openTools, startServer, stdioServer, until } from '../support/mcp-client.ts';
+import {
+  callTool,
+  closeAll,
+  failureOf,
+  never,
+  openTools,
+  startServer,
+  stdioServer,
+  until,
+} from '../support/mcp-client.ts';
 import { startModern } from '../support/mcp-modern-server.ts';
 import { describeWhere } from '../support/skipping.ts';
 
@@ -103,6 +112,23 @@ describe('questions of a server', () => {
     await tools.close();
     await until(() => seen.length === 2);
     expect([(await call).name, seen]).toEqual(['McpCallError', ['asked', 'aborted']]);
+  });
+
+  it('[X-15] that nobody waits for make room for others', async () => {
+    let isAway = true;
+    const tools = await toolsOf(stdioServer(), {
+      onElicit: () => (isAway ? new Promise(() => {}) : { action: 'accept', content: { name: 'Ada' } }),
+    });
+    await tools.list(never());
+    for (let times = 0; times < 3; times += 1) {
+      const leaving = new AbortController();
+      const calls = Array.from({ length: 4 }, () => failureOf(callTool(tools, 'a/ask', {}, leaving.signal)));
+      await callTool(tools, 'a/echo', { text: 'x' });
+      leaving.abort(new Error('The client left.'));
+      await Promise.all(calls);
+    }
+    isAway = false;
+    expect(await callTool(tools, 'a/ask')).toEqual({ content: 'accept Ada' });
   });
 
   it('[X-15] of a user’s own connection say whose it is', async () => {
