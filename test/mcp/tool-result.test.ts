@@ -1,5 +1,5 @@
 /** What tools answer, in the parts of a function_call_output. */
-import { toToolResult } from '../../src/mcp/shared/tool-result.ts';
+import { toToolResult } from '../../src/mcp/shared/results/tool-result.ts';
 import { wrongIn } from '../../src/protocol/json/check-value.ts';
 import { PIXEL } from '../support/mcp-tool-set.mjs';
 

@@ -8,12 +8,12 @@ import { isForgottenSession, type McpCallError, toCallError, unknownTool } from 
 import { RpcError } from './client/faults.ts';
 import type { McpProtocol, McpRequest } from './client/mcp-client.ts';
 import { type Connection, type ConnectionStatus, createConnection } from './connection.ts';
-import { resourceRequest, resourceResult, resourceTools } from './resource-tools.ts';
+import { resourceRequest, resourceResult, resourceTools } from './results/resource-tools.ts';
+import { toToolResult } from './results/tool-result.ts';
 import type { McpTransport, ServerSettings } from './server-config.ts';
 import type { Session } from './session.ts';
 import type { McpSettings } from './settings.ts';
 import { type ListPage, readToolList } from './tool-list.ts';
-import { toToolResult } from './tool-result.ts';
 
 /** The status of one server, for a health route; without secrets. */
 export interface McpServerStatus extends ConnectionStatus {

@@ -1,7 +1,7 @@
 /** The resources of a server as two tools for the model: one lists them, the other reads one. */
-import type { ProvidedTool } from '../../ports/tool-provider.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import type { McpRequest } from './client/mcp-client.ts';
+import type { ProvidedTool } from '../../../ports/tool-provider.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import type { McpRequest } from '../client/mcp-client.ts';
 
 const READ_ONLY = { readOnlyHint: true, idempotentHint: true };
 

@@ -1,7 +1,7 @@
 /** The structured content of a result, which servers repeat as text for older clients. */
 import { isDeepStrictEqual } from 'node:util';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
-import { sizeText } from '../../protocol/tool-calls/output-text.ts';
+import { isRecord, type JsonObject } from '../../../protocol/record.ts';
+import { sizeText } from '../../../protocol/tool-calls/output-text.ts';
 
 /** As JSON, for the model; undefined if there is none, or if the blocks have the same content. */
 export function contentNotInText(structured: unknown, blocks: readonly JsonObject[]): string | undefined {

@@ -1,8 +1,8 @@
 /** Converts a tool's result to the parts of a `function_call_output`: those that a model can read, and placeholders. */
 
-import type { ToolResult } from '../../ports/tool-provider.ts';
-import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
-import { assertOutputSize } from '../../protocol/tool-calls/output-size.ts';
+import type { ToolResult } from '../../../ports/tool-provider.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { assertOutputSize } from '../../../protocol/tool-calls/output-size.ts';
 import { contentNotInText } from './structured-content.ts';
 
 /** Text that stands for a part, or an image. */
