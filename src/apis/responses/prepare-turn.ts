@@ -102,11 +102,7 @@ export async function prepareTurn(
   const turn: Turn = {
     plan,
     resumed: state && resumedTurn(state, states, toolset),
-    // Strict Open Responses has no item type for them.
-    lists:
-      settings.mcpItems === 'mcp_call' && settings.listsTools
-        ? newLists(toolset, { conversation, output, known })
-        : NO_LISTS,
+    lists: listsShown(settings) ? newLists(toolset, { conversation, output, known }) : NO_LISTS,
     deferred: hiddenTools(toolset, known),
     named: serversNamed(toolset),
     approved: notBegun(answers.approved, output),
@@ -131,6 +127,11 @@ export async function prepareTurn(
   // The last step that may be refused: an answer counts once.
   if (!resumed) await useAnswers(answers, prepared, settings);
   return { info, started, keptStart, presentItem: itemPresenter(body.include), turn, stored };
+}
+
+/** Strict Open Responses has no item type for them. */
+function listsShown({ mcpItems, listsTools }: ResponsesApiSettings): boolean {
+  return mcpItems === 'mcp_call' && listsTools;
 }
 
 /** What identifies the response, and how it begins. */
