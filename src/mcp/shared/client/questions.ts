@@ -19,6 +19,24 @@ export function capabilitiesOf({ elicit, sample }: Questions) {
   return { ...(elicit && { elicitation: { form: {}, url: {} } }), ...(sample && { sampling: {} }) };
 }
 
+/**
+ * The answer, for an SDK that checks it; a failure becomes the SDK's own error, which is sent to the server.
+ */
+export async function answered<Result>(
+  answer: Promise<JsonObject>,
+  SdkError: new (code: number, message: string) => Error,
+): Promise<Result> {
+  try {
+    // The cast: the SDK checks what the host has answered.
+    return (await answer) as Result;
+  } catch (error) {
+    const { code, message } = error instanceof RpcError ? error : NO_ANSWER;
+    throw new SdkError(code, message);
+  }
+}
+
+const NO_ANSWER = new RpcError(RpcCode.internalError, 'There is no answer.');
+
 /** Questions of one session that wait for their answers, at most. */
 const MOST_OPEN = 8;
 /** How long one of them may wait, in milliseconds. */

@@ -7,7 +7,6 @@ import type * as HttpModule from '@modelcontextprotocol/sdk/client/streamableHtt
 import type { Transport as SdkTransport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type * as TypesModule from '@modelcontextprotocol/sdk/types.js';
 import { peer } from '../../../ports/host/peer.ts';
-import type { JsonObject } from '../../../protocol/record.ts';
 import { CLIENT_INFO } from './client-info.ts';
 import { HttpStatusError, NewerProtocolError, RpcCode, RpcError } from './faults.ts';
 import type {
@@ -20,7 +19,7 @@ import type {
   McpSdk,
   Transport,
 } from './mcp-client.ts';
-import { capabilitiesOf, type Questions } from './questions.ts';
+import { answered, capabilitiesOf, type Questions } from './questions.ts';
 import { transportsOf } from './transports.ts';
 
 const NAME = '@modelcontextprotocol/sdk';
@@ -90,23 +89,12 @@ class ClientV1 implements McpClient {
     const { CreateMessageRequestSchema, ElicitRequestSchema } = this.sdk;
     if (elicit)
       this.client.setRequestHandler(ElicitRequestSchema, ({ params }, { signal }) =>
-        this.answered<TypesModule.ElicitResult>(elicit(params, signal)),
+        answered<TypesModule.ElicitResult>(elicit(params, signal), this.sdk.McpError),
       );
     if (sample)
       this.client.setRequestHandler(CreateMessageRequestSchema, ({ params }, { signal }) =>
-        this.answered<TypesModule.CreateMessageResult>(sample(params, signal)),
+        answered<TypesModule.CreateMessageResult>(sample(params, signal), this.sdk.McpError),
       );
-  }
-
-  /** The cast: the SDK checks what the host has answered. */
-  private async answered<Result>(answer: Promise<JsonObject>): Promise<Result> {
-    return (await answer.catch((error) => this.refuse(error))) as Result;
-  }
-
-  private refuse(error: unknown): never {
-    const { code, message } =
-      error instanceof RpcError ? error : new RpcError(RpcCode.internalError, 'There is no answer.');
-    throw new this.sdk.McpError(code, message);
   }
 
   private fail(error: unknown): never {

@@ -17,7 +17,7 @@ import type {
   McpSdk,
   Transport,
 } from './mcp-client.ts';
-import { capabilitiesOf, type Questions } from './questions.ts';
+import { answered, capabilitiesOf, type Questions } from './questions.ts';
 import { transportsOf } from './transports.ts';
 
 const NAME = '@modelcontextprotocol/client';
@@ -125,23 +125,12 @@ class ClientV2 implements McpClient {
   private answer({ elicit, sample }: Questions): void {
     if (elicit)
       this.client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) =>
-        this.answered<ClientModule.ElicitResult>(elicit(params, mcpReq.signal)),
+        answered<ClientModule.ElicitResult>(elicit(params, mcpReq.signal), this.sdk.ProtocolError),
       );
     if (sample)
       this.client.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq }) =>
-        this.answered<ClientModule.CreateMessageResult>(sample(params, mcpReq.signal)),
+        answered<ClientModule.CreateMessageResult>(sample(params, mcpReq.signal), this.sdk.ProtocolError),
       );
-  }
-
-  /** The cast: the SDK checks what the host has answered. */
-  private async answered<Result>(answer: Promise<JsonObject>): Promise<Result> {
-    return (await answer.catch((error) => this.refuse(error))) as Result;
-  }
-
-  private refuse(error: unknown): never {
-    const { code, message } =
-      error instanceof RpcError ? error : new RpcError(RpcCode.internalError, 'There is no answer.');
-    throw new this.sdk.ProtocolError(code, message);
   }
 
   private fail(error: unknown): never {
