@@ -54,12 +54,9 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return (await request.toArray()).join('');
 }
 
-/** What a site was asked, in order; what was asked twice in a row, by the probe and by `initialize`, once. */
+/** What a site was asked, in order of the first time: the probe and `initialize` ask the same. */
 export function askedOf({ requests }: Site): readonly string[] {
-  const asked = requests.map(({ method, url }) => `${method} ${url}`);
-  return asked.filter(
-    (each, at) => each !== asked[at - 1] && !(each === asked[at - 2] && asked[at - 1] === asked[at - 3]),
-  );
+  return [...new Set(requests.map(({ method, url }) => `${method} ${url}`))];
 }
 
 /** A server of that name as a request gives it. */
