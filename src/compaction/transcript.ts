@@ -3,8 +3,7 @@
 import type { Item } from '../protocol/items.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../protocol/record.ts';
 import { imageGenerationCall } from '../protocol/tool-calls/image-generation-call.ts';
-import { writtenKind } from '../protocol/tool-calls/kinds.ts';
-import { isCallOutput } from '../protocol/tool-calls/pair-calls.ts';
+import { isCallOutput, outputOf, writtenKind } from '../protocol/tool-calls/kinds.ts';
 
 /**
  * The conversation with calls and outputs as text: some model servers refuse calls in a request that offers no tools,
@@ -16,12 +15,12 @@ export function transcriptOf(items: readonly Item[]): readonly Item[] {
 
 function asWords(item: Item): readonly Item[] {
   if (item.type === 'message') return [item];
-  if (isCallOutput(item)) return [userItem(item.output)];
+  if (isCallOutput(item)) return [userItem(outputOf(item))];
   if (item.type === imageGenerationCall.type) return [assistantItem('[Made an image.]')];
   const kind = writtenKind(item);
   if (!kind) return [];
-  const { name, output } = kind.answered(item, undefined);
-  const call = assistantItem(callText(name, item[kind.field]));
+  const { name, arguments: text, output } = kind.answered(item, undefined);
+  const call = assistantItem(callText(name, item[kind.field] ?? text));
   return kind.runBy === 'client' ? [call] : [call, userItem(output)];
 }
 

@@ -2,8 +2,7 @@
 
 import { modelCallOfItem } from '../protocol/ids.ts';
 import type { Item } from '../protocol/items.ts';
-import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
-import { isCall, isCallOutput } from '../protocol/tool-calls/pair-calls.ts';
+import { answeredId, isCall, isCallOutput, toolCallKind } from '../protocol/tool-calls/kinds.ts';
 import type { Compacted } from './seal.ts';
 
 /** A conversation as the model receives it. */
@@ -56,7 +55,7 @@ export function pendingFrom(items: readonly Item[]): number {
   const open = new Map<unknown, number>();
   for (const [index, item] of items.entries()) {
     if (isCall(item) && item.status !== 'incomplete') open.set(item.call_id, index);
-    else if (isCallOutput(item)) open.delete(item.call_id);
+    else if (isCallOutput(item)) open.delete(answeredId(item));
   }
   let start = items.length;
   for (const index of open.values()) start = Math.min(start, index);

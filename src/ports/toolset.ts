@@ -9,6 +9,8 @@ export interface ToolsetEntry {
   readonly tool: ProvidedTool;
   /** Set for a server that the request names: the URL that it names. */
   readonly url?: string;
+  /** The client's own definition of a tool that it brought, which no provider runs. */
+  readonly own?: JsonObject;
   /** Whether the request wants each call approved. */
   readonly needsApproval?: true;
   /** Set for the search for deferred tools, which no provider runs: answers it with at most this many bytes of tools. */

@@ -186,14 +186,63 @@ export type CodeInterpreterCallItem = {
   readonly outputs: readonly CodeOutput[] | null;
 };
 
+/** Commands for the client's shell. */
+export type ShellCallItem = {
+  readonly id: string;
+  readonly type: 'shell_call';
+  readonly status: ItemStatus;
+  readonly call_id: string;
+  readonly action: {
+    /** Empty until the call is complete. */
+    readonly commands: readonly string[];
+    /** How long they may take, in milliseconds. */
+    readonly timeout_ms: number | null;
+    /** How many characters of output to send back. */
+    readonly max_output_length: number | null;
+  };
+  readonly environment: { readonly type: 'local' };
+};
+
+/** A program that the client runs. */
+export type LocalShellCallItem = {
+  readonly id: string;
+  readonly type: 'local_shell_call';
+  readonly status: ItemStatus;
+  readonly call_id: string;
+  readonly action: {
+    readonly type: 'exec';
+    /** The program and its arguments; empty until the call is complete. */
+    readonly command: readonly string[];
+    readonly env: Readonly<Record<string, string>>;
+    /** In milliseconds. */
+    readonly timeout_ms: number | null;
+    readonly user: string | null;
+    readonly working_directory: string | null;
+  };
+};
+
+/** A change of one file. */
+export type FileOperation =
+  | { readonly type: 'create_file' | 'update_file'; readonly path: string; readonly diff: string }
+  | { readonly type: 'delete_file'; readonly path: string };
+
+/** A change of a file that the client makes. */
+export type ApplyPatchCallItem = {
+  readonly id: string;
+  readonly type: 'apply_patch_call';
+  readonly status: 'in_progress' | 'completed';
+  readonly call_id: string;
+  readonly operation: FileOperation;
+};
+
 /** A search for tools that the model was not offered yet. */
 export type ToolSearchCallItem = {
   readonly id: string;
   readonly type: 'tool_search_call';
   readonly status: ItemStatus;
-  /** Null: this server runs the search, and nobody has to answer it. */
-  readonly call_id: null;
-  readonly execution: 'server';
+  /** Null if this server runs the search: then nobody has to answer it. */
+  readonly call_id: string | null;
+  readonly execution: 'server' | 'client';
   /** What the model searched with; empty until it is complete. */
   readonly arguments: Readonly<Record<string, unknown>>;
 };
@@ -231,6 +280,8 @@ export interface FoundTool {
   readonly modelName: string;
   readonly server: string;
   readonly tool: ListedTool;
+  /** Its own definition, if the client brought it. */
+  readonly own?: Readonly<Record<string, unknown>>;
 }
 
 /** The tools of one server that were offered to the model. */
@@ -303,7 +354,10 @@ export type ToolCallType =
   | 'custom_tool_call'
   | 'mcp_call'
   | 'code_interpreter_call'
-  | 'tool_search_call';
+  | 'tool_search_call'
+  | 'shell_call'
+  | 'local_shell_call'
+  | 'apply_patch_call';
 
 /** An image that the model made. */
 export type ImageGenerationCallItem = {
@@ -338,6 +392,9 @@ export type OutputItem =
   | McpCallItem
   | CodeInterpreterCallItem
   | ToolSearchCallItem
+  | ShellCallItem
+  | LocalShellCallItem
+  | ApplyPatchCallItem
   | ToolSearchOutputItem
   | McpApprovalRequestItem
   | McpListToolsItem

@@ -3,8 +3,9 @@
 import type { ToolProvider } from '../ports/tool-provider.ts';
 import type { Toolset, ToolsetEntry } from '../ports/toolset.ts';
 import type { FoundTool, Item, ToolCallResult } from '../protocol/items.ts';
+import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
-import { plainTextOf } from '../protocol/record.ts';
+import { type JsonObject, plainTextOf } from '../protocol/record.ts';
 import { INVALID_PARAMS, protocolError } from '../protocol/tool-calls/call-error.ts';
 import { TOOL_SEARCH } from '../protocol/tool-calls/tool-names.ts';
 import {
@@ -26,6 +27,8 @@ export interface OfferTerms {
   readonly allows: (name: string) => boolean;
   /** The deferred tools that are offered at once. */
   readonly known: ReadonlySet<string>;
+  /** The deferred tools of the client. Default: none. */
+  readonly ofClient?: Toolset;
 }
 
 /** The server-run tools of a turn, with the search that finds the hidden ones, and the deferred ones that are not hidden. */
@@ -43,14 +46,20 @@ export function hasDeferred(tools: readonly ToolsetEntry[]): boolean {
  * The tools with a search for those that the model may call and is not offered. Without a search, because the client
  * has a tool of that name, they are all offered, up to a limit, with a note.
  */
-export function offerOf(toolset: Toolset, { allows, known }: OfferTerms, note: (note: Note) => void): Offer {
-  const hidden = [...toolset].filter(([name, { tool }]) => tool.deferred === true && !known.has(name));
+export function offerOf(
+  toolset: Toolset,
+  { allows, known, ofClient = NO_TOOLS }: OfferTerms,
+  note: (note: Note) => void,
+): Offer {
+  const hidden = [...toolset, ...ofClient].filter(([name, { tool }]) => tool.deferred === true && !known.has(name));
   if (hidden.length === 0) return { toolset: without(toolset, [TOOL_SEARCH]), known };
   if (!toolset.get(TOOL_SEARCH)?.search) return unhidden(toolset, hidden, known, note);
   const findable = hidden.filter(([name]) => allows(name));
   if (findable.length === 0) return { toolset: without(toolset, [TOOL_SEARCH]), known };
   return { toolset: new Map(toolset).set(TOOL_SEARCH, searchOf(findable)), known };
 }
+
+const NO_TOOLS: Toolset = new Map<string, never>();
 
 function without(toolset: Toolset, names: readonly string[]): Toolset {
   const gone = names.filter((name) => name !== TOOL_SEARCH || toolset.get(name)?.search);
@@ -94,9 +103,18 @@ const QUERY = {
   required: ['query'],
 };
 
+/** A deferred tool of the client, which the search finds beside those of servers. */
+export function deferredOfClient(tool: ToolDefinition, own: JsonObject, namespace = ''): ToolsetEntry {
+  return {
+    provider: NO_PROVIDER,
+    own,
+    tool: { ...tool, name: plainTextOf(own.name), server: namespace, deferred: true },
+  };
+}
+
 /** The search for these tools, as a tool of its own. */
 export function searchOf(tools: readonly Named[]): ToolsetEntry {
-  const entries = tools.map(([modelName, { tool }]) => ({ modelName, tool }));
+  const entries = tools.map(([modelName, { tool, own }]) => ({ modelName, tool, ...(own ? { own } : {}) }));
   return {
     provider: NO_PROVIDER,
     tool: {
@@ -111,8 +129,8 @@ export function searchOf(tools: readonly Named[]): ToolsetEntry {
       const words = plainTextOf(query);
       if (words.trim() === '') return refused('the query is empty');
       const most = Math.min(Math.max(Number(limit ?? USUAL_FINDS), 1), MOST_FINDS);
-      const found = findTools(entries, words, most).map(({ modelName, tool }) => ({
-        modelName,
+      const found = findTools(entries, words, most).map(({ tool, ...entry }) => ({
+        ...entry,
         server: tool.server,
         tool: listedTool(tool),
       }));
@@ -125,7 +143,7 @@ export function searchOf(tools: readonly Named[]): ToolsetEntry {
 const MOST_LABELS = 32;
 
 function descriptionOf(tools: readonly Named[]): string {
-  const labels = [...new Set(tools.map(([, { tool }]) => tool.server))];
+  const labels = [...new Set(tools.map(([, { tool }]) => tool.server || "the user's own"))];
   const more = labels.length > MOST_LABELS ? ', …' : '';
   const shown = `${labels.slice(0, MOST_LABELS).join(', ')}${more}`;
   return `Finds tools that are not listed here: ${tools.length} more, of ${shown}. Tools that it finds can be called in the next step. Search before you say that something cannot be done.`;
@@ -192,13 +210,14 @@ function deferredNames(toolset: Toolset): ReadonlyMap<string, string> {
 function mentioned(item: Item | undefined): ReturnType<typeof toolsFound> {
   if (!item) return [];
   if (isSearchOutput(item)) return toolsFound(item.tools);
-  const { type, name, server_label: server, output } = item;
+  const { type, name, namespace, server_label: server, output } = item;
   switch (type) {
     case 'mcp_call':
     case 'mcp_approval_request':
       return [{ server: plainTextOf(server), name: plainTextOf(name) }];
     case 'function_call':
-      return [{ server: undefined, name: plainTextOf(name) }];
+    case 'custom_tool_call':
+      return [{ server: typeof namespace === 'string' ? namespace : undefined, name: plainTextOf(name) }];
     case 'function_call_output':
       return namesInText(output).map((found) => ({ server: undefined, name: found }));
     default:

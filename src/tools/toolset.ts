@@ -49,16 +49,17 @@ export async function listTools(
 }
 
 /**
- * The tools under the names that the model receives, with the search for deferred ones. A client's tool of the same
- * name wins.
+ * The tools under the names that the model receives, with the search for deferred ones, which may be the client's. A
+ * client's tool of the same name wins.
  */
 export function namedTools(
   tools: readonly ToolsetEntry[],
   clientNames: ReadonlySet<string>,
   note: (note: Note) => void,
+  searchesClients = false,
 ): Toolset {
-  if (tools.length === 0) return NOTHING;
-  const searches = hasDeferred(tools);
+  if (tools.length === 0 && !searchesClients) return NOTHING;
+  const searches = searchesClients || hasDeferred(tools);
   const shared = repeated([...tools.map(({ tool }) => tool.name), ...(searches ? [TOOL_SEARCH] : [])]);
   const toolset = new Map<string, ToolsetEntry>();
   if (searches && !clientNames.has(TOOL_SEARCH)) toolset.set(TOOL_SEARCH, searchOf([]));
@@ -118,6 +119,7 @@ function definition(name: string, { tool }: ToolsetEntry): ToolDefinition {
     name,
     ...(tool.description ? { description: tool.description } : {}),
     ...(tool.parameters ? { parameters: tool.parameters } : {}),
+    ...(tool.strict === undefined ? {} : { strict: tool.strict }),
   };
 }
 

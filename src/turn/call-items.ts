@@ -2,7 +2,7 @@
 
 import type { ItemStatus, OutputItem, ToolCallResult } from '../protocol/items.ts';
 import type { ShownCall, WrittenToolCallKind } from '../protocol/tool-calls/kind.ts';
-import { kindOf } from '../protocol/tool-calls/kinds.ts';
+import { kindOf, kindOfClient } from '../protocol/tool-calls/kinds.ts';
 import type { OpenToolCall, PendingToolCall, TurnPlan } from './state.ts';
 
 /** The item type that shows the call. */
@@ -11,7 +11,7 @@ export function shownAs(
   { owner, form }: Pick<OpenToolCall, 'owner' | 'form'>,
 ): WrittenToolCallKind {
   if (owner) return shownInstead(kindOf(owner.shownAs ?? ownedAs), ownedAs);
-  return kindOf(form?.kind === 'custom' ? 'custom_tool_call' : 'function_call');
+  return form ? kindOfClient(form) : kindOf('function_call');
 }
 
 /** The type that shows it to clients that know only calls of functions. */

@@ -95,7 +95,7 @@ function startItem(items: SeenItem[], event: EventOf<'item-start'>): void {
   law(index === items.length, `a new item takes the next index (expected ${items.length})`, event);
   same(item, emptied(item), 'an item starts in progress and empty');
   law(item.id !== '' && !items.some(({ start }) => start.id === item.id), 'an item id is new', event);
-  if ('call_id' in item && item.call_id !== null) expectCallId(items, item, event);
+  if (hasCallId(item)) expectCallId(items, item, event);
   items.push({
     start: item,
     parts: [],
@@ -132,6 +132,12 @@ function emptied(item: OutputItem): OutputItem {
       return { ...item, status, arguments: {} };
     case 'tool_search_output':
       return { ...item, status, tools: [] };
+    case 'shell_call':
+      return { ...item, status, action: { commands: [], timeout_ms: null, max_output_length: null } };
+    case 'local_shell_call':
+      return { ...item, status, action: { ...NO_ACTION } };
+    case 'apply_patch_call':
+      return { ...item, status, operation: { type: 'update_file', path: '', diff: '' } };
     case 'web_search_call':
       law(item.encrypted_content === undefined, 'what leads back to a search is reported at its end', item);
       law(!('sources' in item.action), 'what a search found is reported at its end', item);
@@ -146,7 +152,20 @@ function emptied(item: OutputItem): OutputItem {
   }
 }
 
+const NO_ACTION = {
+  type: 'exec',
+  command: [],
+  env: {},
+  timeout_ms: null,
+  user: null,
+  working_directory: null,
+} as const;
+
 type WithCallId = Extract<OutputItem, { call_id: string }>;
+
+function hasCallId(item: OutputItem): item is WithCallId {
+  return 'call_id' in item && item.call_id !== null;
+}
 
 /** A call has an id of its own; an output has that of a call that has ended and has no other output. */
 function expectCallId(items: readonly SeenItem[], item: WithCallId, event: TurnEvent): void {
@@ -318,6 +337,15 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
     }
     case 'tool_search_output':
       return { ...start, status: 'completed', tools: sameType(start, end).tools };
+    case 'shell_call':
+    case 'local_shell_call': {
+      const { status, action } = sameType(start, end) as typeof start;
+      return { ...start, status, action } as typeof start;
+    }
+    case 'apply_patch_call': {
+      const { status, operation } = sameType(start, end);
+      return { ...start, status, operation };
+    }
     case 'mcp_approval_request':
     case 'compaction':
       return start;

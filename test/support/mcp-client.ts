@@ -40,10 +40,18 @@ export function openTools(
   options: Omit<McpToolsOptions, 'servers'> = {},
 ): OpenTools {
   const warnings: string[] = [];
-  const tools = mcpTools({ servers, onWarning: (message) => void warnings.push(message), ...options });
+  const tools = mcpTools({
+    servers,
+    connectTimeoutMs: BUSY_MACHINE_MS,
+    onWarning: (message) => void warnings.push(message),
+    ...options,
+  });
   closeLater(tools.close);
   return { ...tools, warnings };
 }
+
+/** How long a server may take where the machine has much else to do. */
+const BUSY_MACHINE_MS = 60_000;
 
 /** The test server as a child process. */
 export function stdioServer(...args: readonly string[]): McpServerConfig {

@@ -17,6 +17,19 @@ const urlCitation = z.strictObject({
   end_index: count,
 });
 
+/** A function of a server that a search has found. */
+const foundFunction = z.strictObject({
+  type: z.literal('function'),
+  name,
+  description: text.nullable(),
+  parameters: z.record(z.string(), z.unknown()),
+  strict: z.null(),
+  defer_loading: z.literal(true),
+});
+
+/** A tool that the client brought, as it brought it. */
+const broughtTool = z.looseObject({ type: name, name, defer_loading: z.literal(true) });
+
 const fileCitation = z.strictObject({ type: z.literal('file_citation'), file_id: name, filename: text, index: count });
 const containerFileCitation = z.strictObject({
   type: z.literal('container_file_citation'),
@@ -159,8 +172,8 @@ const item = z.discriminatedUnion('type', [
     id: z.string().regex(/^tsc_/),
     type: z.literal('tool_search_call'),
     status: itemStatus,
-    call_id: z.null(),
-    execution: z.literal('server'),
+    call_id: name.nullable(),
+    execution: z.enum(['server', 'client']),
     arguments: z.record(z.string(), z.unknown()),
   }),
   z.strictObject({
@@ -170,22 +183,53 @@ const item = z.discriminatedUnion('type', [
     call_id: z.null(),
     execution: z.literal('server'),
     tools: z.array(
-      z.strictObject({
-        type: z.literal('namespace'),
-        name,
-        description: name,
-        tools: z.array(
-          z.strictObject({
-            type: z.literal('function'),
-            name,
-            description: text.nullable(),
-            parameters: z.record(z.string(), z.unknown()),
-            strict: z.null(),
-            defer_loading: z.literal(true),
-          }),
-        ),
-      }),
+      z.union([
+        z.strictObject({
+          type: z.literal('namespace'),
+          name,
+          description: name,
+          tools: z.array(z.union([foundFunction, broughtTool])),
+        }),
+        broughtTool,
+      ]),
     ),
+  }),
+  z.strictObject({
+    id: z.string().regex(/^sh_/),
+    type: z.literal('shell_call'),
+    status: itemStatus,
+    call_id: name,
+    action: z.strictObject({
+      commands: z.array(text),
+      timeout_ms: z.number().nullable(),
+      max_output_length: z.number().nullable(),
+    }),
+    environment: z.strictObject({ type: z.literal('local') }),
+  }),
+  z.strictObject({
+    id: z.string().regex(/^lsh_/),
+    type: z.literal('local_shell_call'),
+    status: itemStatus,
+    call_id: name,
+    action: z.strictObject({
+      type: z.literal('exec'),
+      command: z.array(text),
+      env: z.record(z.string(), text),
+      timeout_ms: z.number().nullable(),
+      user: text.nullable(),
+      working_directory: text.nullable(),
+    }),
+  }),
+  z.strictObject({
+    id: z.string().regex(/^apc_/),
+    type: z.literal('apply_patch_call'),
+    status: z.enum(['in_progress', 'completed']),
+    call_id: name,
+    operation: z.discriminatedUnion('type', [
+      z.strictObject({ type: z.literal('create_file'), path: text, diff: text }),
+      z.strictObject({ type: z.literal('update_file'), path: text, diff: text }),
+      z.strictObject({ type: z.literal('delete_file'), path: text }),
+    ]),
   }),
   z.strictObject({ id: z.string().regex(/^cmp_/), type: z.literal('compaction'), encrypted_content: name }),
 ]);

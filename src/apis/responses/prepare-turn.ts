@@ -86,7 +86,7 @@ export async function prepareTurn(
   const prepared = isUntracked(scope) ? Object.assign({}, whole, { body: untrackedBody(whole.body, given) }) : whole;
   const { apiRequest, body, seed, conversation, toolset, brought, request, answers, states } = prepared;
   const { resumed } = way;
-  const { known } = prepared.tools;
+  const { known, findable } = prepared.tools;
   const { info, started, keptStart, stored } = describe(prepared, way);
   const workspace = await workspaceOf({ toolset, tools: brought, conversation, seed, scope }, settings.store);
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
@@ -103,7 +103,7 @@ export async function prepareTurn(
     plan,
     resumed: state && resumedTurn(state, states, toolset),
     lists: listsShown(settings) ? newLists(toolset, { conversation, output, known }) : NO_LISTS,
-    deferred: hiddenTools(toolset, known),
+    deferred: hiddenTools(findable, known),
     named: serversNamed(toolset),
     approved: notBegun(answers.approved, output),
     takeRequest: handedOver(request),

@@ -3,7 +3,7 @@
 import { argumentText, type Found, NO_OUTPUT, type Repaired, repairLog } from '../../history/repair.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import { isRecord } from '../../protocol/record.ts';
-import { isCall, isCallOutput } from '../../protocol/tool-calls/pair-calls.ts';
+import { answeredId, isCall, isCallOutput, writtenKind } from '../../protocol/tool-calls/kinds.ts';
 
 type Fields = Readonly<Record<string, unknown> & { type: string }>;
 
@@ -36,17 +36,26 @@ function wholeEntry(item: unknown, index: number, found: Found): readonly Entry[
 
 function wholeCall(item: Fields, index: number, found: Found): readonly Entry[] {
   const { name, arguments: text } = item;
-  if (typeof name !== 'string' || name === '') {
+  if (namesTool(item) && (typeof name !== 'string' || name === '')) {
     found('empty_name', index, 'a call must name its function.');
     return [];
   }
   const isKnown = isId(item.call_id);
-  if (!isKnown) found('missing_id', index, `the call of ${quotedId(name)} has no call_id.`);
+  if (!isKnown) found('missing_id', index, `the call of ${quotedId(toolOf(item))} has no call_id.`);
   const identified = isKnown ? item : { ...item, call_id: `call_${index}` };
   if (item.type !== 'function_call') return [{ item: identified, index }];
   const bad = () => found('bad_arguments', index, `the arguments of ${quotedId(name)} are not a JSON object.`);
   const whole = argumentText(text, bad);
   return [{ item: whole === text ? identified : { ...identified, arguments: whole }, index }];
+}
+
+/** Whether the item of the call says which tool is called; those of other types have one tool. */
+function namesTool({ type }: Fields): boolean {
+  return type === 'function_call' || type === 'custom_tool_call';
+}
+
+function toolOf(item: Fields): unknown {
+  return item.name ?? writtenKind(item)?.tool;
 }
 
 function isId(id: unknown): boolean {
@@ -97,7 +106,8 @@ function push(calls: Map<unknown, Entry[]>, call: Entry): void {
 /** Whether the output stays in place; one that precedes its call is moved after it. */
 function mayStay(output: Entry, calls: OpenCalls, found: Found): boolean {
   const { item, index } = output;
-  const { call_id: id, name } = item;
+  const { name } = item;
+  const id = answeredId(item);
   const call = calls.take(id);
   if (call) {
     call.output = output;
@@ -140,6 +150,8 @@ function owedTo(call: Entry, found: Found): readonly Entry[] {
   if (output) return isBefore(output, call) ? [output] : [];
   // A truncated call is left out when the conversation is written for a model.
   if (isCutOff(call)) return [];
-  found('missing_output', index, `the call ${quotedId(item.call_id)} of ${quotedId(item.name)} has no output.`);
-  return [{ item: { type: `${item.type}_output`, call_id: item.call_id, output: NO_OUTPUT }, index: -1 }];
+  found('missing_output', index, `the call ${quotedId(item.call_id)} of ${quotedId(toolOf(item))} has no output.`);
+  const answer = writtenKind(item)?.answeredBy;
+  if (!answer) return [];
+  return [{ item: { type: answer.type, call_id: item.call_id, ...answer.missing(NO_OUTPUT) }, index: -1 }];
 }

@@ -12,6 +12,12 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
   custom_tool_call: 'ctc',
   custom_tool_call_output: 'ctco',
   reasoning: 'rs',
+  shell_call: 'sh',
+  shell_call_output: 'sho',
+  local_shell_call: 'lsh',
+  local_shell_call_output: 'lsho',
+  apply_patch_call: 'apc',
+  apply_patch_call_output: 'apco',
   tool_search_call: 'tsc',
   tool_search_output: 'tso',
 };
@@ -52,10 +58,28 @@ function partsOf({ role, content }: JsonObject): unknown {
 export function additionalTools(items: readonly unknown[]): readonly JsonObject[] {
   const found: JsonObject[] = [];
   // Loops, here and for every request: most of thousands of items hold none.
-  for (const item of items) if (isToolList(item)) for (const tool of item.tools) if (isRecord(tool)) found.push(tool);
+  for (const item of items)
+    if (isToolList(item)) for (const tool of item.tools) if (isRecord(tool)) found.push(toolIn(item, tool));
   return found;
 }
 
-function isToolList(item: unknown): item is { readonly tools: readonly unknown[] } {
-  return isRecord(item) && item.type === 'additional_tools' && Array.isArray(item.tools);
+interface ToolList extends JsonObject {
+  readonly tools: readonly unknown[];
+}
+
+/** Whether the item brings tools of the client's: agents' own, or those that its search has found. */
+function isToolList(item: unknown): item is ToolList {
+  if (!isRecord(item) || !Array.isArray(item.tools)) return false;
+  return item.type === 'additional_tools' || (item.type === 'tool_search_output' && item.execution === 'client');
+}
+
+/** A tool that was found is offered from then on. */
+function toolIn({ type }: ToolList, tool: JsonObject): JsonObject {
+  if (type !== 'tool_search_output') return tool;
+  const inner = tool.type === 'namespace' && Array.isArray(tool.tools) ? tool.tools.filter(isRecord) : undefined;
+  return { ...tool, defer_loading: false, ...(inner ? { tools: inner.map(withoutDeferral) } : {}) };
+}
+
+function withoutDeferral(tool: JsonObject): JsonObject {
+  return { ...tool, defer_loading: false };
 }

@@ -45,6 +45,12 @@ export const itemSchemas: Readonly<Record<string, z.ZodType>> = {
   function_call_output: z.object({ call_id: callId }),
   custom_tool_call: z.object({ call_id: callId, name: z.string().min(1), input: text }),
   custom_tool_call_output: z.object({ call_id: callId }),
+  shell_call: z.object({ call_id: callId, action: z.object({ commands: listOf(text) }) }),
+  shell_call_output: z.object({ call_id: callId, output: listOf(z.object({ stdout: text, stderr: text })) }),
+  local_shell_call: z.object({ call_id: callId, action: z.object({ command: listOf(text) }) }),
+  local_shell_call_output: z.object({ output: text }),
+  apply_patch_call: z.object({ call_id: callId, operation: z.object({ type: text, path: text, diff: optionalText }) }),
+  apply_patch_call_output: z.object({ call_id: callId, status: z.enum(['completed', 'failed']), output: optionalText }),
   mcp_approval_response: z.object({
     approval_request_id: z.string().min(1),
     approve: z.boolean(),

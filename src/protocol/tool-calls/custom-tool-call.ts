@@ -21,5 +21,6 @@ export const customToolCall: WrittenToolCallKind = {
     output,
     failed: false,
   }),
+  answeredBy: { type: 'custom_tool_call_output', missing: (output) => ({ output }) },
   modelName: ({ name }) => modelSafe(plainTextOf(name)),
 };

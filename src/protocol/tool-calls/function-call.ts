@@ -28,6 +28,7 @@ export const functionCall: WrittenToolCallKind = {
       output: result?.output ?? '',
     }),
   },
+  answeredBy: { type: 'function_call_output', missing: (output) => ({ output }) },
   answered: ({ call_id: id, name, arguments: text }: Item, output) => ({
     id,
     name,

@@ -1,6 +1,8 @@
 /** The interface of a type of tool call. */
 
 import type { Item, ItemStatus, OutputItem, ToolCallResult, ToolCallType } from '../items.ts';
+import type { ToolDefinition } from '../model-request.ts';
+import type { JsonObject } from '../record.ts';
 
 /** A call of the running turn, as its item shows it. */
 export interface ShownCall {
@@ -49,6 +51,15 @@ export interface ToolCallKind {
   readonly includable?: string;
 }
 
+/** The item by which a client answers a call. */
+interface AnswerItem {
+  readonly type: string;
+  /** What the model receives of it. Default: its `output`. */
+  outputOf?(item: Item): unknown;
+  /** The fields of an answer that says only this, where the client has sent none. */
+  missing(text: string): JsonObject;
+}
+
 /** A call type whose arguments the model sends to this server. */
 export interface WrittenToolCallKind extends ToolCallKind {
   readonly type: ToolCallType;
@@ -80,6 +91,10 @@ export interface WrittenToolCallKind extends ToolCallKind {
   };
   /** The call in a conversation; `output` is what its own output item holds, if it has one. */
   answered(item: Item, output: unknown): AnsweredToolCall;
+  /** The item by which the client answers the call, for types that it must answer. */
+  readonly answeredBy?: AnswerItem;
+  /** The function that the model is offered for a request's tool of this type; undefined if the client cannot run it. */
+  functionFor?(tool: JsonObject): ToolDefinition | undefined;
   /** Whether the item lacks what the client was not shown. */
   lacksResult?(item: Item): boolean;
   /** The model's current name for the tool, if it differs from the item's `name`. */

@@ -1,12 +1,16 @@
 /** All types of tool calls: a new one is a file in this folder, and a line here. */
 import type { Item, ToolCallType } from '../items.ts';
+import { applyPatchCall } from './apply-patch-call.ts';
 import { codeInterpreterCall } from './code-interpreter-call.ts';
 import { customToolCall } from './custom-tool-call.ts';
 import { functionCall } from './function-call.ts';
 import { imageGenerationCall } from './image-generation-call.ts';
 import type { AnsweredToolCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
+import { localShellCall } from './local-shell-call.ts';
 import { mcpCall } from './mcp-call.ts';
-import { toolSearchCall } from './tool-search-call.ts';
+import { shellCall } from './shell-call.ts';
+import type { ToolForm } from './tool-form.ts';
+import { clientToolSearchCall, toolSearchCall } from './tool-search-call.ts';
 import { webSearchCall } from './web-search-call.ts';
 
 const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
@@ -15,28 +19,56 @@ const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   mcp_call: mcpCall,
   code_interpreter_call: codeInterpreterCall,
   tool_search_call: toolSearchCall,
+  shell_call: shellCall,
+  local_shell_call: localShellCall,
+  apply_patch_call: applyPatchCall,
+};
+
+const OF_CLIENT: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
+  function: functionCall,
+  custom: customToolCall,
+  shell: shellCall,
+  local_shell: localShellCall,
+  apply_patch: applyPatchCall,
+  tool_search: clientToolSearchCall,
 };
 
 const WRITTEN_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object.entries(WRITTEN));
 const BY_TYPE: ReadonlyMap<string, ToolCallKind> = new Map<string, ToolCallKind>([
-  ...WRITTEN_BY_TYPE,
   [webSearchCall.type, webSearchCall],
   [imageGenerationCall.type, imageGenerationCall],
 ]);
+
+/** An item, of which only the fields that decide its type are read. */
+interface TypedItem {
+  readonly type: string;
+  readonly execution?: unknown;
+}
 
 /** The call type of this name. */
 export function kindOf(type: ToolCallType): WrittenToolCallKind {
   return WRITTEN[type];
 }
 
+/** The call type of a tool that the client runs. */
+export function kindOfClient({ kind }: Pick<ToolForm, 'kind'>): WrittenToolCallKind {
+  return OF_CLIENT[kind];
+}
+
+/** Whether the client runs tools of this type. */
+export function isClientTool(type: unknown): type is ToolForm['kind'] {
+  return typeof type === 'string' && Object.hasOwn(OF_CLIENT, type);
+}
+
 /** The call type of an item; undefined for an item that is not a tool call. */
-export function toolCallKind({ type }: Pick<Item, 'type'>): ToolCallKind | undefined {
-  return BY_TYPE.get(type);
+export function toolCallKind(item: TypedItem): ToolCallKind | undefined {
+  return writtenKind(item) ?? BY_TYPE.get(item.type);
 }
 
 /** The same for a call whose arguments a model sent to this server. */
-export function writtenKind({ type }: Pick<Item, 'type'>): WrittenToolCallKind | undefined {
-  return WRITTEN_BY_TYPE.get(type);
+export function writtenKind({ type, execution }: TypedItem): WrittenToolCallKind | undefined {
+  const kind = WRITTEN_BY_TYPE.get(type);
+  return kind === toolSearchCall && execution === 'client' ? clientToolSearchCall : kind;
 }
 
 /** The call type that shows calls of a tool of this requested type; undefined for other tools. */
@@ -47,7 +79,33 @@ export function kindServing(tool: string | undefined): WrittenToolCallKind | und
 /** A call with its answer: that of a client or of a search is a separate item, another tool's is in the same one. */
 export function answeredToolCall(item: Item, outputs: ReadonlyMap<Item, Item>): AnsweredToolCall | undefined {
   const answer = outputs.get(item);
-  return writtenKind(item)?.answered(item, answer?.output ?? answer?.tools);
+  const kind = writtenKind(item);
+  return kind?.answered(item, answer && (outputOf(answer) ?? answer.tools));
+}
+
+const ANSWERS: ReadonlyMap<string, NonNullable<WrittenToolCallKind['answeredBy']>> = new Map(
+  Object.values(WRITTEN).flatMap(({ answeredBy: answer }) => (answer ? [[answer.type, answer]] : [])),
+);
+
+/** Whether the item is a call that the client must answer. */
+export function isCall(item: TypedItem): boolean {
+  return writtenKind(item)?.answeredBy !== undefined;
+}
+
+/** Whether the item answers such a call. */
+export function isCallOutput({ type }: Pick<Item, 'type'>): boolean {
+  return ANSWERS.has(type);
+}
+
+/** The id of the call that the item answers; the API has no `call_id` in outputs of `local_shell`, whose `id` is the call's. */
+export function answeredId({ type, call_id: callId, id }: Readonly<Record<string, unknown>>): unknown {
+  return callId ?? (type === 'local_shell_call_output' ? id : undefined);
+}
+
+/** What a model receives of an item that answers a call. */
+export function outputOf(item: Item): unknown {
+  const read = ANSWERS.get(item.type)?.outputOf;
+  return read ? read(item) : item.output;
 }
 
 /** Which fields of an item a client is shown. */

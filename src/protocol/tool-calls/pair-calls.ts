@@ -2,26 +2,11 @@
 import { ApiError } from '../errors.ts';
 import { printedId } from '../ids.ts';
 import type { Item } from '../items.ts';
-
-const OUTPUT_TYPE: ReadonlyMap<string, string> = new Map([
-  ['function_call', 'function_call_output'],
-  ['custom_tool_call', 'custom_tool_call_output'],
-]);
-const OUTPUT_TYPES: ReadonlySet<string> = new Set(OUTPUT_TYPE.values());
-
-/** Whether the item is a call that the client must answer. */
-export function isCall(item: Item): boolean {
-  return OUTPUT_TYPE.has(item.type);
-}
+import { answeredId, isCall, isCallOutput } from './kinds.ts';
 
 /** A call with truncated arguments, which a client need not answer. */
 function isCutOff({ status }: Item): boolean {
   return status === 'incomplete';
-}
-
-/** Whether the item answers such a call. */
-export function isCallOutput(item: Item): boolean {
-  return OUTPUT_TYPES.has(item.type);
 }
 
 /**
@@ -90,11 +75,12 @@ function addTo(open: Map<unknown, Item[]>, call: Item): void {
  * The newest unanswered call with this id, since ids recur in later turns; none for a second answer to the same call.
  */
 function takeCall(open: Map<unknown, Item[]>, answered: Set<unknown>, output: Item, paired: Item[]): Item | undefined {
-  const waiting = open.get(output.call_id);
+  const id = answeredId(output);
+  const waiting = open.get(id);
   const call = waiting?.pop();
-  if (waiting?.length === 0) open.delete(output.call_id);
-  if (!call && answered.has(output.call_id)) return undefined;
-  answered.add(output.call_id);
+  if (waiting?.length === 0) open.delete(id);
+  if (!call && answered.has(id)) return undefined;
+  answered.add(id);
   if (call) return call;
   if (typeof output.name !== 'string') throw callNotFound(output);
   const missing = { type: 'function_call', call_id: output.call_id, name: output.name, arguments: argumentsOf(output) };
@@ -112,7 +98,8 @@ function outputMissing({ call_id: id }: Item): ApiError {
   });
 }
 
-function callNotFound({ call_id: id }: Item): ApiError {
+function callNotFound(output: Item): ApiError {
+  const id = answeredId(output);
   const message = `No tool call found for function call output with call_id ${printedId(id)}.`;
   return new ApiError('tool_call_not_found', message, { param: 'input' });
 }

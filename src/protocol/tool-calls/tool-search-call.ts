@@ -1,10 +1,12 @@
-/** A search for tools that the model is not offered yet. This server runs it, and an item of its own shows what was found. */
+/** Searches for tools that the model is not offered yet. An item of its own shows what was found. */
 import type { FoundTool, Item, ToolSearchCallItem } from '../items.ts';
+import type { ToolDefinition } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+import { objectIn } from './read-arguments.ts';
 import { TOOL_SEARCH } from './tool-names.ts';
 
-/** `tool_search_call` */
+/** `tool_search_call`, where this server runs the search */
 export const toolSearchCall: WrittenToolCallKind = {
   type: 'tool_search_call',
   tool: TOOL_SEARCH,
@@ -40,31 +42,50 @@ function itemOf({ id, arguments: text }: ShownCall, status: ToolSearchCallItem['
   return { id, type: 'tool_search_call', status, call_id: null, execution: 'server', arguments: objectIn(text) };
 }
 
-function objectIn(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
+/** `tool_search_call`, where the client runs the search */
+export const clientToolSearchCall: WrittenToolCallKind = {
+  type: 'tool_search_call',
+  idPrefix: toolSearchCall.idPrefix,
+  runBy: 'client',
+  field: 'arguments',
+  states: {},
+  functionFor: searchFunction,
+  item: (call, status) => ({ ...itemOf(call, status), call_id: call.callId, execution: 'client' }),
+  finished: (call) => clientToolSearchCall.item(call, 'completed'),
+  answered: (item, answer) => ({ ...toolSearchCall.answered(item, answer), name: TOOL_SEARCH }),
+};
+
+function searchFunction({ execution, description, parameters }: JsonObject): ToolDefinition | undefined {
+  if (execution !== 'client') return undefined;
+  const about = plainTextOf(description) || 'Finds tools that are not listed here.';
+  return { name: TOOL_SEARCH, description: about, parameters: isRecord(parameters) ? parameters : QUERY };
 }
 
-/** The tools as OpenAI shows those of servers: in a namespace for each server, in the order in which they were found. */
+const QUERY = { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] };
+
+/**
+ * The tools as OpenAI shows them: in a namespace for each server or each of the client's namespaces, in the order in
+ * which they were found; those of the client without a namespace stand alone.
+ */
 export function namespacesOf(found: readonly FoundTool[]): readonly JsonObject[] {
+  const shown: JsonObject[] = [];
   const byServer = new Map<string, JsonObject[]>();
-  for (const { server, tool } of found) {
-    const { name, description = null, input_schema: parameters } = tool;
-    const shown = { type: 'function', name, description, parameters, strict: null, defer_loading: true };
-    const known = byServer.get(server);
-    if (known) known.push(shown);
-    else byServer.set(server, [shown]);
+  for (const each of found) {
+    const { server, own } = each;
+    const list = server === '' ? shown : (byServer.get(server) ?? []);
+    if (list.length === 0 && list !== shown) {
+      byServer.set(server, list);
+      const description = `Tools of the ${own ? 'namespace' : 'server'} '${server}'.`;
+      shown.push({ type: 'namespace', name: server, description, tools: list });
+    }
+    list.push(own ?? shownTool(each));
   }
-  return [...byServer].map(([name, tools]) => ({
-    type: 'namespace',
-    name,
-    description: `Tools of the server '${name}'.`,
-    tools,
-  }));
+  return shown;
+}
+
+function shownTool({ tool }: FoundTool): JsonObject {
+  const { name, description = null, input_schema: parameters } = tool;
+  return { type: 'function', name, description, parameters, strict: null, defer_loading: true };
 }
 
 /** A tool in the output of a search; `server` is undefined for one without a namespace. */

@@ -1,7 +1,7 @@
 /** Reports to the host an item that is not sent to the model. */
 import type { Item } from '../../protocol/items.ts';
 import type { Note } from '../../protocol/note.ts';
-import { isCallOutput } from '../../protocol/tool-calls/pair-calls.ts';
+import { isCallOutput } from '../../protocol/tool-calls/kinds.ts';
 
 /** Number of characters shown of an id that a client chose. */
 const SHOWN_ID = 64;

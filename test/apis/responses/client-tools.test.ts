@@ -111,7 +111,7 @@ describe('what the model is offered', () => {
     ]);
   });
 
-  it.each(['web_search', 'tool_search', 'image_generation', 'local_shell', 'acme_thing'])(
+  it.each(['web_search', 'tool_search', 'image_generation', 'acme_thing'])(
     '[S-06] [S-03] holds no tool of type %s, which is noted',
     async (type) => {
       const { status } = await app.create({ input: 'Go.', tools: [{ type }, ADD] });
@@ -120,6 +120,20 @@ describe('what the model is offered', () => {
         namesOffered(),
         app.notes.map(({ code, message }) => [code, message.includes(`'${type}'`)]),
       ]).toEqual([200, ['add'], [['tool_dropped', true]]]);
+    },
+  );
+
+  it.each(['computer', 'computer_use_preview'])(
+    '[X-13] is nothing, but a clear error for a tool of type %s',
+    async (type) => {
+      const { status, body } = await app.create({ input: 'Go.', tools: [{ type, environment: 'browser' }] });
+      expect([status, body.error]).toEqual([
+        400,
+        expect.objectContaining({
+          message: `Tools of type '${type}' are not supported by the model server 'chat-completions'.`,
+          param: 'tools',
+        }),
+      ]);
     },
   );
 

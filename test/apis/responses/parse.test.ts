@@ -88,6 +88,7 @@ describe('planTools', () => {
       modelTools: [OFFERED_ADD, OFFERED_NOW],
       toolChoice: undefined,
       allowed: undefined,
+      findable: new Map(),
       toolset: new Map(),
       known: new Set(),
       notes: [],

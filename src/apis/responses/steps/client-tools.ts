@@ -2,13 +2,16 @@
 
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../../protocol/record.ts';
+import { isClientTool, kindOfClient } from '../../../protocol/tool-calls/kinds.ts';
 import type { ToolForm } from '../../../protocol/tool-calls/tool-form.ts';
 import { modelSafe, namespacedName } from '../../../protocol/tool-calls/tool-names.ts';
 
 /** One tool as the model is offered it, and how its calls are shown to the client. */
-interface ClientTool {
+export interface ClientTool {
   readonly definition: ToolDefinition;
   readonly form: ToolForm;
+  /** The client's own definition of a tool that the model is not offered before it has found it. */
+  readonly deferred?: JsonObject;
 }
 
 /** The tools by the model's name for them, and the types of those that this server cannot run. */
@@ -31,10 +34,15 @@ export function readClientTools(tools: readonly JsonObject[]): ClientTools {
     const tool = clientTool(each);
     const name = tool?.definition.name ?? '';
     if (!tool) unknown.push(printed(each.type));
-    else if (known.has(name)) repeated.push(name);
+    else if (known.has(name) && !isFound(known.get(name), tool)) repeated.push(name);
     else known.set(name, tool);
   }
   return { known, unknown, repeated };
+}
+
+/** Whether the tool is what a search for the deferred one has found. */
+function isFound(earlier: ClientTool | undefined, tool: ClientTool): boolean {
+  return earlier?.deferred !== undefined && tool.deferred === undefined;
 }
 
 function unpacked(tool: JsonObject): readonly JsonObject[] {
@@ -48,12 +56,23 @@ function printed(type: unknown): string {
 }
 
 function clientTool(tool: JsonObject): ClientTool | undefined {
-  const { name, namespace } = tool;
-  if (tool.type !== 'function' && tool.type !== 'custom') return undefined;
+  const { type, name, namespace } = tool;
+  if (!isClientTool(type)) return undefined;
+  const { functionFor } = kindOfClient({ kind: type });
+  if (functionFor) return withOwnType(type, functionFor(tool));
   // A middleware reads unvalidated tools.
   if (typeof name !== 'string' || (namespace !== undefined && typeof namespace !== 'string')) return undefined;
-  const form: ToolForm = { kind: tool.type, name, ...(namespace === undefined ? {} : { namespace }) };
-  return { form, definition: form.kind === 'custom' ? freeform(form, tool) : callable(form, tool) };
+  const form: ToolForm = { kind: type, name, ...(namespace === undefined ? {} : { namespace }) };
+  const definition = form.kind === 'custom' ? freeform(form, tool) : callable(form, tool);
+  return { form, definition, ...(tool.defer_loading === true ? { deferred: ownDefinition(tool) } : {}) };
+}
+
+function ownDefinition({ namespace: _, ...tool }: JsonObject): JsonObject {
+  return tool;
+}
+
+function withOwnType(kind: ToolForm['kind'], definition: ToolDefinition | undefined): ClientTool | undefined {
+  return definition && { form: { kind, name: definition.name }, definition };
 }
 
 /** The model's name for the tool. */

@@ -6,9 +6,10 @@ import type { Toolset } from '../../../ports/toolset.ts';
 import type { ToolDefinition } from '../../../protocol/model-request.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { additionalTools } from '../../../protocol/responses/input-items.ts';
+import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-names.ts';
 import { offerOf } from '../../../tools/deferred-tools.ts';
 import { clientToolsOnly, definitions, listTools, namedTools, toolList, typesOf } from '../../../tools/toolset.ts';
-import { readClientTools } from './client-tools.ts';
+import { type ClientTool, readClientTools } from './client-tools.ts';
 import { withNamedServers } from './server-tools.ts';
 
 /**
@@ -24,9 +25,15 @@ export async function injectServerTools(request: EndpointRequest, settings: Prep
   const note = noteOf(request, settings);
   const hosted = await listTools(settings.toolsOf(request.request), signal, note, typesOf(brought), request);
   const served = await withNamedServers(request, { named: client ?? [], own, hosted }, settings);
-  const toolset = namedTools(served, new Set(own.keys()), note);
+  const toolset = namedTools(served, new Set(own.keys()), note, searchesClients(brought, own));
   const tools = { toolset, client };
   return { ...request, body: withTools(body, tools), context: Object.assign({}, context, { tools }) };
+}
+
+/** Whether the request asks this server to search among the client's tools. */
+function searchesClients(brought: readonly JsonObject[], own: ReadonlyMap<string, ClientTool>): boolean {
+  const asks = brought.some(({ type, execution }) => type === TOOL_SEARCH && execution !== 'client');
+  return asks && [...own.values()].some(({ deferred }) => deferred !== undefined);
 }
 
 /** The body with the client's and the server-run tools, some replacing the client's; unchanged if there are none. */

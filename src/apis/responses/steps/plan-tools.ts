@@ -7,11 +7,12 @@ import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request
 import type { Note } from '../../../protocol/note.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { refuseLong } from '../../../protocol/responses/invalid.ts';
+import { isClientTool, kindOfClient } from '../../../protocol/tool-calls/kinds.ts';
 import type { ToolForm } from '../../../protocol/tool-calls/tool-form.ts';
 import { TOOL_SEARCH } from '../../../protocol/tool-calls/tool-names.ts';
-import { knownTools, type Offer, offerOf } from '../../../tools/deferred-tools.ts';
+import { deferredOfClient, knownTools, type Offer, offerOf } from '../../../tools/deferred-tools.ts';
 import { clientToolsOnly, definitions, namesServing } from '../../../tools/toolset.ts';
-import { modelNameOf, readClientTools } from './client-tools.ts';
+import { type ClientTool, modelNameOf, readClientTools } from './client-tools.ts';
 
 /** The tools that the model is offered, and how it may use them. */
 export interface ToolPlan {
@@ -23,6 +24,8 @@ export interface ToolPlan {
   readonly modelTools: readonly ToolDefinition[];
   /** The server-run tools that may be called, with a search for those that the model is not offered. */
   readonly toolset: Toolset;
+  /** The server-run tools and the client's deferred ones. */
+  readonly findable: Toolset;
   /** The deferred tools among them that are offered at once. */
   readonly known: ReadonlySet<string>;
   readonly toolChoice: ToolChoice | undefined;
@@ -39,6 +42,7 @@ interface GivenTools {
   readonly conversation?: readonly Item[];
 }
 
+const NO_TOOLS: Toolset = new Map<string, never>();
 const NO_FORMS: ToolPlan['forms'] = new Map();
 
 /** Determines the offered tools: the client's and the server-run ones. Tools that this server cannot run are noted. */
@@ -47,21 +51,44 @@ export function planTools(given: GivenTools, toolset: Toolset, note: (note: Note
   const { known, unknown, repeated } = readClientTools(clientToolsOnly([...tools, ...additional], toolset));
   for (const type of unknown) note(droppedTool(type));
   for (const name of repeated) note(repeatedTool(name));
-  const own = [...known.values()].map(({ definition }) => definition);
-  const settled = settleChoice(choice, new Set([...own.map(({ name }) => name), ...toolset.keys()]), toolset, note);
-  const found = new Set([...knownTools(conversation, toolset), ...settled.named]);
-  const offer = offerOf(toolset, { allows: allowing(settled), known: found }, note);
-  const modelTools = [...own, ...definitions(offer.toolset, offer.known)];
+  const ofClient = deferredOf(known, toolset);
+  const findable = ofClient.size === 0 ? toolset : new Map([...toolset, ...ofClient]);
+  const settled = settleChoice(choice, new Set([...known.keys(), ...toolset.keys()]), toolset, note);
+  const found = new Set([...knownTools(conversation, findable), ...settled.named]);
+  const offer = offerOf(
+    toolset,
+    { allows: allowing(settled), known: found, ofClient: searchedHere(ofClient, toolset) },
+    note,
+  );
+  const own = [...known.values()].filter(({ definition: { name } }) => !ofClient.has(name) || found.has(name));
+  const modelTools = [...own.map(({ definition }) => definition), ...definitions(offer.toolset, offer.known)];
   const forms = known.size === 0 ? NO_FORMS : new Map([...known].map(([name, { form }]) => [name, form]));
   return {
     tools,
     forms,
     choice: choice ?? 'auto',
     modelTools,
+    findable,
     ...offer,
     toolChoice: possibleChoice(settled, modelTools),
     allowed: allowedWithSearch(settled, offer),
   };
+}
+
+/** The tools that this server's search finds; a search of the client's own needs no help. */
+function searchedHere(ofClient: Toolset, toolset: Toolset): Toolset {
+  return toolset.get(TOOL_SEARCH)?.search ? ofClient : NO_TOOLS;
+}
+
+/** The client's tools that the model must find first: deferred ones, if the client or this server has a search for them. */
+function deferredOf(known: ReadonlyMap<string, ClientTool>, toolset: Toolset): Toolset {
+  const search = known.get(TOOL_SEARCH)?.form.kind === 'tool_search' || toolset.get(TOOL_SEARCH)?.search;
+  if (!search) return NO_TOOLS;
+  return new Map(
+    [...known].flatMap(([name, { definition, form, deferred }]) =>
+      deferred ? [[name, deferredOfClient(definition, deferred, form.namespace)]] : [],
+    ),
+  );
 }
 
 /** Whether the model may call a tool that it has found. */
@@ -110,7 +137,7 @@ function settleChoice(
     return { ...ANY, toolChoice: { name: TOOL_SEARCH } };
   if (choice.type === 'mcp' || namesServing(toolset, choice.type).length > 0)
     return allowedTools({ tools: [choice], mode: 'required' }, callable, toolset);
-  if (choice.type === 'function' || choice.type === 'custom') return { ...ANY, ...namedChoice(choice, callable) };
+  if (isClientTool(choice.type)) return { ...ANY, ...namedChoice(choice, callable) };
   note({ code: 'tool_choice_dropped', message: `A tool_choice of type '${choice.type}' cannot be met here.` });
   return ANY;
 }
@@ -175,8 +202,9 @@ function chooser(toolset: Toolset): (tool: JsonObject) => readonly string[] {
   };
 }
 
-/** Some clients name a function as Chat Completions does. */
-function nameIn({ name, function: called }: JsonObject): unknown {
+/** Some clients name a function as Chat Completions does; tools with a type of their own are named by it. */
+function nameIn({ type, name, function: called }: JsonObject): unknown {
+  if (isClientTool(type) && kindOfClient({ kind: type }).functionFor) return type;
   return name ?? (isRecord(called) ? called.name : undefined);
 }
 

@@ -4,8 +4,10 @@ import { noteOf, type PrepareSettings } from '../../../ports/endpoints/prepare.t
 import { providerStates } from '../../../ports/endpoints/provider-state.ts';
 import type { Sealer } from '../../../ports/sealer.ts';
 import type { Upstream } from '../../../ports/upstream.ts';
+import { ApiError } from '../../../protocol/errors.ts';
 import type { Item } from '../../../protocol/items.ts';
 import type { ModelRequest, TextFormat } from '../../../protocol/model-request.ts';
+import type { JsonObject } from '../../../protocol/record.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import { CODE_INTERPRETER } from '../../../protocol/tool-calls/tool-names.ts';
 import { withNamedFiles } from '../../../tools/code-files.ts';
@@ -19,13 +21,14 @@ export interface ModelRequestSettings {
   readonly stateSealer: Sealer;
 }
 
-/** The request as the model receives it. */
+/** The request as the model receives it. Throws `ApiError` for a tool that this model server cannot have. */
 export function toModelRequest(
   request: RequestWithApprovals,
   settings: ModelRequestSettings & Pick<PrepareSettings, 'hooks'>,
 ): PreparedRequest {
   const { apiRequest, body, conversation, window, toolset, tools, answers } = request;
   const { upstream, stateSealer } = settings;
+  refuseComputers(request.brought, upstream);
   const owner = { scope: apiRequest.scope, upstream, model: body.model };
   const states = providerStates(stateSealer, owner, noteOf(apiRequest, settings));
   const runsCode = namesServing(toolset, CODE_INTERPRETER).length > 0;
@@ -33,6 +36,16 @@ export function toModelRequest(
   const told = states.opened(forModel(withDenied(items, answers), toolset));
   return Object.assign({}, request, { states, request: modelRequest(body, told, tools) });
 }
+
+/** A model that was not trained for it cannot use a computer by a function: without the tool it would only pretend to. */
+function refuseComputers(tools: readonly JsonObject[], { name }: Upstream): void {
+  const computer = tools.find(({ type }) => COMPUTERS.has(type));
+  if (!computer) return;
+  const message = `Tools of type '${computer.type}' are not supported by the model server '${name}'.`;
+  throw new ApiError('invalid_value', message, { param: 'tools' });
+}
+
+const COMPUTERS: ReadonlySet<unknown> = new Set(['computer', 'computer_use_preview']);
 
 /** The items with the calls that the user denies now: some clients send the answer alone. */
 function withDenied(items: readonly Item[], { denied }: Answers): readonly Item[] {

@@ -1,0 +1,62 @@
+/** A change of a file that the client makes: the model writes it as the arguments of a function. */
+import type { ApplyPatchCallItem, FileOperation } from '../items.ts';
+import { plainTextOf } from '../record.ts';
+import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+import { argumentsOf, objectIn } from './read-arguments.ts';
+
+const APPLY_PATCH = 'apply_patch';
+
+/** `apply_patch_call` */
+export const applyPatchCall: WrittenToolCallKind = {
+  type: 'apply_patch_call',
+  tool: APPLY_PATCH,
+  idPrefix: 'apc',
+  runBy: 'client',
+  field: 'arguments',
+  states: {},
+  functionFor: () => ({ name: APPLY_PATCH, description: ABOUT, parameters: PARAMETERS }),
+  item: (call, status) => itemOf(call, status === 'completed' ? status : 'in_progress'),
+  finished: (call) => itemOf(call, 'completed'),
+  answered: ({ call_id: id, operation }, output) => ({
+    id,
+    name: APPLY_PATCH,
+    arguments: argumentsOf(operation),
+    output,
+    failed: false,
+  }),
+  answeredBy: {
+    type: 'apply_patch_call_output',
+    outputOf: ({ status, output }) =>
+      [status === 'failed' ? 'The patch failed.' : 'The patch was applied.', plainTextOf(output)].join('\n').trim(),
+    missing: (output) => ({ status: 'failed', output }),
+  },
+};
+
+function itemOf({ id, callId, arguments: text }: ShownCall, status: ApplyPatchCallItem['status']): ApplyPatchCallItem {
+  return { id, type: 'apply_patch_call', status, call_id: callId, operation: operationIn(text) };
+}
+
+/** An operation without a path stays one: the client's failure tells the model what is missing. */
+function operationIn(text: string): FileOperation {
+  const { type, path: given, diff } = objectIn(text);
+  const path = plainTextOf(given);
+  if (type === 'delete_file') return { type, path };
+  return { type: type === 'create_file' ? type : 'update_file', path, diff: plainTextOf(diff) };
+}
+
+const ABOUT =
+  `Creates, changes or deletes a file of the user's. The diff has no line numbers. To create a file, write each of its lines
+with a + in front. To change a file, write for each place a line that begins with @@ and may name the function or class around it,
+then lines of the file as they are: with a blank in front of those that stay, - of those that go, + of those that come; three lines
+that stay on both sides of a change show where it is.`.replaceAll('\n', ' ');
+
+const PARAMETERS = {
+  type: 'object',
+  properties: {
+    type: { type: 'string', enum: ['create_file', 'update_file', 'delete_file'] },
+    path: { type: 'string', description: 'The path of the file, from the folder that the user works in.' },
+    diff: { type: 'string', description: 'The change. Leave it out to delete a file.' },
+  },
+  required: ['type', 'path'],
+  additionalProperties: false,
+};

@@ -1,0 +1,90 @@
+/** Commands for the client's shell: the model writes them as the arguments of a function. */
+import type { ShellCallItem } from '../items.ts';
+import type { ToolDefinition } from '../model-request.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
+import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+import { argumentsOf, objectIn, positiveIn, textsIn } from './read-arguments.ts';
+
+const SHELL = 'shell';
+
+/** `shell_call` */
+export const shellCall: WrittenToolCallKind = {
+  type: 'shell_call',
+  tool: SHELL,
+  idPrefix: 'sh',
+  runBy: 'client',
+  field: 'arguments',
+  states: {},
+  functionFor: shellFunction,
+  item: (call, status) => itemOf(call, status),
+  finished: (call) => itemOf(call, 'completed'),
+  answered: ({ call_id: id, action }, output) => ({
+    id,
+    name: SHELL,
+    arguments: argumentsOf(action),
+    output,
+    failed: false,
+  }),
+  answeredBy: {
+    type: 'shell_call_output',
+    outputOf: ({ output }) => outputText(output),
+    missing: (text) => ({ output: [{ stdout: '', stderr: text, outcome: { type: 'exit', exit_code: 1 } }] }),
+  },
+};
+
+function itemOf({ id, callId, arguments: text }: ShownCall, status: ShellCallItem['status']): ShellCallItem {
+  const { commands, command, timeout_ms: timeout, max_output_length: length } = objectIn(text);
+  const action = {
+    commands: textsIn(commands ?? command),
+    timeout_ms: positiveIn(timeout),
+    max_output_length: positiveIn(length),
+  };
+  return { id, type: 'shell_call', status, call_id: callId, action, environment: { type: 'local' } };
+}
+
+/** Only the client's own shell can be offered: containers are OpenAI's. */
+function shellFunction({ environment }: JsonObject): ToolDefinition | undefined {
+  if (isRecord(environment) && environment.type !== 'local') return undefined;
+  const skills = isRecord(environment) && Array.isArray(environment.skills) ? environment.skills.filter(isRecord) : [];
+  return { name: SHELL, description: [ABOUT, ...skillLines(skills)].join('\n'), parameters: PARAMETERS };
+}
+
+const ABOUT =
+  "Runs commands in the user's shell, one after the other, and returns the output and the exit code of each of them.";
+
+function skillLines(skills: readonly JsonObject[]): readonly string[] {
+  if (skills.length === 0) return [];
+  const lines = skills.map(
+    ({ name, description, path }) => `- ${plainTextOf(name)}: ${plainTextOf(description)} (in ${plainTextOf(path)})`,
+  );
+  return ['Before a task that one of these skills fits, read the file SKILL.md in its folder:', ...lines];
+}
+
+const PARAMETERS = {
+  type: 'object',
+  properties: {
+    commands: { type: 'array', items: { type: 'string' }, description: 'The commands, each a line for the shell.' },
+    timeout_ms: { type: 'integer', description: 'How long all of them may take, in milliseconds.' },
+    max_output_length: { type: 'integer', description: 'How many characters of output to return.' },
+  },
+  required: ['commands'],
+  additionalProperties: false,
+};
+
+function outputText(outputs: unknown): unknown {
+  if (!Array.isArray(outputs)) return outputs;
+  if (outputs.length === 0) return '(no output)';
+  return outputs.map((each) => (isRecord(each) ? commandText(each) : '')).join('\n\n');
+}
+
+function commandText({ stdout, stderr, outcome }: JsonObject): string {
+  const errors = plainTextOf(stderr);
+  return [plainTextOf(stdout), errors === '' ? '' : `[stderr]\n${errors}`, outcomeText(outcome)]
+    .filter((part) => part !== '')
+    .join('\n');
+}
+
+function outcomeText(outcome: unknown): string {
+  if (!isRecord(outcome)) return '';
+  return outcome.type === 'timeout' ? '[timed out]' : `[exit code ${plainTextOf(outcome.exit_code)}]`;
+}
