@@ -12,15 +12,21 @@ export interface RoundCall {
 /** The limits of the rounds. */
 export type RoundLimits = Pick<Limits, 'toolIterations' | 'toolCalls' | 'parallelTools' | 'repeatedCalls'>;
 
-/** Why no more rounds follow: a limit, or a model that repeats its calls although it was told to answer without tools. */
-export type ToolLimit = Extract<IncompleteReason, 'max_tool_iterations' | 'max_tool_calls' | 'repeated_tool_calls'>;
+/**
+ * Why no more rounds follow: a limit, a model that repeats its calls although it was told to answer without tools, or
+ * input of the client's that the model must receive in another response.
+ */
+export type RoundsEnd = Extract<
+  IncompleteReason,
+  'max_tool_iterations' | 'max_tool_calls' | 'repeated_tool_calls' | 'steered'
+>;
 
 /** The rounds of one turn. */
 export interface ToolRounds<Call extends RoundCall> {
   /** Runs the calls of one round; calls past a limit receive an answer but are not run. */
   run(calls: readonly Call[]): AsyncGenerator<{ readonly call: Call; readonly outcome: ToolCallResult }>;
-  /** The limit that was reached: the model may not be called again. */
-  stopped(): ToolLimit | undefined;
+  /** Why the model may not be called again. */
+  stopped(): RoundsEnd | undefined;
   /** Whether the model repeats itself and must answer without tools. */
   circling(): boolean;
 }

@@ -164,7 +164,8 @@ export type IncompleteReason =
   | 'content_filter'
   | 'max_tool_calls'
   | 'max_tool_iterations'
-  | 'repeated_tool_calls';
+  | 'repeated_tool_calls'
+  | 'steered';
 
 /**
  * The input of a turn besides the model. `index` is the output index of the call that a result is for, `stop` is the

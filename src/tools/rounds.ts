@@ -1,18 +1,22 @@
 /** The tool rounds of one turn: calls run in parallel, results keep the order of the calls, and all limits apply. */
 
-import type { RoundCall, RoundLimits, ToolLimit, ToolRounds } from '../ports/tool-rounds.ts';
+import type { RoundCall, RoundLimits, RoundsEnd, ToolRounds } from '../ports/tool-rounds.ts';
 import type { ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
 
-/** Counts from zero. `runCall` rejects only when the turn is aborted. */
+/**
+ * Counts from zero. `runCall` rejects only when the turn is aborted. `isSteered` tells, after each round, whether the
+ * client has sent input that the model must receive next.
+ */
 export function toolRounds<Call extends RoundCall>(
   limits: RoundLimits,
   runCall: (call: Call) => Promise<ToolCallResult>,
+  isSteered: () => boolean = () => false,
 ): ToolRounds<Call> {
   const repeats = repeatCounter(limits.repeatedCalls);
   let rounds = 0;
   let ran = 0;
-  let stopped: ToolLimit | undefined;
+  let stopped: RoundsEnd | undefined;
 
   return {
     async *run(calls) {
@@ -27,6 +31,7 @@ export function toolRounds<Call extends RoundCall>(
       for (const { pending } of running) pending.catch(() => {});
       for (const { call, pending } of running) yield { call, outcome: repeats.outcomeFor(call, await pending) };
       for (const call of calls.slice(room)) yield { call, outcome: NOT_RUN };
+      if (isSteered()) stopped ??= 'steered';
     },
     stopped: () => stopped,
     circling: () => repeats.circling(),

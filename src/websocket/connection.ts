@@ -3,12 +3,13 @@ import type { IncomingMessage } from 'node:http';
 import type { WebSocket } from 'ws';
 import type { Activity } from '../ports/endpoints/activity.ts';
 import { ApiError } from '../protocol/errors.ts';
-import { answerCreate, answerError, type Client } from './answer.ts';
+import { answerCreate, answerError, answerSteer, type Client } from './answer.ts';
 import { type Job, jobLanes } from './lanes.ts';
 import { connectionMemory } from './memory.ts';
 import { type BadMessage, type CreateMessage, readMessage } from './message.ts';
 import type { WebSocketSettings } from './options.ts';
 import { outletOf } from './outlet.ts';
+import { Steering, type SteerMessage } from './steering.ts';
 
 const MIB = 1024 * 1024;
 
@@ -63,7 +64,14 @@ class ServedConnection implements Connection {
     turns: Activity,
   ) {
     const memory = connectionMemory(core.store, { ...MEMORY, onStoreError: core.onStoreError });
-    const here = { memory, outlet: outletOf(socket), left: this.left.signal, disconnect: () => this.terminate() };
+    const steering = new Steering(core.limits.bodyBytes);
+    const here = {
+      memory,
+      steering,
+      outlet: outletOf(socket),
+      left: this.left.signal,
+      disconnect: () => this.terminate(),
+    };
     this.socket = socket;
     this.client = { ...caller, core, turns, ...here };
     const limits = { running: maxLanes, waiting: maxQueued, waitingBytes: core.limits.bodyBytes };
@@ -81,6 +89,7 @@ class ServedConnection implements Connection {
   retire(): void {
     if (this.retiring) return;
     this.retiring = true;
+    this.client.steering.close();
     if (this.lanes.idle) this.leave();
   }
 
@@ -106,9 +115,10 @@ class ServedConnection implements Connection {
     });
   }
 
-  private take(message: CreateMessage | BadMessage, bytes: number): void {
-    const { lane } = message;
+  private take(message: CreateMessage | SteerMessage | BadMessage, bytes: number): void {
     const { outlet } = this.client;
+    if ('steered' in message) return this.steer(message);
+    const { lane } = message;
     // An error for a message without a response need not wait for others: a client that steers waits for nothing else.
     if ('error' in message && message.atOnce && !outlet.full) return void this.refuse(message);
     const job: Job = { lane, bytes, run: () => this.answer(message).catch((error) => this.fail(error)) };
@@ -116,6 +126,12 @@ class ServedConnection implements Connection {
     // A client that keeps sending and does not read gets no answer.
     if (outlet.full) return this.terminate();
     this.refuse({ lane, error: tooMany() });
+  }
+
+  /** A client that steers waits for nothing else; one that does not read gets no answer. */
+  private steer(message: SteerMessage): void {
+    if (this.client.outlet.full) return this.terminate();
+    void answerSteer(this.client, message).catch((error) => this.fail(error));
   }
 
   private async answer(message: CreateMessage | BadMessage): Promise<void> {

@@ -2,6 +2,7 @@
 import { ApiError, toApiError } from '../protocol/errors.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import { type BodyLimits, bodyErrors, parseBody } from '../server/json-body.ts';
+import type { SteerMessage } from './steering.ts';
 
 /** A request for a response. */
 export interface CreateMessage {
@@ -21,16 +22,30 @@ export interface BadMessage {
 }
 
 /** Reads the bytes of one text frame; undefined stands for a binary one. */
-export function readMessage(bytes: Uint8Array | undefined, limits: BodyLimits): CreateMessage | BadMessage {
+export function readMessage(
+  bytes: Uint8Array | undefined,
+  limits: BodyLimits,
+): CreateMessage | SteerMessage | BadMessage {
   const fields = bytes === undefined ? notText() : parsed(bytes, limits);
   if (fields instanceof ApiError) return { lane: undefined, error: fields };
   const { type, stream_id: lane, generate, stream, stream_options, background, ...body } = fields;
+  if (type === 'response.steer') return steerMessage(body, bytes?.byteLength ?? 0);
   if (!isLane(lane)) return { lane: undefined, error: wrongLane(lane) };
   const unknown = wrongType(type);
   if (unknown) return { lane: lane ?? undefined, error: unknown, atOnce: true };
   const error = wrongGenerate(generate);
   if (error) return { lane: lane ?? undefined, error };
   return { lane: lane ?? undefined, generate: generate !== false, body: { ...body, stream: true } };
+}
+
+function steerMessage({ previous_response_id: steered, input }: JsonObject, bytes: number): SteerMessage | BadMessage {
+  if (typeof steered === 'string') return { steered, input, bytes };
+  const error = new ApiError(
+    steered === undefined ? 'missing_required_parameter' : 'invalid_type',
+    "'previous_response_id' must be the id of the response to steer.",
+    { param: 'previous_response_id' },
+  );
+  return { lane: undefined, error, atOnce: true };
 }
 
 function notText(): ApiError {
@@ -64,7 +79,7 @@ const SHOWN_TYPE = 64;
 
 function wrongType(type: unknown): ApiError | undefined {
   if (type === 'response.create') return undefined;
-  const known = "The one supported value is 'response.create'.";
+  const known = "The supported values are 'response.create' and 'response.steer'.";
   if (type === undefined)
     return new ApiError('missing_required_parameter', `Missing required parameter: 'type'. ${known}`, {
       param: 'type',

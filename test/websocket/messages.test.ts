@@ -12,7 +12,7 @@ function errorMessage(code: string, message: string, param: string | null = null
 }
 
 const LANES = "Invalid 'stream_id': it must be 1 to 256 of the characters A-Z, a-z, 0-9, '_', '.' and '-'.";
-const TYPES = "The one supported value is 'response.create'.";
+const TYPES = "The supported values are 'response.create' and 'response.steer'.";
 
 describe('a message that is no request', () => {
   beforeEach(async () => {
@@ -36,8 +36,17 @@ describe('a message that is no request', () => {
     ],
     [
       'another type',
-      '{"type":"response.steer"}',
-      errorMessage('invalid_value', `Invalid value for 'type': 'response.steer'. ${TYPES}`, 'type'),
+      '{"type":"response.stop"}',
+      errorMessage('invalid_value', `Invalid value for 'type': 'response.stop'. ${TYPES}`, 'type'),
+    ],
+    [
+      'a steer of nothing',
+      '{"type":"response.steer","input":"Stop."}',
+      errorMessage(
+        'missing_required_parameter',
+        "'previous_response_id' must be the id of the response to steer.",
+        'previous_response_id',
+      ),
     ],
     [
       'a prototype for a type',
@@ -134,8 +143,8 @@ describe('a message of a type that nobody answers', () => {
     const talk = await app.connect();
     talk.create();
     while ((await talk.next()).type !== 'response.in_progress');
-    talk.send('{"type":"response.steer","input":"Stop."}');
-    const message = `Invalid value for 'type': 'response.steer'. ${TYPES}`;
+    talk.send('{"type":"response.stop"}');
+    const message = `Invalid value for 'type': 'response.stop'. ${TYPES}`;
     expect(await talk.next()).toEqual(errorMessage('invalid_value', message, 'type'));
     expect(talk.received.some(({ type }) => type === 'response.failed')).toBe(false);
   });

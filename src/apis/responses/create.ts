@@ -22,6 +22,8 @@ import type { ResponsesApiSettings } from './settings.ts';
 
 /** A running response. Its first events have arrived, so that a refusal still has its own status. */
 export interface LiveResponse {
+  /** The response's id. */
+  readonly id: string;
   readonly events: PullStream<readonly TurnEvent[]>;
   /** Encodes them for the requesting client. */
   readonly encoder: Encoder;
@@ -74,6 +76,7 @@ async function live(
 ): Promise<LiveResponse> {
   const batches = runTurn(prepared.turn);
   return {
+    id: prepared.info.responseId,
     events: withFirst(await batches.next(), batches),
     encoder: new Encoder(encoding(prepared, request, settings)),
   };

@@ -115,7 +115,7 @@ export async function prepareTurn(
       { request, items: prepared.window.items, scope, call: modelCall, note },
       settings,
     ),
-    beginRounds: () => toolRounds<PendingToolCall>(roundLimits, runCall),
+    beginRounds: () => toolRounds<PendingToolCall>(roundLimits, runCall, given.isSteered),
     heartbeatMs: body.stream ? heartbeat.intervalMs : undefined,
     heartbeatComments: heartbeat.style === 'comment',
     now,

@@ -20,6 +20,8 @@ export interface EndpointRequest {
    * kilobyte.
    */
   readonly abort?: ((reason: ApiError) => void) | undefined;
+  /** Whether the client has sent input for the running turn, which then ends before the next model call. */
+  readonly isSteered?: (() => boolean) | undefined;
   /** The host framework's own request, for its auth. */
   readonly request?: unknown;
   /** The preparation that the body has already had. */
