@@ -29,8 +29,8 @@ async function answered(body: Fields): Promise<Resource> {
 /** The tools that are neither offered to the model nor noted. */
 function lost(tools: unknown): readonly Fields[] {
   const offered = JSON.stringify(app.requested().tools ?? []);
-  return ((tools ?? []) as readonly Fields[]).flatMap(unpacked).filter(({ type, name }) => {
-    const carried = typeof name === 'string' && offered.includes(`"name":"${name}"`);
+  return ((tools ?? []) as readonly Fields[]).flatMap(unpacked).filter(({ type, name = type }) => {
+    const carried = offered.includes(`"name":"${name}"`);
     return !carried && !app.notes.some(({ message }) => message.includes(`'${type}'`));
   });
 }

@@ -152,6 +152,7 @@ const PINS: Readonly<Record<string, Fields>> = {
       'get_goal?',
       'create_goal?',
       'update_goal?',
+      'tool_search',
     ],
     messages: ['system | (21299 characters)', 'system | (5120 characters)', 'user | (341 characters)', 'user | say hi'],
   },
