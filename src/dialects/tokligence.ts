@@ -2,7 +2,7 @@
 
 import type { Dialect } from '../ports/dialect.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
-import { openCalls } from '../protocol/tool-calls/open-calls.ts';
+import { openCalls } from '../protocol/tool-calls/pair-calls.ts';
 import type { WireEvent } from '../protocol/wire-event.ts';
 
 /** A response with open calls is incomplete until their outputs are submitted. */

@@ -15,7 +15,7 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { JsonReply, Reply } from '../../protocol/reply.ts';
 import { invalid } from '../../protocol/responses/invalid.ts';
 import { startedResource } from '../../protocol/responses/resource.ts';
-import { openCalls } from '../../protocol/tool-calls/open-calls.ts';
+import { openCalls } from '../../protocol/tool-calls/pair-calls.ts';
 import { createResponse } from './create.ts';
 import type { ResponsesApiSettings } from './settings.ts';
 

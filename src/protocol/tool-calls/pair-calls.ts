@@ -2,6 +2,7 @@
 import { ApiError } from '../errors.ts';
 import { printedId } from '../ids.ts';
 import type { Item } from '../items.ts';
+import { isRecord, type JsonObject } from '../record.ts';
 import { answeredId, isCall, isCallOutput } from './kinds.ts';
 
 /** A call with truncated arguments, which a client need not answer. */
@@ -103,3 +104,12 @@ function callNotFound(output: Item): ApiError {
   const message = `No tool call found for function call output with call_id ${printedId(id)}.`;
   return new ApiError('tool_call_not_found', message, { param: 'input' });
 }
+
+/** The calls that the client has to answer: those that the server ran have their output beside them. */
+export function openCalls({ status, output }: JsonObject): readonly JsonObject[] {
+  const items = status === 'completed' && Array.isArray(output) ? output.filter(isRecord) : [];
+  const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
+  return items.filter(({ type, call_id: id }) => CALLS.has(type) && !answered.has(id));
+}
+
+const CALLS: ReadonlySet<unknown> = new Set(['function_call', 'custom_tool_call']);
