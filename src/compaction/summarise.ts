@@ -75,8 +75,10 @@ export async function summaryOf(plan: CompactionPlan, settings: SummarySettings)
 
 /** Only the settings that identify the user and the model: the output format is the turn's, not the summary's. */
 function summaryRequest(original: ModelRequest, items: readonly Item[], prompt: string): ModelRequest {
-  const { model, instructions, serviceTier, safetyIdentifier, promptCacheKey, user } = original;
-  const kept = { instructions, serviceTier, safetyIdentifier, promptCacheKey, user };
+  const { model, instructions, serviceTier, safetyIdentifier, user, moderation } = original;
+  const { promptCacheKey, promptCacheOptions, promptCacheRetention } = original;
+  const cache = { promptCacheKey, promptCacheOptions, promptCacheRetention };
+  const kept = { instructions, serviceTier, safetyIdentifier, ...cache, user, moderation };
   const given = Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== undefined));
   const question: Item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: prompt }] };
   return { ...given, model, items: [...transcriptOf(items), question], tools: [] };

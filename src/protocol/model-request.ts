@@ -39,6 +39,22 @@ export type TextFormat =
       readonly strict?: boolean;
     };
 
+/** The settings of a model server's cache. */
+export interface PromptCacheOptions {
+  /** `implicit` lets the model server divide the prompt, `explicit` does not. */
+  readonly mode?: string;
+  /** How long the cache keeps a part at least, such as `30m`. */
+  readonly ttl?: string;
+}
+
+/** How the model server checks the input and the answer. */
+export interface Moderation {
+  /** The name of the model that checks. */
+  readonly model: string;
+  /** What follows from its verdicts, in the fields of the API. */
+  readonly policy?: Readonly<Record<string, unknown>>;
+}
+
 /** One model call, independent of any API's spelling. `items` is the whole conversation, history first. */
 export interface ModelRequest {
   /** The model's name at the model server. */
@@ -59,6 +75,8 @@ export interface ModelRequest {
   readonly verbosity?: string;
   /** How much the model reasons, such as `high`. */
   readonly reasoningEffort?: string;
+  /** How the model summarises its reasoning, such as `auto`. */
+  readonly reasoningSummary?: string;
   /** The maximum number of tokens that the model may write, reasoning included. */
   readonly maxOutputTokens?: number;
   /** The randomness of the sampling; from 0 to 2 at most servers. */
@@ -79,6 +97,12 @@ export interface ModelRequest {
   readonly safetyIdentifier?: string;
   /** Groups requests with a common prefix, for the model server's cache. */
   readonly promptCacheKey?: string;
+  /** How the model server's cache divides the prompt, and how long it keeps the parts. */
+  readonly promptCacheOptions?: PromptCacheOptions;
+  /** How long the model server's cache keeps a prompt, such as `24h`. */
+  readonly promptCacheRetention?: string;
+  /** The model server's check of the input and of the answer. */
+  readonly moderation?: Moderation;
   /** The older name of the end user's id. */
   readonly user?: string;
 }

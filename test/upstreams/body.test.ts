@@ -429,6 +429,9 @@ describe('the settings', () => {
       verbosity: 'low',
       textFormat: { type: 'json_object' },
       promptCacheKey: 'key',
+      promptCacheOptions: { mode: 'explicit' },
+      promptCacheRetention: '24h',
+      moderation: { model: 'omni' },
     };
     expect(settings(request)).toEqual({
       max_tokens: 8192,
@@ -438,6 +441,9 @@ describe('the settings', () => {
         'frequency_penalty',
         'top_logprobs',
         'text.verbosity',
+        'prompt_cache_options',
+        'prompt_cache_retention',
+        'moderation',
         "text.format 'json_object' without a schema",
       ].map((name) => `setting_dropped: ${name}`),
     });

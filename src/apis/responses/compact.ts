@@ -22,7 +22,10 @@ import type { RequestInWindow } from './steps/request.ts';
 import { modelRequest } from './steps/to-model-request.ts';
 
 /** The fields of a body that are read; the settings of an answer have no effect here. */
-const FIELDS = ['model', 'input', 'previous_response_id', 'instructions', 'prompt_cache_key', 'service_tier'];
+const FIELDS = [
+  ...['model', 'input', 'previous_response_id', 'instructions', 'service_tier'],
+  ...['prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention'],
+];
 
 /** Answers one request with one model call. Throws `ApiError`. */
 export async function compactConversation(

@@ -52,6 +52,7 @@ export function startedResource({ id, createdAt, body, tools }: ResourceStart): 
     frequency_penalty: body.frequency_penalty ?? 0,
     truncation: body.truncation ?? 'disabled',
     usage: null,
+    ...cacheEcho(body),
     ...(body.user ? { user: body.user } : {}),
     ...(body.conversation ? { conversation: { id: conversationId(body.conversation) } } : {}),
     metadata: body.metadata ?? {},
@@ -87,6 +88,14 @@ export function keptResource(started: JsonObject, end: TurnEnd): JsonObject {
   const { model, service_tier } = started;
   const isAsRequested = ended.model === model && ended.service_tier === service_tier;
   return isAsRequested ? ended : { ...ended, requested: { model, service_tier } };
+}
+
+/** Only where a request has them: clients of the older API refuse fields that they do not know. */
+function cacheEcho({ prompt_cache_options: options, prompt_cache_retention: retention }: CreateBody): JsonObject {
+  return {
+    ...(options ? { prompt_cache_options: options } : {}),
+    ...(retention ? { prompt_cache_retention: retention } : {}),
+  };
 }
 
 function textEcho(text: CreateBody['text']): JsonObject {

@@ -46,6 +46,9 @@ function noteUnknown(request: ModelRequest, drop: (setting: string) => void): vo
   if (request.frequencyPenalty) drop('frequency_penalty');
   if (request.topLogprobs !== undefined) drop('top_logprobs');
   if (request.verbosity !== undefined && request.verbosity !== 'medium') drop('text.verbosity');
+  if (request.promptCacheOptions) drop('prompt_cache_options');
+  if (request.promptCacheRetention !== undefined) drop('prompt_cache_retention');
+  if (request.moderation) drop('moderation');
 }
 
 function thinkingPlan(

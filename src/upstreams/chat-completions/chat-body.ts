@@ -33,6 +33,9 @@ export function toChatBody(request: ModelRequest, options: BodyOptions, skipped:
     service_tier: request.serviceTier,
     safety_identifier: request.safetyIdentifier,
     prompt_cache_key: request.promptCacheKey,
+    prompt_cache_options: request.promptCacheOptions,
+    prompt_cache_retention: request.promptCacheRetention,
+    moderation: request.moderation,
     user: request.user,
   };
 }

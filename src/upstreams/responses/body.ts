@@ -34,11 +34,17 @@ export function toResponsesBody(
     frequency_penalty: request.frequencyPenalty || undefined,
     top_logprobs: request.topLogprobs || undefined,
     text: some({ format: formatOf(request), verbosity: request.verbosity }),
-    reasoning: some({ effort: request.reasoningEffort, summary: settings.reasoningSummary }),
+    reasoning: some({
+      effort: request.reasoningEffort,
+      summary: request.reasoningSummary ?? settings.reasoningSummary,
+    }),
     metadata: request.metadata,
     service_tier: request.serviceTier,
     safety_identifier: request.safetyIdentifier,
     prompt_cache_key: request.promptCacheKey,
+    prompt_cache_options: request.promptCacheOptions,
+    prompt_cache_retention: request.promptCacheRetention,
+    moderation: request.moderation,
     user: request.user,
   };
 }

@@ -19,7 +19,7 @@ export interface ResponsesOptions extends ServerOptions {
    * given either: a key belongs to its server and must not be sent to another one by omission.
    */
   readonly apiKey?: string | undefined;
-  /** How much of its reasoning the model summarises. Default: the server's own. */
+  /** Whether the model summarises its reasoning, for requests without `reasoning.summary`. Default: the server's. */
   readonly reasoningSummary?: 'auto' | 'concise' | 'detailed' | undefined;
   /** Whether the model is sent its reasoning back, in encrypted form. Default: true. */
   readonly reasoningReplay?: boolean | undefined;

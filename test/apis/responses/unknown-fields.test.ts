@@ -24,6 +24,19 @@ describe('noteUnknownFields', () => {
     ]);
   });
 
+  it('[Q-09] names OpenAI’s own fields that have no effect here, unless they ask for nothing', () => {
+    const tools = [{ type: 'function', async: true }, { type: 'function', async: true, allowed_callers: null }, 7];
+    const harmless = { reasoning: { mode: 'standard', context: 'auto' }, stream_options: { include_obfuscation: false } };
+    expect([notesOn({ image: {}, reasoning: { mode: 'pro' }, tools }), notesOn(harmless)]).toEqual([
+      [
+        "'image' has no effect here; it is left out.",
+        "'reasoning.mode' has no effect here; it is left out.",
+        "'async' of tools has no effect here; it is left out.",
+      ],
+      [],
+    ]);
+  });
+
   it('[F-31] names eight, counts the others, and cuts long names', () => {
     const fields = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`${'x'.repeat(1000)}${index}`, 1]));
     const notes = notesOn(fields);

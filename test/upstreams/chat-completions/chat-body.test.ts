@@ -49,6 +49,9 @@ describe('toChatBody', () => {
       serviceTier: 'auto',
       safetyIdentifier: 's',
       promptCacheKey: 'p',
+      promptCacheOptions: { mode: 'explicit' },
+      promptCacheRetention: '24h',
+      moderation: { model: 'omni' },
       user: 'u',
     };
     expect(body(request)).toEqual({
@@ -63,6 +66,9 @@ describe('toChatBody', () => {
       service_tier: 'auto',
       safety_identifier: 's',
       prompt_cache_key: 'p',
+      prompt_cache_options: { mode: 'explicit' },
+      prompt_cache_retention: '24h',
+      moderation: { model: 'omni' },
       user: 'u',
     });
   });

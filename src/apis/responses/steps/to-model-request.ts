@@ -71,6 +71,7 @@ export function modelRequest(body: CreateBody, items: readonly Item[], plan: Too
     textFormat: textFormat(body.text?.format),
     verbosity: body.text?.verbosity,
     reasoningEffort: body.reasoning?.effort,
+    reasoningSummary: body.reasoning?.summary,
     maxOutputTokens: body.max_output_tokens,
     temperature: body.temperature,
     topP: body.top_p,
@@ -81,13 +82,19 @@ export function modelRequest(body: CreateBody, items: readonly Item[], plan: Too
     serviceTier: body.service_tier,
     safetyIdentifier: body.safety_identifier,
     promptCacheKey: body.prompt_cache_key,
+    promptCacheOptions: given(body.prompt_cache_options),
+    promptCacheRetention: body.prompt_cache_retention,
+    moderation: given(body.moderation),
     user: body.user,
   };
-  const request: Record<string, unknown> = { model: body.model, items, tools: plan.modelTools };
-  for (const [name, value] of Object.entries(settings))
-    if (value !== undefined && value !== null) request[name] = value;
   // The cast: null means omitted, and the remaining values have the right types.
-  return request as unknown as ModelRequest;
+  return { model: body.model, items, tools: plan.modelTools, ...given(settings) } as ModelRequest;
+}
+
+/** The fields that have a value; undefined if none has. */
+function given(fields: Readonly<Record<string, unknown>> | null | undefined): JsonObject | undefined {
+  const found = Object.entries(fields ?? {}).filter(([, value]) => value !== undefined && value !== null);
+  return found.length > 0 ? Object.fromEntries(found) : undefined;
 }
 
 type Format = NonNullable<NonNullable<CreateBody['text']>['format']>;
