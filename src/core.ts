@@ -58,7 +58,14 @@ export type {
   UrlSource,
   WebAction,
 } from './protocol/items.ts';
-export type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from './protocol/model-request.ts';
+export type {
+  ModelRequest,
+  Moderation,
+  PromptCacheOptions,
+  TextFormat,
+  ToolChoice,
+  ToolDefinition,
+} from './protocol/model-request.ts';
 export type { Note } from './protocol/note.ts';
 export type { JsonObject } from './protocol/record.ts';
 export type { Reply } from './protocol/reply.ts';

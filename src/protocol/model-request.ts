@@ -11,6 +11,8 @@ export interface ToolDefinition {
   readonly parameters?: Readonly<Record<string, unknown>>;
   /** Whether the model server must make the arguments match the schema. */
   readonly strict?: boolean;
+  /** JSON Schema of the JSON that its outputs hold, where the client gives one. */
+  readonly outputSchema?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Whether the model must call a tool, and which. */

@@ -115,9 +115,16 @@ function choiceEcho(choice: unknown): unknown {
   return choice.type === 'allowed_tools' ? { mode: 'auto', ...echo } : echo;
 }
 
+/** The fields of a function that are echoed only where it has them. */
+const RARE_FIELDS = ['allowed_callers', 'async', 'defer_loading', 'output_schema'];
+
 /** Function tools have all their keys. Others are echoed as sent, without possible secrets. */
 function toolEcho(tool: JsonObject): JsonObject {
   if (tool.type !== 'function') return withoutSecrets(tool);
   const { type, name, description, parameters, strict } = tool;
-  return { type, name, description: description ?? null, parameters: parameters ?? null, strict: strict ?? null };
+  const rare = RARE_FIELDS.filter((field) => tool[field] !== undefined).map((field) => [field, tool[field]]);
+  return {
+    ...{ type, name, description: description ?? null, parameters: parameters ?? null, strict: strict ?? null },
+    ...Object.fromEntries(rare),
+  };
 }

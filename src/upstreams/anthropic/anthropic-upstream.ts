@@ -9,6 +9,7 @@ import { cleanNote, type Scrubber, scrubber } from '../../protocol/secrets/scrub
 import { ownerOf } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { type HttpClient, httpClient } from '../http/http.ts';
+import { noteOncePerCall } from '../http/note-once.ts';
 import { STATE_REJECTED, secondTry, withoutThoughts } from '../http/second-try.ts';
 import { fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { toMessagesBody } from './body.ts';
@@ -45,10 +46,12 @@ export function anthropicUpstream(options: AnthropicOptions = {}): Upstream {
   const headersFor = ({ headers }: UpstreamCall) =>
     requestHeaders('anthropicUpstream', settings, keyHeaders(settings), headers);
 
+  const noteOnce = noteOncePerCall();
+
   async function* stream(request: ModelRequest, call: UpstreamCall): AsyncGenerator<readonly ModelEvent[]> {
     const headers = headersFor(call);
     try {
-      yield* new Turn({ settings, client, scrub }, call, headers).events(request);
+      yield* new Turn({ settings, client, scrub, noteOnce }, call, headers).events(request);
     } catch (error) {
       throw scrub.of(headers)(error);
     }
@@ -79,6 +82,7 @@ interface Server {
   readonly settings: AnthropicSettings;
   readonly client: HttpClient;
   readonly scrub: Scrubber;
+  readonly noteOnce: ReturnType<typeof noteOncePerCall>;
 }
 
 /** One call to the model server, with all the messages that its pauses make of it. */
@@ -95,7 +99,8 @@ class Turn {
 
   /** Asks once more without thinking where the server rejects thoughts that it signed. */
   events(request: ModelRequest): AsyncIterable<readonly ModelEvent[]> {
-    const fields = toMessagesBody(request, this.server.settings, this.call.note);
+    const { settings, noteOnce } = this.server;
+    const fields = toMessagesBody(request, settings, (note) => noteOnce(this.call, note));
     const { maxOutputTokens: limit } = request;
     const first = this.answer(fields, limit);
     if (!holdsThoughts(fields)) return first;

@@ -49,6 +49,7 @@ function noteUnknown(request: ModelRequest, drop: (setting: string) => void): vo
   if (request.promptCacheOptions) drop('prompt_cache_options');
   if (request.promptCacheRetention !== undefined) drop('prompt_cache_retention');
   if (request.moderation) drop('moderation');
+  if (request.tools.some(({ outputSchema }) => outputSchema)) drop("the 'output_schema' of tools");
 }
 
 function thinkingPlan(

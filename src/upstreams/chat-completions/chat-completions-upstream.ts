@@ -16,6 +16,7 @@ import { isDone } from '../../streams/sse-frames.ts';
 import { ownerOf } from '../http/base-path.ts';
 import { exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
+import { noteOncePerCall } from '../http/note-once.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
 import { unexpectedAnswer } from '../http/unexpected-answer.ts';
@@ -71,7 +72,8 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
     const { model } = request;
     const reasoningField = seen.get(model) ?? settings.reasoningField;
-    const skipped = (item: Item) => call.note(skippedItem(item, 'a chat request'));
+    const skipped = (item: Item) => noteOnce(call, skippedItem(item, 'a chat request'));
+    if (request.tools.some(({ outputSchema }) => outputSchema)) noteOnce(call, NO_OUTPUT_SCHEMA);
     const body = toChatBody(request, { ...settings, reasoningField }, skipped);
     const { batches, ...answer } = open(body, call);
     const saw = (field: ReasoningField) => seen.saw(model, field);
@@ -97,17 +99,10 @@ export function chatCompletionsUpstream(options: ChatCompletionsOptions = {}): C
   return { name: 'chat-completions', stateOwner, origin, stream, chat, redact, models, close: () => client.close() };
 }
 
-/** Notes each message once for each call: a turn of several rounds is one call and one response. */
-function noteOncePerCall(): (call: UpstreamCall, note: Note) => void {
-  const noted = new WeakMap<UpstreamCall, Set<string>>();
-  return (call, note) => {
-    const messages = noted.get(call) ?? new Set();
-    noted.set(call, messages);
-    if (messages.has(note.message)) return;
-    messages.add(note.message);
-    call.note(note);
-  };
-}
+const NO_OUTPUT_SCHEMA: Note = {
+  code: 'setting_dropped',
+  message: "The 'output_schema' of tools has no place in a chat request; it is left out.",
+};
 
 /** The context for reading one answer. */
 interface Answer {

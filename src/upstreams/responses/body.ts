@@ -58,9 +58,16 @@ function includes({ topLogprobs }: ModelRequest, { reasoningReplay }: BodySettin
 }
 
 /** The other server would read undefined as strict. */
-function functionTool({ name, description, parameters, strict }: ToolDefinition): JsonObject {
+function functionTool({ name, description, parameters, strict, outputSchema }: ToolDefinition): JsonObject {
   const schema = parameters ?? { type: 'object', properties: {} };
-  return { type: 'function', name, description, parameters: schema, strict: strict ?? false };
+  return {
+    type: 'function',
+    name,
+    description,
+    parameters: schema,
+    strict: strict ?? false,
+    output_schema: outputSchema,
+  };
 }
 
 function choiceOf({ toolChoice }: ModelRequest): unknown {

@@ -12,6 +12,7 @@ import { isDone } from '../../streams/sse-frames.ts';
 import { ownerOf } from '../http/base-path.ts';
 import { type AnswerBatch, exchange, fetchJson, parseJson } from '../http/exchange.ts';
 import { httpClient } from '../http/http.ts';
+import { noteOncePerCall } from '../http/note-once.ts';
 import { STATE_REJECTED, secondTry, withoutThoughts } from '../http/second-try.ts';
 import { bearer, fixedHeaders, requestHeaders } from '../http/server-options.ts';
 import { skippedItem } from '../http/skipped-item.ts';
@@ -55,8 +56,10 @@ export function responsesUpstream(options: ResponsesOptions = {}): Upstream {
     return mapped(exchange(client, httpRequest, call), new Decoding(responsesDecoder(note), scrubError));
   }
 
+  const noteOnce = noteOncePerCall();
+
   function stream(request: ModelRequest, call: UpstreamCall): PullStream<readonly ModelEvent[]> {
-    const skipped = (item: Item) => call.note(skippedItem(item, 'a request there'));
+    const skipped = (item: Item) => noteOnce(call, skippedItem(item, 'a request there'));
     const fields = toResponsesBody(request, settings, skipped);
     const first = answer(fields, call);
     if (!holdsThoughts(fields)) return first;

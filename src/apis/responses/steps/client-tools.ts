@@ -81,12 +81,13 @@ export function modelNameOf({ kind, name, namespace }: ToolForm): string {
   return kind === 'custom' ? modelSafe(name) : name;
 }
 
-function callable(form: ToolForm, { description, parameters, strict }: JsonObject): ToolDefinition {
+function callable(form: ToolForm, { description, parameters, strict, output_schema }: JsonObject): ToolDefinition {
   return {
     name: modelNameOf(form),
     ...(description ? { description: description as string } : {}),
     ...(parameters ? { parameters: parameters as JsonObject } : {}),
     ...(typeof strict === 'boolean' ? { strict } : {}),
+    ...(isRecord(output_schema) ? { outputSchema: output_schema } : {}),
   };
 }
 

@@ -54,6 +54,7 @@ const entrySchema = z.object({
   server_label: z.string(),
   server_url: z.string().nullish(),
   connector_id: z.string().nullish(),
+  tunnel_id: z.string().nullish(),
   headers: textPairs(HEADERS).nullish(),
   authorization: z.string().nullish(),
   allowed_tools: fitting(allowedSchema, "an array of names, or an object of 'tool_names' and 'read_only'"),
@@ -95,7 +96,7 @@ function refuseMany(tools: readonly JsonObject[]): void {
 function isTurnedOn(tool: JsonObject, hosted: ReadonlySet<string>, { remoteMcp, mcpLabels }: ServerSettings): boolean {
   if (tool.type !== 'mcp') return false;
   if (remoteMcp) return true;
-  if (tool.server_url || tool.connector_id) return false;
+  if (tool.server_url || tool.connector_id || tool.tunnel_id) return false;
   return mcpLabels !== undefined || (typeof tool.server_label === 'string' && hosted.has(tool.server_label));
 }
 
@@ -107,10 +108,11 @@ function readEntry(
 ): ServerEntry {
   const { success, data, error } = entrySchema.safeParse(tool);
   if (!success) throw invalid(error.issues, tool, ['tools', index]);
-  const { server_label: label, server_url: url, connector_id: connector } = data;
+  const { server_label: label, server_url: url, connector_id: connector, tunnel_id: tunnel } = data;
   const param = `tools[${index}]`;
   const fault: Fault = (code, field, message) => new ApiError(code, message, { param: `${param}.${field}` });
   if (connector) throw fault('unsupported_parameter', 'connector_id', NO_CONNECTORS);
+  if (tunnel) throw fault('unsupported_parameter', 'tunnel_id', NO_TUNNELS);
   refuseLong(data, fault);
   if (url) refuseLabel(label, hosted, fault);
   else refuseStrange(data, hosted.has(label) && mcpLabels.includes(label), fault);
@@ -121,6 +123,7 @@ function readEntry(
 type Fault = (code: ErrorCode, field: string, message: string) => ApiError;
 
 const NO_CONNECTORS = "Connectors are not supported here; name a 'server_url'.";
+const NO_TUNNELS = "Tunnels are not supported here; name a 'server_url'.";
 
 /** The maximum length of a URL that common web servers accept. */
 const MOST_URL_CHARACTERS = 8 * 1024;
