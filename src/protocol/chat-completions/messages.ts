@@ -101,6 +101,7 @@ export const SILENT_TYPES: ReadonlySet<string> = new Set([
   'mcp_approval_request',
   'mcp_approval_response',
   'additional_tools',
+  'configuration_update',
 ]);
 
 function emptyDraft(): Draft {

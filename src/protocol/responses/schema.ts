@@ -36,6 +36,24 @@ export const partSchemas: Readonly<Record<string, z.ZodType>> = {
   input_video: z.object({ video_url: text }),
 };
 
+const textFormat = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text') }),
+  z.object({ type: z.literal('json_object') }),
+  z.object({
+    type: z.literal('json_schema'),
+    name: z.string().min(1).max(64),
+    description: optionalText,
+    schema: fields.nullish(),
+    strict: flag,
+  }),
+]);
+
+/** The settings that an item of the input changes; null means unchanged. */
+export const configurationSchema = z.object({
+  reasoning: z.object({ effort: optionalText }).nullish(),
+  text: z.object({ format: textFormat }).nullish(),
+});
+
 const callId = z.string().min(1);
 
 /** The item types that are validated besides their parts; all others are kept unchanged. */
@@ -58,6 +76,7 @@ export const itemSchemas: Readonly<Record<string, z.ZodType>> = {
   }),
   item_reference: z.object({ id: z.string().min(1) }),
   compaction: z.object({ encrypted_content: text }),
+  configuration_update: configurationSchema,
   reasoning: z.object({
     summary: listOf(z.object({ text })).nullish(),
     content: listOf(z.object({ text })).nullish(),
@@ -81,6 +100,7 @@ export const toolSchemas: Readonly<Record<string, z.ZodType>> = {
     description: optionalText,
     parameters: fields.nullish(),
     strict: flag,
+    output_schema: fields.nullish(),
   }),
   custom: z.object({ name: z.string().min(1), description: optionalText }),
   code_interpreter: z.object({
@@ -90,18 +110,6 @@ export const toolSchemas: Readonly<Record<string, z.ZodType>> = {
 };
 
 const toolChoice = either('a string or an object', z.enum(['auto', 'none', 'required']), z.object({ type: text }));
-
-const textFormat = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('text') }),
-  z.object({ type: z.literal('json_object') }),
-  z.object({
-    type: z.literal('json_schema'),
-    name: z.string().min(1).max(64),
-    description: optionalText,
-    schema: fields.nullish(),
-    strict: flag,
-  }),
-]);
 
 /** Up to 16 pairs of short texts. */
 export const metadataSchema = textPairs(METADATA);

@@ -8,6 +8,7 @@ import { inputItems } from '../../../protocol/responses/input-items.ts';
 import type { CreateBody } from '../../../protocol/responses/schema.ts';
 import { loadRequestHistory } from './load-history.ts';
 import type { CheckedRequest, RequestWithHistory } from './request.ts';
+import { withConfiguration } from './with-configuration.ts';
 
 /** Throws `ApiError` as `loadRequestHistory` does. */
 export async function resolveHistory(
@@ -20,7 +21,8 @@ export async function resolveHistory(
   const { input: sent } = request.body as Readonly<Record<string, unknown>>;
   const input = inputItems(ownInput(sent, history), seed);
   const conversation = [...(history.loaded as readonly Item[]), ...input];
-  return { apiRequest: request, body: withPast(body, history), history, seed, input, conversation };
+  const settled = withConfiguration(withPast(body, history), conversation);
+  return { apiRequest: request, body: settled, history, seed, input, conversation };
 }
 
 type WithHistory = TurnContext & { readonly history: LoadedHistory };
