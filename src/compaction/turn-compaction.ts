@@ -32,19 +32,24 @@ export function turnCompaction(
   if (!triggered && threshold === undefined) return undefined;
   const { request, items, call } = plan;
 
-  async function* compacted(output: readonly Item[]): AsyncGenerator<readonly TurnInput[]> {
+  /** `begun` is emitted when the model begins to answer. */
+  async function* compacted(
+    output: readonly Item[],
+    begun: readonly TurnInput[],
+  ): AsyncGenerator<readonly TurnInput[]> {
     const summarising = summarise({ ...plan, items: [...items, ...output], retained: 0 }, settings);
     for (;;) {
       const step = await summarising.next();
       if (step.done) return yield [{ type: 'compacted', ...step.value }];
-      yield [];
+      yield begun;
     }
   }
 
   async function* compactedIfLong(output: readonly Item[]): AsyncGenerator<readonly TurnInput[]> {
     try {
       if ((await settings.countTokens(request, call.signal)) <= (threshold ?? 0)) return;
-      yield* compacted(output);
+      // Without an announcement, which a failure could not take back.
+      yield* compacted(output, []);
     } catch (error) {
       call.signal.throwIfAborted();
       // The answer is written; a failed compaction only makes the next one more expensive, and must not fail it.
@@ -52,7 +57,10 @@ export function turnCompaction(
     }
   }
 
-  return { only: triggered, compact: triggered ? compacted : compactedIfLong };
+  return {
+    only: triggered,
+    compact: triggered ? (output) => compacted(output, [{ type: 'compacting' }]) : compactedIfLong,
+  };
 }
 
 function reasonOf(error: unknown): string {

@@ -181,6 +181,8 @@ type TurnControl =
   /** The user has approved this call of an earlier turn; `name` is the model's. */
   | ({ readonly type: 'call-approved' } & ApprovedCall)
   | ({ readonly type: 'tool-result'; readonly index: number } & ToolCallResult)
+  /** The model has begun the summary that the client requested. */
+  | { readonly type: 'compacting' }
   /** The conversation was compacted, at that cost. */
   | {
       readonly type: 'compacted';

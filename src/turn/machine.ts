@@ -15,9 +15,10 @@ import {
   writeResult,
   writeToolList,
 } from './write-calls.ts';
+import { beginCompaction, failCompaction, writeCompaction } from './write-compaction.ts';
 import { writeImage } from './write-images.ts';
 import { closeSearch, failSearches, openSearch } from './write-searches.ts';
-import { annotate, closeReasoning, closeWriting, startMessage, writeCompaction, writeText } from './write-text.ts';
+import { annotate, closeReasoning, closeWriting, startMessage, writeText } from './write-text.ts';
 
 const NOTHING: SharedMap<number, never> = new SharedMap();
 
@@ -47,6 +48,7 @@ const SPEECH: ReadonlySet<TurnInput['type']> = new Set([
   'search-start',
   'finish',
   'tools-listed',
+  'compacting',
   'compacted',
 ] as const);
 
@@ -96,6 +98,8 @@ function takeControl(draft: Draft, input: Exclude<TurnInput, ModelEvent>): void 
       return writeResult(draft, input);
     case 'tools-listed':
       return writeToolList(draft, input.server, input.tools);
+    case 'compacting':
+      return beginCompaction(draft);
     case 'compacted':
       draft.usage = sum(draft.usage, input.usage);
       addCost(draft, input.cost);
@@ -214,6 +218,7 @@ function fail(draft: Draft, error: TurnError): void {
   if (!draft.started) start(draft);
   abandonPending(draft);
   closeAll(draft, () => 'incomplete');
+  failCompaction(draft);
   addCallUsage(draft);
   draft.events.push({ type: 'error', sequence: draft.sequence++, error });
   endTurn(draft, { status: 'failed', reason: null, error, completedAt: null });

@@ -94,15 +94,6 @@ export function closeReasoning(draft: Draft, state: unknown): void {
   draft.bytes += Buffer.byteLength(encrypted);
 }
 
-/** Emits the item that replaces the conversation so far. */
-export function writeCompaction(draft: Draft, encrypted: string): void {
-  closeWriting(draft, 'completed');
-  const index = draft.output.size;
-  const item = { id: nextItemId(draft, 'cmp'), type: 'compaction', encrypted_content: encrypted } as const;
-  announce(draft, item);
-  closeItem(draft, index, item);
-}
-
 /** Emits a new item at the end of the output. */
 export function announce(draft: Draft, item: OutputItem): void {
   const index = draft.output.size;

@@ -445,6 +445,27 @@ describe('compaction_trigger', () => {
     ]);
   });
 
+  it('[S-14] is told of when the summary begins, in an item that is whole at its end', async () => {
+    const { body: first } = await app.create({ input: 'Remember: slate.' });
+    app.upstream.reply({ body: textStream(SUMMARY) });
+    const text = await app.streamed({ previous_response_id: first.id, input: [TRIGGER] });
+    const { output } = expectWireLaws(readWire(text));
+    const reported = eventsOf(text).filter(({ output_index: index }) => index === 0);
+    expect(reported.map(({ sequence_number: _, ...event }) => event)).toEqual([
+      { type: 'response.output_item.added', output_index: 0, item: { ...output[0], encrypted_content: '' } },
+      { type: 'response.compaction.compacting', output_index: 0, item_id: output[0]?.id },
+      { type: 'response.output_item.done', output_index: 0, item: output[0] },
+    ]);
+  });
+
+  it('[S-14] [P-02] keeps every law where the model server breaks off its summary', async () => {
+    const body = textStream(SUMMARY);
+    app.upstream.reply({ body, split: [300], paceMs: 50, cutAfterBytes: body.indexOf('[DONE]') - 300 });
+    const text = await app.streamed({ input: [{ role: 'user', content: 'Hi' }, TRIGGER] });
+    const { status, output } = expectWireLaws(readWire(text));
+    expect([status, output.map(({ type }) => type)]).toEqual(['failed', ['compaction']]);
+  });
+
   it('[S-14] must be the last item', async () => {
     const answer = await post('/responses', { model: 'm', input: [TRIGGER, { role: 'user', content: 'Hi' }] });
     expect(errorOf(answer)).toEqual([400, 'invalid_value', 'input[0]']);

@@ -284,9 +284,15 @@ const UPSTREAMS: ReadonlySet<string> = new Set(['web_search_call', 'image_genera
 function addCallState(item: SeenItem, event: EventOf<'call-state'>): void {
   law(item.start.type === event.kind, `a state fits its item (${item.start.type})`, event);
   law(!item.run.includes(event.state), 'a call comes to each state once', event);
+  if (event.kind === 'compaction') return expectCompacting(item, event);
   law((item.run.length === 0) === (event.state === 'in_progress'), 'a call is first of all in progress', event);
   const isWhole = UPSTREAMS.has(event.kind) || item.argumentsEnded === (event.state !== 'in_progress');
   law(isWhole, 'a call runs when it is whole', event);
+  item.run.push(event.state);
+}
+
+function expectCompacting(item: SeenItem, event: EventOf<'call-state'>): void {
+  same(item.start, { ...item.start, encrypted_content: '' }, 'a summary that begins is still empty');
   item.run.push(event.state);
 }
 
@@ -347,8 +353,9 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
       return { ...start, status, operation };
     }
     case 'mcp_approval_request':
-    case 'compaction':
       return start;
+    case 'compaction':
+      return run.length > 0 ? { ...start, encrypted_content: sameType(start, end).encrypted_content } : start;
     case 'mcp_list_tools':
       same(run, ['in_progress', 'completed'], 'a list has all of its states');
       return { ...start, tools: sameType(start, end).tools };

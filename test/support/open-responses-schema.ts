@@ -7,7 +7,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** OpenAI's own events and items that Open Responses does not have; each is sent on purpose. */
 const BEYOND_THE_SPEC =
-  /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?(mcp|custom_tool_call|web_search|image_generation|code_interpreter|tool_search|shell_call|local_shell|apply_patch)(_.*)?)$/;
+  /^(keepalive|ping|response\.reasoning_text\..*|(response\.)?(compaction\.compacting|mcp|custom_tool_call|web_search|image_generation|code_interpreter|tool_search|shell_call|local_shell|apply_patch)(_.*)?)$/;
 
 /** Efforts that OpenAI's models take and the specification's list lacks; they are echoed as they were asked. */
 const BEYOND_THE_EFFORTS: ReadonlySet<unknown> = new Set(['minimal', 'max']);

@@ -231,7 +231,7 @@ const item = z.discriminatedUnion('type', [
       z.strictObject({ type: z.literal('delete_file'), path: text }),
     ]),
   }),
-  z.strictObject({ id: z.string().regex(/^cmp_/), type: z.literal('compaction'), encrypted_content: name }),
+  z.strictObject({ id: z.string().regex(/^cmp_/), type: z.literal('compaction'), encrypted_content: text }),
 ]);
 
 /** OpenAI's enum, and what its wire has besides; the finer code of this package stands beside it. */
@@ -392,6 +392,7 @@ const wireEvent = z.discriminatedUnion('type', [
   event('response.mcp_list_tools.in_progress', inItem),
   event('response.mcp_list_tools.completed', inItem),
   event('response.mcp_list_tools.failed', inItem),
+  event('response.compaction.compacting', inItem),
   event('response.web_search_call.in_progress', inItem),
   event('response.web_search_call.searching', inItem),
   event('response.web_search_call.completed', inItem),

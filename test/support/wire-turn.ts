@@ -116,6 +116,8 @@ function turnEvent(event: WireEvent, names: ReadonlyMap<string, string>): TurnEv
     case 'response.code_interpreter_call.interpreting':
     case 'response.code_interpreter_call.completed':
       return callState(event, 'code_interpreter_call');
+    case 'response.compaction.compacting':
+      return callState(event, 'compaction');
     default:
       return unreachable(event);
   }
