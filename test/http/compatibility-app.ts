@@ -19,8 +19,8 @@ export interface Outcome {
   /** What the model server received; undefined if nothing. */
   readonly sent: Fields | undefined;
   readonly notes: readonly Note[];
-  /** The types of the stored input items. */
-  readonly kept: readonly unknown[];
+  /** The stored input items. */
+  readonly kept: readonly Fields[];
 }
 
 /** Sends the request to a router of its own over a model server that says hello. */
@@ -56,9 +56,9 @@ function finalOf(text: string): Fields {
   return JSON.parse(last.split('data: ')[1] ?? '{}').response;
 }
 
-async function itemsOf(url: string): Promise<readonly unknown[]> {
+async function itemsOf(url: string): Promise<readonly Fields[]> {
   const { data = [] } = JSON.parse(await (await fetch(url)).text()) as { readonly data?: readonly Fields[] };
-  return data.map(({ type }) => type);
+  return data;
 }
 
 /** The value at a path such as `text.format` or `messages.0.content`. */

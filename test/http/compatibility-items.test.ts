@@ -62,7 +62,7 @@ describe('an item of the input', () => {
   it.each(INPUTS)('[Q-09] %s is %s', async (name, claims) => {
     const outcome = await outcomeOf({ input: [...(SAMPLES[name] ?? []), HELLO] });
     const shown = holding({
-      kept: outcome.kept.includes(name),
+      kept: outcome.kept.some(({ type }) => type === name),
       told: JSON.stringify(outcome.sent?.messages).includes(MARK),
       noted: isNoted(outcome, name),
     });
@@ -74,6 +74,14 @@ describe('an item of the input', () => {
     const strange = { type: 'acme:thing' };
     const { notes, kept } = await outcomeOf({ input: [strange, { type: 'program' }, strange, strange, HELLO] }, wire);
     expect([notes.map(({ code }) => code), kept.length]).toEqual([['item_skipped', 'item_skipped'], 5]);
+  });
+});
+
+describe('a message of the input', () => {
+  it('[Q-09] is listed with its image, which no include has to name', async () => {
+    const image = { type: 'input_image', image_url: 'data:image/png;base64,AA==', detail: 'auto' };
+    const { kept } = await outcomeOf({ input: [{ role: 'user', content: [image] }] });
+    expect(kept.map(({ content }) => content)).toEqual([[image]]);
   });
 });
 

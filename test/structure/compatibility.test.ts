@@ -1,0 +1,87 @@
+/** What docs/compatibility.md says of this server's own work is shown by tests that are there, by their names. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { compatibilityRows } from '../support/compatibility.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+/** The words that no request with one field can show. */
+const CITED: ReadonlySet<string> = new Set(['honoured', 'run here', 'run by the client', 'always there']);
+
+/** The test's file below `test`, and a part of its name, by table and line. */
+type Citations = Readonly<Record<string, Readonly<Record<string, readonly [file: string, name: string]>>>>;
+
+const COMPACTION = 'http/compaction.test.ts';
+const REMOTE = 'tools/remote.slow.test.ts';
+const SOCKET = 'websocket/messages.test.ts';
+
+const CITATIONS: Citations = {
+  'Request fields': {
+    background: [
+      'http/background.test.ts',
+      'is queued at once, in progress while the model answers, and whole afterwards',
+    ],
+    context_management: [COMPACTION, 'compacts a long conversation behind its answer'],
+    conversation: ['http/conversations.test.ts', 'is added before its last event is sent'],
+    include: ['code-interpreter/runs.test.ts', 'is shown no outputs unless it includes them'],
+    max_tool_calls: ['tools/approvals.slow.test.ts', 'counts to max_tool_calls as other calls do'],
+    previous_response_id: ['http/openai-sdk.test.ts', 'continues with previous_response_id'],
+    store: ['http/stored-responses.test.ts', 'neither retrieves nor continues a response with store: false'],
+    stream: ['http/responses-stream.test.ts', 'emits a text in the strict order'],
+    stream_options: ['apis/responses/unknown-fields.test.ts', 'unless they ask for nothing'],
+  },
+  Tools: {
+    code_interpreter: ['code-interpreter/runs.test.ts', 'has the model’s code run in one response'],
+    mcp: [REMOTE, 'has its tools listed first, offered and run'],
+  },
+  'Fields of tools': {
+    'code_interpreter.container': ['code-interpreter/containers.test.ts', 'keeps the state of one id between its runs'],
+    'mcp.allowed_tools': [REMOTE, '%j leaves %j, also in the list'],
+    'mcp.authorization': ['tools/remote-mcp.slow.test.ts', 'that repeats the secrets shows none of them'],
+    'mcp.defer_loading': ['tools/tool-search.test.ts', 'is that of an entry that %s'],
+    'mcp.headers': [REMOTE, 'is given its headers, which stand nowhere else'],
+    'mcp.require_approval': [REMOTE, 'has calls that wait for approval if the request sets %s for it'],
+    'mcp.server_label': [REMOTE, 'is one that the host lets requests name'],
+    'mcp.server_url': [REMOTE, 'has its tools listed first, offered and run'],
+  },
+  Items: {
+    additional_tools: ['apis/responses/client-tools.test.ts', 'holds the tools that come as an item of the input'],
+    compaction: [COMPACTION, 'makes a conversation to go on with'],
+    compaction_trigger: [COMPACTION, 'compacts at once, in one call of the model'],
+    configuration_update: ['http/configuration.test.ts', 'holds for later turns'],
+    item_reference: ['http/conversations.test.ts', 'what it only refers to is not added again'],
+    mcp_approval_request: ['tools/approvals.slow.test.ts', 'runs the call and goes on with the model'],
+    mcp_approval_response: ['tools/approvals.slow.test.ts', 'runs the call and goes on with the model'],
+  },
+  'Values of include': {
+    'code_interpreter_call.outputs': ['code-interpreter/runs.test.ts', 'is shown no outputs unless it includes them'],
+    'message.input_image.image_url': ['http/compatibility-items.test.ts', 'is listed with its image'],
+    'message.output_text.logprobs': ['http/requests.test.ts', 'asks for log probabilities where the client does'],
+    'reasoning.encrypted_content': ['upstreams/reasoning-end.test.ts', 'goes beside raw reasoning as well'],
+    'web_search_call.action.sources': ['upstreams/web-tools.test.ts', 'action: { ...action, sources }'],
+  },
+  'Messages of the WebSocket': {
+    'response.create': [SOCKET, 'are answered in their order'],
+    'response.create.generate': ['websocket/frames.slow.test.ts', 'with generate: false asks no model'],
+    'response.create.stream_id': [SOCKET, 'run at the same time in lanes of their own'],
+  },
+};
+
+/** Tests of their own show what is said of these, under the names of their tools and messages. */
+const UNCITED: ReadonlySet<string> = new Set([
+  ...['apply_patch', 'image_generation', 'local_shell', 'shell', 'tool_search', 'response.steer'],
+  ...['web_search', 'web_search_2025_08_26', 'web_search_preview', 'web_search_preview_2025_03_11'],
+  'computer_call_output.output.image_url',
+]);
+
+describe.each(Object.entries(CITATIONS))('docs/compatibility.md, under %s', (heading, citations) => {
+  it('[Q-09] claims nothing of its own work that no test is cited for', () => {
+    const claimed = compatibilityRows(heading).filter(({ claims }) => claims.flat().some((claim) => CITED.has(claim)));
+    const names = claimed.map(({ name }) => name).filter((name) => !UNCITED.has(name));
+    expect(Object.keys(citations).toSorted()).toEqual(names.toSorted());
+  });
+
+  it.each(Object.entries(citations))('[Q-09] %s is shown by a test that is there', (_, [file, name]) => {
+    expect(readFileSync(join(root, 'test', file), 'utf8')).toContain(name);
+  });
+});
