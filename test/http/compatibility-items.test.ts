@@ -11,15 +11,25 @@ const TOOL = { server_label: 'crm', name: 'look' };
 
 /** A call and its output, one of which has the mark. */
 function pair(prefix: string, call: Fields, output: Fields): readonly Fields[] {
-  const kinds = [`${prefix}_call`, `${prefix}_call_output`];
+  const kinds = [`${prefix}_call`, prefix === 'tool_search' ? `${prefix}_output` : `${prefix}_call_output`];
   return [call, output].map((fields, index) => ({ type: kinds[index], call_id: 'call_1', ...fields }));
 }
 
 const CALL = { name: 'look', arguments: '{}' };
 const WRITE = { name: 'write', input: 'a' };
 
+const PATCH = { status: 'completed', operation: { type: 'delete_file', path: 'a.md' } };
+const SHELL = { status: 'completed', action: { commands: ['ls'] } };
+const RAN = { stdout: 'a', stderr: '', outcome: { type: 'exit', exit_code: 0 } };
+const EXEC = { status: 'completed', action: { type: 'exec', command: ['ls'], env: {} } };
+const EXECUTED = { id: 'call_1', output: 'a' };
+const SEARCH = { execution: 'client', status: 'completed' };
+const FOUND = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } };
+
 const SAMPLES: Readonly<Record<string, readonly Fields[]>> = {
   additional_tools: [{ type: 'additional_tools', role: 'developer', tools: [] }],
+  apply_patch_call: pair('apply_patch', { operation: { ...PATCH.operation, path: MARK } }, { status: 'completed' }),
+  apply_patch_call_output: pair('apply_patch', PATCH, { status: 'completed', output: MARK }),
   code_interpreter_call: [
     { type: 'code_interpreter_call', id: 'ci_1', status: 'completed', container_id: 'c', code: MARK, outputs: [] },
   ],
@@ -32,6 +42,8 @@ const SAMPLES: Readonly<Record<string, readonly Fields[]>> = {
   function_call: pair('function', { ...CALL, arguments: JSON.stringify({ text: MARK }) }, { output: 'b' }),
   function_call_output: pair('function', CALL, { output: MARK }),
   image_generation_call: [{ type: 'image_generation_call', id: 'ig_1', status: 'completed', result: MARK }],
+  local_shell_call: pair('local_shell', { action: { ...EXEC.action, command: [MARK] } }, EXECUTED),
+  local_shell_call_output: pair('local_shell', EXEC, { ...EXECUTED, output: MARK }),
   mcp_approval_request: [{ type: 'mcp_approval_request', id: 'mcpr_1', arguments: '{}', ...TOOL }],
   mcp_call: [{ type: 'mcp_call', id: 'mcp_1', arguments: '{}', output: MARK, ...TOOL }],
   mcp_list_tools: [{ type: 'mcp_list_tools', id: 'mcpl_1', server_label: 'crm', tools: [] }],
@@ -42,16 +54,20 @@ const SAMPLES: Readonly<Record<string, readonly Fields[]>> = {
     { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: MARK }] },
     ...pair('function', CALL, { output: 'b' }),
   ],
+  shell_call: pair('shell', { action: { commands: [MARK] } }, { output: [RAN] }),
+  shell_call_output: pair('shell', SHELL, { output: [{ ...RAN, stdout: MARK }] }),
+  tool_search_call: pair('tool_search', { ...SEARCH, arguments: { query: MARK } }, { ...SEARCH, tools: [] }),
+  tool_search_output: pair(
+    'tool_search',
+    { ...SEARCH, arguments: {} },
+    { ...SEARCH, tools: [{ ...FOUND, name: MARK }] },
+  ),
 };
 
 /** Tests of their own show what is said of these: those that are cited, or those of their tools. */
 const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
   ...['compaction', 'compaction_trigger', 'item_reference', 'mcp_approval_response'],
-  ...['apply_patch_call', 'computer_call', 'local_shell_call', 'shell_call'].flatMap((call) => [
-    call,
-    `${call}_output`,
-  ]),
-  ...['tool_search_call', 'tool_search_output', 'web_search_call'],
+  ...['computer_call', 'computer_call_output', 'web_search_call'],
 ]);
 
 const CHECKED: ReadonlySet<string> = new Set(['kept', 'told', 'noted']);

@@ -9,18 +9,21 @@ const SCHEMA = { type: 'object', properties: { [MARK]: { type: 'string' } }, add
 const LOOK = { type: 'function', name: 'look', description: null, parameters: null, strict: null };
 
 const TOOLS: Readonly<Record<string, Fields>> = {
+  apply_patch: { type: 'apply_patch' },
   code_interpreter: { type: 'code_interpreter', container: { type: 'auto' } },
   custom: { type: 'custom', name: MARK },
   file_search: { type: 'file_search', vector_store_ids: ['vs_1'] },
   function: { ...LOOK, name: MARK },
+  local_shell: { type: 'local_shell' },
   mcp: { type: 'mcp', server_label: 'x', server_url: 'https://example.com/mcp', require_approval: 'never' },
   namespace: { type: 'namespace', name: 'crm', description: 'Customers.', tools: [{ ...LOOK, name: MARK }] },
   programmatic_tool_calling: { type: 'programmatic_tool_calling' },
+  shell: { type: 'shell', environment: { type: 'local' } },
 };
 
 /** Tests of their own show what is said of these. */
 const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
-  ...['apply_patch', 'computer', 'computer_use_preview', 'image_generation', 'local_shell', 'shell', 'tool_search'],
+  ...['computer', 'computer_use_preview', 'image_generation', 'tool_search'],
   ...['web_search', 'web_search_2025_08_26', 'web_search_preview', 'web_search_preview_2025_03_11'],
 ]);
 
@@ -88,7 +91,7 @@ describe('a tool', () => {
   it.each(rowsOf('Tools'))('[Q-09] %s is %s', async (name, claims) => {
     const outcome = await outcomeOf({ tools: [TOOLS[name]] });
     const shown = holding({
-      offered: offers(outcome),
+      offered: outcome.sent?.tools !== undefined,
       echoed: valueAt(outcome.body, 'tools.0.type') === name,
       // What would run it is not given here.
       noted: isNoted(outcome, name) && !claims.includes('run here'),
