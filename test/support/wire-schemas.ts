@@ -267,6 +267,10 @@ const tool = z.union([
     description: text.nullable(),
     parameters: z.record(z.string(), z.unknown()).nullable(),
     strict: z.boolean().nullable(),
+    allowed_callers: z.array(name).nullish(),
+    async: z.boolean().nullish(),
+    defer_loading: z.boolean().nullish(),
+    output_schema: z.record(z.string(), z.unknown()).nullish(),
   }),
   z.looseObject({ type: z.string().refine((type) => type !== 'function', 'a function tool has other keys') }),
 ]);
