@@ -125,6 +125,6 @@ function toolEcho(tool: JsonObject): JsonObject {
   const rare = RARE_FIELDS.filter((field) => tool[field] !== undefined).map((field) => [field, tool[field]]);
   return {
     ...{ type, name, description: description ?? null, parameters: parameters ?? null, strict: strict ?? null },
-    ...Object.fromEntries(rare),
+    ...withoutSecrets(Object.fromEntries(rare)),
   };
 }

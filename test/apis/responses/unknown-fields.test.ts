@@ -26,7 +26,10 @@ describe('noteUnknownFields', () => {
 
   it('[Q-09] names OpenAI’s own fields that have no effect here, unless they ask for nothing', () => {
     const tools = [{ type: 'function', async: true }, { type: 'function', async: true, allowed_callers: null }, 7];
-    const harmless = { reasoning: { mode: 'standard', context: 'auto' }, stream_options: { include_obfuscation: false } };
+    const harmless = {
+      reasoning: { mode: 'standard', context: 'auto' },
+      stream_options: { include_obfuscation: false },
+    };
     expect([notesOn({ image: {}, reasoning: { mode: 'pro' }, tools }), notesOn(harmless)]).toEqual([
       [
         "'image' has no effect here; it is left out.",
