@@ -23,6 +23,7 @@ const SHELL = { status: 'completed', action: { commands: ['ls'] } };
 const RAN = { stdout: 'a', stderr: '', outcome: { type: 'exit', exit_code: 0 } };
 const EXEC = { status: 'completed', action: { type: 'exec', command: ['ls'], env: {} } };
 const EXECUTED = { id: 'call_1', output: 'a' };
+const SCREEN = { type: 'computer_screenshot', image_url: 'data:image/png;base64,AA==' };
 const SEARCH = { execution: 'client', status: 'completed' };
 const FOUND = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } };
 
@@ -33,6 +34,8 @@ const SAMPLES: Readonly<Record<string, readonly Fields[]>> = {
   code_interpreter_call: [
     { type: 'code_interpreter_call', id: 'ci_1', status: 'completed', container_id: 'c', code: MARK, outputs: [] },
   ],
+  computer_call: pair('computer', { action: { type: 'type', text: MARK } }, { output: SCREEN }),
+  computer_call_output: pair('computer', { action: { type: 'wait' } }, { output: { ...SCREEN, image_url: MARK } }),
   configuration_update: [{ type: 'configuration_update', reasoning: { effort: 'low' } }],
   custom_tool_call: pair('custom_tool', { ...WRITE, input: MARK }, { output: 'b' }),
   custom_tool_call_output: pair('custom_tool', WRITE, { output: MARK }),
@@ -62,12 +65,14 @@ const SAMPLES: Readonly<Record<string, readonly Fields[]>> = {
     { ...SEARCH, arguments: {} },
     { ...SEARCH, tools: [{ ...FOUND, name: MARK }] },
   ),
+  web_search_call: [
+    { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: MARK } },
+  ],
 };
 
 /** Tests of their own show what is said of these: those that are cited, or those of their tools. */
 const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
   ...['compaction', 'compaction_trigger', 'item_reference', 'mcp_approval_response'],
-  ...['computer_call', 'computer_call_output', 'web_search_call'],
 ]);
 
 const CHECKED: ReadonlySet<string> = new Set(['kept', 'told', 'noted']);

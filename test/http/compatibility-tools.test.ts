@@ -11,6 +11,8 @@ const LOOK = { type: 'function', name: 'look', description: null, parameters: nu
 const TOOLS: Readonly<Record<string, Fields>> = {
   apply_patch: { type: 'apply_patch' },
   code_interpreter: { type: 'code_interpreter', container: { type: 'auto' } },
+  computer: { type: 'computer' },
+  computer_use_preview: { type: 'computer_use_preview', display_width: 9, display_height: 9, environment: 'browser' },
   custom: { type: 'custom', name: MARK },
   file_search: { type: 'file_search', vector_store_ids: ['vs_1'] },
   function: { ...LOOK, name: MARK },
@@ -23,7 +25,7 @@ const TOOLS: Readonly<Record<string, Fields>> = {
 
 /** Tests of their own show what is said of these. */
 const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
-  ...['computer', 'computer_use_preview', 'image_generation', 'tool_search'],
+  ...['image_generation', 'tool_search'],
   ...['web_search', 'web_search_2025_08_26', 'web_search_preview', 'web_search_preview_2025_03_11'],
 ]);
 
@@ -68,7 +70,7 @@ const BASES: Readonly<Record<string, Fields>> = {
   namespace: { type: 'namespace', name: 'crm', description: 'Customers.', tools: [LOOK] },
 };
 
-const CHECKED: ReadonlySet<string> = new Set(['offered', 'echoed', 'noted', 'refused']);
+const CHECKED: ReadonlySet<string> = new Set(['offered', 'passed on', 'echoed', 'noted', 'refused']);
 
 function rowsOf(heading: string): readonly (readonly [name: string, claims: string])[] {
   return compatibilityRows(heading)
@@ -90,11 +92,14 @@ function offers({ sent }: Outcome): boolean {
 describe('a tool', () => {
   it.each(rowsOf('Tools'))('[Q-09] %s is %s', async (name, claims) => {
     const outcome = await outcomeOf({ tools: [TOOLS[name]] });
+    const refused = isRefused(outcome, 'tools');
     const shown = holding({
+      refused,
+      'passed on': valueAt(outcome.sent, 'tools.0.type') === name && name !== 'function',
       offered: outcome.sent?.tools !== undefined,
       echoed: valueAt(outcome.body, 'tools.0.type') === name,
       // What would run it is not given here.
-      noted: isNoted(outcome, name) && !claims.includes('run here'),
+      noted: isNoted(outcome, name) && !claims.includes('run here') && !refused,
     });
     expect(shown.toSorted()).toEqual(checked(claims));
   });
