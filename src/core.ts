@@ -57,6 +57,7 @@ export type {
   UrlCitation,
   UrlSource,
   WebAction,
+  WebResult,
 } from './protocol/items.ts';
 export type { ModelRequest, TextFormat, ToolChoice, ToolDefinition } from './protocol/model-request.ts';
 export type { Note } from './protocol/note.ts';
