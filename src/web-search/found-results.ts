@@ -33,8 +33,8 @@ function readResult({ url, title, text }: Readonly<Record<string, unknown>>): We
   if (url === undefined) return { text: plainTextOf(text) };
   const address = plainTextOf(url);
   if (address.length > LONGEST_URL || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return undefined;
-  // Brackets and blanks would end the link that the model is told.
-  const whole = address.replace(/[\s<>"()[\]]/g, encodeURIComponent).replace(/\(/g, '%28').replace(/\)/g, '%29');
+  // Brackets would end the link that the model is told.
+  const whole = new URL(address).href.replaceAll('[', '%5B').replaceAll(']', '%5D');
   return { url: whole, title: cutText(plainTextOf(title).replace(/\s+/g, ' ').trim(), LONGEST_TITLE), text: plainTextOf(text) };
 }
 

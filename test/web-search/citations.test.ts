@@ -1,4 +1,5 @@
 /** Citations of found pages in answers over HTTP. */
+import { post } from '../support/responses-client.ts';
 import { played, says, typesOf, withTools } from '../tools/support.ts';
 import { ASKING, searches, searching } from './support.ts';
 
@@ -43,12 +44,7 @@ describe('the answer after a search', () => {
     });
     await withTools({ tools }, async (app) => {
       app.fake.reply(searches('one'), searches('two'), says('https://e.com/1 https://e.com/2 https://e.com/3'));
-      const answer = await fetch(`${app.url}/responses`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'm', input: 'Search.', ...ASKING }),
-      });
-      const { output } = await answer.json();
+      const { output } = JSON.parse((await post(app.url, ASKING)).text);
       expect(output[2].content[0].annotations.map(({ title }: { title: string }) => title)).toEqual(['1', '2']);
     });
   });

@@ -69,7 +69,7 @@ function withoutUndefined(policy: EgressPolicy): EgressPolicy {
 }
 
 async function opened(guard: EgressGuard, given: string, allows: (url: string) => boolean, signal: AbortSignal) {
-  let address = given;
+  let address = URL.canParse(given) ? new URL(given).href : '';
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
     if (address.length > LONGEST_URL || !URL.canParse(address)) throw new Error('The address is not a URL.');
     if (!allows(address)) throw new Error('The request does not allow pages of this domain.');
