@@ -24,6 +24,7 @@ export interface SearchQuery {
   readonly allowedDomains: readonly string[];
   /** Domains whose results are left out, their subdomains included. */
   readonly blockedDomains: readonly string[];
+  /** Undefined if the request does not tell. */
   readonly userLocation: UserLocation | undefined;
   /** Aborted when the call must end. */
   readonly signal: AbortSignal;

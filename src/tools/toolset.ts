@@ -159,7 +159,9 @@ export function clientToolsOnly(tools: readonly JsonObject[], toolset: Toolset):
   const types = new Set(entries.flatMap(({ tool }): unknown => tool.requestedBy ?? []));
   const servers = new Set(entries.map(({ tool, url }) => JSON.stringify([tool.server, url ?? null])));
   return tools.filter(({ type, server_label: label, server_url: url, execution }) =>
-    type === 'mcp' ? !servers.has(JSON.stringify([label, url ?? null])) : !types.has(requestedType(type)) || execution === 'client',
+    type === 'mcp'
+      ? !servers.has(JSON.stringify([label, url ?? null]))
+      : !types.has(requestedType(type)) || execution === 'client',
   );
 }
 

@@ -138,7 +138,9 @@ class WrittenSoFar {
   /** The searches of the model's own server that have not ended. */
   searches() {
     return this.output.flatMap((item, index) =>
-      item.type === 'web_search_call' && toolCallKind(item)?.runBy === 'upstream' && item.status === 'in_progress' ? [{ search: item.id, index, item }] : [],
+      item.type === 'web_search_call' && toolCallKind(item)?.runBy === 'upstream' && item.status === 'in_progress'
+        ? [{ search: item.id, index, item }]
+        : [],
     );
   }
 

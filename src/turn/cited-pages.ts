@@ -56,7 +56,13 @@ export function citationsIn(text: string, pages: Pages): readonly UrlCitation[] 
     if (!found) continue;
     const end_index = link ? to : at + found.length;
     after = end_index;
-    citations.push({ type: 'url_citation', url: found.page.url, title: found.page.title, start_index: from, end_index });
+    citations.push({
+      type: 'url_citation',
+      url: found.page.url,
+      title: found.page.title,
+      start_index: from,
+      end_index,
+    });
   }
   return citations;
 }
@@ -72,7 +78,12 @@ function endFrom(text: string, from: number): number {
 }
 
 /** The start, end and address of the Markdown link whose address begins here; an address may have balanced parentheses. */
-function linkAround(text: string, at: number, end: number, after: number): readonly [number, number, string] | undefined {
+function linkAround(
+  text: string,
+  at: number,
+  end: number,
+  after: number,
+): readonly [number, number, string] | undefined {
   if (text[at - 1] !== '(' || text[at - 2] !== ']') return undefined;
   const close = closingParenthesis(text, at, Math.min(end, at + LONGEST_URL));
   const open = openingBracket(text, at - 3, Math.max(after, at - LONGEST_LABEL));

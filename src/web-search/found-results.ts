@@ -35,7 +35,11 @@ function readResult({ url, title, text }: Readonly<Record<string, unknown>>): We
   if (address.length > LONGEST_URL || !/^https?:\/\//i.test(address) || !URL.canParse(address)) return undefined;
   // Brackets would end the link that the model is told.
   const whole = new URL(address).href.replaceAll('[', '%5B').replaceAll(']', '%5D');
-  return { url: whole, title: cutText(plainTextOf(title).replace(/\s+/g, ' ').trim(), LONGEST_TITLE), text: plainTextOf(text) };
+  return {
+    url: whole,
+    title: cutText(plainTextOf(title).replace(/\s+/g, ' ').trim(), LONGEST_TITLE),
+    text: plainTextOf(text),
+  };
 }
 
 /** A text without an address may be of any domain. */

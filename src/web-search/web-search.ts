@@ -1,15 +1,16 @@
 /** OpenAI's web search as a tool that this server runs: a search engine, and pages that the model opens. */
-import { checkOptions, isFunction, positiveInteger } from '../ports/host/options-check.ts';
+
 import type { EgressPolicy } from '../egress/policy.ts';
+import { checkOptions, isFunction, positiveInteger } from '../ports/host/options-check.ts';
 import type { SearchEngine } from '../ports/search-engine.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../ports/tool-provider.ts';
 import type { WebResult } from '../protocol/items.ts';
 import { isRecord, plainTextOf } from '../protocol/record.ts';
-import { resultsText } from '../protocol/tool-calls/web-search-call.ts';
 import { OPEN_PAGE, WEB_SEARCH } from '../protocol/tool-calls/tool-names.ts';
+import { resultsText } from '../protocol/tool-calls/web-search-call.ts';
 import { foundResults } from './found-results.ts';
-import { passagesIn } from './pages/passages.ts';
 import { arePagesReadable, type PageReader, pageReader } from './pages/page-reader.ts';
+import { passagesIn } from './pages/passages.ts';
 import { isAllowed, searchTerms } from './search-terms.ts';
 import { cutText } from './shared/cut-text.ts';
 
@@ -116,7 +117,13 @@ async function search(call: ToolCall, engine: SearchEngine, limits: Limits, sign
   const { share, ...terms } = searchTerms(call.settings);
   const most = Math.ceil(limits.maxResults * share);
   const { scope, requestId, request } = call;
-  const found = await engine.search({ query, maxResults: most, ...terms, signal, about: { scope, requestId, request } });
+  const found = await engine.search({
+    query,
+    maxResults: most,
+    ...terms,
+    signal,
+    about: { scope, requestId, request },
+  });
   const room = { results: most, characters: Math.ceil(limits.maxCharacters * share) };
   return resultOf(foundResults(found, { share, ...terms }, room));
 }

@@ -327,7 +327,9 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
     case 'code_interpreter_call':
       return { ...start, code: text, ...shownBy(sameType(start, end), run) };
     case 'web_search_call':
-      return isOurs(start) ? { ...start, ...searchedBy(sameType(start, end), run) } : { ...start, ...foundBy(sameType(start, end), run) };
+      return isOurs(start)
+        ? { ...start, ...searchedBy(sameType(start, end), run) }
+        : { ...start, ...foundBy(sameType(start, end), run) };
     case 'image_generation_call':
       same(run, ['in_progress', 'generating', 'completed'], 'a picture has all of its states');
       return { ...start, ...madeBy(sameType(start, end)) };
@@ -386,7 +388,11 @@ function isOurs({ action }: WebSearchCallItem): boolean {
 function searchedBy(end: WebSearchCallItem, run: readonly string[]): Partial<WebSearchCallItem> {
   const { status, action, results } = end;
   law(status === 'completed' || status === 'failed', 'a search completes or fails', end);
-  const states = ['in_progress', ...(run.length > 1 ? ['searching'] : []), ...(status === 'completed' ? ['completed'] : [])];
+  const states = [
+    'in_progress',
+    ...(run.length > 1 ? ['searching'] : []),
+    ...(status === 'completed' ? ['completed'] : []),
+  ];
   same(run, states, 'a search has all of its states');
   return { status, action, ...(results === undefined ? {} : { results }) };
 }

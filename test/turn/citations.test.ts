@@ -13,24 +13,41 @@ const PAGES = withPages(new SharedMap(), [
 
 /** The cited parts of the text, with the address of each. */
 function cited(text: string): readonly string[] {
-  return citationsIn(text, PAGES).map(({ url, start_index, end_index }: UrlCitation) => `${text.slice(start_index, end_index)} → ${url}`);
+  return citationsIn(text, PAGES).map(
+    ({ url, start_index, end_index }: UrlCitation) => `${text.slice(start_index, end_index)} → ${url}`,
+  );
 }
 
 describe('a link to a page that was found', () => {
   it.each([
-    ['See [the first](https://one.example.com/a).', ['[the first](https://one.example.com/a) → https://one.example.com/a']],
+    [
+      'See [the first](https://one.example.com/a).',
+      ['[the first](https://one.example.com/a) → https://one.example.com/a'],
+    ],
     ['🧑‍🚀 ([x [y]](https://one.example.com/a))', ['[x [y]](https://one.example.com/a) → https://one.example.com/a']],
-    ['[x](https://one.example.com/a "A title"), and', ['[x](https://one.example.com/a "A title") → https://one.example.com/a']],
+    [
+      '[x](https://one.example.com/a "A title"), and',
+      ['[x](https://one.example.com/a "A title") → https://one.example.com/a'],
+    ],
     ['[x](https://one.example.com/a#part)', ['[x](https://one.example.com/a#part) → https://one.example.com/a']],
     ['It is https://two.example.org/b.', ['https://two.example.org/b → https://two.example.org/b/']],
     ['**https://two.example.org/b/**!', ['https://two.example.org/b/ → https://two.example.org/b/']],
     ['<https://two.example.org/b/>', ['https://two.example.org/b/ → https://two.example.org/b/']],
-    ['(https://en.example.org/wiki/Foo_(bar)).', ['https://en.example.org/wiki/Foo_(bar) → https://en.example.org/wiki/Foo_(bar)']],
-    ['[f](https://en.example.org/wiki/Foo_(bar))', ['[f](https://en.example.org/wiki/Foo_(bar)) → https://en.example.org/wiki/Foo_(bar)']],
+    [
+      '(https://en.example.org/wiki/Foo_(bar)).',
+      ['https://en.example.org/wiki/Foo_(bar) → https://en.example.org/wiki/Foo_(bar)'],
+    ],
+    [
+      '[f](https://en.example.org/wiki/Foo_(bar))',
+      ['[f](https://en.example.org/wiki/Foo_(bar)) → https://en.example.org/wiki/Foo_(bar)'],
+    ],
     ['https://EXAMPLE.net/', ['https://EXAMPLE.net/ → https://example.net']],
     [
       '[a](https://one.example.com/a)[b](https://two.example.org/b)',
-      ['[a](https://one.example.com/a) → https://one.example.com/a', '[b](https://two.example.org/b) → https://two.example.org/b/'],
+      [
+        '[a](https://one.example.com/a) → https://one.example.com/a',
+        '[b](https://two.example.org/b) → https://two.example.org/b/',
+      ],
     ],
     ['见https://one.example.com/a。', ['https://one.example.com/a → https://one.example.com/a']],
   ])('[B-41] is cited: %s', (text, expected) => {

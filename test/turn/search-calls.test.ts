@@ -38,20 +38,26 @@ function outputOf(model: readonly TurnInput[], plan: Partial<TurnPlan> = {}): re
 }
 
 describe('a search by this server', () => {
-  it.each(['mcp_call', 'function_call'] as const)('[B-41] is one item with its results where other calls are %ss', (ownedAs) => {
-    expect(outputOf([call('web_search', { query: 'x' }), FINISH, result(0)], { ownedAs })).toMatchObject([
-      {
-        type: 'web_search_call',
-        status: 'completed',
-        action: { type: 'search', query: 'x', queries: ['x'], sources: [{ type: 'url', url: 'https://e.com/' }] },
-        results: RESULTS,
-      },
-    ]);
-  });
+  it.each(['mcp_call', 'function_call'] as const)(
+    '[B-41] is one item with its results where other calls are %ss',
+    (ownedAs) => {
+      expect(outputOf([call('web_search', { query: 'x' }), FINISH, result(0)], { ownedAs })).toMatchObject([
+        {
+          type: 'web_search_call',
+          status: 'completed',
+          action: { type: 'search', query: 'x', queries: ['x'], sources: [{ type: 'url', url: 'https://e.com/' }] },
+          results: RESULTS,
+        },
+      ]);
+    },
+  );
 
   it.each([
     [{ url: 'https://e.com/' }, { type: 'open_page', url: 'https://e.com/' }],
-    [{ url: 'https://e.com/', find: 'x' }, { type: 'find_in_page', url: 'https://e.com/', pattern: 'x' }],
+    [
+      { url: 'https://e.com/', find: 'x' },
+      { type: 'find_in_page', url: 'https://e.com/', pattern: 'x' },
+    ],
   ])('[B-41] may open a page instead: %j', (args, action) => {
     expect(outputOf([call('open_page', args), FINISH, result(0)])).toMatchObject([{ action, results: RESULTS }]);
   });

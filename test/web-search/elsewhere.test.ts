@@ -12,7 +12,12 @@ import { startSocketApp } from '../websocket/support.ts';
 import { ASKING, INCLUDING, PAGES, searches, searching, TOLD } from './support.ts';
 
 const OWN = { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } };
-const ITEM = { type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'pages' }, results: PAGES };
+const ITEM = {
+  type: 'web_search_call',
+  status: 'completed',
+  action: { type: 'search', query: 'pages' },
+  results: PAGES,
+};
 
 describe('chat completions', () => {
   it.each([true, false])(
@@ -67,7 +72,10 @@ describe('WebSocket', () => {
       const events = await talk.ask({ ...INCLUDING, store: false });
       const first = events.at(-1)?.response as Fields;
       await talk.ask({ ...ASKING, store: false, previous_response_id: first.id });
-      const told = app.fake.requests.map(chatBody).at(-1)?.messages.filter(({ role }) => role === 'tool');
+      const told = app.fake.requests
+        .map(chatBody)
+        .at(-1)
+        ?.messages.filter(({ role }) => role === 'tool');
       expect([first.output, told?.map(({ content }) => content)]).toMatchObject([
         [ITEM, { content: [{ annotations: [{ title: 'One' }] }] }],
         [TOLD],
@@ -84,11 +92,16 @@ describe('the background', () => {
     withTools({ tools: searching().tools }, async ({ url, fake }) => {
       fake.reply(searches('pages'), says('https://two.example.org/b'));
       const { text } = await post(url, { ...ASKING, background: true, stream: true });
-      const events = text.split('\n').flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6))] : []));
+      const events = text
+        .split('\n')
+        .flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6))] : []));
       const { response } = events.at(-1);
       const client = openaiClient(url);
       const include = ['web_search_call.results'] as unknown as ['web_search_call.action.sources'];
-      const [plain, included] = [await client.responses.retrieve(response.id), await client.responses.retrieve(response.id, { include })];
+      const [plain, included] = [
+        await client.responses.retrieve(response.id),
+        await client.responses.retrieve(response.id, { include }),
+      ];
       expect([response, plain, included].map(({ output }) => 'results' in output[0])).toEqual([false, false, true]);
       expect(plain.output[1]).toMatchObject({ content: [{ annotations: [{ url: 'https://two.example.org/b/' }] }] });
     }));
@@ -121,7 +134,11 @@ describe('dialects', () => {
         fake.reply(searches('pages'), says('https://one.example.com/a'));
         const { text } = await askIn(url, { body: { ...ASKING, stream: true } });
         const types = [...text.matchAll(/^data: \{"type":"response\.(web_search[^"]*)"/gm)].map(([, type]) => type);
-        expect(types).toEqual(['web_search_call.in_progress', 'web_search_call.searching', 'web_search_call.completed']);
+        expect(types).toEqual([
+          'web_search_call.in_progress',
+          'web_search_call.searching',
+          'web_search_call.completed',
+        ]);
         expect(text).toContain('"type":"url_citation"');
       },
       { tools: searching().tools },
@@ -131,12 +148,19 @@ describe('dialects', () => {
 
 describe('hooks.onToolCall', () => {
   it('[B-41] is told of each search', () =>
-    withTools({ tools: searching(({ query }) => (query === 'bad' ? 'none' : PAGES)).tools }, async ({ url, fake, toolCalls }) => {
-      fake.reply(searches('pages'), searches('bad'), says('Done.'));
-      await post(url, ASKING);
-      expect(toolCalls).toMatchObject([
-        { server: 'web_search', name: 'web_search', error: undefined },
-        { server: 'web_search', name: 'web_search', error: 'The search engine did not answer with a list of results.' },
-      ]);
-    }));
+    withTools(
+      { tools: searching(({ query }) => (query === 'bad' ? 'none' : PAGES)).tools },
+      async ({ url, fake, toolCalls }) => {
+        fake.reply(searches('pages'), searches('bad'), says('Done.'));
+        await post(url, ASKING);
+        expect(toolCalls).toMatchObject([
+          { server: 'web_search', name: 'web_search', error: undefined },
+          {
+            server: 'web_search',
+            name: 'web_search',
+            error: 'The search engine did not answer with a list of results.',
+          },
+        ]);
+      },
+    ));
 });

@@ -1,8 +1,16 @@
 /** The search engines, against servers of this test whose answers are written from the documentation of each API. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
-import { brave, mcpSearch, type SearchEngine, type SearchQuery, searxng, tavily, webSearch } from 'express-open-responses/web-search';
-import { type ToolProvider, type ToolResult } from '../../src/index.ts';
+import {
+  brave,
+  mcpSearch,
+  type SearchEngine,
+  type SearchQuery,
+  searxng,
+  tavily,
+  webSearch,
+} from 'express-open-responses/web-search';
+import type { ToolProvider, ToolResult } from '../../src/index.ts';
 import { startSite } from '../egress/site.ts';
 
 const QUERY: SearchQuery = {
@@ -72,7 +80,12 @@ describe('searxng', () => {
     expect([asked?.method, asked?.path, asked?.parameters]).toEqual([
       'GET',
       '/search-here/search',
-      { q: 'open responses site:a.example OR site:b.example', format: 'json', language: 'de', categories: 'general,news' },
+      {
+        q: 'open responses site:a.example OR site:b.example',
+        format: 'json',
+        language: 'de',
+        categories: 'general,news',
+      },
     ]);
     expect(found).toEqual([
       { url: 'https://a.example/', title: 'A', text: 'About A.' },
@@ -89,7 +102,12 @@ describe('brave', () => {
     web: {
       type: 'search',
       results: [
-        { title: '<strong>A</strong>', url: 'https://a.example/', description: 'About <strong>A</strong>.', extra_snippets: ['More.'] },
+        {
+          title: '<strong>A</strong>',
+          url: 'https://a.example/',
+          description: 'About <strong>A</strong>.',
+          extra_snippets: ['More.'],
+        },
         { title: 'B', url: 'https://b.example/', description: 'B' },
       ],
     },
@@ -107,7 +125,11 @@ describe('brave', () => {
       '/web/search',
       { q: 'open responses site:a.example -site:c.example', count: '20', country: 'DE' },
     ]);
-    expect(asked?.headers).toMatchObject({ 'x-subscription-token': KEY, 'x-loc-city': 'Berlin', 'x-loc-timezone': 'Europe/Berlin' });
+    expect(asked?.headers).toMatchObject({
+      'x-subscription-token': KEY,
+      'x-loc-city': 'Berlin',
+      'x-loc-timezone': 'Europe/Berlin',
+    });
     expect(asked?.headers).not.toHaveProperty('x-loc-state-name');
     expect(found).toEqual([
       { url: 'https://a.example/', title: 'A', text: 'About A.\nMore.' },
@@ -116,7 +138,10 @@ describe('brave', () => {
   });
 
   it('[B-41] is not asked more than the API accepts', async () => {
-    const { asked } = await searched((baseURL) => brave({ apiKey: KEY, baseURL }), ANSWER, { query: 'w'.repeat(1000), allowedDomains: ['a.example'] });
+    const { asked } = await searched((baseURL) => brave({ apiKey: KEY, baseURL }), ANSWER, {
+      query: 'w'.repeat(1000),
+      allowedDomains: ['a.example'],
+    });
     expect(asked?.parameters.q).toBe('w'.repeat(400));
   });
 
@@ -159,8 +184,10 @@ describe('tavily', () => {
 
 describe('an engine that fails', () => {
   const html: RequestListener = (_, res) => void res.setHeader('content-type', 'text/html').end('<html>Log in</html>');
-  const status = (code: number, headers = {}) => (_: IncomingMessage, res: ServerResponse) =>
-    void res.writeHead(code, headers).end(`The key ${KEY} is wrong.`);
+  const status =
+    (code: number, headers = {}) =>
+    (_: IncomingMessage, res: ServerResponse) =>
+      void res.writeHead(code, headers).end(`The key ${KEY} is wrong.`);
   const endless = (_: IncomingMessage, res: ServerResponse) => {
     const more = () => {
       while (!res.destroyed && res.write('x'.repeat(65_536)));
@@ -208,11 +235,17 @@ describe('mcpSearch', () => {
     },
   });
   const found = (content: ToolResult['content'], isError = false) =>
-    mcpSearch(providerOf({ content, isError }), 'find').search(QUERY).catch((error: Error) => error.message);
+    mcpSearch(providerOf({ content, isError }), 'find')
+      .search(QUERY)
+      .catch((error: Error) => error.message);
 
   it('[B-41] calls the tool with the words, and other arguments', async () => {
     const seen: unknown[] = [];
-    const engine = mcpSearch(providerOf({ content: '[]' }, seen), 'find', { server: 'web', argument: 'q', arguments: { page: 1 } });
+    const engine = mcpSearch(providerOf({ content: '[]' }, seen), 'find', {
+      server: 'web',
+      argument: 'q',
+      arguments: { page: 1 },
+    });
     await engine.search(QUERY);
     expect(seen).toEqual([{ server: 'web', name: 'find', args: { page: 1, q: 'open responses' }, scope: 's' }]);
   });
@@ -250,8 +283,16 @@ describe('options', () => {
     ['no tool', () => mcpSearch({ call: () => {} } as never, ''), "mcpSearch: the tool's name must be text"],
     ['no engine', () => webSearch({} as never), 'webSearch: engine is required, got undefined'],
     ['no function', () => webSearch({ engine: {} as never }), 'webSearch: engine must be a search engine'],
-    ['a policy', () => webSearch({ engine: searxng({ baseURL: 'http://x' }), egress: { scheme: 'x' } as never }), "egressGuard: unknown option 'scheme'"],
-    ['results', () => webSearch({ engine: searxng({ baseURL: 'http://x' }), maxResults: 0 }), 'webSearch: maxResults must be a positive whole number, got 0'],
+    [
+      'a policy',
+      () => webSearch({ engine: searxng({ baseURL: 'http://x' }), egress: { scheme: 'x' } as never }),
+      "egressGuard: unknown option 'scheme'",
+    ],
+    [
+      'results',
+      () => webSearch({ engine: searxng({ baseURL: 'http://x' }), maxResults: 0 }),
+      'webSearch: maxResults must be a positive whole number, got 0',
+    ],
   ])('[B-41] are checked at creation, without quoting keys: %s', (_, create, message) => {
     expect(create).toThrow(TypeError);
     expect(create).toThrow(message);

@@ -24,7 +24,10 @@ interface Opening {
 }
 
 /** The item of one page that the model opened on a site that answers so. */
-async function opened(answer: RequestListener, { path = '/page', find, tool = {}, egress }: Opening = {}): Promise<Fields> {
+async function opened(
+  answer: RequestListener,
+  { path = '/page', find, tool = {}, egress }: Opening = {},
+): Promise<Fields> {
   const site = await startSite(answer);
   const policy = egress ?? { allow: [{ cidr: '127.0.0.1/32' }], ports: [site.port] };
   const tools = webSearch({ engine: engineOf().engine, egress: policy });
@@ -97,7 +100,10 @@ describeWhere(isBuilt, 'pages are read in a thread, whose code `npm run build` m
   });
 
   const REFUSED = 'This page may not be opened from here.';
-  const to = (location: string): RequestListener => (_, res) => void res.writeHead(302, { location }).end();
+  const to =
+    (location: string): RequestListener =>
+    (_, res) =>
+      void res.writeHead(302, { location }).end();
   it.each<[string, RequestListener, Opening, string]>([
     ['of this machine', as('text/plain', 'x'), { egress: {} }, REFUSED],
     ['of the cloud', as('text/plain', 'x'), { path: 'http://169.254.169.254/latest/meta-data', egress: {} }, REFUSED],
@@ -108,7 +114,12 @@ describeWhere(isBuilt, 'pages are read in a thread, whose code `npm run build` m
     ['that is none', as('image/png', 'x'), {}, 'The page is not text: its type is image/png.'],
     ['that is not there', (_, res) => void res.writeHead(404).end('x'), {}, 'The page answered with the status 404.'],
     ['that hangs up', (req) => void req.socket.destroy(), {}, 'The page could not be reached.'],
-    ['of a domain that the request excludes', as('text/plain', 'x'), { tool: { filters: { allowed_domains: ['e.com'] } } }, 'The request does not allow pages of this domain.'],
+    [
+      'of a domain that the request excludes',
+      as('text/plain', 'x'),
+      { tool: { filters: { allowed_domains: ['e.com'] } } },
+      'The request does not allow pages of this domain.',
+    ],
     ['without an address', as('text/plain', 'x'), { path: 'http://' }, 'The address is not a URL.'],
   ])('[B-41] does not open a page %s, and tells the model', async (_, answer, opening, message) => {
     const item = await opened(answer, opening);

@@ -2,7 +2,18 @@
 import { memoryStore } from '../../src/index.ts';
 import { openaiClient, post } from '../support/responses-client.ts';
 import type { WireResponse } from '../support/wire-schemas.ts';
-import { calls, chatBody, type Fields, played, says, shape, type ToolsApp, toolTexts, typesOf, withTools } from '../tools/support.ts';
+import {
+  calls,
+  chatBody,
+  type Fields,
+  played,
+  says,
+  shape,
+  type ToolsApp,
+  toolTexts,
+  typesOf,
+  withTools,
+} from '../tools/support.ts';
 import { ASKING, INCLUDING, PAGES, searches, searching, TOLD } from './support.ts';
 
 const SOURCES = PAGES.map(({ url }) => ({ type: 'url', url }));
@@ -41,7 +52,11 @@ describe('a request with web_search', () => {
       results: PAGES,
     });
     expect(requested[0]?.tools?.map((tool) => tool.function.name)).toEqual(['web_search', 'open_page']);
-    expect([response.tools, requested[1] && toolTexts(requested[1]), notes]).toEqual([ASKING.tools, { call_0: TOLD }, []]);
+    expect([response.tools, requested[1] && toolTexts(requested[1]), notes]).toEqual([
+      ASKING.tools,
+      { call_0: TOLD },
+      [],
+    ]);
   });
 
   it('[B-41] begins as an empty search, and shows results and sources only to clients that include them', async () => {
@@ -50,7 +65,9 @@ describe('a request with web_search', () => {
     const started = events.find(({ type }) => type === 'response.output_item.added');
     const item = { id: response.output[0]?.id, type: 'web_search_call' };
     expect([started, response.output[0]]).toEqual([
-      expect.objectContaining({ item: { ...item, status: 'in_progress', action: { type: 'search', query: '', queries: [] } } }),
+      expect.objectContaining({
+        item: { ...item, status: 'in_progress', action: { type: 'search', query: '', queries: [] } },
+      }),
       { ...item, status: 'completed', action: { type: 'search', query: 'pages', queries: ['pages'] } },
     ]);
   });
@@ -133,7 +150,12 @@ describe('a request with web_search', () => {
 
   it('[B-41] limits a thousand results in number and length, and marks what was cut', async () => {
     const { tools } = searching(
-      () => Array.from({ length: 1000 }, (_, at) => ({ url: `https://e.com/${at}`, title: 't'.repeat(999), text: '🧑'.repeat(9999) })),
+      () =>
+        Array.from({ length: 1000 }, (_, at) => ({
+          url: `https://e.com/${at}`,
+          title: 't'.repeat(999),
+          text: '🧑'.repeat(9999),
+        })),
       { maxResults: 3, maxCharacters: 30 },
     );
     const { response } = await played({ tools }, [searches('pages'), says('Found.')], INCLUDING);
@@ -151,7 +173,11 @@ describe('a request with web_search', () => {
 
   it.each([{ query: '' }, {}, { query: 7 }])('[B-41] refuses a search without words: %j', async (args) => {
     const { tools, asked } = searching();
-    const { response } = await played({ tools }, [calls(['call_0', 'web_search', JSON.stringify(args)]), says('No.')], ASKING);
+    const { response } = await played(
+      { tools },
+      [calls(['call_0', 'web_search', JSON.stringify(args)]), says('No.')],
+      ASKING,
+    );
     expect([shape(response), asked]).toEqual([['web_search_call failed', 'message completed'], []]);
   });
 });
@@ -159,7 +185,10 @@ describe('a request with web_search', () => {
 describe('a later turn', () => {
   it.each([
     ['by previous_response_id', (first: WireResponse) => ({ previous_response_id: first.id })],
-    ['with the items that the client was shown', (first: WireResponse) => ({ input: [...first.output, { role: 'user', content: 'On.' }] })],
+    [
+      'with the items that the client was shown',
+      (first: WireResponse) => ({ input: [...first.output, { role: 'user', content: 'On.' }] }),
+    ],
   ])('[B-41] tells the model the results again: %s', async (_, continued) => {
     await withTools({ tools: searching().tools }, async (app) => {
       app.fake.reply(searches('pages'), says('Found.'), says('Again.'));
@@ -188,7 +217,10 @@ describe('a later turn', () => {
     await withTools({ tools: searching().tools }, async (app) => {
       app.fake.reply(says('Again.'));
       const item = { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'x' } };
-      await responseTo(app, { ...ASKING, input: [{ role: 'user', content: 'Search.' }, item, { role: 'user', content: 'On.' }] });
+      await responseTo(app, {
+        ...ASKING,
+        input: [{ role: 'user', content: 'Search.' }, item, { role: 'user', content: 'On.' }],
+      });
       expect(lastTold(app)).toEqual(['(The results were not kept.)']);
     });
   });

@@ -1,5 +1,10 @@
 /** A web search without a web: an engine that knows a few pages, and requests for it. */
-import { type SearchEngine, type SearchQuery, type WebSearchOptions, webSearch } from 'express-open-responses/web-search';
+import {
+  type SearchEngine,
+  type SearchQuery,
+  type WebSearchOptions,
+  webSearch,
+} from 'express-open-responses/web-search';
 import type { WebResult } from '../../src/index.ts';
 import type { FakeAnswer } from '../../src/testing/index.ts';
 import { calls, type Fields } from '../tools/support.ts';

@@ -51,7 +51,13 @@ function itemOf(
   status: WebSearchCallItem['status'],
   results: WebSearchCallItem['results'],
 ): WebSearchCallItem {
-  return { id, type: 'web_search_call', status, action: actionOf(objectIn(text), results ?? []), results: results ?? null };
+  return {
+    id,
+    type: 'web_search_call',
+    status,
+    action: actionOf(objectIn(text), results ?? []),
+    results: results ?? null,
+  };
 }
 
 /** What the arguments of a call mean; an empty search while they are not complete. */

@@ -32,13 +32,21 @@ export function brave(options: BraveOptions): SearchEngine {
     async search(query) {
       const url = below(baseURL, 'web/search');
       url.search = String(parameters(query));
-      const headers = { accept: 'application/json', 'x-subscription-token': apiKey, ...placeHeaders(query.userLocation) };
+      const headers = {
+        accept: 'application/json',
+        'x-subscription-token': apiKey,
+        ...placeHeaders(query.userLocation),
+      };
       const { web } = await fetchJson({ engine: 'Brave', url, init: { headers }, signal: query.signal, timeoutMs });
-      return recordsIn((web as JsonObject | undefined)?.results).map(({ url: address, title, description, extra_snippets: more }) => ({
-        url: plainTextOf(address),
-        title: unmarked(plainTextOf(title)),
-        text: [description, ...(Array.isArray(more) ? more : [])].map((part) => unmarked(plainTextOf(part))).join('\n'),
-      }));
+      return recordsIn((web as JsonObject | undefined)?.results).map(
+        ({ url: address, title, description, extra_snippets: more }) => ({
+          url: plainTextOf(address),
+          title: unmarked(plainTextOf(title)),
+          text: [description, ...(Array.isArray(more) ? more : [])]
+            .map((part) => unmarked(plainTextOf(part)))
+            .join('\n'),
+        }),
+      );
     },
   };
 }
@@ -58,7 +66,12 @@ function parameters({ query, maxResults, allowedDomains, blockedDomains, userLoc
 
 /** Headers hold no other characters. */
 function placeHeaders({ city, country, region, timezone }: UserLocation = {}): Record<string, string> {
-  const given = { 'x-loc-city': city, 'x-loc-country': country, 'x-loc-state-name': region, 'x-loc-timezone': timezone };
+  const given = {
+    'x-loc-city': city,
+    'x-loc-country': country,
+    'x-loc-state-name': region,
+    'x-loc-timezone': timezone,
+  };
   return Object.fromEntries(
     Object.entries(given).flatMap(([name, value]) =>
       value !== undefined && /^[\x20-\x7e]{1,100}$/.test(value) ? [[name, value]] : [],

@@ -64,7 +64,9 @@ function listIn(text: string): readonly JsonObject[] | undefined {
   try {
     const value: unknown = JSON.parse(text);
     const lists = isRecord(value) ? Object.values(value) : [value];
-    const list = lists.find((each) => Array.isArray(each) && each.some((one) => isRecord(one) && addressOf(one) !== ''));
+    const list = lists.find(
+      (each) => Array.isArray(each) && each.some((one) => isRecord(one) && addressOf(one) !== ''),
+    );
     return Array.isArray(list) ? list.filter(isRecord) : undefined;
   } catch {
     return undefined;

@@ -32,7 +32,8 @@ export function searxng(options: SearxngOptions): SearchEngine {
   checkOptions('searxng', options, {
     baseURL: isBaseURL,
     language: (value) => typeof value === 'string' || 'text',
-    categories: (value) => (Array.isArray(value) && value.every((each) => typeof each === 'string')) || 'a list of texts',
+    categories: (value) =>
+      (Array.isArray(value) && value.every((each) => typeof each === 'string')) || 'a list of texts',
     timeoutMs: milliseconds,
   });
   needOption('searxng', 'baseURL', options.baseURL);

@@ -47,7 +47,9 @@ function isMissing(name: string): boolean {
 export function pageReader(policy: EgressPolicy = {}): PageReader {
   const missing = PACKAGES.filter(isMissing);
   if (missing.length > 0)
-    throw new TypeError(`webSearch: pages needs packages that are not installed. Install them: npm install ${missing.join(' ')}`);
+    throw new TypeError(
+      `webSearch: pages needs packages that are not installed. Install them: npm install ${missing.join(' ')}`,
+    );
   const guard = egressGuard({ ...POLICY, ...withoutUndefined(policy) });
   const threads = new PageThreads();
   return {
@@ -73,7 +75,10 @@ async function opened(guard: EgressGuard, given: string, allows: (url: string) =
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
     if (address.length > LONGEST_URL || !URL.canParse(address)) throw new Error('The address is not a URL.');
     if (!allows(address)) throw new Error('The request does not allow pages of this domain.');
-    const response = await inWords(() => guard.fetch(address, { headers: HEADERS, redirect: 'manual', signal }), signal);
+    const response = await inWords(
+      () => guard.fetch(address, { headers: HEADERS, redirect: 'manual', signal }),
+      signal,
+    );
     const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null;
     if (location === null) return { address, response: await answered(response) };
     await response.body?.cancel();
@@ -106,7 +111,9 @@ async function inWords<Value>(act: () => Promise<Value>, signal: AbortSignal): P
     const { code } = error instanceof EgressError ? error : { code: undefined };
     if (code === 'answer_too_large') throw new Error('The page is too large.');
     if (code === 'answer_too_slow') throw new Error('The page did not answer in time.');
-    throw new Error(code && SAME.has(code) ? 'This page may not be opened from here.' : 'The page could not be reached.');
+    throw new Error(
+      code && SAME.has(code) ? 'This page may not be opened from here.' : 'The page could not be reached.',
+    );
   }
 }
 
