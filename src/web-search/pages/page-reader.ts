@@ -139,7 +139,7 @@ function decoded(bytes: ArrayBuffer, charset = charsetIn(bytes)): string {
 /** Where a page says it itself, in its first bytes. */
 function charsetIn(bytes: ArrayBuffer): string {
   const head = Buffer.from(bytes, 0, Math.min(bytes.byteLength, 1024)).toString('latin1');
-  return /<meta[^>]{0,200}charset=["']?([\w-]{1,40})/i.exec(head)?.[1] ?? 'utf-8';
+  return /charset=["']?([\w-]{1,40})/i.exec(head)?.[1] ?? 'utf-8';
 }
 
 async function contentOf(text: string, type: string, threads: PageThreads, signal: AbortSignal) {
