@@ -93,6 +93,7 @@ describe('a search by this server', () => {
     take({ type: 'resume' }, result(0), { type: 'model-call' });
     carryOver();
     take({ type: 'text-delta', text: 'https://e.com' }, FINISH, { type: 'end', at: 0 });
+    expect(events.filter((event) => event.type === 'item-end' && event.index === 0)).toHaveLength(1);
     expect(turnEndIn(events).output).toMatchObject([
       { type: 'web_search_call', status: 'completed', results: RESULTS },
       { content: [{ annotations: [{ url: 'https://e.com/' }] }] },
