@@ -48,6 +48,7 @@ export default {
     '^express-open-responses/stores/(.*)$': '<rootDir>/src/stores/$1/$1-store.ts',
     '^express-open-responses/testing$': '<rootDir>/src/testing/index.ts',
     '^express-open-responses/upstreams/(.*)$': '<rootDir>/src/upstreams/$1/$1-upstream.ts',
+    '^express-open-responses/web-search$': '<rootDir>/src/web-search/index.ts',
     '^express-open-responses/websocket$': '<rootDir>/src/websocket/index.ts',
   },
   // Most tests wait for sockets and timers: jest's default, a worker less than there are cores, leaves one idle.

@@ -44,8 +44,12 @@ for (const name of ['package-files.cjs', 'package-files.d.cts'])
 
 const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const entries = entriesOf(exports);
-// The tokenizer's thread has an entry of its own, which nobody imports.
-const bundled = await bundle(join(dist, 'cjs'), [...entries, 'tokens/tokenizer-worker']);
+// Threads have entries of their own, which nobody imports.
+const bundled = await bundle(join(dist, 'cjs'), [
+  ...entries,
+  'tokens/tokenizer-worker',
+  'web-search/pages/page-worker',
+]);
 for (const { fileName, code } of bundled) write(join(dist, 'cjs', fileName), code);
 for (const entry of entries) {
   const { code, types } = esmEntry(entry, Object.keys(require(join(dist, 'cjs', `${entry}.js`))));

@@ -73,6 +73,7 @@ export type {
   UrlCitation,
   UrlSource,
   WebAction,
+  WebResult,
 } from './protocol/items.ts';
 export type {
   ModelRequest,

@@ -15,6 +15,8 @@ export interface Settings {
   readonly store: string;
   /** A file of MCP servers as every MCP client has it; `off` for none, undefined for the demo's own. */
   readonly mcpConfig: string | undefined;
+  /** The address of a SearXNG instance; undefined for none, or the demo's own search. */
+  readonly searxngURL: string | undefined;
 }
 
 /** The environment, as `process.env` has it. */
@@ -34,6 +36,7 @@ export function readSettings(env: Environment): Settings {
     log: oneOf(env, 'LOG', ['on', 'off']) !== 'off',
     store: storeFrom(env),
     mcpConfig: env.MCP_CONFIG || undefined,
+    searxngURL: env.SEARXNG_URL || undefined,
   };
 }
 

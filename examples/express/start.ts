@@ -9,6 +9,7 @@ import { type Logger, pino } from 'pino';
 import { createApp } from './app.ts';
 import { startTools } from './mcp.ts';
 import { keyCheck, refusal } from './require-api-key.ts';
+import { startSearch } from './search.ts';
 import { type Environment, readSettings } from './settings.ts';
 import { openStore } from './store.ts';
 
@@ -38,7 +39,8 @@ export async function start(env: Environment, say: (line: string) => void = cons
     baseURL: settings.upstreamBaseURL ?? demo?.baseURL,
     apiKey: settings.upstreamApiKey,
   });
-  const tools = startTools(settings.mcpConfig, demo !== undefined, say);
+  const mcp = startTools(settings.mcpConfig, demo !== undefined, say);
+  const tools = [mcp, ...startSearch(settings.searxngURL, demo !== undefined)];
   const options = {
     upstream,
     tools,
@@ -61,7 +63,7 @@ export async function start(env: Environment, say: (line: string) => void = cons
     const serving = [responses, chatCompletions, webSocket];
     await Promise.all(serving.map((each) => each.drain({ server, timeoutMs: DRAIN_MS })));
     await closed(server);
-    await Promise.all([upstream.close?.(), tools.close(), demo?.close(), closeStore()]);
+    await Promise.all([upstream.close?.(), ...tools.map((each) => each.close?.()), demo?.close(), closeStore()]);
   }
 
   try {

@@ -5,7 +5,7 @@ import type { EventLog } from '../ports/background/event-log.ts';
 import type { ResponseKey } from '../ports/store.ts';
 import type { TurnEvent } from '../protocol/events.ts';
 import { isPromise } from '../protocol/record.ts';
-import { writtenKind } from '../protocol/tool-calls/kinds.ts';
+import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
 import { type Checkpoint, checkpointOf } from '../turn/checkpoint.ts';
 import type { TurnState } from '../turn/state.ts';
 import { eventText, isNumbered, type NumberedEvent } from './event-text.ts';
@@ -217,5 +217,5 @@ export class LogWriter {
 }
 
 function opensCall(event: NumberedEvent): event is Extract<NumberedEvent, { readonly type: 'item-start' }> {
-  return event.type === 'item-start' && writtenKind(event.item) !== undefined;
+  return event.type === 'item-start' && (toolCallKind(event.item)?.runBy ?? 'upstream') !== 'upstream';
 }

@@ -19,7 +19,9 @@ function asWords(item: Item): readonly Item[] {
   if (item.type === imageGenerationCall.type) return [assistantItem('[Made an image.]')];
   const kind = writtenKind(item);
   if (!kind) return [];
-  const { name, arguments: text, output } = kind.answered(item, undefined);
+  const answered = kind.answered(item, undefined);
+  if (!answered) return [];
+  const { name, output, arguments: text } = answered;
   const call = assistantItem(callText(name, item[kind.field] ?? text));
   return kind.runBy === 'client' ? [call] : [call, userItem(output)];
 }

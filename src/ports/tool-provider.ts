@@ -1,5 +1,5 @@
 /** The port to a provider of tools that the server runs itself. */
-import type { CodeOutput } from '../protocol/items.ts';
+import type { CodeOutput, WebResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { MaybePromise } from './store.ts';
 
@@ -74,6 +74,8 @@ export interface ToolCall<Req = unknown> extends ToolsRequest<Req> {
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
   /** Set if the request enabled a `code_interpreter`. */
   readonly workspace?: Workspace;
+  /** The request's own entry for a tool with `requestedBy`, such as `{ type: 'web_search', filters: … }`; not checked. */
+  readonly settings?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** The result of a tool: text, or parts as in a `function_call_output` (`input_text`, `input_image`, `input_file`). */
@@ -84,6 +86,8 @@ export interface ToolResult {
   readonly isError?: boolean | undefined;
   /** The shown outputs of a code run. Default: `content` as its logs. */
   readonly outputs?: readonly CodeOutput[] | undefined;
+  /** The shown results of a web search; links to these pages in the answer become citations. Default: `content` as a text. */
+  readonly results?: readonly WebResult[] | undefined;
 }
 
 /** The state of a server that runs tools; without secrets. */

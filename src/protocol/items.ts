@@ -299,7 +299,7 @@ export type CompactionItem = {
   readonly encrypted_content: string;
 };
 
-/** The action of the model's own server on the web: a search, or reading a page. */
+/** An action on the web: a search, reading a page, or searching in a page. */
 export type WebAction =
   | {
       readonly type: 'search';
@@ -314,7 +314,24 @@ export type WebAction =
       readonly type: 'open_page';
       /** The address of the page. */
       readonly url: string;
+    }
+  | {
+      readonly type: 'find_in_page';
+      /** The address of the page. */
+      readonly url: string;
+      /** The text that was searched for. */
+      readonly pattern: string;
     };
+
+/** What a search by this server has told the model: a page, or a text without one, such as the reason of a failure. */
+export interface WebResult {
+  /** The address of the page; absent for a text without one. */
+  readonly url?: string;
+  /** The title of the page. */
+  readonly title?: string;
+  /** A part of its text. */
+  readonly text: string;
+}
 
 /** A page that a search found. */
 export interface UrlSource {
@@ -323,12 +340,14 @@ export interface UrlSource {
   readonly url: string;
 }
 
-/** A web search by the model's own server. */
+/** A web search, by this server or by the model's own. */
 export type WebSearchCallItem = {
   readonly id: string;
   readonly type: 'web_search_call';
   readonly status: 'in_progress' | 'completed' | 'failed';
   readonly action: WebAction;
+  /** What the model was told; set only if this server searched. Null until then. */
+  readonly results?: readonly WebResult[] | null;
   /** The opaque state that the model server that searched needs back. */
   readonly encrypted_content?: string;
 };
@@ -339,6 +358,8 @@ export interface ToolCallResult {
   readonly failed: boolean;
   /** The shown outputs of a code run; the default is `output`. */
   readonly outputs?: readonly CodeOutput[];
+  /** The shown results of a web search; the default is `output`. */
+  readonly results?: readonly WebResult[];
   /** The tools that the model is offered from now on. */
   readonly found?: readonly FoundTool[];
   /** The shown error of a failed call; without one the tool itself has failed, with `output`. */
@@ -357,7 +378,8 @@ export type ToolCallType =
   | 'tool_search_call'
   | 'shell_call'
   | 'local_shell_call'
-  | 'apply_patch_call';
+  | 'apply_patch_call'
+  | 'web_search_call';
 
 /** An image that the model made. */
 export type ImageGenerationCallItem = {

@@ -12,6 +12,7 @@ export {
 export { type CodeRuntimeUnderTest, codeScript } from './code-runtime-case.ts';
 export { type CodeRuntimeContract, codeRuntimeContract } from './code-runtime-contract.ts';
 export { type DemoModel, startDemoModel } from './demo-model/demo-model.ts';
+export { demoSearch } from './demo-search.ts';
 export type { EngineContractOptions } from './engines/engine-case.ts';
 export { type BackgroundEngineContract, backgroundEngineContract } from './engines/engine-contract.ts';
 export type { FakeRequest, FakeResponder } from './fake-exchange.ts';

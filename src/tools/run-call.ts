@@ -20,7 +20,7 @@ import { CallDeadline, CallTimeout } from './call-deadline.ts';
 import { progressTeller } from './call-progress.ts';
 
 /** The context of a call besides its arguments. */
-export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'workspace'> {
+export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'workspace' | 'settings'> {
   readonly limits: Pick<Limits, 'toolTimeoutMs' | 'toolMaxMs' | 'toolOutputBytes'>;
   /** Told of the call's progress, seldom enough for a hook of the host. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
@@ -101,12 +101,12 @@ async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, conte
 
 function outcome(result: ToolResult, maxBytes: number): ToolCallResult {
   // Providers are the host's, and not all of them are type-checked.
-  const { content, isError = false, outputs }: Partial<ToolResult> = isRecord(result) ? result : {};
+  const { content, isError = false, outputs, results }: Partial<ToolResult> = isRecord(result) ? result : {};
   if (typeof content !== 'string' && !isParts(content))
     return failure(protocolError(INTERNAL_ERROR, 'The tool answered with neither text nor parts.'));
   assertOutputSize(content, maxBytes);
   const output = typeof content === 'string' ? content : content.map(wholePart);
-  return { output, failed: isError, ...(outputs ? { outputs } : {}) };
+  return { output, failed: isError, ...(outputs ? { outputs } : {}), ...(results ? { results } : {}) };
 }
 
 /** Open Responses requires the detail of an image. */

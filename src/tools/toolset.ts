@@ -9,7 +9,7 @@ import type { Note } from '../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../protocol/record.ts';
 import type { ModelNames } from '../protocol/tool-calls/kind.ts';
 import { kindServing, writtenKind } from '../protocol/tool-calls/kinds.ts';
-import { modelSafe, namespacedName, shortened, TOOL_SEARCH } from '../protocol/tool-calls/tool-names.ts';
+import { modelSafe, namespacedName, requestedType, shortened, TOOL_SEARCH } from '../protocol/tool-calls/tool-names.ts';
 import { foundText, isSearchOutput } from '../protocol/tool-calls/tool-search-call.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { hasDeferred, searchOf } from './deferred-tools.ts';
@@ -139,15 +139,16 @@ export function hiddenTools(toolset: Toolset, known: ReadonlySet<string>): (name
   };
 }
 
-/** The types of the request's tools. */
+/** The types of the request's tools, each under one name. */
 export function typesOf(tools: readonly JsonObject[]): ReadonlySet<unknown> {
-  return new Set(tools.map(({ type }) => type));
+  return new Set(tools.map(({ type }) => requestedType(type)));
 }
 
 /** The model's names for the tools that a request enables by this type. */
 export function namesServing(toolset: Toolset, type: unknown): readonly string[] {
   if (type === undefined) return [];
-  return [...toolset].filter(([, { tool }]) => tool.requestedBy === type).map(([name]) => name);
+  const requested = requestedType(type);
+  return [...toolset].filter(([, { tool }]) => tool.requestedBy === requested).map(([name]) => name);
 }
 
 /** The tools of the request that no server-run tool replaces. */
@@ -158,7 +159,9 @@ export function clientToolsOnly(tools: readonly JsonObject[], toolset: Toolset):
   const types = new Set(entries.flatMap(({ tool }): unknown => tool.requestedBy ?? []));
   const servers = new Set(entries.map(({ tool, url }) => JSON.stringify([tool.server, url ?? null])));
   return tools.filter(({ type, server_label: label, server_url: url, execution }) =>
-    type === 'mcp' ? !servers.has(JSON.stringify([label, url ?? null])) : !types.has(type) || execution === 'client',
+    type === 'mcp'
+      ? !servers.has(JSON.stringify([label, url ?? null]))
+      : !types.has(requestedType(type)) || execution === 'client',
   );
 }
 

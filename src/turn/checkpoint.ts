@@ -3,8 +3,9 @@
 import type { StoredResponse } from '../ports/store.ts';
 import type { ToolOwner } from '../ports/toolset.ts';
 import type { FinishReason, IncompleteReason, TurnEvent, UpstreamFacts, Usage } from '../protocol/events.ts';
-import type { Item, OutputItem, Part } from '../protocol/items.ts';
-import { webSearchCall } from '../protocol/tool-calls/web-search-call.ts';
+import type { Item, OutputItem, Part, WebResult } from '../protocol/items.ts';
+import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
+import { withPages } from './cited-pages.ts';
 import { SharedList, SharedMap } from './shared-list.ts';
 import {
   type OpenPart,
@@ -89,6 +90,7 @@ export function restoredState(
     pending: mapOf(calls, (call) => call.index),
     searches: mapOf(written.searches(), ({ search }) => search),
     found: mapOf(found, (name) => name),
+    pages: withPages(new SharedMap(), written.results()),
     callIds: mapOf([...written.callIds(), ...calls.map(({ callId }) => callId)], (id) => id, true),
   };
 }
@@ -136,8 +138,15 @@ class WrittenSoFar {
   /** The searches of the model's own server that have not ended. */
   searches() {
     return this.output.flatMap((item, index) =>
-      item.type === webSearchCall.type && item.status === 'in_progress' ? [{ search: item.id, index, item }] : [],
+      item.type === 'web_search_call' && toolCallKind(item)?.runBy === 'upstream' && item.status === 'in_progress'
+        ? [{ search: item.id, index, item }]
+        : [],
     );
+  }
+
+  /** What this server's searches have told the model. */
+  results(): readonly WebResult[] {
+    return this.output.flatMap((item) => (item.type === 'web_search_call' ? (item.results ?? []) : []));
   }
 
   callIds(): readonly string[] {

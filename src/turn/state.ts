@@ -13,6 +13,7 @@ import {
 import type { GrownText } from '../protocol/grown-text.ts';
 import type { Annotation, OutputItem, Part, PartType, WebSearchCallItem } from '../protocol/items.ts';
 import type { ToolForm } from '../protocol/tool-calls/tool-form.ts';
+import type { CitedPage } from './cited-pages.ts';
 import { SharedList, SharedMap } from './shared-list.ts';
 import type { TextField } from './text-field.ts';
 
@@ -134,6 +135,8 @@ export interface TurnState {
   readonly callIds: SharedMap<string, true>;
   /** The model's names for the deferred tools that it has found, by themselves. */
   readonly found: SharedMap<string, string>;
+  /** The pages that this server's searches have found, by their addresses in one spelling. */
+  readonly pages: SharedMap<string, CitedPage>;
   readonly usage: Usage;
   readonly callUsage: UsageEvent | undefined;
   /** Undefined before the first event. */
@@ -177,6 +180,7 @@ export function startState(plan: TurnPlan): TurnState {
     dropped: EMPTY_MAP,
     callIds: EMPTY_MAP,
     found: EMPTY_MAP,
+    pages: EMPTY_MAP,
     usage: NO_USAGE,
     callUsage: undefined,
     facts: undefined,
@@ -209,6 +213,7 @@ export function draftOf(state: TurnState): Draft {
     dropped: state.dropped,
     callIds: state.callIds,
     found: state.found,
+    pages: state.pages,
     usage: state.usage,
     callUsage: state.callUsage,
     facts: state.facts,

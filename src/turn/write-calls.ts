@@ -8,6 +8,7 @@ import { isRecord } from '../protocol/record.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
 import type { WrittenToolCallKind } from '../protocol/tool-calls/kind.ts';
 import { callItem, clientTool, finishedItem, shownAs } from './call-items.ts';
+import { withPages } from './cited-pages.ts';
 import { SharedMap } from './shared-list.ts';
 import {
   type Draft,
@@ -244,6 +245,7 @@ export function writeResult(draft: Draft, { index, ...result }: ToolCallResult &
   if (!call) return;
   draft.pending = draft.pending.without(index);
   for (const { modelName } of result.found ?? []) draft.found = draft.found.with(modelName, modelName);
+  if (result.results) draft.pages = withPages(draft.pages, result.results);
   if (shownAs(draft.plan, call).runBy !== 'client') {
     emitState(draft, call, result.failed ? 'failed' : 'completed');
     closeItem(draft, index, finishedItem(draft.plan, call, result));

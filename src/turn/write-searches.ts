@@ -2,7 +2,7 @@
 
 import type { ModelEvent } from '../protocol/events.ts';
 import type { WebSearchCallItem } from '../protocol/items.ts';
-import { webSearchCall } from '../protocol/tool-calls/web-search-call.ts';
+import { upstreamSearchCall } from '../protocol/tool-calls/web-search-call.ts';
 import type { Draft } from './state.ts';
 import { announce, closeItem, closeWriting, nextItemId } from './write-text.ts';
 
@@ -17,8 +17,8 @@ export function openSearch(draft: Draft, { search, action }: SearchStart): void 
   closeWriting(draft, 'completed');
   const index = draft.output.size;
   const item: WebSearchCallItem = {
-    id: nextItemId(draft, webSearchCall.idPrefix),
-    type: webSearchCall.type,
+    id: nextItemId(draft, upstreamSearchCall.idPrefix),
+    type: upstreamSearchCall.type,
     status: 'in_progress',
     action,
   };
@@ -53,6 +53,6 @@ function failSearch(draft: Draft, search: string): void {
 }
 
 function emitProgress(draft: Draft, index: number, { id: itemId }: WebSearchCallItem, state: string): void {
-  const { type: kind } = webSearchCall;
+  const { type: kind } = upstreamSearchCall;
   draft.events.push({ type: 'call-state', sequence: draft.sequence++, index, itemId, kind, state });
 }

@@ -5,6 +5,7 @@ import { grow, wholeText } from '../protocol/grown-text.ts';
 import { outputItemId } from '../protocol/ids.ts';
 import type { Annotation, ItemStatus, LogProb, OutputItem, Part, PartType, ReasoningItem } from '../protocol/items.ts';
 import { logProbsIn, logProbsText } from '../protocol/log-probs.ts';
+import { citationsIn } from './cited-pages.ts';
 import { SharedList } from './shared-list.ts';
 import type { Draft, OpenPart, Writing } from './state.ts';
 
@@ -187,6 +188,7 @@ function logProbsOf({ logprobs }: OpenPart): readonly LogProb[] {
 function closePart(draft: Draft, writing: Writing): void {
   const { part } = writing;
   if (!part) return;
+  cite(draft, part);
   const whole = wholePart(part);
   const place = { index: writing.index, itemId: writing.id, partIndex: part.index };
   const logprobs = whole.type === 'output_text' ? logProbsText(whole.logprobs) : '';
@@ -195,4 +197,10 @@ function closePart(draft: Draft, writing: Writing): void {
   draft.events.push({ type: 'part-end', sequence: draft.sequence++, ...place, part: whole });
   writing.parts = writing.parts.added(whole);
   writing.part = undefined;
+}
+
+/** Links to pages that this server has found become citations, once the text is whole. */
+function cite(draft: Draft, part: OpenPart): void {
+  if (part.type !== 'output_text' || draft.pages.size === 0) return;
+  for (const citation of citationsIn(wholeText(part), draft.pages)) annotate(draft, citation);
 }

@@ -48,6 +48,7 @@ import { chatCompletionsRouter, functionTools, memoryStore, responsesRouter } fr
 import { containers, pyodideRuntime } from 'express-open-responses/code-interpreter';
 import { mcpTools } from 'express-open-responses/mcp';
 import { startFakeUpstream, storeContract } from 'express-open-responses/testing';
+import { searxng, webSearch } from 'express-open-responses/web-search';
 const tools = [functionTools({}), mcpTools()];
 express().use('/v1', responsesRouter({ store: memoryStore(), tools }), chatCompletionsRouter({ tools }));
 if (typeof startFakeUpstream !== 'function' || typeof storeContract !== 'function') throw new Error('./testing is not whole');
@@ -58,6 +59,14 @@ try {
   throw new Error('pyodide is not installed');
 } catch (error) {
   if (!error.message.includes('npm install pyodide')) throw error;
+}
+const engine = searxng({ baseURL: 'http://localhost:8080' });
+if (webSearch({ engine }).list().length !== 1) throw new Error('Pages cannot be read here.');
+try {
+  webSearch({ engine, pages: true });
+  throw new Error('linkedom is not installed');
+} catch (error) {
+  if (!error.message.includes('npm install @mozilla/readability linkedom')) throw error;
 }
 `;
 const commonJs = `const express = require('express');

@@ -36,6 +36,8 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   mcp: ['egress'],
   'code-interpreter': [],
   otel: [],
+  // Pages that a model opens are reached through the guard.
+  'web-search': ['egress'],
   testing: [],
 };
 const HIGHEST_OF_ADAPTERS = 1;

@@ -333,7 +333,9 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
     case 'code_interpreter_call':
       return { ...start, code: text, ...shownBy(sameType(start, end), run) };
     case 'web_search_call':
-      return { ...start, ...foundBy(sameType(start, end), run) };
+      return isOurs(start)
+        ? { ...start, ...searchedBy(sameType(start, end), run) }
+        : { ...start, ...foundBy(sameType(start, end), run) };
     case 'image_generation_call':
       same(run, ['in_progress', 'generating', 'completed'], 'a picture has all of its states');
       return { ...start, ...madeBy(sameType(start, end)) };
@@ -383,6 +385,23 @@ function foundBy(end: WebSearchCallItem, run: readonly string[]): Partial<WebSea
   same(run, states, 'a search has all of its states');
   const sealed = encrypted === undefined ? {} : { encrypted_content: encrypted };
   return { status, ...('sources' in action ? { action } : {}), ...sealed };
+}
+
+/** A search by this server begins before the model has written what for. */
+function isOurs({ action }: WebSearchCallItem): boolean {
+  return action.type === 'search' && action.query === '';
+}
+
+function searchedBy(end: WebSearchCallItem, run: readonly string[]): Partial<WebSearchCallItem> {
+  const { status, action, results } = end;
+  law(status === 'completed' || status === 'failed', 'a search completes or fails', end);
+  const states = [
+    'in_progress',
+    ...(run.length > 1 ? ['searching'] : []),
+    ...(status === 'completed' ? ['completed'] : []),
+  ];
+  same(run, states, 'a search has all of its states');
+  return { status, action, ...(results === undefined ? {} : { results }) };
 }
 
 /** A picture comes whole. */

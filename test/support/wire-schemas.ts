@@ -154,7 +154,12 @@ const item = z.discriminatedUnion('type', [
         sources: z.array(z.strictObject({ type: z.literal('url'), url: name })).optional(),
       }),
       z.strictObject({ type: z.literal('open_page'), url: text }),
+      z.strictObject({ type: z.literal('find_in_page'), url: text, pattern: text }),
     ]),
+    results: z
+      .array(z.strictObject({ url: name.optional(), title: text.optional(), text }))
+      .nullable()
+      .optional(),
     encrypted_content: name.optional(),
   }),
   z.strictObject({

@@ -98,7 +98,11 @@ export async function prepareTurn(
   const output = state?.output.from(0) ?? [];
   const roundLimits = limitsLeft(limits, body.max_tool_calls, state);
   // Created here: a function that creates it would retain the request, and with it the whole history.
-  const runCall = onlyOnce(toolRunner({ toolset, workspace }, apiRequest, settings, signal), toolset, state);
+  const runCall = onlyOnce(
+    toolRunner({ toolset, workspace, tools: brought }, apiRequest, settings, signal),
+    toolset,
+    state,
+  );
   const turn: Turn = {
     plan,
     resumed: state && resumedTurn(state, states, toolset),

@@ -49,6 +49,10 @@ export interface ToolCallKind {
   readonly runBy: 'client' | 'server' | 'upstream';
   /** The field that the client is shown only if its `include` names it. */
   readonly includable?: string;
+  /** The item as a client is shown it whose `include` has only these fields of this type, for types with several. */
+  presented?(item: Item, isIncluded: (field: string) => boolean): Item;
+  /** Whether the model's own server ran the call, for types that both may run. */
+  ranUpstream?(item: { readonly results?: unknown }): boolean;
 }
 
 /** The item by which a client answers a call. */
@@ -89,14 +93,17 @@ export interface WrittenToolCallKind extends ToolCallKind {
     readonly idPrefix: string;
     item(call: Pick<ShownCall, 'callId'>, id: string, result: ToolCallResult | undefined): OutputItem;
   };
-  /** The call in a conversation; `output` is what its own output item holds, if it has one. */
-  answered(item: Item, output: unknown): AnsweredToolCall;
+  /**
+   * The call in a conversation; `output` is what its own output item holds, if it has one. Undefined if the model's own
+   * server ran it.
+   */
+  answered(item: Item, output: unknown): AnsweredToolCall | undefined;
   /** The item by which the client answers the call, for types that it must answer. */
   readonly answeredBy?: AnswerItem;
   /** The function that the model is offered for a request's tool of this type; undefined if the client cannot run it. */
   functionFor?(tool: JsonObject): ToolDefinition | undefined;
   /** Whether the item lacks what the client was not shown. */
   lacksResult?(item: Item): boolean;
-  /** The model's current name for the tool, if it differs from the item's `name`. */
-  modelName?(item: Item, names: ModelNames): string;
+  /** The model's current name for the tool, if it differs from the item's `name`; undefined to leave the item as it is. */
+  modelName?(item: Item, names: ModelNames): string | undefined;
 }

@@ -10,7 +10,7 @@ import { mcpCall } from './mcp-call.ts';
 import { localShellCall, shellCall } from './shell-calls.ts';
 import type { ToolForm } from './tool-form.ts';
 import { clientToolSearchCall, toolSearchCall } from './tool-search-call.ts';
-import { webSearchCall } from './web-search-call.ts';
+import { upstreamSearchCall, webSearchCall } from './web-search-call.ts';
 
 const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   function_call: functionCall,
@@ -21,6 +21,7 @@ const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   shell_call: shellCall,
   local_shell_call: localShellCall,
   apply_patch_call: applyPatchCall,
+  web_search_call: webSearchCall,
 };
 
 const OF_CLIENT: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
@@ -34,14 +35,17 @@ const OF_CLIENT: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
 
 const WRITTEN_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object.entries(WRITTEN));
 const BY_TYPE: ReadonlyMap<string, ToolCallKind> = new Map<string, ToolCallKind>([
-  [webSearchCall.type, webSearchCall],
   [imageGenerationCall.type, imageGenerationCall],
 ]);
+
+/** For types of calls that both this server and the model's own run: the latter's. */
+const UPSTREAM_BY_TYPE: ReadonlyMap<string, ToolCallKind> = new Map([[upstreamSearchCall.type, upstreamSearchCall]]);
 
 /** An item, of which only the fields that decide its type are read. */
 interface TypedItem {
   readonly type: string;
   readonly execution?: unknown;
+  readonly results?: unknown;
 }
 
 /** The call type of this name. */
@@ -61,10 +65,11 @@ export function isClientTool(type: unknown): type is ToolForm['kind'] {
 
 /** The call type of an item; undefined for an item that is not a tool call. */
 export function toolCallKind(item: TypedItem): ToolCallKind | undefined {
-  return writtenKind(item) ?? BY_TYPE.get(item.type);
+  const kind = writtenKind(item) ?? BY_TYPE.get(item.type);
+  return kind?.ranUpstream?.(item) ? UPSTREAM_BY_TYPE.get(item.type) : kind;
 }
 
-/** The same for a call whose arguments a model sent to this server. */
+/** The same for a call whose arguments a model may have sent to this server. */
 export function writtenKind({ type, execution }: TypedItem): WrittenToolCallKind | undefined {
   const kind = WRITTEN_BY_TYPE.get(type);
   return kind === toolSearchCall && execution === 'client' ? clientToolSearchCall : kind;
@@ -111,12 +116,14 @@ export function outputOf(item: Item): unknown {
 export type PresentItem = (item: Item) => Item;
 
 /**
- * From the client's `include`: outputs of code are stored for the model, and an image among them may have megabytes.
+ * From the client's `include`: outputs of code and results of searches are stored for the model, and may have megabytes.
  */
 export function itemPresenter(include: unknown): PresentItem {
   const included = new Set([include].flat());
   return (item) => {
-    const field = toolCallKind(item)?.includable;
+    const kind = toolCallKind(item);
+    if (kind?.presented) return kind.presented(item, (field) => included.has(`${item.type}.${field}`));
+    const field = kind?.includable;
     return field === undefined || included.has(`${item.type}.${field}`) ? item : { ...item, [field]: null };
   };
 }

@@ -1,9 +1,124 @@
-/** A web search by the model's own server: shown, not run. */
-import type { ToolCallKind } from './kind.ts';
+/** A web search: this server runs it as a tool, or the model's own server has run it, and it is only shown. */
+import type { Item, ToolCallResult, WebAction, WebResult, WebSearchCallItem } from '../items.ts';
+import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
+import type { ShownCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
+import { toolOutputText } from './output-text.ts';
+import { OPEN_PAGE, WEB_SEARCH } from './tool-names.ts';
 
-/** `web_search_call` */
-export const webSearchCall: ToolCallKind & { readonly type: 'web_search_call' } = {
+/** `web_search_call` of the model's own server. */
+export const upstreamSearchCall: ToolCallKind & { readonly type: 'web_search_call' } = {
   type: 'web_search_call',
   idPrefix: 'ws',
   runBy: 'upstream',
 };
+
+/** `web_search_call` of this server, which has `results`. */
+export const webSearchCall: WrittenToolCallKind & { readonly type: 'web_search_call' } = {
+  type: 'web_search_call',
+  tool: WEB_SEARCH,
+  idPrefix: 'ws',
+  runBy: 'server',
+  field: 'arguments',
+  // A failed call has no event of its own: its item has the status.
+  states: { opened: 'in_progress', running: 'searching', completed: 'completed' },
+  presented,
+  ranUpstream: ({ results }) => results === undefined,
+  item: (call, status) => itemOf(call, status === 'incomplete' ? 'failed' : status, null),
+  finished: (call, { output, failed, results }: ToolCallResult) =>
+    itemOf(call, failed ? 'failed' : 'completed', results ?? [{ text: toolOutputText(output) }]),
+  answered(item) {
+    const { call_id: id, name, action, output, results, status } = item;
+    // Others' searches have no results, and no name of a tool that this server offers.
+    if (!Array.isArray(results) && name === undefined) return undefined;
+    return {
+      id: id ?? undefined,
+      name: name ?? toolOf(action),
+      arguments: JSON.stringify(argumentsOf(action)),
+      output: output ?? resultsText(results),
+      failed: status === 'failed',
+    };
+  },
+  lacksResult: (item) => !Array.isArray(item.results) && item.encrypted_content === undefined,
+  modelName(item, names) {
+    if (item.encrypted_content !== undefined) return undefined;
+    const name = names.of(WEB_SEARCH, toolOf(item.action)) ?? names.serving(WEB_SEARCH);
+    return name ?? (Array.isArray(item.results) ? toolOf(item.action) : undefined);
+  },
+};
+
+function itemOf(
+  { id, arguments: text }: ShownCall,
+  status: WebSearchCallItem['status'],
+  results: WebSearchCallItem['results'],
+): WebSearchCallItem {
+  return {
+    id,
+    type: 'web_search_call',
+    status,
+    action: actionOf(objectIn(text), results ?? []),
+    results: results ?? null,
+  };
+}
+
+/** What the arguments of a call mean; an empty search while they are not complete. */
+function actionOf({ query, url, find }: JsonObject, results: readonly WebResult[]): WebAction {
+  if (typeof url === 'string') {
+    const pattern = plainTextOf(find);
+    return pattern === '' ? { type: 'open_page', url } : { type: 'find_in_page', url, pattern };
+  }
+  const words = plainTextOf(query);
+  const sources = results.flatMap((each) => (each.url === undefined ? [] : [{ type: 'url' as const, url: each.url }]));
+  const found = sources.length > 0 ? { sources } : {};
+  return { type: 'search', query: words, queries: words === '' ? [] : [words], ...found };
+}
+
+function toolOf(action: unknown): string {
+  return isRecord(action) && action.type !== 'search' && action.type !== undefined ? OPEN_PAGE : WEB_SEARCH;
+}
+
+/** The arguments that the action was made from; a client may have sent any. */
+function argumentsOf(action: unknown): JsonObject {
+  if (!isRecord(action)) return { query: '' };
+  const { type, url, pattern, query, queries } = action;
+  if (type === 'find_in_page') return { url: plainTextOf(url), find: plainTextOf(pattern) };
+  if (type === 'open_page') return { url: plainTextOf(url) };
+  return { query: plainTextOf(query ?? (Array.isArray(queries) ? queries[0] : undefined)) };
+}
+
+function objectIn(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Results as text, the same whenever the model receives them. */
+export function resultsText(results: unknown): string {
+  if (!Array.isArray(results)) return '(The results were not kept.)';
+  if (results.length === 0) return 'Nothing was found.';
+  return results.filter(isRecord).map(resultText).join('\n\n');
+}
+
+function resultText({ url, title, text }: JsonObject): string {
+  if (url === undefined) return plainTextOf(text);
+  return [linkTo(plainTextOf(url), plainTextOf(title)), plainTextOf(text)].filter(Boolean).join('\n');
+}
+
+/** A Markdown link, as the model is asked to write it. */
+function linkTo(url: string, title: string): string {
+  const label = title.replace(/[[\]\s]+/g, ' ').trim();
+  return `[${label === '' ? url : label}](${url})`;
+}
+
+/** Results and sources of our searches are for clients that ask for them. */
+function presented(item: Item, isIncluded: (field: string) => boolean): Item {
+  const { results, action, ...rest } = item;
+  const shown = isRecord(action) && !isIncluded('action.sources') ? withoutSources(action) : action;
+  return { ...rest, action: shown, ...(isIncluded('results') ? { results } : {}) } as Item;
+}
+
+function withoutSources({ sources: _, ...action }: JsonObject): JsonObject {
+  return action;
+}

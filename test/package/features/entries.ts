@@ -37,6 +37,7 @@ import {
 } from 'express-open-responses/testing';
 import { anthropicUpstream, BUDGET_THINKING } from 'express-open-responses/upstreams/anthropic';
 import { responsesUpstream } from 'express-open-responses/upstreams/responses';
+import { type SearchEngine, searxng, webSearch } from 'express-open-responses/web-search';
 import {
   type AttachedWebSocket,
   attachResponsesWebSocket,
@@ -51,6 +52,7 @@ const hooks: Hooks = {
 const limits: Partial<Limits> = { bodyBytes: 1024 };
 const mcp: McpToolsOptions = { servers: { files: { command: 'npx', args: [] } } };
 const runtimes: readonly CodeRuntime[] = [pyodideRuntime(), containerRuntime({ image: 'python:3.13-slim' })];
+const engine: SearchEngine = searxng({ baseURL: 'http://localhost:8080' });
 export const shown: OutputLimits | undefined = undefined;
 
 const own: Upstream = {
@@ -65,7 +67,11 @@ const own: Upstream = {
 };
 const router: DrainableRouter = responsesRouter({
   upstream: tracedUpstream(own, { provider: 'own' }),
-  tools: [tracedTools(mcpTools(mcp)), ...runtimes.map((runtime) => codeInterpreter({ runtime }))],
+  tools: [
+    tracedTools(mcpTools(mcp)),
+    webSearch({ engine, pages: false }),
+    ...runtimes.map((runtime) => codeInterpreter({ runtime })),
+  ],
   remoteMcp: remoteMcp({ egress: { allow: [{ host: 'mcp.example.com' }] } }),
   hooks,
   limits,

@@ -33,7 +33,7 @@ function encode(event: TurnEvent, options: EncodeOptions): string {
     case 'turn-end':
       return turnEnd(event, options) + DONE_FRAME;
     case 'item-start':
-      return itemFrame('added', event, JSON.stringify(event.item));
+      return itemFrame('added', event, JSON.stringify(options.presentItem(event.item)));
     case 'item-end':
       return itemFrame('done', event, itemJson(options.presentItem(event.item)));
     case 'part-start':

@@ -32,7 +32,7 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
     case 'turn-end':
       return { type: `response.${event.status}`, response: endedResource(options.started, event, options.presentItem) };
     case 'item-start':
-      return { type: 'response.output_item.added', output_index: event.index, item: event.item };
+      return { type: 'response.output_item.added', output_index: event.index, item: options.presentItem(event.item) };
     case 'item-end':
       return { type: 'response.output_item.done', output_index: event.index, item: options.presentItem(event.item) };
     case 'part-start':

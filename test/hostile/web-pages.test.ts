@@ -1,0 +1,86 @@
+/** Pages that are made to use up whoever reads them: each ends in time, and the process goes on meanwhile. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { PageThreads } from '../../src/web-search/pages/page-threads.ts';
+import { passagesIn } from '../../src/web-search/pages/passages.ts';
+import { cpuSeconds } from '../support/cpu-time.ts';
+import { describeWhere } from '../support/skipping.ts';
+import { tally } from './tally.ts';
+
+const { tried } = tally('pages of the web');
+const WORKER = join(import.meta.dirname, '../../dist/cjs/web-search/pages/page-worker.js');
+const NEVER = new AbortController().signal;
+const MOST_MS = 2000;
+
+const times = (text: string, count: number): string => text.repeat(count);
+
+const PAGES: readonly (readonly [string, string])[] = [
+  ['100,000 nested elements', times('<div>', 100_000)],
+  ['100,000 nested elements with an end', times('<div>', 100_000) + times('</div>', 100_000)],
+  ['a million tags that never close', times('<b', 1_000_000)],
+  ['200,000 open formats', times('<b><i><a href=x>', 70_000)],
+  ['comments that never close', times('<!--', 500_000)],
+  ['a script that never closes', `<script>${times('x', 2_000_000)}`],
+  ['a million attributes', `<p ${times('a=b ', 1_000_000)}>`],
+  ['nested tables', times('<table><tr><td>', 30_000)],
+  ['references without end', times('&amp', 1_000_000)],
+  ['a title of megabytes', `<html><head><title>${times('x ', 2_000_000)}`],
+  ['styles', `<style>${times('a{', 500_000)}</style>${times('<p style="color:red">x</p>', 50_000)}`],
+  ['null bytes', times('\0<p>', 500_000)],
+  ['half pairs', times('\ud800<p>', 100_000)],
+  ['5 MB of one line', times('x', 5_000_000)],
+  ['5 MB of blanks', times(' ', 5_000_000)],
+];
+
+describeWhere(existsSync(WORKER), 'needs `npm run build`')('a page', () => {
+  it.each(PAGES)('[B-41] of %s is read or given up in time, and the process goes on', async (name, html) => {
+    const threads = new PageThreads(MOST_MS);
+    let turns = 0;
+    const timer = setInterval(() => {
+      turns += 1;
+    }, 10);
+    const began = Date.now();
+    const outcome = await threads.read(html, NEVER).catch((error: Error) => error.message);
+    const tookMs = Date.now() - began;
+    clearInterval(timer);
+    await threads.close();
+    tried(name, 1);
+    const isRead = typeof outcome === 'object' && typeof outcome.text === 'string';
+    expect(isRead || outcome === 'The page could not be read: it is too large, or not a page.').toBe(true);
+    expect([tookMs < 10 * MOST_MS, turns > tookMs / 200]).toEqual([true, true]);
+  });
+
+  it('[B-41] waits for a thread, and none is left over', async () => {
+    const threads = new PageThreads(MOST_MS);
+    const read = await Promise.all(Array.from({ length: 12 }, (_, at) => threads.read(`<p>Page ${at}.</p>`, NEVER)));
+    tried('pages at once', read.length);
+    expect(read.map(({ text }) => text)).toEqual(Array.from({ length: 12 }, (_, at) => `Page ${at}.`));
+    await threads.close();
+  });
+
+  it('[B-41] is given up when its call ends', async () => {
+    const threads = new PageThreads(60_000);
+    const call = new AbortController();
+    const read = threads.read(times('<div>', 100_000), call.signal);
+    call.abort(new Error('The client has left.'));
+    await expect(read).rejects.toThrow('The client has left.');
+    await threads.close();
+  });
+});
+
+describe('a text in a page', () => {
+  it.each([
+    ['a', 'a'.repeat(5_000_000)],
+    ['a'.repeat(100_000), 'a'.repeat(5_000_000)],
+    [`${'a'.repeat(1000)}b`, 'a'.repeat(5_000_000)],
+    ['İ', 'İ'.repeat(1_000_000)],
+    [' ', ' '.repeat(1_000_000)],
+  ])('[B-41] is found in little time', (find, text) => {
+    let found = '';
+    const seconds = cpuSeconds(() => {
+      found = passagesIn(text, find, 16_000);
+    });
+    tried('texts to find', 1);
+    expect([seconds < 5, found.length < 40_000]).toEqual([true, true]);
+  });
+});
