@@ -1,5 +1,5 @@
 /** The port to a provider of tools that the server runs itself. */
-import type { CodeOutput } from '../protocol/items.ts';
+import type { CodeOutput, GeneratedImage } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { MaybePromise } from './store.ts';
 
@@ -16,6 +16,8 @@ export interface ProvidedTool extends ToolDefinition {
    * Default: false.
    */
   readonly deferred?: boolean | undefined;
+  /** Whether the model receives the images that the tool makes, in this turn and in later ones. Default: true. */
+  readonly modelSeesImages?: boolean | undefined;
   /** Hints about the tool, passed on to clients unchanged. */
   readonly annotations?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -72,6 +74,10 @@ export interface ToolCall<Req = unknown> extends ToolsRequest<Req> {
   readonly outputBytes?: number;
   /** Tells that the call goes on, which keeps it alive beyond `limits.toolTimeoutMs`; the hook `onToolProgress` hears of it. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
+  /** The request's own entry of the type that enables the tool (`requestedBy`), such as the size of its images. */
+  readonly settings?: Readonly<Record<string, unknown>> | undefined;
+  /** Shows the client an unfinished version of the image that the call makes; the fourth of a call and later ones are left out. */
+  readonly onPartialImage?: ((image: GeneratedImage) => void) | undefined;
   /** Set if the request enabled a `code_interpreter`. */
   readonly workspace?: Workspace;
 }
@@ -84,6 +90,8 @@ export interface ToolResult {
   readonly isError?: boolean | undefined;
   /** The shown outputs of a code run. Default: `content` as its logs. */
   readonly outputs?: readonly CodeOutput[] | undefined;
+  /** The image that the call made, for a tool that `image_generation` requests; `content` is then text. */
+  readonly image?: GeneratedImage | undefined;
 }
 
 /** The state of a server that runs tools; without secrets. */

@@ -341,6 +341,8 @@ export interface ToolCallResult {
   readonly outputs?: readonly CodeOutput[];
   /** The tools that the model is offered from now on. */
   readonly found?: readonly FoundTool[];
+  /** The image that the call made. */
+  readonly image?: GeneratedImage;
   /** The shown error of a failed call; without one the tool itself has failed, with `output`. */
   readonly error?: McpToolCallError;
 }
@@ -355,11 +357,12 @@ export type ToolCallType =
   | 'mcp_call'
   | 'code_interpreter_call'
   | 'tool_search_call'
+  | 'image_generation_call'
   | 'shell_call'
   | 'local_shell_call'
   | 'apply_patch_call';
 
-/** An image that the model made. */
+/** An image that the model made, or a tool that it called. */
 export type ImageGenerationCallItem = {
   readonly id: string;
   readonly type: 'image_generation_call';
@@ -381,6 +384,14 @@ export type ImageDetails = {
   /** The prompt that the image was made from, if the model rewrote it. */
   readonly revised_prompt?: string;
 };
+
+/** An image, and what is known of it. */
+export interface GeneratedImage {
+  /** In base64. */
+  readonly result: string;
+  /** Its format, size and so on. */
+  readonly details: ImageDetails;
+}
 
 /** The items that a turn itself writes. */
 export type OutputItem =

@@ -1,9 +1,10 @@
 /** Runs one call of a tool: arguments checked, time and output limited, every failure reported as text. */
 
 import type { Limits } from '../ports/limits.ts';
-import type { ToolCall, ToolProgress, ToolResult } from '../ports/tool-provider.ts';
+import type { ProvidedTool, ToolCall, ToolProgress, ToolResult } from '../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../ports/toolset.ts';
-import type { McpToolCallError, ToolCallResult } from '../protocol/items.ts';
+import { imageResult } from '../protocol/images.ts';
+import type { GeneratedImage, McpToolCallError, ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { wrongIn } from '../protocol/json/check-value.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import {
@@ -20,7 +21,7 @@ import { CallDeadline, CallTimeout } from './call-deadline.ts';
 import { progressTeller } from './call-progress.ts';
 
 /** The context of a call besides its arguments. */
-export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'workspace'> {
+export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'settings' | 'workspace'> {
   readonly limits: Pick<Limits, 'toolTimeoutMs' | 'toolMaxMs' | 'toolOutputBytes'>;
   /** Told of the call's progress, seldom enough for a hook of the host. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
@@ -41,7 +42,7 @@ export async function runCall(
   if (wrong) return badInput(wrong);
   if (entry.search) return entry.search(args, context.limits.toolOutputBytes);
   try {
-    return outcome(await bounded(entry, args, context), context.limits.toolOutputBytes);
+    return outcome(await bounded(entry, args, context), entry.tool, context.limits.toolOutputBytes);
   } catch (error) {
     context.signal.throwIfAborted();
     return failure(error instanceof CallTimeout ? protocolError(REQUEST_TIMEOUT, error.message) : callErrorOf(error));
@@ -99,14 +100,21 @@ async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, conte
   }
 }
 
-function outcome(result: ToolResult, maxBytes: number): ToolCallResult {
+function outcome(result: ToolResult, tool: ProvidedTool, maxBytes: number): ToolCallResult {
   // Providers are the host's, and not all of them are type-checked.
-  const { content, isError = false, outputs }: Partial<ToolResult> = isRecord(result) ? result : {};
+  const { content, isError = false, outputs, image }: Partial<ToolResult> = isRecord(result) ? result : {};
   if (typeof content !== 'string' && !isParts(content))
     return failure(protocolError(INTERNAL_ERROR, 'The tool answered with neither text nor parts.'));
   assertOutputSize(content, maxBytes);
   const output = typeof content === 'string' ? content : content.map(wholePart);
-  return { output, failed: isError, ...(outputs ? { outputs } : {}) };
+  const made = image && !isError ? { image, output: imageOutput(image, output, tool) } : {};
+  return { output, failed: isError, ...(outputs ? { outputs } : {}), ...made };
+}
+
+/** What the model receives of an image: it is the only result that may be larger than `toolOutputBytes`. */
+function imageOutput({ result, details }: GeneratedImage, content: ToolOutput, tool: ProvidedTool): ToolOutput {
+  if (typeof content !== 'string' || tool.modelSeesImages === false) return content;
+  return imageResult({ result, output_format: details.output_format }, content);
 }
 
 /** Open Responses requires the detail of an image. */

@@ -6,13 +6,16 @@ import type { Limits } from '../ports/limits.ts';
 import type { ToolProgress, Workspace } from '../ports/tool-provider.ts';
 import type { RoundCall } from '../ports/tool-rounds.ts';
 import type { Toolset } from '../ports/toolset.ts';
-import type { ToolCallResult } from '../protocol/items.ts';
+import type { ToolCallResult, ToolOutput } from '../protocol/items.ts';
+import type { JsonObject } from '../protocol/record.ts';
 import { runCall } from './run-call.ts';
 
 /** The context of one request's calls. */
 interface RunnerTools {
   readonly toolset: Toolset;
   readonly workspace: Workspace | undefined;
+  /** The request's own tools. */
+  readonly tools: readonly JsonObject[];
 }
 
 /** The limits of each call, and the hooks that report it to the host. */
@@ -23,7 +26,7 @@ export interface RunnerSettings {
 
 /** Rejects only with the signal's reason. */
 export function toolRunner(
-  { toolset, workspace }: RunnerTools,
+  { toolset, workspace, tools }: RunnerTools,
   { scope, requestId, request }: EndpointRequest,
   { limits, hooks }: RunnerSettings,
   signal: AbortSignal,
@@ -32,14 +35,19 @@ export function toolRunner(
   return async ({ name, arguments: text }) => {
     const began = Date.now();
     const entry = toolset.get(name);
-    const { server = '', name: own = name } = entry?.tool ?? {};
+    const { server = '', name: own = name, requestedBy } = entry?.tool ?? {};
+    const settings = requestedBy === undefined ? undefined : tools.find(({ type }) => type === requestedBy);
     const info = () => ({ requestId, scope, server, name: own, durationMs: Date.now() - began });
     const onProgress = (progress: ToolProgress) => notify(hooks, 'onToolProgress', { ...info(), ...progress });
-    const outcome = await runCall(entry, text, { ...about, limits, signal, onProgress });
+    const outcome = await runCall(entry, text, { ...about, settings, limits, signal, onProgress });
     const { failed, output } = outcome;
-    const outputText = typeof output === 'string' ? output : JSON.stringify(output);
-    const error = failed ? outputText : undefined;
+    // Only then: an image has megabytes.
+    const error = failed ? textOf(output) : undefined;
     notify(hooks, 'onToolCall', { ...info(), error });
     return outcome;
   };
+}
+
+function textOf(output: ToolOutput): string {
+  return typeof output === 'string' ? output : JSON.stringify(output);
 }

@@ -7,6 +7,7 @@ import type { Item, ListedTool, OutputItem, ToolOutput } from '../protocol/items
 import type { ModelRequest, ToolDefinition } from '../protocol/model-request.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
+import { ranHere } from './call-items.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
 
 /** What the loop needs from a turn. */
@@ -92,7 +93,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   if (loop.resumed) {
     yield only([{ type: 'resume' }]);
     if (current().pending.size > 0 && !(yield* ran(current().roundStart))) return;
-    if (!needsModel(current())) return;
+    if (!needsModel(current(), loop.plan)) return;
     request = withFound(resumedRequest(request, loop.resumed, current()), loop, current());
   }
   if (loop.approved.length > 0) {
@@ -187,15 +188,13 @@ function waitsForClient(written: readonly OutputItem[], ours: ReadonlyMap<string
 const NO_CALLS: ReadonlyMap<string, never> = new Map<string, never>();
 
 /** Whether the model has something to say in a turn that another process began, and that waits for no tool. */
-function needsModel(state: TurnState): boolean {
+function needsModel(state: TurnState, plan: Loop['plan']): boolean {
   if (state.stopped || isCutOff(state)) return false;
   const written = state.output.from(state.roundStart);
   if (waitsForClient(written, NO_CALLS)) return false;
-  return state.finish === undefined || written.some(isResult);
-}
-
-function isResult(item: OutputItem): boolean {
-  return item.type === 'function_call_output' || toolCallKind(item)?.runBy === 'server';
+  return (
+    state.finish === undefined || written.some((item) => item.type === 'function_call_output' || ranHere(plan, item))
+  );
 }
 
 const GO_ON: Item = {

@@ -243,6 +243,7 @@ export function writeResult(draft: Draft, { index, ...result }: ToolCallResult &
   const call = draft.pending.get(index);
   if (!call) return;
   draft.pending = draft.pending.without(index);
+  draft.bytes += Buffer.byteLength(result.image?.result ?? '');
   for (const { modelName } of result.found ?? []) draft.found = draft.found.with(modelName, modelName);
   if (shownAs(draft.plan, call).runBy !== 'client') {
     emitState(draft, call, result.failed ? 'failed' : 'completed');

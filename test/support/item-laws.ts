@@ -329,8 +329,7 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
     case 'web_search_call':
       return { ...start, ...foundBy(sameType(start, end), run) };
     case 'image_generation_call':
-      same(run, ['in_progress', 'generating', 'completed'], 'a picture has all of its states');
-      return { ...start, ...madeBy(sameType(start, end)) };
+      return { ...start, ...madeBy(sameType(start, end), run) };
     case 'tool_search_call': {
       const { status, arguments: searched } = sameType(start, end);
       return { ...start, status, arguments: searched };
@@ -378,10 +377,17 @@ function foundBy(end: WebSearchCallItem, run: readonly string[]): Partial<WebSea
   return { status, ...('sources' in action ? { action } : {}), ...sealed };
 }
 
-/** A picture comes whole. */
-function madeBy({ status, result }: ImageGenerationCallItem): Partial<ImageGenerationCallItem> {
-  law(status === 'completed' && result !== null, 'a picture that ends is there', status);
-  return { status, result };
+/** Only a picture that is there completes; what is known of it may be known at its end only. */
+function madeBy(
+  { id: _, type: __, ...end }: ImageGenerationCallItem,
+  run: readonly string[],
+): Partial<ImageGenerationCallItem> {
+  const { status, result } = end;
+  law(status === 'completed' || status === 'failed', 'a picture completes or fails', status);
+  law((status === 'completed') === (result !== null), 'a picture that completes is there', status);
+  const states = ['in_progress', ...(run.length > 1 ? ['generating'] : [])];
+  same(run, status === 'completed' ? ['in_progress', 'generating', 'completed'] : states, 'a picture has all states');
+  return end;
 }
 
 /** Only code that is complete runs, only a run that succeeded completes, and none has outputs before it ends. */

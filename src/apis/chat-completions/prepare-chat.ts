@@ -57,7 +57,7 @@ export async function prepareChat(
     hasServerTools: toolset.size > 0,
     isOwned: (name) => toolset.has(name),
     newCallId: () => `call_${randomSeed()}`,
-    runCall: toolRunner({ toolset, workspace }, request, settings, signal),
+    runCall: toolRunner({ toolset, workspace, tools }, request, settings, signal),
     withFound: (body, names) =>
       withFound(
         body,

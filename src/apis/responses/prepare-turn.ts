@@ -25,12 +25,13 @@ import type { Item, OutputItem, ToolCallResult } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { keptResource, startedResource } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
-import { itemPresenter, type PresentItem, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
 import { withoutRepeats } from '../../tools/interrupted-calls.ts';
 import { toolRounds } from '../../tools/rounds.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
 import { forModel, hiddenTools, newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
+import { ranHere } from '../../turn/call-items.ts';
 import { type ResumedResponse, restoredState } from '../../turn/checkpoint.ts';
 import { holdsOutput, withFirstOutput } from '../../turn/first-output.ts';
 import type { Lifetime } from '../../turn/lifetime.ts';
@@ -98,7 +99,11 @@ export async function prepareTurn(
   const output = state?.output.from(0) ?? [];
   const roundLimits = limitsLeft(limits, body.max_tool_calls, state);
   // Created here: a function that creates it would retain the request, and with it the whole history.
-  const runCall = onlyOnce(toolRunner({ toolset, workspace }, apiRequest, settings, signal), toolset, state);
+  const runCall = onlyOnce(
+    toolRunner({ toolset, workspace, tools: brought }, apiRequest, settings, signal),
+    toolset,
+    state,
+  );
   const turn: Turn = {
     plan,
     resumed: state && resumedTurn(state, states, toolset),
@@ -168,7 +173,7 @@ function onlyOnce(
 function limitsLeft(limits: Limits, maxToolCalls: number | null | undefined, state: TurnState | undefined): Limits {
   const toolCalls = Math.min(limits.toolCalls, maxToolCalls ?? limits.toolCalls);
   if (!state) return { ...limits, toolCalls };
-  const made = state.output.from(0).filter((item) => toolCallKind(item)?.runBy === 'server').length;
+  const made = state.output.from(0).filter((item) => ranHere(state.plan, item)).length;
   const isRound = state.pending.size > 0;
   return {
     ...limits,

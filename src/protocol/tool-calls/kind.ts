@@ -49,6 +49,8 @@ export interface ToolCallKind {
   readonly runBy: 'client' | 'server' | 'upstream';
   /** The field that the client is shown only if its `include` names it. */
   readonly includable?: string;
+  /** The same for pages of items; the response itself always shows the field. */
+  readonly includableInPages?: string;
 }
 
 /** The item by which a client answers a call. */
@@ -65,6 +67,8 @@ export interface WrittenToolCallKind extends ToolCallKind {
   readonly type: ToolCallType;
   /** The type of tool in a request that such a call belongs to, if it has its own. */
   readonly tool?: string;
+  /** Whether the model's own server may have run the call, so that this server knows nothing of it but the item. */
+  readonly mayRunUpstream?: true;
   /** The item's field for the model's text; if it is not `arguments`, it is also the one argument of the function. */
   readonly field: 'arguments' | 'input' | 'code';
   /** The name of the arguments' events, between `response.` and `.delta` or `.done`; without one there are none. */
@@ -89,14 +93,17 @@ export interface WrittenToolCallKind extends ToolCallKind {
     readonly idPrefix: string;
     item(call: Pick<ShownCall, 'callId'>, id: string, result: ToolCallResult | undefined): OutputItem;
   };
-  /** The call in a conversation; `output` is what its own output item holds, if it has one. */
-  answered(item: Item, output: unknown): AnsweredToolCall;
+  /**
+   * The call in a conversation; `output` is what its own output item holds, if it has one. Undefined for an item that
+   * the model receives in another form.
+   */
+  answered(item: Item, output: unknown): AnsweredToolCall | undefined;
   /** The item by which the client answers the call, for types that it must answer. */
   readonly answeredBy?: AnswerItem;
   /** The function that the model is offered for a request's tool of this type; undefined if the client cannot run it. */
   functionFor?(tool: JsonObject): ToolDefinition | undefined;
   /** Whether the item lacks what the client was not shown. */
   lacksResult?(item: Item): boolean;
-  /** The model's current name for the tool, if it differs from the item's `name`. */
-  modelName?(item: Item, names: ModelNames): string;
+  /** The model's current name for the tool, if it differs from the item's `name`; undefined if it has none. */
+  modelName?(item: Item, names: ModelNames): string | undefined;
 }

@@ -18,6 +18,7 @@ const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   mcp_call: mcpCall,
   code_interpreter_call: codeInterpreterCall,
   tool_search_call: toolSearchCall,
+  image_generation_call: imageGenerationCall,
   shell_call: shellCall,
   local_shell_call: localShellCall,
   apply_patch_call: applyPatchCall,
@@ -35,7 +36,6 @@ const OF_CLIENT: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
 const WRITTEN_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object.entries(WRITTEN));
 const BY_TYPE: ReadonlyMap<string, ToolCallKind> = new Map<string, ToolCallKind>([
   [webSearchCall.type, webSearchCall],
-  [imageGenerationCall.type, imageGenerationCall],
 ]);
 
 /** An item, of which only the fields that decide its type are read. */
@@ -114,14 +114,27 @@ export type PresentItem = (item: Item) => Item;
  * From the client's `include`: outputs of code are stored for the model, and an image among them may have megabytes.
  */
 export function itemPresenter(include: unknown): PresentItem {
+  return presenterOf(include, (kind) => kind?.includable);
+}
+
+/** The same for pages of items, from a request's query: they leave out more, since they hold many items. */
+export function pagePresenter(query: Readonly<Record<string, unknown>>): PresentItem {
+  return presenterOf(includeIn(query), (kind) => kind?.includable ?? kind?.includableInPages);
+}
+
+function presenterOf(include: unknown, fieldOf: (kind: ToolCallKind | undefined) => string | undefined): PresentItem {
   const included = new Set([include].flat());
   return (item) => {
-    const field = toolCallKind(item)?.includable;
+    const field = fieldOf(toolCallKind(item));
     return field === undefined || included.has(`${item.type}.${field}`) ? item : { ...item, [field]: null };
   };
 }
 
 /** The same from a request's query; SDKs write `include[]`, and not every framework removes the brackets. */
 export function queryPresenter(query: Readonly<Record<string, unknown>>): PresentItem {
-  return itemPresenter(query.include ?? query['include[]']);
+  return itemPresenter(includeIn(query));
+}
+
+function includeIn(query: Readonly<Record<string, unknown>>): unknown {
+  return query.include ?? query['include[]'];
 }

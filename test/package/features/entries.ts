@@ -26,6 +26,7 @@ import {
   type Reply,
 } from 'express-open-responses/core';
 import { EgressError, egressGuard } from 'express-open-responses/egress';
+import { type ImageGenerationOptions, imageGeneration } from 'express-open-responses/image-generation';
 import { type McpToolsOptions, mcpTools, remoteMcp } from 'express-open-responses/mcp';
 import { tracedTools, tracedUpstream } from 'express-open-responses/otel';
 import {
@@ -50,6 +51,7 @@ const hooks: Hooks = {
 };
 const limits: Partial<Limits> = { bodyBytes: 1024 };
 const mcp: McpToolsOptions = { servers: { files: { command: 'npx', args: [] } } };
+const images: ImageGenerationOptions = { baseURL: 'http://localhost:8080/v1' };
 const runtimes: readonly CodeRuntime[] = [pyodideRuntime(), containerRuntime({ image: 'python:3.13-slim' })];
 export const shown: OutputLimits | undefined = undefined;
 
@@ -65,7 +67,11 @@ const own: Upstream = {
 };
 const router: DrainableRouter = responsesRouter({
   upstream: tracedUpstream(own, { provider: 'own' }),
-  tools: [tracedTools(mcpTools(mcp)), ...runtimes.map((runtime) => codeInterpreter({ runtime }))],
+  tools: [
+    tracedTools(mcpTools(mcp)),
+    ...runtimes.map((runtime) => codeInterpreter({ runtime })),
+    imageGeneration(images),
+  ],
   remoteMcp: remoteMcp({ egress: { allow: [{ host: 'mcp.example.com' }] } }),
   hooks,
   limits,
