@@ -139,6 +139,7 @@ export class LogWriter {
 
   private count(event: NumberedEvent): void {
     if ('text' in event) this.characters += event.text.length;
+    if (event.type === 'partial-image') this.characters += event.image.result.length;
     if (opensCall(event)) this.openCalls.add(event.index);
     if (endsArguments(event)) this.openCalls.delete(event.index);
   }

@@ -7,6 +7,7 @@ import type {
   LogProb,
   OutputItem,
   Part,
+  PartialImage,
   PartType,
   ToolCallResult,
   ToolCallType,
@@ -181,6 +182,7 @@ type TurnControl =
   /** The user has approved this call of an earlier turn; `name` is the model's. */
   | ({ readonly type: 'call-approved' } & ApprovedCall)
   | ({ readonly type: 'tool-result'; readonly index: number } & ToolCallResult)
+  | { readonly type: 'partial-image'; readonly index: number; readonly image: PartialImage }
   /** The conversation was compacted, at that cost. */
   | {
       readonly type: 'compacted';
@@ -285,6 +287,7 @@ export type TurnEvent =
     } & InItem)
   /** `kind` is the type of the call's item, and `state` its progress. */
   | ({ readonly type: 'call-state'; readonly kind: OutputItem['type']; readonly state: string } & InItem)
+  | ({ readonly type: 'partial-image'; readonly kind: OutputItem['type']; readonly image: PartialImage } & InItem)
   | ({ readonly type: 'list-progress' } & InItem)
   | ({ readonly type: 'list-end' } & InItem)
   | { readonly type: 'item-end'; readonly sequence: number; readonly index: number; readonly item: OutputItem }

@@ -393,6 +393,11 @@ export interface GeneratedImage {
   readonly details: ImageDetails;
 }
 
+/** An unfinished version of the image that a call makes; `number` counts those of the call from 0. */
+export interface PartialImage extends GeneratedImage {
+  readonly number: number;
+}
+
 /** The items that a turn itself writes. */
 export type OutputItem =
   | MessageItem

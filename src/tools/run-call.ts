@@ -4,7 +4,7 @@ import type { Limits } from '../ports/limits.ts';
 import type { ProvidedTool, ToolCall, ToolProgress, ToolResult } from '../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../ports/toolset.ts';
 import { imageResult } from '../protocol/images.ts';
-import type { GeneratedImage, McpToolCallError, ToolCallResult, ToolOutput } from '../protocol/items.ts';
+import type { GeneratedImage, McpToolCallError, PartialImage, ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { wrongIn } from '../protocol/json/check-value.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import {
@@ -19,12 +19,15 @@ import { assertOutputSize } from '../protocol/tool-calls/output-size.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { CallDeadline, CallTimeout } from './call-deadline.ts';
 import { progressTeller } from './call-progress.ts';
+import { partialImages } from './partial-images.ts';
 
 /** The context of a call besides its arguments. */
 export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'settings' | 'workspace'> {
   readonly limits: Pick<Limits, 'toolTimeoutMs' | 'toolMaxMs' | 'toolOutputBytes'>;
   /** Told of the call's progress, seldom enough for a hook of the host. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
+  /** Shows the client the unfinished images that the request wants. */
+  readonly onPartialImage?: ((image: PartialImage) => void) | undefined;
   /** Aborts the call with the turn. */
   readonly signal: AbortSignal;
 }
@@ -78,10 +81,11 @@ function findWrong(
 
 /** The call with its own deadline, which ends this call and does not affect its provider. */
 async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, context: CallContext): Promise<ToolResult> {
-  const { signal, limits, onProgress, ...about } = context;
+  const { signal, limits, onProgress, onPartialImage, ...about } = context;
   signal.throwIfAborted();
   const deadline = new CallDeadline(signal, limits);
   const tell = progressTeller((progress) => onProgress?.(progress));
+  const show = partialImages((image) => onPartialImage?.(image), context.settings);
   try {
     const call: ToolCall = {
       server: tool.server,
@@ -92,6 +96,9 @@ async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, conte
       onProgress(progress) {
         deadline.postpone();
         if (!deadline.isOver) tell(progress);
+      },
+      onPartialImage(image) {
+        if (!deadline.isOver) show(image);
       },
     };
     return await untilAborted(deadline.signal, () => provider.call(call, deadline.signal));

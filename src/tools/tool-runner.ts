@@ -6,8 +6,9 @@ import type { Limits } from '../ports/limits.ts';
 import type { ToolProgress, Workspace } from '../ports/tool-provider.ts';
 import type { RoundCall } from '../ports/tool-rounds.ts';
 import type { Toolset } from '../ports/toolset.ts';
-import type { ToolCallResult, ToolOutput } from '../protocol/items.ts';
+import type { ToolOutput } from '../protocol/items.ts';
 import type { JsonObject } from '../protocol/record.ts';
+import type { RunCall } from './rounds.ts';
 import { runCall } from './run-call.ts';
 
 /** The context of one request's calls. */
@@ -30,16 +31,16 @@ export function toolRunner(
   { scope, requestId, request }: EndpointRequest,
   { limits, hooks }: RunnerSettings,
   signal: AbortSignal,
-): (call: RoundCall) => Promise<ToolCallResult> {
+): RunCall<RoundCall> {
   const about = { scope, requestId, request, ...(workspace ? { workspace } : {}) };
-  return async ({ name, arguments: text }) => {
+  return async ({ name, arguments: text }, onPartialImage) => {
     const began = Date.now();
     const entry = toolset.get(name);
     const { server = '', name: own = name, requestedBy } = entry?.tool ?? {};
     const settings = requestedBy === undefined ? undefined : tools.find(({ type }) => type === requestedBy);
     const info = () => ({ requestId, scope, server, name: own, durationMs: Date.now() - began });
     const onProgress = (progress: ToolProgress) => notify(hooks, 'onToolProgress', { ...info(), ...progress });
-    const outcome = await runCall(entry, text, { ...about, settings, limits, signal, onProgress });
+    const outcome = await runCall(entry, text, { ...about, settings, limits, signal, onProgress, onPartialImage });
     const { failed, output } = outcome;
     // Only then: an image has megabytes.
     const error = failed ? textOf(output) : undefined;

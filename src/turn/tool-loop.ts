@@ -3,9 +3,10 @@
 import type { ToolRounds } from '../ports/tool-rounds.ts';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
-import type { Item, ListedTool, OutputItem, ToolOutput } from '../protocol/items.ts';
+import type { Item, ListedTool, OutputItem, PartialImage, ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../protocol/model-request.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
+import { interleaved } from '../streams/interleaved.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
 import { ranHere } from './call-items.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
@@ -82,7 +83,10 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     const pending = current().pending.values();
     const outputs = new Map<number, ToolOutput>();
     await loop.beforeCalls?.(current());
-    yield resultsOf(rounds, pending, outputs);
+    yield interleaved((push) => {
+      const partial: OnPartialImage = ({ index }, image) => push([{ type: 'partial-image', index, image }]);
+      return resultsOf(rounds, pending, outputs, partial, current);
+    });
     if (rounds.stopped()) return undefined;
     const written = current().output.from(before);
     const ours = new Map(pending.map((call) => [call.id, call]));
@@ -115,18 +119,34 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   }
 }
 
+type OnPartialImage = (call: PendingToolCall, image: PartialImage) => void;
+
 /** Runs the calls, and records the result of each. */
 async function* resultsOf(
   rounds: ToolRounds<PendingToolCall>,
   pending: readonly PendingToolCall[],
   outputs: Map<number, ToolOutput>,
-): AsyncGenerator<readonly TurnInput[]> {
-  for await (const { call, outcome } of rounds.run(pending)) {
+  onPartialImage: OnPartialImage,
+  current: () => TurnState,
+): AsyncGenerator<readonly TurnInput[], void> {
+  for await (const { call, outcome: given } of rounds.run(pending, onPartialImage)) {
+    const outcome = fitting(given, current());
     outputs.set(call.index, outcome.output);
     yield [{ type: 'tool-result', index: call.index, ...outcome }];
   }
   const reason = rounds.stopped();
   if (reason) yield [{ type: 'stop', reason }];
+}
+
+const NO_ROOM: ToolCallResult = {
+  output: "The image exceeds this server's limit for a response, so it was not shown.",
+  failed: true,
+};
+
+/** An image that would exceed the limit of the turn fails its call, not the turn: the model may make a smaller one. */
+function fitting(outcome: ToolCallResult, { bytes, plan }: TurnState): ToolCallResult {
+  const { image } = outcome;
+  return image && bytes + image.result.length > plan.outputBytes ? NO_ROOM : outcome;
 }
 
 /**

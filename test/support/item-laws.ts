@@ -36,6 +36,8 @@ interface SeenItem {
   argumentsEnded: boolean;
   /** The states of a run on the server, or of a listing of its tools, in order. */
   readonly run: string[];
+  /** The unfinished pictures so far. */
+  partials: number;
   end: OutputItem | undefined;
 }
 
@@ -74,6 +76,8 @@ function replay(items: SeenItem[], event: TurnEvent): void {
       return addListState(openItem(items, event), event);
     case 'call-state':
       return addCallState(openItem(items, event), event);
+    case 'partial-image':
+      return addPartialImage(openItem(items, event), event);
     case 'item-end':
       return endItem(items, event);
     case 'turn-start':
@@ -103,6 +107,7 @@ function startItem(items: SeenItem[], event: EventOf<'item-start'>): void {
     arguments: '',
     argumentsEnded: false,
     run: [],
+    partials: 0,
     end: undefined,
   });
 }
@@ -288,6 +293,14 @@ function addCallState(item: SeenItem, event: EventOf<'call-state'>): void {
   const isWhole = UPSTREAMS.has(event.kind) || item.argumentsEnded === (event.state !== 'in_progress');
   law(isWhole, 'a call runs when it is whole', event);
   item.run.push(event.state);
+}
+
+function addPartialImage(item: SeenItem, event: EventOf<'partial-image'>): void {
+  law(item.start.type === event.kind, `an unfinished picture fits its item (${item.start.type})`, event);
+  law(item.run.at(-1) === 'generating', 'a picture is unfinished while it is made', event);
+  law(event.image.number === item.partials, 'unfinished pictures are counted from 0', event);
+  law(item.partials < 3, 'there are at most three of them', event);
+  item.partials += 1;
 }
 
 function endItem(items: readonly SeenItem[], event: EventOf<'item-end'>): void {

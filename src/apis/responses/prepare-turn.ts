@@ -21,13 +21,13 @@ import type { LoadedHistory } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { ApprovedCall } from '../../protocol/events.ts';
 import { responseId } from '../../protocol/ids.ts';
-import type { Item, OutputItem, ToolCallResult } from '../../protocol/items.ts';
+import type { Item, OutputItem } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { keptResource, startedResource } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
 import { withoutRepeats } from '../../tools/interrupted-calls.ts';
-import { toolRounds } from '../../tools/rounds.ts';
+import { type RunCall, toolRounds } from '../../tools/rounds.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
 import { forModel, hiddenTools, newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
@@ -160,10 +160,10 @@ function resumedTurn(state: TurnState, { opened }: ProviderStates, toolset: Tool
 
 /** Calls that ran when their process was lost do not run again. */
 function onlyOnce(
-  runCall: (call: RoundCall) => Promise<ToolCallResult>,
+  runCall: RunCall<RoundCall>,
   toolset: Toolset,
   state: TurnState | undefined,
-): (call: PendingToolCall) => Promise<ToolCallResult> {
+): RunCall<PendingToolCall> {
   if (state?.finish === undefined) return runCall;
   const { pending } = state;
   return withoutRepeats<PendingToolCall>(runCall, toolset, ({ index }) => pending.has(index));
