@@ -47,6 +47,11 @@ export function tooLarge(characters: number): ImageFailure {
   return new ImageFailure(`The image is larger than the ${characters} characters of base64 that are allowed.`);
 }
 
+/** There was no answer in time. */
+export function tooSlow(ms: number): ImageFailure {
+  return new ImageFailure(`The image server did not answer within ${ms} ms.`);
+}
+
 /** The connection failed. */
 export function unreachable(cause: unknown): ImageFailure {
   return new ImageFailure('The image server could not be reached, or broke off its answer.', { cause });

@@ -10,9 +10,10 @@ import {
 } from '../ports/host/options-check.ts';
 import type { ProvidedTool, ToolCall, ToolProvider } from '../ports/tool-provider.ts';
 import { IMAGE_MADE } from '../protocol/images.ts';
+import type { GeneratedImage } from '../protocol/items.ts';
 import { isRecord } from '../protocol/record.ts';
 import { IMAGE_GENERATION } from '../protocol/tool-calls/tool-names.ts';
-import { imageRequest } from './image-request.ts';
+import { type ImageRequest, imageRequest } from './image-request.ts';
 import { ImageServer } from './image-server.ts';
 
 /** Where images are made, and within which limits; `undefined` means omitted. */
@@ -25,6 +26,8 @@ export interface ImageGenerationOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The model that makes the images, whatever the request says. Default: the request's `model`, if it has one. */
   readonly model?: string | undefined;
+  /** Whether the server has `/images/edits`, so that the model may have the conversation's last image changed. Default: true. */
+  readonly edits?: boolean | undefined;
   /** Characters of one image in base64; a larger one is a failed call. Default: 16,777,216. */
   readonly imageBytes?: number | undefined;
   /** Milliseconds for one image. `limits.toolMaxMs` applies, too. Default: 180,000. */
@@ -38,21 +41,23 @@ const DEFAULTS = { imageBytes: 16 * MIB, timeoutMs: 180_000 };
 /** How often a call says that it goes on, in milliseconds: the server of images is silent while it makes one. */
 const PROGRESS_MS = 5000;
 
-const TOOL: ProvidedTool = {
-  server: IMAGE_GENERATION,
-  name: IMAGE_GENERATION,
-  requestedBy: IMAGE_GENERATION,
-  description: 'Makes an image and shows it to the user.',
-  parameters: {
-    type: 'object',
-    properties: {
-      prompt: { type: 'string', minLength: 1, description: 'What the image shows, and in which style.' },
-      size: { type: 'string', description: 'Width and height in pixels, such as 1024x1024, 1536x1024 or 1024x1536.' },
-    },
-    required: ['prompt'],
-    additionalProperties: false,
-  },
+const NEW_IMAGE = {
+  prompt: { type: 'string', minLength: 1, description: 'What the image shows, and in which style.' },
+  size: { type: 'string', description: 'Width and height in pixels, such as 1024x1024, 1536x1024 or 1024x1536.' },
 };
+const EDIT = { type: 'boolean', description: 'Whether to change the last image of the conversation. Default: false.' };
+
+function toolOf({ edits = true, modelSeesImages }: ImageGenerationOptions): ProvidedTool {
+  const properties = edits ? { ...NEW_IMAGE, edit: EDIT } : NEW_IMAGE;
+  return {
+    server: IMAGE_GENERATION,
+    name: IMAGE_GENERATION,
+    requestedBy: IMAGE_GENERATION,
+    description: edits ? 'Makes or changes an image, and shows it to the user.' : 'Makes an image, and shows it to the user.',
+    parameters: { type: 'object', properties, required: ['prompt'], additionalProperties: false },
+    modelSeesImages,
+  };
+}
 
 /**
  * Creates a provider for the option `tools`: it serves requests whose `tools` contain `image_generation`.
@@ -69,26 +74,30 @@ const TOOL: ProvidedTool = {
  */
 export function imageGeneration(options: ImageGenerationOptions): ToolProvider {
   checkOptions('imageGeneration', options, CHECKS);
-  const { apiKey, headers, model, modelSeesImages } = options;
+  const { apiKey, headers, model, edits = true } = options;
   const { imageBytes = DEFAULTS.imageBytes, timeoutMs = DEFAULTS.timeoutMs } = options;
   const server = new ImageServer({ baseURL: serverURL(options.baseURL), apiKey, headers, imageBytes, timeoutMs });
-  const tool = modelSeesImages === undefined ? TOOL : { ...TOOL, modelSeesImages };
+  const tool = toolOf(options);
 
   return {
     name: IMAGE_GENERATION,
     list: () => [tool],
     async call(call, signal) {
-      const image = await whileTelling(call, () => made(server, model, call, signal));
+      const image = await whileTelling(call, () => made(server, imageRequest(call, { model, edits }), call, signal));
       return { content: IMAGE_MADE, image };
     },
     close: () => server.close(),
   };
 }
 
-function made(server: ImageServer, model: string | undefined, call: ToolCall, signal: AbortSignal) {
-  const { arguments: args, settings = {}, onPartialImage, onProgress } = call;
+function made(
+  server: ImageServer,
+  request: ImageRequest,
+  { onPartialImage, onProgress }: ToolCall,
+  signal: AbortSignal,
+): Promise<GeneratedImage> {
   let partials = 0;
-  return server.make(imageRequest(args, settings, model), signal, (image) => {
+  return server.make(request, signal, (image) => {
     partials += 1;
     onProgress?.({ progress: partials, message: 'An unfinished image has arrived.' });
     onPartialImage?.(image);
@@ -120,14 +129,17 @@ const headerList = secretly(
     'an object of texts that HTTP headers can carry',
 );
 
+const flag: OptionCheck = (value) => typeof value === 'boolean' || 'true or false';
+
 const CHECKS: Readonly<Record<keyof ImageGenerationOptions, OptionCheck>> = {
   baseURL: secretly(text),
   apiKey: key,
   headers: headerList,
   model: text,
+  edits: flag,
   imageBytes: positiveInteger,
   timeoutMs: milliseconds,
-  modelSeesImages: (value) => typeof value === 'boolean' || 'true or false',
+  modelSeesImages: flag,
 };
 
 const ENDPOINT = /\/images(\/(generations|edits))?\/*$/;

@@ -2,11 +2,11 @@
 
 import { Agent, type Dispatcher } from 'undici';
 import type { GeneratedImage } from '../protocol/items.ts';
-import type { JsonObject } from '../protocol/record.ts';
 import { masker, secretsOfHeader, secretsOfURL } from '../protocol/secrets/mask.ts';
 import { bytesOf, readBytes, readWhole } from '../streams/bytes.ts';
 import { type AnswerTerms, imageIn, imageInBytes, imageInEvents, type OnPartial } from './image-answer.ts';
-import { ImageFailure, isOverLimit, redirected, refused, tooLarge, unreachable, unusable } from './image-failure.ts';
+import { ImageFailure, isOverLimit, redirected, refused, tooLarge, tooSlow, unreachable, unusable } from './image-failure.ts';
+import { formOf, type ImageRequest } from './image-request.ts';
 
 /** The server and its limits. */
 export interface ImageServerOptions {
@@ -43,15 +43,21 @@ export class ImageServer {
   }
 
   /** Resolves with the image; throws an error whose message the model may read, or the signal's reason. */
-  async make(request: JsonObject, signal: AbortSignal, onPartial: OnPartial): Promise<GeneratedImage> {
+  async make(request: ImageRequest, signal: AbortSignal, onPartial: OnPartial): Promise<GeneratedImage> {
     const { timeoutMs } = this.options;
-    const deadline = AbortSignal.timeout(timeoutMs);
+    const controller = new AbortController();
+    const follow = () => controller.abort(signal.reason);
+    signal.addEventListener('abort', follow, { once: true });
+    const timer = setTimeout(() => controller.abort(tooSlow(timeoutMs)), timeoutMs);
     try {
-      return await this.exchange(request, AbortSignal.any([signal, deadline]), onPartial);
-    } catch (error) {
       signal.throwIfAborted();
-      if (deadline.aborted) throw new ImageFailure(`The image server did not answer within ${timeoutMs} ms.`);
+      return await this.exchange(request, controller.signal, onPartial);
+    } catch (error) {
+      controller.signal.throwIfAborted();
       throw error instanceof ImageFailure ? error : unreachable(error);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', follow);
     }
   }
 
@@ -59,13 +65,11 @@ export class ImageServer {
     return this.agent.destroy();
   }
 
-  private async exchange(request: JsonObject, signal: AbortSignal, onPartial: OnPartial): Promise<GeneratedImage> {
+  private async exchange(request: ImageRequest, signal: AbortSignal, onPartial: OnPartial): Promise<GeneratedImage> {
     const { baseURL, imageBytes } = this.options;
     const maxBytes = imageBytes + AROUND;
-    const body = JSON.stringify(request);
-    const sent = { method: 'POST', body, headers: { 'content-type': 'application/json' } } as const;
-    const answer = await this.send(under(baseURL, '/images/generations'), sent, signal);
-    const terms: AnswerTerms = { request, imageBytes, mask: this.mask, baseURL };
+    const answer = await this.ask(request, signal);
+    const terms: AnswerTerms = { request: request.fields, imageBytes, mask: this.mask, baseURL };
     if (/^text\/event-stream\b/i.test(answer.type)) return imageInEvents(answer.body, maxBytes, terms, onPartial);
     if (!/[/+]json\b/i.test(answer.type)) {
       answer.body.close();
@@ -73,6 +77,17 @@ export class ImageServer {
     }
     const found = imageIn(await readWhole(answer.body, maxBytes).catch(orTooLarge(imageBytes)), terms);
     return found instanceof URL ? this.fetched(found, signal, terms) : found;
+  }
+
+  private ask(request: ImageRequest, signal: AbortSignal) {
+    const { baseURL } = this.options;
+    if (request.edited) {
+      const sent = { method: 'POST', body: formOf(request), headers: {} } as const;
+      return this.send(under(baseURL, 'images/edits'), sent, signal);
+    }
+    const headers = { 'content-type': 'application/json' };
+    const sent = { method: 'POST', body: JSON.stringify(request.fields), headers } as const;
+    return this.send(under(baseURL, 'images/generations'), sent, signal);
   }
 
   /** Some servers answer with the address of a file of theirs. */
@@ -106,7 +121,7 @@ function headersOf({ apiKey, headers = {} }: ImageServerOptions): Readonly<Recor
 
 function under(baseURL: URL, path: string): URL {
   const url = new URL(baseURL);
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}${path}`;
+  url.pathname += `${url.pathname.endsWith('/') ? '' : '/'}${path}`;
   return url;
 }
 

@@ -76,6 +76,8 @@ export interface ToolCall<Req = unknown> extends ToolsRequest<Req> {
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
   /** The request's own entry of the type that enables the tool (`requestedBy`), such as the size of its images. */
   readonly settings?: Readonly<Record<string, unknown>> | undefined;
+  /** The images of the conversation as data URLs, oldest first, read on demand; set for a tool that `image_generation` requests. */
+  readonly images?: (() => readonly string[]) | undefined;
   /** Shows the client an unfinished version of the image that the call makes; the fourth of a call and later ones are left out. */
   readonly onPartialImage?: ((image: GeneratedImage) => void) | undefined;
   /** Set if the request enabled a `code_interpreter`. */

@@ -42,7 +42,8 @@ export function imageResult({ result, output_format: format }: JsonObject, text 
   ];
 }
 
-function dataURL(result: string, format: unknown): string {
+/** The image as a data URL; a format that is not known is read from its first bytes. */
+export function dataURL(result: string, format: unknown): string {
   const known = typeof format === 'string' && FORMATS.has(format) ? format : formatOf(result);
   return `data:image/${known};base64,${result}`;
 }

@@ -22,7 +22,7 @@ import { progressTeller } from './call-progress.ts';
 import { partialImages } from './partial-images.ts';
 
 /** The context of a call besides its arguments. */
-export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'settings' | 'workspace'> {
+export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'settings' | 'images' | 'workspace'> {
   readonly limits: Pick<Limits, 'toolTimeoutMs' | 'toolMaxMs' | 'toolOutputBytes'>;
   /** Told of the call's progress, seldom enough for a hook of the host. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;

@@ -6,6 +6,7 @@ import type { Limits } from '../ports/limits.ts';
 import type { ToolProgress, Workspace } from '../ports/tool-provider.ts';
 import type { RoundCall } from '../ports/tool-rounds.ts';
 import type { Toolset } from '../ports/toolset.ts';
+import { dataURL } from '../protocol/images.ts';
 import type { ToolOutput } from '../protocol/items.ts';
 import type { JsonObject } from '../protocol/record.ts';
 import type { RunCall } from './rounds.ts';
@@ -15,6 +16,8 @@ import { runCall } from './run-call.ts';
 interface RunnerTools {
   readonly toolset: Toolset;
   readonly workspace: Workspace | undefined;
+  /** The images of the conversation before this turn, if a tool needs them. */
+  readonly images: (() => readonly string[]) | undefined;
   /** The request's own tools. */
   readonly tools: readonly JsonObject[];
 }
@@ -27,12 +30,14 @@ export interface RunnerSettings {
 
 /** Rejects only with the signal's reason. */
 export function toolRunner(
-  { toolset, workspace, tools }: RunnerTools,
+  { toolset, workspace, images: earlier, tools }: RunnerTools,
   { scope, requestId, request }: EndpointRequest,
   { limits, hooks }: RunnerSettings,
   signal: AbortSignal,
 ): RunCall<RoundCall> {
   const about = { scope, requestId, request, ...(workspace ? { workspace } : {}) };
+  const made: string[] = [];
+  const images = earlier && (() => [...earlier(), ...made]);
   return async ({ name, arguments: text }, onPartialImage) => {
     const began = Date.now();
     const entry = toolset.get(name);
@@ -40,8 +45,9 @@ export function toolRunner(
     const settings = requestedBy === undefined ? undefined : tools.find(({ type }) => type === requestedBy);
     const info = () => ({ requestId, scope, server, name: own, durationMs: Date.now() - began });
     const onProgress = (progress: ToolProgress) => notify(hooks, 'onToolProgress', { ...info(), ...progress });
-    const outcome = await runCall(entry, text, { ...about, settings, limits, signal, onProgress, onPartialImage });
-    const { failed, output } = outcome;
+    const outcome = await runCall(entry, text, { ...about, settings, images, limits, signal, onProgress, onPartialImage });
+    const { failed, output, image } = outcome;
+    if (image) made.push(dataURL(image.result, image.details.output_format));
     // Only then: an image has megabytes.
     const error = failed ? textOf(output) : undefined;
     notify(hooks, 'onToolCall', { ...info(), error });

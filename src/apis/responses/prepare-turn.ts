@@ -26,6 +26,7 @@ import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { keptResource, startedResource } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
 import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
+import { conversationImages } from '../../tools/conversation-images.ts';
 import { withoutRepeats } from '../../tools/interrupted-calls.ts';
 import { type RunCall, toolRounds } from '../../tools/rounds.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
@@ -90,6 +91,7 @@ export async function prepareTurn(
   const { known, findable } = prepared.tools;
   const { info, started, keptStart, stored } = describe(prepared, way);
   const workspace = await workspaceOf({ toolset, tools: brought, conversation, seed, scope }, settings.store);
+  const images = conversationImages(toolset, conversation, (items) => items);
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
   const onAttempt = attemptsOf(requestId, onStep);
   const modelCall = { signal, headers: passedHeaders(apiRequest), limits, note, onAttempt };
@@ -100,7 +102,7 @@ export async function prepareTurn(
   const roundLimits = limitsLeft(limits, body.max_tool_calls, state);
   // Created here: a function that creates it would retain the request, and with it the whole history.
   const runCall = onlyOnce(
-    toolRunner({ toolset, workspace, tools: brought }, apiRequest, settings, signal),
+    toolRunner({ toolset, workspace, images, tools: brought }, apiRequest, settings, signal),
     toolset,
     state,
   );
