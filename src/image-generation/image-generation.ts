@@ -53,7 +53,9 @@ function toolOf({ edits = true, modelSeesImages }: ImageGenerationOptions): Prov
     server: IMAGE_GENERATION,
     name: IMAGE_GENERATION,
     requestedBy: IMAGE_GENERATION,
-    description: edits ? 'Makes or changes an image, and shows it to the user.' : 'Makes an image, and shows it to the user.',
+    description: edits
+      ? 'Makes or changes an image, and shows it to the user.'
+      : 'Makes an image, and shows it to the user.',
     parameters: { type: 'object', properties, required: ['prompt'], additionalProperties: false },
     modelSeesImages,
   };

@@ -5,7 +5,16 @@ import type { GeneratedImage } from '../protocol/items.ts';
 import { masker, secretsOfHeader, secretsOfURL } from '../protocol/secrets/mask.ts';
 import { bytesOf, readBytes, readWhole } from '../streams/bytes.ts';
 import { type AnswerTerms, imageIn, imageInBytes, imageInEvents, type OnPartial } from './image-answer.ts';
-import { ImageFailure, isOverLimit, redirected, refused, tooLarge, tooSlow, unreachable, unusable } from './image-failure.ts';
+import {
+  ImageFailure,
+  isOverLimit,
+  redirected,
+  refused,
+  tooLarge,
+  tooSlow,
+  unreachable,
+  unusable,
+} from './image-failure.ts';
 import { formOf, type ImageRequest } from './image-request.ts';
 
 /** The server and its limits. */

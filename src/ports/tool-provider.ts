@@ -78,7 +78,7 @@ export interface ToolCall<Req = unknown> extends ToolsRequest<Req> {
   readonly settings?: Readonly<Record<string, unknown>> | undefined;
   /** The images of the conversation as data URLs, oldest first, read on demand; set for a tool that `image_generation` requests. */
   readonly images?: (() => readonly string[]) | undefined;
-  /** Shows the client an unfinished version of the image that the call makes; the fourth of a call and later ones are left out. */
+  /** Shows the client an unfinished version of the image that the call makes; set if the request's `partial_images` wants some, and past that number it does nothing. */
   readonly onPartialImage?: ((image: GeneratedImage) => void) | undefined;
   /** Set if the request enabled a `code_interpreter`. */
   readonly workspace?: Workspace;

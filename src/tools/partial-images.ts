@@ -5,12 +5,13 @@ import { isRecord, type JsonObject } from '../protocol/record.ts';
 /** OpenAI's limit. */
 const MOST = 3;
 
-/** Passes on as many as the request wants, numbered from 0, and nothing that is none. */
+/** Passes on as many as the request wants, numbered from 0, and nothing that is none; undefined if it wants none. */
 export function partialImages(
   show: (image: PartialImage) => void,
   settings: JsonObject | undefined,
-): (image: unknown) => void {
+): ((image: unknown) => void) | undefined {
   const most = Math.min(Number(settings?.partial_images ?? 0), MOST);
+  if (!(most > 0)) return undefined;
   let number = 0;
   return (given) => {
     // Providers are the host's, and not all of them are type-checked.

@@ -16,13 +16,15 @@ import {
   REQUEST_TIMEOUT,
 } from '../protocol/tool-calls/call-error.ts';
 import { assertOutputSize } from '../protocol/tool-calls/output-size.ts';
+import { IMAGE_GENERATION } from '../protocol/tool-calls/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { CallDeadline, CallTimeout } from './call-deadline.ts';
 import { progressTeller } from './call-progress.ts';
 import { partialImages } from './partial-images.ts';
 
 /** The context of a call besides its arguments. */
-export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'settings' | 'images' | 'workspace'> {
+export interface CallContext
+  extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'settings' | 'images' | 'workspace'> {
   readonly limits: Pick<Limits, 'toolTimeoutMs' | 'toolMaxMs' | 'toolOutputBytes'>;
   /** Told of the call's progress, seldom enough for a hook of the host. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
@@ -97,9 +99,7 @@ async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, conte
         deadline.postpone();
         if (!deadline.isOver) tell(progress);
       },
-      onPartialImage(image) {
-        if (!deadline.isOver) show(image);
-      },
+      ...(show ? { onPartialImage: (image) => (deadline.isOver ? undefined : show(image)) } : {}),
     };
     return await untilAborted(deadline.signal, () => provider.call(call, deadline.signal));
   } finally {
@@ -112,10 +112,18 @@ function outcome(result: ToolResult, tool: ProvidedTool, maxBytes: number): Tool
   const { content, isError = false, outputs, image }: Partial<ToolResult> = isRecord(result) ? result : {};
   if (typeof content !== 'string' && !isParts(content))
     return failure(protocolError(INTERNAL_ERROR, 'The tool answered with neither text nor parts.'));
+  if (image !== undefined && !isImage(image))
+    return failure(protocolError(INTERNAL_ERROR, 'The tool answered with an image that is none.'));
   assertOutputSize(content, maxBytes);
   const output = typeof content === 'string' ? content : content.map(wholePart);
   const made = image && !isError ? { image, output: imageOutput(image, output, tool) } : {};
-  return { output, failed: isError, ...(outputs ? { outputs } : {}), ...made };
+  // Its item has no other result than the image.
+  const failed = isError || (tool.requestedBy === IMAGE_GENERATION && !image);
+  return { output, failed, ...(outputs ? { outputs } : {}), ...made };
+}
+
+function isImage(image: unknown): image is GeneratedImage {
+  return isRecord(image) && typeof image.result === 'string' && image.result !== '' && isRecord(image.details);
 }
 
 /** What the model receives of an image: it is the only result that may be larger than `toolOutputBytes`. */

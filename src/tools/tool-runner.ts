@@ -45,7 +45,15 @@ export function toolRunner(
     const settings = requestedBy === undefined ? undefined : tools.find(({ type }) => type === requestedBy);
     const info = () => ({ requestId, scope, server, name: own, durationMs: Date.now() - began });
     const onProgress = (progress: ToolProgress) => notify(hooks, 'onToolProgress', { ...info(), ...progress });
-    const outcome = await runCall(entry, text, { ...about, settings, images, limits, signal, onProgress, onPartialImage });
+    const outcome = await runCall(entry, text, {
+      ...about,
+      settings,
+      images,
+      limits,
+      signal,
+      onProgress,
+      onPartialImage,
+    });
     const { failed, output, image } = outcome;
     if (image) made.push(dataURL(image.result, image.details.output_format));
     // Only then: an image has megabytes.

@@ -3,7 +3,16 @@ import { imageGeneration } from 'express-open-responses/image-generation';
 import { ask, startChatApp } from '../chat/chat-app.ts';
 import { post } from '../support/responses-client.ts';
 import { calls, chatBody, type Fields, says, type ToolsApp, toolTexts } from '../tools/support.ts';
-import { ASKING, draws, events, type ImageRequest, type ImagesServer, PNG, startImages, withImages } from './images-server.ts';
+import {
+  ASKING,
+  draws,
+  events,
+  type ImageRequest,
+  type ImagesServer,
+  PNG,
+  startImages,
+  withImages,
+} from './images-server.ts';
 
 const OLD = Buffer.from('old picture').toString('base64');
 const NEWER = Buffer.from('newer picture').toString('base64');
@@ -82,7 +91,10 @@ describe('the last image of the conversation', () => {
       expect(String(next.form?.image)).toContain(picture.slice(0, 8).trim());
       app.fake.reply(draws('A dog.'), edit, says('Done.'));
       await post(app.url, ASKING);
-      expect(app.images.requests.slice(-2).map(({ path }) => path)).toEqual(['/v1/images/generations', '/v1/images/edits']);
+      expect(app.images.requests.slice(-2).map(({ path }) => path)).toEqual([
+        '/v1/images/generations',
+        '/v1/images/edits',
+      ]);
     }));
 
   it('[X-13] is shown unfinished, too', () =>
