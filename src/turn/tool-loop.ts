@@ -3,9 +3,10 @@
 import type { ToolRounds } from '../ports/tool-rounds.ts';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
-import type { Item, ListedTool, OutputItem, PartialImage, ToolCallResult, ToolOutput } from '../protocol/items.ts';
+import type { Item, ListedTool, OutputItem, PartialImage, ToolOutput } from '../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../protocol/model-request.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
+import { withinRoom } from '../protocol/tool-calls/output-size.ts';
 import { interleaved } from '../streams/interleaved.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
 import { ranHere } from './call-items.ts';
@@ -130,23 +131,13 @@ async function* resultsOf(
   current: () => TurnState,
 ): AsyncGenerator<readonly TurnInput[], void> {
   for await (const { call, outcome: given } of rounds.run(pending, onPartialImage)) {
-    const outcome = fitting(given, current());
+    const { bytes, plan } = current();
+    const outcome = withinRoom(given, plan.outputBytes - bytes);
     outputs.set(call.index, outcome.output);
     yield [{ type: 'tool-result', index: call.index, ...outcome }];
   }
   const reason = rounds.stopped();
   if (reason) yield [{ type: 'stop', reason }];
-}
-
-const NO_ROOM: ToolCallResult = {
-  output: "The image exceeds this server's limit for a response, so it was not shown.",
-  failed: true,
-};
-
-/** An image that would exceed the limit of the turn fails its call, not the turn: the model may make a smaller one. */
-function fitting(outcome: ToolCallResult, { bytes, plan }: TurnState): ToolCallResult {
-  const { image } = outcome;
-  return image && bytes + image.result.length > plan.outputBytes ? NO_ROOM : outcome;
 }
 
 /**

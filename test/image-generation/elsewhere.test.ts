@@ -25,12 +25,34 @@ describe('chat completions', () => {
     try {
       app.fake.reply(draws('A cat.'), says('There it is.'));
       const answer = await ask(app.url, { tools: [TOOL], stream });
-      expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('There it is.')]);
+      const text = await answer.text();
+      const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` }, index: 0 };
+      expect([answer.status, text]).toEqual([200, expect.stringContaining('There it is.')]);
+      expect(text).toContain(`"images":${JSON.stringify([image])}`);
+      if (!stream)
+        expect(JSON.parse(text).choices[0].message).toMatchObject({ content: 'There it is.', images: [image] });
       expect(JSON.parse(images.requests[0]?.body ?? '')).toMatchObject({ prompt: 'A cat.', size: TOOL.size });
       expect(app.fake.requests.map(chatBody).at(-1)?.messages.slice(-2)).toMatchObject([
         { role: 'tool', content: MADE },
         { role: 'user', content: [{ image_url: { url: `data:image/png;base64,${PNG}` } }] },
       ]);
+    } finally {
+      await app.close();
+    }
+  });
+});
+
+describe('chat completions', () => {
+  it('[X-13] show no image that exceeds the limit of an answer, and the model is told', async () => {
+    const tools = imageGeneration({ baseURL: images.url });
+    const app = await startChatApp({ tools, limits: { outputBytes: 10_000 } });
+    try {
+      images.answer(json({ data: [{ b64_json: 'A'.repeat(8_000) }] }));
+      app.fake.reply(draws('A cat.', 'A dog.'), says('Done.'));
+      const answer = await (await ask(app.url, { tools: [TOOL] })).json();
+      // The cast: it is a completion.
+      expect((answer as { choices: Fields[] }).choices[0]?.message).toMatchObject({ images: [{ index: 0 }] });
+      expect(JSON.stringify(app.fake.requests.at(-1)?.body)).toContain('so it was not shown');
     } finally {
       await app.close();
     }
