@@ -34,9 +34,7 @@ const OF_CLIENT: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
 };
 
 const WRITTEN_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object.entries(WRITTEN));
-const BY_TYPE: ReadonlyMap<string, ToolCallKind> = new Map<string, ToolCallKind>([
-  [webSearchCall.type, webSearchCall],
-]);
+const BY_TYPE: ReadonlyMap<string, ToolCallKind> = new Map<string, ToolCallKind>([[webSearchCall.type, webSearchCall]]);
 
 /** An item, of which only the fields that decide its type are read. */
 interface TypedItem {

@@ -2,7 +2,7 @@
 import type { FoundTool, Item, ToolSearchCallItem } from '../items.ts';
 import type { ToolDefinition } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
-import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+import type { AnsweredToolCall, ShownCall, WrittenToolCallKind } from './kind.ts';
 import { objectIn } from './read-arguments.ts';
 import { TOOL_SEARCH } from './tool-names.ts';
 
@@ -28,15 +28,19 @@ export const toolSearchCall: WrittenToolCallKind = {
       tools: namespacesOf(result?.found ?? []),
     }),
   },
-  answered: ({ call_id: id, name, arguments: given, output }, answer) => ({
+  answered: answeredSearch,
+  modelName: (_, names) => names.serving(TOOL_SEARCH) ?? TOOL_SEARCH,
+};
+
+function answeredSearch({ call_id: id, name, arguments: given, output }: Item, answer: unknown): AnsweredToolCall {
+  return {
     id: id ?? undefined,
     name: name ?? TOOL_SEARCH,
     arguments: typeof given === 'string' ? given : JSON.stringify(given ?? {}),
     output: output ?? (typeof answer === 'string' ? answer : foundText(answer)),
     failed: false,
-  }),
-  modelName: (_, names) => names.serving(TOOL_SEARCH) ?? TOOL_SEARCH,
-};
+  };
+}
 
 function itemOf({ id, arguments: text }: ShownCall, status: ToolSearchCallItem['status']): ToolSearchCallItem {
   return { id, type: 'tool_search_call', status, call_id: null, execution: 'server', arguments: objectIn(text) };
@@ -52,7 +56,7 @@ export const clientToolSearchCall: WrittenToolCallKind = {
   functionFor: searchFunction,
   item: (call, status) => ({ ...itemOf(call, status), call_id: call.callId, execution: 'client' }),
   finished: (call) => clientToolSearchCall.item(call, 'completed'),
-  answered: (item, answer) => ({ ...toolSearchCall.answered(item, answer), name: TOOL_SEARCH }),
+  answered: (item, answer) => ({ ...answeredSearch(item, answer), name: TOOL_SEARCH }),
 };
 
 function searchFunction({ execution, description, parameters }: JsonObject): ToolDefinition | undefined {
