@@ -1,5 +1,5 @@
 /** Unfinished images: shown while the image is made, numbered, and limited. */
-import type { ToolProvider } from '../../src/index.ts';
+import type { RouterOptions, ToolProvider } from '../../src/index.ts';
 import { post } from '../support/responses-client.ts';
 import { calls, deferred, type Fields, play, played, says, typesOf } from '../tools/support.ts';
 import { ASKING, draws, events, type ImageAnswer, json, madeOf, PNG, withImages } from './images-server.ts';
@@ -43,26 +43,35 @@ describe('unfinished images', () => {
       expect(JSON.parse(app.images.requests[0]?.body ?? '')).toMatchObject({ stream: true, partial_images: 2 });
     }));
 
-  it('[X-13] reach the client before the image is there', () =>
-    withImages(async (app) => {
-      const seen = deferred();
-      const slow: ImageAnswer = (response) => {
-        response.writeHead(200, { 'content-type': 'text/event-stream' });
-        response.write(`data: ${JSON.stringify(partial(0, 'AAAA'))}\n\n`);
-        void seen.promise.then(() => response.end(`data: ${JSON.stringify(completed())}\n\n`));
-      };
-      app.images.answer(slow);
-      app.fake.reply(draws('A cat.'), says('Done.'));
-      const body = JSON.stringify({ model: 'm', input: 'Go.', stream: true, ...TWO });
-      const headers = { 'content-type': 'application/json' };
-      const answer = await fetch(`${app.url}/responses`, { method: 'POST', headers, body });
-      let text = '';
-      for await (const chunk of answer.body ?? []) {
-        text += Buffer.from(chunk).toString();
-        if (text.includes('partial_image_b64')) seen.resolve();
-      }
-      expect(text).toContain('event: response.completed');
-    }));
+  it.each([
+    ['a stream', {}, {}],
+    ['a durable stream, by way of the event log', { durable: true }, {}],
+    ['the background, by way of the event log', { durable: true }, { background: true }],
+  ])('[X-13] reach the client before the image is there: %s', (_, options: RouterOptions, more: Fields) =>
+    withImages(
+      async (app) => {
+        const seen = deferred();
+        const slow: ImageAnswer = (response) => {
+          response.writeHead(200, { 'content-type': 'text/event-stream' });
+          response.write(`data: ${JSON.stringify(partial(0, 'AAAA'))}\n\n`);
+          void seen.promise.then(() => response.end(`data: ${JSON.stringify(completed())}\n\n`));
+        };
+        app.images.answer(slow);
+        app.fake.reply(draws('A cat.'), says('Done.'));
+        const body = JSON.stringify({ model: 'm', input: 'Go.', stream: true, ...TWO, ...more });
+        const headers = { 'content-type': 'application/json' };
+        const answer = await fetch(`${app.url}/responses`, { method: 'POST', headers, body });
+        let text = '';
+        for await (const chunk of answer.body ?? []) {
+          text += Buffer.from(chunk).toString();
+          if (text.includes('partial_image_b64')) seen.resolve();
+        }
+        expect(text).toContain('event: response.completed');
+      },
+      {},
+      options,
+    ),
+  );
 
   it('[X-13] reach those who follow a response in the background, too', () =>
     withImages(async (app) => {
