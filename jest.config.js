@@ -40,6 +40,7 @@ export default {
     ...(process.env.MCP_SDK === 'v1' ? { '^.*/installed\\.ts$': '<rootDir>/test/support/mcp-sdk-v1.ts' } : {}),
     '^express-open-responses$': '<rootDir>/src/index.ts',
     '^express-open-responses/code-interpreter$': '<rootDir>/src/code-interpreter/index.ts',
+    '^express-open-responses/image-generation$': '<rootDir>/src/image-generation/index.ts',
     '^express-open-responses/core$': '<rootDir>/src/core.ts',
     '^express-open-responses/egress$': '<rootDir>/src/egress/index.ts',
     '^express-open-responses/engines/(.*)$': '<rootDir>/src/engines/$1/$1-engine.ts',

@@ -50,6 +50,7 @@ export type {
   CodeOutput,
   ContainerFileCitation,
   FileCitation,
+  GeneratedImage,
   ImageDetails,
   Item,
   LogProb,

@@ -66,6 +66,7 @@ export type {
   CodeOutput,
   ContainerFileCitation,
   FileCitation,
+  GeneratedImage,
   ImageDetails,
   Item,
   LogProb,

@@ -139,8 +139,9 @@ export class LogWriter {
 
   private count(event: NumberedEvent): void {
     if ('text' in event) this.characters += event.text.length;
+    if (event.type === 'partial-image') this.characters += event.image.result.length;
     if (opensCall(event)) this.openCalls.add(event.index);
-    if (event.type === 'arguments-end' || event.type === 'item-end') this.openCalls.delete(event.index);
+    if (endsArguments(event)) this.openCalls.delete(event.index);
   }
 
   private async write(): Promise<void> {
@@ -214,6 +215,12 @@ export class LogWriter {
     this.ready = [];
     this.host.onLost();
   }
+}
+
+/** A call that runs is whole; some have no events for their arguments. */
+function endsArguments(event: NumberedEvent): event is Extract<NumberedEvent, { readonly index: number }> {
+  if (event.type === 'call-state') return event.state !== 'in_progress';
+  return event.type === 'arguments-end' || event.type === 'item-end';
 }
 
 function opensCall(event: NumberedEvent): event is Extract<NumberedEvent, { readonly type: 'item-start' }> {

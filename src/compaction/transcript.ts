@@ -18,10 +18,9 @@ function asWords(item: Item): readonly Item[] {
   if (isCallOutput(item)) return [userItem(outputOf(item))];
   if (item.type === imageGenerationCall.type) return [assistantItem('[Made an image.]')];
   const kind = writtenKind(item);
-  if (!kind) return [];
-  const answered = kind.answered(item, undefined);
-  if (!answered) return [];
-  const { name, output, arguments: text } = answered;
+  const answered = kind?.answered(item, undefined);
+  if (!kind || !answered) return [];
+  const { name, arguments: text, output } = answered;
   const call = assistantItem(callText(name, item[kind.field] ?? text));
   return kind.runBy === 'client' ? [call] : [call, userItem(output)];
 }

@@ -1,5 +1,5 @@
 /** The port to a provider of tools that the server runs itself. */
-import type { CodeOutput, WebResult } from '../protocol/items.ts';
+import type { CodeOutput, GeneratedImage, WebResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { MaybePromise } from './store.ts';
 
@@ -16,6 +16,8 @@ export interface ProvidedTool extends ToolDefinition {
    * Default: false.
    */
   readonly deferred?: boolean | undefined;
+  /** Whether the model receives the images that the tool makes, in this turn and in later ones. Default: true. */
+  readonly modelSeesImages?: boolean | undefined;
   /** Hints about the tool, passed on to clients unchanged. */
   readonly annotations?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -72,6 +74,10 @@ export interface ToolCall<Req = unknown> extends ToolsRequest<Req> {
   readonly outputBytes?: number;
   /** Tells that the call goes on, which keeps it alive beyond `limits.toolTimeoutMs`; the hook `onToolProgress` hears of it. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
+  /** The images of the conversation as data URLs, oldest first, read on demand; set for a tool that `image_generation` requests. */
+  readonly images?: (() => readonly string[]) | undefined;
+  /** Shows the client an unfinished version of the image that the call makes; set if the request's `partial_images` wants some, and past that number it does nothing. */
+  readonly onPartialImage?: ((image: GeneratedImage) => void) | undefined;
   /** Set if the request enabled a `code_interpreter`. */
   readonly workspace?: Workspace;
   /** The request's own entry for a tool with `requestedBy`, such as `{ type: 'web_search', filters: … }`; not checked. */
@@ -88,6 +94,8 @@ export interface ToolResult {
   readonly outputs?: readonly CodeOutput[] | undefined;
   /** The shown results of a web search; links to these pages in the answer become citations. Default: `content` as a text. */
   readonly results?: readonly WebResult[] | undefined;
+  /** The image that the call made, for a tool that `image_generation` requests; `content` is then text. */
+  readonly image?: GeneratedImage | undefined;
 }
 
 /** The state of a server that runs tools; without secrets. */

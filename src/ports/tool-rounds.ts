@@ -1,6 +1,6 @@
 /** The tool rounds of one turn, as the turn's loop needs them. */
 import type { IncompleteReason } from '../protocol/events.ts';
-import type { ToolCallResult } from '../protocol/items.ts';
+import type { PartialImage, ToolCallResult } from '../protocol/items.ts';
 import type { Limits } from './limits.ts';
 
 /** A call of a server-run tool, under the model's name for it. */
@@ -23,8 +23,14 @@ export type RoundsEnd = Extract<
 
 /** The rounds of one turn. */
 export interface ToolRounds<Call extends RoundCall> {
-  /** Runs the calls of one round; calls past a limit receive an answer but are not run. */
-  run(calls: readonly Call[]): AsyncGenerator<{ readonly call: Call; readonly outcome: ToolCallResult }>;
+  /**
+   * Runs the calls of one round; calls past a limit receive an answer but are not run. `onPartialImage` receives the
+   * unfinished images of those that run.
+   */
+  run(
+    calls: readonly Call[],
+    onPartialImage?: (call: Call, image: PartialImage) => void,
+  ): AsyncGenerator<{ readonly call: Call; readonly outcome: ToolCallResult }>;
   /** Why the model may not be called again. */
   stopped(): RoundsEnd | undefined;
   /** Whether the model repeats itself and must answer without tools. */

@@ -7,6 +7,7 @@ import type {
   LogProb,
   OutputItem,
   Part,
+  PartialImage,
   PartType,
   ToolCallResult,
   ToolCallType,
@@ -183,6 +184,7 @@ type TurnControl =
   | ({ readonly type: 'tool-result'; readonly index: number } & ToolCallResult)
   /** The model has begun the summary that the client requested. */
   | { readonly type: 'compacting' }
+  | { readonly type: 'partial-image'; readonly index: number; readonly image: PartialImage }
   /** The conversation was compacted, at that cost. */
   | {
       readonly type: 'compacted';
@@ -287,6 +289,7 @@ export type TurnEvent =
     } & InItem)
   /** `kind` is the type of the call's item, and `state` its progress. */
   | ({ readonly type: 'call-state'; readonly kind: OutputItem['type']; readonly state: string } & InItem)
+  | ({ readonly type: 'partial-image'; readonly kind: OutputItem['type']; readonly image: PartialImage } & InItem)
   | ({ readonly type: 'list-progress' } & InItem)
   | ({ readonly type: 'list-end' } & InItem)
   | { readonly type: 'item-end'; readonly sequence: number; readonly index: number; readonly item: OutputItem }

@@ -362,6 +362,8 @@ export interface ToolCallResult {
   readonly results?: readonly WebResult[];
   /** The tools that the model is offered from now on. */
   readonly found?: readonly FoundTool[];
+  /** The image that the call made. */
+  readonly image?: GeneratedImage;
   /** The shown error of a failed call; without one the tool itself has failed, with `output`. */
   readonly error?: McpToolCallError;
 }
@@ -376,12 +378,13 @@ export type ToolCallType =
   | 'mcp_call'
   | 'code_interpreter_call'
   | 'tool_search_call'
+  | 'image_generation_call'
   | 'shell_call'
   | 'local_shell_call'
   | 'apply_patch_call'
   | 'web_search_call';
 
-/** An image that the model made. */
+/** An image that the model made, or a tool that it called. */
 export type ImageGenerationCallItem = {
   readonly id: string;
   readonly type: 'image_generation_call';
@@ -403,6 +406,19 @@ export type ImageDetails = {
   /** The prompt that the image was made from, if the model rewrote it. */
   readonly revised_prompt?: string;
 };
+
+/** An image, and what is known of it. */
+export interface GeneratedImage {
+  /** In base64. */
+  readonly result: string;
+  /** Its format, size and so on. */
+  readonly details: ImageDetails;
+}
+
+/** An unfinished version of the image that a call makes; `number` counts those of the call from 0. */
+export interface PartialImage extends GeneratedImage {
+  readonly number: number;
+}
 
 /** The items that a turn itself writes. */
 export type OutputItem =

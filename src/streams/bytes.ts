@@ -56,19 +56,24 @@ export function bytesOf(body: Readable): Bytes {
   };
 }
 
-/** The text of a whole body. */
-export function readWhole(body: Bytes): Promise<string> {
+/** The text of a whole body. Rejects with `upstream_error` past so many bytes. */
+export async function readWhole(body: Bytes, maxBytes = WHOLE_BYTES): Promise<string> {
+  return (await readBytes(body, maxBytes)).toString('utf8');
+}
+
+/** A whole body. Rejects with `upstream_error` past so many bytes. */
+export function readBytes(body: Bytes, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     body.readBy({
       bytes(chunk) {
         bytes += chunk.length;
-        if (bytes <= WHOLE_BYTES) return void chunks.push(chunk);
+        if (bytes <= maxBytes) return void chunks.push(chunk);
         body.close();
         reject(new ApiError('upstream_error', 'The model server sent too large an answer.'));
       },
-      ended: () => resolve(Buffer.concat(chunks).toString('utf8')),
+      ended: () => resolve(Buffer.concat(chunks)),
       failed: reject,
     });
   });

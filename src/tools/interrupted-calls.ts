@@ -4,6 +4,7 @@ import type { RoundCall } from '../ports/tool-rounds.ts';
 import type { Toolset } from '../ports/toolset.ts';
 import type { ToolCallResult } from '../protocol/items.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
+import type { RunCall } from './rounds.ts';
 
 const LOST =
   'The server that ran this tool was lost before the result was stored. It is not run again, since it may have taken effect.';
@@ -14,11 +15,12 @@ const INTERRUPTED: ToolCallResult = { output: LOST, failed: true, error: protoco
  * `readOnlyHint` that running it twice does no harm.
  */
 export function withoutRepeats<Call extends RoundCall>(
-  runCall: (call: Call) => Promise<ToolCallResult>,
+  runCall: RunCall<Call>,
   toolset: Toolset,
   wasRunning: (call: Call) => boolean,
-): (call: Call) => Promise<ToolCallResult> {
-  return async (call) => (wasRunning(call) && !isRepeatable(toolset, call.name) ? INTERRUPTED : runCall(call));
+): RunCall<Call> {
+  return async (call, onPartialImage) =>
+    wasRunning(call) && !isRepeatable(toolset, call.name) ? INTERRUPTED : runCall(call, onPartialImage);
 }
 
 function isRepeatable(toolset: Toolset, name: string): boolean {

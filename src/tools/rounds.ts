@@ -1,16 +1,22 @@
 /** The tool rounds of one turn: calls run in parallel, results keep the order of the calls, and all limits apply. */
 
 import type { RoundCall, RoundLimits, RoundsEnd, ToolRounds } from '../ports/tool-rounds.ts';
-import type { ToolCallResult, ToolOutput } from '../protocol/items.ts';
+import type { PartialImage, ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
 
+/** Runs one call; rejects only when the turn is aborted. `onPartialImage` receives the unfinished images of the call. */
+export type RunCall<Call extends RoundCall> = (
+  call: Call,
+  onPartialImage?: (image: PartialImage) => void,
+) => Promise<ToolCallResult>;
+
 /**
- * Counts from zero. `runCall` rejects only when the turn is aborted. `isSteered` tells, after each round, whether the
- * client has sent input that the model must receive next.
+ * Counts from zero. `isSteered` tells, after each round, whether the client has sent input that the model must receive
+ * next.
  */
 export function toolRounds<Call extends RoundCall>(
   limits: RoundLimits,
-  runCall: (call: Call) => Promise<ToolCallResult>,
+  runCall: RunCall<Call>,
   isSteered: () => boolean = () => false,
 ): ToolRounds<Call> {
   const repeats = repeatCounter(limits.repeatedCalls);
@@ -19,14 +25,16 @@ export function toolRounds<Call extends RoundCall>(
   let stopped: RoundsEnd | undefined;
 
   return {
-    async *run(calls) {
+    async *run(calls, onPartialImage) {
       rounds += 1;
       const room = rounds > limits.toolIterations ? 0 : Math.max(0, limits.toolCalls - ran);
       if (repeats.circling() && calls.length > 0) stopped = 'repeated_tool_calls';
       if (calls.length > room) stopped = rounds > limits.toolIterations ? 'max_tool_iterations' : 'max_tool_calls';
       ran += calls.length;
       const slots = limiter(limits.parallelTools);
-      const running = calls.slice(0, room).map((call) => ({ call, pending: slots(() => runCall(call)) }));
+      const running = calls.slice(0, room).map((call) => {
+        return { call, pending: slots(() => runCall(call, (image) => onPartialImage?.(call, image))) };
+      });
       // Each is awaited in order; until then its failure is not unhandled.
       for (const { pending } of running) pending.catch(() => {});
       for (const { call, pending } of running) yield { call, outcome: repeats.outcomeFor(call, await pending) };

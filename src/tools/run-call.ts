@@ -1,9 +1,10 @@
 /** Runs one call of a tool: arguments checked, time and output limited, every failure reported as text. */
 
 import type { Limits } from '../ports/limits.ts';
-import type { ToolCall, ToolProgress, ToolResult } from '../ports/tool-provider.ts';
+import type { ProvidedTool, ToolCall, ToolProgress, ToolResult } from '../ports/tool-provider.ts';
 import type { ToolsetEntry } from '../ports/toolset.ts';
-import type { McpToolCallError, ToolCallResult } from '../protocol/items.ts';
+import { imageResult } from '../protocol/images.ts';
+import type { GeneratedImage, McpToolCallError, PartialImage, ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { wrongIn } from '../protocol/json/check-value.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import {
@@ -15,15 +16,20 @@ import {
   REQUEST_TIMEOUT,
 } from '../protocol/tool-calls/call-error.ts';
 import { assertOutputSize } from '../protocol/tool-calls/output-size.ts';
+import { IMAGE_GENERATION } from '../protocol/tool-calls/tool-names.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { CallDeadline, CallTimeout } from './call-deadline.ts';
 import { progressTeller } from './call-progress.ts';
+import { partialImages } from './partial-images.ts';
 
 /** The context of a call besides its arguments. */
-export interface CallContext extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'workspace' | 'settings'> {
+export interface CallContext
+  extends Pick<ToolCall, 'scope' | 'requestId' | 'request' | 'settings' | 'images' | 'workspace'> {
   readonly limits: Pick<Limits, 'toolTimeoutMs' | 'toolMaxMs' | 'toolOutputBytes'>;
   /** Told of the call's progress, seldom enough for a hook of the host. */
   readonly onProgress?: ((progress: ToolProgress) => void) | undefined;
+  /** Shows the client the unfinished images that the request wants. */
+  readonly onPartialImage?: ((image: PartialImage) => void) | undefined;
   /** Aborts the call with the turn. */
   readonly signal: AbortSignal;
 }
@@ -41,7 +47,7 @@ export async function runCall(
   if (wrong) return badInput(wrong);
   if (entry.search) return entry.search(args, context.limits.toolOutputBytes);
   try {
-    return outcome(await bounded(entry, args, context), context.limits.toolOutputBytes);
+    return outcome(await bounded(entry, args, context), entry.tool, context.limits.toolOutputBytes);
   } catch (error) {
     context.signal.throwIfAborted();
     return failure(error instanceof CallTimeout ? protocolError(REQUEST_TIMEOUT, error.message) : callErrorOf(error));
@@ -77,10 +83,11 @@ function findWrong(
 
 /** The call with its own deadline, which ends this call and does not affect its provider. */
 async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, context: CallContext): Promise<ToolResult> {
-  const { signal, limits, onProgress, ...about } = context;
+  const { signal, limits, onProgress, onPartialImage, ...about } = context;
   signal.throwIfAborted();
   const deadline = new CallDeadline(signal, limits);
   const tell = progressTeller((progress) => onProgress?.(progress));
+  const show = partialImages((image) => onPartialImage?.(image), context.settings);
   try {
     const call: ToolCall = {
       server: tool.server,
@@ -92,6 +99,7 @@ async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, conte
         deadline.postpone();
         if (!deadline.isOver) tell(progress);
       },
+      ...(show ? { onPartialImage: (image) => (deadline.isOver ? undefined : show(image)) } : {}),
     };
     return await untilAborted(deadline.signal, () => provider.call(call, deadline.signal));
   } finally {
@@ -99,14 +107,29 @@ async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, conte
   }
 }
 
-function outcome(result: ToolResult, maxBytes: number): ToolCallResult {
+function outcome(result: ToolResult, tool: ProvidedTool, maxBytes: number): ToolCallResult {
   // Providers are the host's, and not all of them are type-checked.
-  const { content, isError = false, outputs, results }: Partial<ToolResult> = isRecord(result) ? result : {};
+  const { content, isError = false, outputs, results, image }: Partial<ToolResult> = isRecord(result) ? result : {};
   if (typeof content !== 'string' && !isParts(content))
     return failure(protocolError(INTERNAL_ERROR, 'The tool answered with neither text nor parts.'));
+  if (image !== undefined && !isImage(image))
+    return failure(protocolError(INTERNAL_ERROR, 'The tool answered with an image that is none.'));
   assertOutputSize(content, maxBytes);
   const output = typeof content === 'string' ? content : content.map(wholePart);
-  return { output, failed: isError, ...(outputs ? { outputs } : {}), ...(results ? { results } : {}) };
+  const made = image && !isError ? { image, output: imageOutput(image, output, tool) } : {};
+  // Its item has no other result than the image.
+  const failed = isError || (tool.requestedBy === IMAGE_GENERATION && !image);
+  return { output, failed, ...(outputs ? { outputs } : {}), ...(results ? { results } : {}), ...made };
+}
+
+function isImage(image: unknown): image is GeneratedImage {
+  return isRecord(image) && typeof image.result === 'string' && image.result !== '' && isRecord(image.details);
+}
+
+/** What the model receives of an image: it is the only result that may be larger than `toolOutputBytes`. */
+function imageOutput({ result, details }: GeneratedImage, content: ToolOutput, tool: ProvidedTool): ToolOutput {
+  if (typeof content !== 'string' || tool.modelSeesImages === false) return content;
+  return imageResult({ result, output_format: details.output_format }, content);
 }
 
 /** Open Responses requires the detail of an image. */

@@ -5,16 +5,20 @@ import { notify, type Reports } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
 import type { ToolProgress, Workspace } from '../ports/tool-provider.ts';
 import type { RoundCall } from '../ports/tool-rounds.ts';
-import type { Toolset, ToolsetEntry } from '../ports/toolset.ts';
-import type { ToolCallResult } from '../protocol/items.ts';
+import type { Toolset } from '../ports/toolset.ts';
+import { dataURL } from '../protocol/images.ts';
+import type { ToolOutput } from '../protocol/items.ts';
 import type { JsonObject } from '../protocol/record.ts';
 import { requestedType } from '../protocol/tool-calls/tool-names.ts';
+import type { RunCall } from './rounds.ts';
 import { runCall } from './run-call.ts';
 
 /** The context of one request's calls. */
 interface RunnerTools {
   readonly toolset: Toolset;
   readonly workspace: Workspace | undefined;
+  /** The images of the conversation before this turn, if a tool needs them. */
+  readonly images: (() => readonly string[]) | undefined;
   /** The request's own tools. */
   readonly tools: readonly JsonObject[];
 }
@@ -27,31 +31,40 @@ export interface RunnerSettings {
 
 /** Rejects only with the signal's reason. */
 export function toolRunner(
-  { toolset, workspace, tools }: RunnerTools,
+  { toolset, workspace, images: earlier, tools }: RunnerTools,
   { scope, requestId, request }: EndpointRequest,
   { limits, hooks }: RunnerSettings,
   signal: AbortSignal,
-): (call: RoundCall) => Promise<ToolCallResult> {
+): RunCall<RoundCall> {
   const about = { scope, requestId, request, ...(workspace ? { workspace } : {}) };
-  return async ({ name, arguments: text }) => {
+  const made: string[] = [];
+  const images = earlier && (() => [...earlier(), ...made]);
+  return async ({ name, arguments: text }, onPartialImage) => {
     const began = Date.now();
     const entry = toolset.get(name);
-    const { server = '', name: own = name } = entry?.tool ?? {};
+    const { server = '', name: own = name, requestedBy } = entry?.tool ?? {};
+    const settings =
+      requestedBy === undefined ? undefined : tools.find(({ type }) => requestedType(type) === requestedBy);
     const info = () => ({ requestId, scope, server, name: own, durationMs: Date.now() - began });
     const onProgress = (progress: ToolProgress) => notify(hooks, 'onToolProgress', { ...info(), ...progress });
-    const terms = settingsFor(entry, tools);
-    const outcome = await runCall(entry, text, { ...about, ...terms, limits, signal, onProgress });
-    const { failed, output } = outcome;
-    const outputText = typeof output === 'string' ? output : JSON.stringify(output);
-    const error = failed ? outputText : undefined;
+    const outcome = await runCall(entry, text, {
+      ...about,
+      settings,
+      images,
+      limits,
+      signal,
+      onProgress,
+      onPartialImage,
+    });
+    const { failed, output, image } = outcome;
+    if (image) made.push(dataURL(image.result, image.details.output_format));
+    // Only then: an image has megabytes.
+    const error = failed ? textOf(output) : undefined;
     notify(hooks, 'onToolCall', { ...info(), error });
     return outcome;
   };
 }
 
-/** The request's terms for a tool that it enables. */
-function settingsFor(entry: ToolsetEntry | undefined, tools: readonly JsonObject[]) {
-  const requestedBy = entry?.tool.requestedBy;
-  if (requestedBy === undefined) return {};
-  return { settings: tools.find(({ type }) => requestedType(type) === requestedBy) };
+function textOf(output: ToolOutput): string {
+  return typeof output === 'string' ? output : JSON.stringify(output);
 }

@@ -3,10 +3,12 @@
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import type { ProvidedTool, ToolProvider, ToolsRequest } from '../ports/tool-provider.ts';
 import type { ToolOwner, Toolset, ToolsetEntry } from '../ports/toolset.ts';
+import { IMAGE_MADE } from '../protocol/images.ts';
 import type { Item, ListedTool } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../protocol/record.ts';
+import { imageGenerationCall } from '../protocol/tool-calls/image-generation-call.ts';
 import type { ModelNames } from '../protocol/tool-calls/kind.ts';
 import { kindServing, writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { modelSafe, namespacedName, requestedType, shortened, TOOL_SEARCH } from '../protocol/tool-calls/tool-names.ts';
@@ -277,8 +279,15 @@ function withModelNames(items: readonly Item[], toolset: Toolset): readonly Item
     if (isSearchOutput(item)) return { ...item, output: foundText(item.tools, (tool) => foundName(tool, known)) };
     if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, plainTextOf(name)) };
     const modelName = writtenKind(item)?.modelName?.(item, known);
-    return modelName === undefined ? item : { ...item, name: modelName };
+    if (modelName === undefined) return item;
+    const told = isUnseen(item, toolset.get(modelName)?.tool) ? { output: IMAGE_MADE } : {};
+    return { ...item, name: modelName, ...told };
   });
+}
+
+/** Whether the item has an image that the model must not receive. */
+function isUnseen({ type, result }: Item, tool: ProvidedTool | undefined): boolean {
+  return type === imageGenerationCall.type && Boolean(result) && tool?.modelSeesImages === false;
 }
 
 function foundName(

@@ -2,7 +2,7 @@
 
 import type { ItemStatus, OutputItem, ToolCallResult } from '../protocol/items.ts';
 import type { ShownCall, WrittenToolCallKind } from '../protocol/tool-calls/kind.ts';
-import { kindOf, kindOfClient } from '../protocol/tool-calls/kinds.ts';
+import { kindOf, kindOfClient, toolCallKind } from '../protocol/tool-calls/kinds.ts';
 import type { OpenToolCall, PendingToolCall, TurnPlan } from './state.ts';
 
 /** The item type that shows the call. */
@@ -17,6 +17,13 @@ export function shownAs(
 /** The type that shows it to clients that know only calls of functions. */
 function shownInstead(kind: WrittenToolCallKind, ownedAs: TurnPlan['ownedAs']): WrittenToolCallKind {
   return kind.plainAs === ownedAs ? kindOf(kind.plainAs) : kind;
+}
+
+/** Whether this server ran the call. The model's own server makes items of some of the same types. */
+export function ranHere({ owners }: Pick<TurnPlan, 'owners'>, item: OutputItem): boolean {
+  const kind = toolCallKind(item);
+  if (kind?.runBy !== 'server' || !kind.mayRunUpstream) return kind?.runBy === 'server';
+  return [...owners.values()].some(({ shownAs: type }) => type === kind.type);
 }
 
 /** The call without a result. */

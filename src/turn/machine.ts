@@ -12,6 +12,7 @@ import {
   requestApproval,
   writeApproved,
   writeCall,
+  writePartialImage,
   writeResult,
   writeToolList,
 } from './write-calls.ts';
@@ -96,6 +97,8 @@ function takeControl(draft: Draft, input: Exclude<TurnInput, ModelEvent>): void 
       return writeApproved(draft, input);
     case 'tool-result':
       return writeResult(draft, input);
+    case 'partial-image':
+      return writePartialImage(draft, input);
     case 'tools-listed':
       return writeToolList(draft, input.server, input.tools);
     case 'compacting':

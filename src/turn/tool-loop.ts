@@ -3,10 +3,13 @@
 import type { ToolRounds } from '../ports/tool-rounds.ts';
 import type { Upstream, UpstreamCall } from '../ports/upstream.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
-import type { Item, ListedTool, OutputItem, ToolOutput } from '../protocol/items.ts';
+import type { Item, ListedTool, OutputItem, PartialImage, ToolOutput } from '../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../protocol/model-request.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
+import { withinRoom } from '../protocol/tool-calls/output-size.ts';
+import { interleaved } from '../streams/interleaved.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
+import { ranHere } from './call-items.ts';
 import { isCutOff, type PendingToolCall, type TurnPlan, type TurnState } from './state.ts';
 
 /** What the loop needs from a turn. */
@@ -81,7 +84,10 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     const pending = current().pending.values();
     const outputs = new Map<number, ToolOutput>();
     await loop.beforeCalls?.(current());
-    yield resultsOf(rounds, pending, outputs);
+    yield interleaved((push) => {
+      const partial: OnPartialImage = ({ index }, image) => push([{ type: 'partial-image', index, image }]);
+      return resultsOf(rounds, pending, outputs, partial, current);
+    });
     if (rounds.stopped()) return undefined;
     const written = current().output.from(before);
     const ours = new Map(pending.map((call) => [call.id, call]));
@@ -92,7 +98,7 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   if (loop.resumed) {
     yield only([{ type: 'resume' }]);
     if (current().pending.size > 0 && !(yield* ran(current().roundStart))) return;
-    if (!needsModel(current())) return;
+    if (!needsModel(current(), loop.plan)) return;
     request = withFound(resumedRequest(request, loop.resumed, current()), loop, current());
   }
   if (loop.approved.length > 0) {
@@ -114,13 +120,19 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
   }
 }
 
+type OnPartialImage = (call: PendingToolCall, image: PartialImage) => void;
+
 /** Runs the calls, and records the result of each. */
 async function* resultsOf(
   rounds: ToolRounds<PendingToolCall>,
   pending: readonly PendingToolCall[],
   outputs: Map<number, ToolOutput>,
-): AsyncGenerator<readonly TurnInput[]> {
-  for await (const { call, outcome } of rounds.run(pending)) {
+  onPartialImage: OnPartialImage,
+  current: () => TurnState,
+): AsyncGenerator<readonly TurnInput[], void> {
+  for await (const { call, outcome: given } of rounds.run(pending, onPartialImage)) {
+    const { bytes, plan } = current();
+    const outcome = withinRoom(given, plan.outputBytes - bytes);
     outputs.set(call.index, outcome.output);
     yield [{ type: 'tool-result', index: call.index, ...outcome }];
   }
@@ -187,15 +199,13 @@ function waitsForClient(written: readonly OutputItem[], ours: ReadonlyMap<string
 const NO_CALLS: ReadonlyMap<string, never> = new Map<string, never>();
 
 /** Whether the model has something to say in a turn that another process began, and that waits for no tool. */
-function needsModel(state: TurnState): boolean {
+function needsModel(state: TurnState, plan: Loop['plan']): boolean {
   if (state.stopped || isCutOff(state)) return false;
   const written = state.output.from(state.roundStart);
   if (waitsForClient(written, NO_CALLS)) return false;
-  return state.finish === undefined || written.some(isResult);
-}
-
-function isResult(item: OutputItem): boolean {
-  return item.type === 'function_call_output' || toolCallKind(item)?.runBy === 'server';
+  return (
+    state.finish === undefined || written.some((item) => item.type === 'function_call_output' || ranHere(plan, item))
+  );
 }
 
 const GO_ON: Item = {

@@ -244,6 +244,7 @@ export function writeResult(draft: Draft, { index, ...result }: ToolCallResult &
   const call = draft.pending.get(index);
   if (!call) return;
   draft.pending = draft.pending.without(index);
+  draft.bytes += Buffer.byteLength(result.image?.result ?? '');
   for (const { modelName } of result.found ?? []) draft.found = draft.found.with(modelName, modelName);
   if (result.results) draft.pages = withPages(draft.pages, result.results);
   if (shownAs(draft.plan, call).runBy !== 'client') {
@@ -252,6 +253,16 @@ export function writeResult(draft: Draft, { index, ...result }: ToolCallResult &
   }
   // A truncated item must stay the last.
   if (!isCutOff(draft)) writeOutputItem(draft, call, result);
+}
+
+/** Shows an unfinished image, unless the image itself, which is about as large, would then exceed the turn's limit. */
+export function writePartialImage(draft: Draft, { index, image }: Extract<TurnInput, { type: 'partial-image' }>): void {
+  const call = draft.pending.get(index);
+  const bytes = image.result.length;
+  if (!call || draft.bytes + 2 * bytes > draft.plan.outputBytes) return;
+  draft.bytes += bytes;
+  const { type: kind } = shownAs(draft.plan, call);
+  draft.events.push({ type: 'partial-image', sequence: draft.sequence++, index, itemId: call.id, kind, image });
 }
 
 function writeOutputItem(draft: Draft, call: PendingToolCall, result: ToolCallResult): void {

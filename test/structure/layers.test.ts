@@ -35,6 +35,7 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   // Servers that a request names are reached through the guard.
   mcp: ['egress'],
   'code-interpreter': [],
+  'image-generation': [],
   otel: [],
   // Pages that a model opens are reached through the guard.
   'web-search': ['egress'],

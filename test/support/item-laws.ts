@@ -36,6 +36,8 @@ interface SeenItem {
   argumentsEnded: boolean;
   /** The states of a run on the server, or of a listing of its tools, in order. */
   readonly run: string[];
+  /** The unfinished pictures so far. */
+  partials: number;
   end: OutputItem | undefined;
 }
 
@@ -74,6 +76,8 @@ function replay(items: SeenItem[], event: TurnEvent): void {
       return addListState(openItem(items, event), event);
     case 'call-state':
       return addCallState(openItem(items, event), event);
+    case 'partial-image':
+      return addPartialImage(openItem(items, event), event);
     case 'item-end':
       return endItem(items, event);
     case 'turn-start':
@@ -103,6 +107,7 @@ function startItem(items: SeenItem[], event: EventOf<'item-start'>): void {
     arguments: '',
     argumentsEnded: false,
     run: [],
+    partials: 0,
     end: undefined,
   });
 }
@@ -296,6 +301,14 @@ function expectCompacting(item: SeenItem, event: EventOf<'call-state'>): void {
   item.run.push(event.state);
 }
 
+function addPartialImage(item: SeenItem, event: EventOf<'partial-image'>): void {
+  law(item.start.type === event.kind, `an unfinished picture fits its item (${item.start.type})`, event);
+  law(item.run.at(-1) === 'generating', 'a picture is unfinished while it is made', event);
+  law(event.image.number === item.partials, 'unfinished pictures are counted from 0', event);
+  law(item.partials < 3, 'there are at most three of them', event);
+  item.partials += 1;
+}
+
 function endItem(items: readonly SeenItem[], event: EventOf<'item-end'>): void {
   const item = openItem(items, { ...event, itemId: event.item.id });
   law(!item.part, 'a part ends before its item', event);
@@ -337,8 +350,7 @@ function rebuilt({ start, parts, arguments: text, run }: SeenItem, end: OutputIt
         ? { ...start, ...searchedBy(sameType(start, end), run) }
         : { ...start, ...foundBy(sameType(start, end), run) };
     case 'image_generation_call':
-      same(run, ['in_progress', 'generating', 'completed'], 'a picture has all of its states');
-      return { ...start, ...madeBy(sameType(start, end)) };
+      return { ...start, ...madeBy(sameType(start, end), run) };
     case 'tool_search_call': {
       const { status, arguments: searched } = sameType(start, end);
       return { ...start, status, arguments: searched };
@@ -404,10 +416,17 @@ function searchedBy(end: WebSearchCallItem, run: readonly string[]): Partial<Web
   return { status, action, ...(results === undefined ? {} : { results }) };
 }
 
-/** A picture comes whole. */
-function madeBy({ status, result }: ImageGenerationCallItem): Partial<ImageGenerationCallItem> {
-  law(status === 'completed' && result !== null, 'a picture that ends is there', status);
-  return { status, result };
+/** Only a picture that is there completes; what is known of it may be known at its end only. */
+function madeBy(
+  { id: _, type: __, ...end }: ImageGenerationCallItem,
+  run: readonly string[],
+): Partial<ImageGenerationCallItem> {
+  const { status, result } = end;
+  law(status === 'completed' || status === 'failed', 'a picture completes or fails', status);
+  law((status === 'completed') === (result !== null), 'a picture that completes is there', status);
+  const states = ['in_progress', ...(run.length > 1 ? ['generating'] : [])];
+  same(run, status === 'completed' ? ['in_progress', 'generating', 'completed'] : states, 'a picture has all states');
+  return end;
 }
 
 /** Only code that is complete runs, only a run that succeeded completes, and none has outputs before it ends. */

@@ -408,6 +408,15 @@ const wireEvent = z.discriminatedUnion('type', [
   event('response.image_generation_call.in_progress', inItem),
   event('response.image_generation_call.generating', inItem),
   event('response.image_generation_call.completed', inItem),
+  event('response.image_generation_call.partial_image', {
+    ...inItem,
+    partial_image_index: count,
+    partial_image_b64: name,
+    output_format: name.optional(),
+    background: name.optional(),
+    quality: name.optional(),
+    size: name.optional(),
+  }),
   event('error', {
     code: name,
     message: name,

@@ -112,6 +112,11 @@ function turnEvent(event: WireEvent, names: ReadonlyMap<string, string>): TurnEv
     case 'response.image_generation_call.generating':
     case 'response.image_generation_call.completed':
       return callState(event, 'image_generation_call');
+    case 'response.image_generation_call.partial_image': {
+      const { partial_image_index: number, partial_image_b64: result } = event;
+      const image = { number, result, details: {} };
+      return { type: 'partial-image', ...itemPlace(event), kind: 'image_generation_call', image };
+    }
     case 'response.code_interpreter_call.in_progress':
     case 'response.code_interpreter_call.interpreting':
     case 'response.code_interpreter_call.completed':

@@ -10,12 +10,14 @@ import type { Toolset } from '../../ports/toolset.ts';
 import type { WantedHeartbeat } from '../../ports/turn-context.ts';
 import type { ChatBatch, Upstream } from '../../ports/upstream.ts';
 import { randomSeed } from '../../protocol/ids.ts';
+import { conversationImages } from '../../tools/conversation-images.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
 import { hiddenTools } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
 import { withFirstOutput } from '../../turn/first-output.ts';
 import { newCompletion } from './completion/completion.ts';
 import { chatToolNames, countingUsage, isLegacy, wantsUsage, withFound } from './inject.ts';
+import { itemsOf } from './items.ts';
 import { keepResults } from './kept-results.ts';
 import { prepareChatHistory } from './prepare-history.ts';
 import { prepareChatTools } from './prepare-tools.ts';
@@ -45,6 +47,7 @@ export async function prepareChat(
   // Messages have no containers: the code of each request runs in a new one, unless the request names one.
   const workspaceCase = { toolset, tools, conversation: [], seed: randomSeed(), scope: request.scope };
   const workspace = await workspaceOf(workspaceCase, settings.store);
+  const images = conversationImages(toolset, body.messages, itemsOf);
   const hidden = hiddenTools(toolset, chatToolNames(body));
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
   const onAttempt = attemptsOf(request.requestId, onStep);
@@ -57,7 +60,7 @@ export async function prepareChat(
     hasServerTools: toolset.size > 0,
     isOwned: (name) => toolset.has(name),
     newCallId: () => `call_${randomSeed()}`,
-    runCall: toolRunner({ toolset, workspace, tools }, request, settings, signal),
+    runCall: toolRunner({ toolset, workspace, images, tools }, request, settings, signal),
     withFound: (body, names) =>
       withFound(
         body,

@@ -5,10 +5,11 @@ import type { ChatBatch, UpstreamCall } from '../../ports/upstream.ts';
 import { wholeText } from '../../protocol/grown-text.ts';
 import type { ToolCallResult } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { withinRoom } from '../../protocol/tool-calls/output-size.ts';
 import { mapped, only } from '../../streams/pull-stream.ts';
 import { DONE_FRAME } from '../../streams/sse-frames.ts';
 import { toolRounds } from '../../tools/rounds.ts';
-import { type ChatCall, type Completion, closingFrames } from './completion/completion.ts';
+import { addImage, type ChatCall, type Completion, closingFrames } from './completion/completion.ts';
 import { addUsage } from './completion/usage.ts';
 import type { ChatRound } from './kept-results.ts';
 import { type AnsweredChatCall, calledIn, callMessage, nextBody, roundMessages } from './next-body.ts';
@@ -39,6 +40,7 @@ export async function* chatSources(turn: ChatTurn): AsyncGenerator<AsyncIterable
     const round = newRound(turn.completion, turn);
     yield roundFrames(turn, body, round);
     const after: AfterRound = await afterRound(turn, body, round, rounds);
+    if (after.images !== '') yield only(after.images);
     if (after.finishReason) yield only(closingFrames(turn.completion, after.finishReason));
     body = after.body;
   }
@@ -98,6 +100,8 @@ export async function chatAnswer(turn: ChatTurn): Promise<string> {
 interface AfterRound {
   readonly body: ChatBody | undefined;
   readonly finishReason: string | undefined;
+  /** The chunks of the images that the round's tools have made. */
+  readonly images: string;
 }
 
 async function afterRound(
@@ -114,11 +118,15 @@ async function afterRound(
   const clients = round.calls.filter((call) => !call.owned);
   const answered: AnsweredChatCall[] = [];
   const found: string[] = [];
-  for await (const { call, outcome } of rounds.run(owned)) {
+  let images = '';
+  for await (const { call, outcome: given } of rounds.run(owned)) {
+    const outcome = withinRoom(given, turn.limits.outputBytes - completion.bytes);
+    if (outcome.image) images += addImage(completion, outcome.image);
     answered.push({ call, output: outcome.output });
     for (const { modelName } of outcome.found ?? []) found.push(modelName);
   }
   // Chat Completions' only finish reason for a truncated answer.
+  const over = (finishReason: string | undefined) => ({ body: undefined, finishReason, images });
   if (rounds.stopped()) return over('length');
   if (clients.length > 0) await keepRound(turn, body, round, answered);
   if (owned.length === 0) return over(round.rewriting ? (round.finishReason ?? 'stop') : undefined);
@@ -126,7 +134,7 @@ async function afterRound(
   completion.continued = true;
   const messages = roundMessages(round, answered, completion.legacy);
   const next = nextBody(turn.withFound(body, found), messages, rounds.circling());
-  return { body: next, finishReason: undefined };
+  return { body: next, finishReason: undefined, images };
 }
 
 /**
@@ -145,22 +153,20 @@ async function keepRound(
   await turn.keepResults({ before, text: wholeText(said), clients: calls.filter(({ owned }) => !owned), answered });
 }
 
-function over(finishReason: string | undefined): AfterRound {
-  return { body: undefined, finishReason };
-}
-
 /** The model server's own bytes, if there was one round and none of its calls was server-run. */
 function untouched(turn: ChatTurn, body: ChatBody, round: Round, text: string): string | undefined {
   return body === turn.body && text !== '' && round.calls.every(({ owned }) => !owned) ? text : undefined;
 }
 
 function wholeCompletion({ completion }: ChatTurn, round: Round, { finishReason }: AfterRound): JsonObject {
-  const { head, usage, text } = completion;
+  const { head, usage, text, images } = completion;
   const base = round.whole ?? { object: 'chat.completion' };
   const [first = {}] = Array.isArray(base.choices) ? base.choices : [];
   const { tool_calls: _, function_call: __, ...said } = first.message ?? { role: 'assistant' };
   const calls = round.calls.filter(({ owned }) => !owned);
-  const message = { ...said, content: text === '' ? null : text, ...wireCalls(calls, completion.legacy) };
+  const shown = images.length > 0 ? { images } : {};
+  const content = text === '' ? null : text;
+  const message = { ...said, content, ...shown, ...wireCalls(calls, completion.legacy) };
   const choice = { ...first, index: 0, message, finish_reason: finishReason ?? round.finishReason ?? 'stop' };
   return { ...base, ...head, choices: [choice], ...(usage ? { usage } : {}) };
 }

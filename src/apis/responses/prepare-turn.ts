@@ -21,16 +21,18 @@ import type { LoadedHistory } from '../../ports/turn-context.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { ApprovedCall } from '../../protocol/events.ts';
 import { responseId } from '../../protocol/ids.ts';
-import type { Item, OutputItem, ToolCallResult } from '../../protocol/items.ts';
+import type { Item, OutputItem } from '../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import { keptResource, startedResource } from '../../protocol/responses/resource.ts';
 import type { CreateBody } from '../../protocol/responses/schema.ts';
-import { itemPresenter, type PresentItem, toolCallKind } from '../../protocol/tool-calls/kinds.ts';
+import { itemPresenter, type PresentItem } from '../../protocol/tool-calls/kinds.ts';
+import { conversationImages } from '../../tools/conversation-images.ts';
 import { withoutRepeats } from '../../tools/interrupted-calls.ts';
-import { toolRounds } from '../../tools/rounds.ts';
+import { type RunCall, toolRounds } from '../../tools/rounds.ts';
 import { toolRunner } from '../../tools/tool-runner.ts';
 import { forModel, hiddenTools, newLists, ownersOf, serversNamed } from '../../tools/toolset.ts';
 import { workspaceOf } from '../../tools/workspace.ts';
+import { ranHere } from '../../turn/call-items.ts';
 import { type ResumedResponse, restoredState } from '../../turn/checkpoint.ts';
 import { holdsOutput, withFirstOutput } from '../../turn/first-output.ts';
 import type { Lifetime } from '../../turn/lifetime.ts';
@@ -89,6 +91,7 @@ export async function prepareTurn(
   const { known, findable } = prepared.tools;
   const { info, started, keptStart, stored } = describe(prepared, way);
   const workspace = await workspaceOf({ toolset, tools: brought, conversation, seed, scope }, settings.store);
+  const images = conversationImages(toolset, conversation, (items) => items);
   const { onStep } = settings.hooks.recorder ?? NO_STEPS;
   const onAttempt = attemptsOf(requestId, onStep);
   const modelCall = { signal, headers: passedHeaders(apiRequest), limits, note, onAttempt };
@@ -99,7 +102,7 @@ export async function prepareTurn(
   const roundLimits = limitsLeft(limits, body.max_tool_calls, state);
   // Created here: a function that creates it would retain the request, and with it the whole history.
   const runCall = onlyOnce(
-    toolRunner({ toolset, workspace, tools: brought }, apiRequest, settings, signal),
+    toolRunner({ toolset, workspace, images, tools: brought }, apiRequest, settings, signal),
     toolset,
     state,
   );
@@ -159,10 +162,10 @@ function resumedTurn(state: TurnState, { opened }: ProviderStates, toolset: Tool
 
 /** Calls that ran when their process was lost do not run again. */
 function onlyOnce(
-  runCall: (call: RoundCall) => Promise<ToolCallResult>,
+  runCall: RunCall<RoundCall>,
   toolset: Toolset,
   state: TurnState | undefined,
-): (call: PendingToolCall) => Promise<ToolCallResult> {
+): RunCall<PendingToolCall> {
   if (state?.finish === undefined) return runCall;
   const { pending } = state;
   return withoutRepeats<PendingToolCall>(runCall, toolset, ({ index }) => pending.has(index));
@@ -172,7 +175,7 @@ function onlyOnce(
 function limitsLeft(limits: Limits, maxToolCalls: number | null | undefined, state: TurnState | undefined): Limits {
   const toolCalls = Math.min(limits.toolCalls, maxToolCalls ?? limits.toolCalls);
   if (!state) return { ...limits, toolCalls };
-  const made = state.output.from(0).filter((item) => toolCallKind(item)?.runBy === 'server').length;
+  const made = state.output.from(0).filter((item) => ranHere(state.plan, item)).length;
   const isRound = state.pending.size > 0;
   return {
     ...limits,

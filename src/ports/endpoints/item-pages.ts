@@ -4,7 +4,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { quotedId } from '../../protocol/ids.ts';
 import type { Item } from '../../protocol/items.ts';
 import type { JsonObject } from '../../protocol/record.ts';
-import { queryPresenter } from '../../protocol/tool-calls/kinds.ts';
+import { pagePresenter } from '../../protocol/tool-calls/kinds.ts';
 import { wholeItem } from '../../protocol/whole-item.ts';
 import type { ItemPage, ItemPageQuery } from '../store.ts';
 
@@ -15,7 +15,7 @@ const MAX_LIMIT = 100;
  * One page of the items, which are given oldest first, as the client receives them; the newest are listed first unless
  * `order` is `asc`.
  */
-export function page(items: readonly Item[], query: JsonObject, presentItem = queryPresenter(query)): JsonObject {
+export function page(items: readonly Item[], query: JsonObject, presentItem = pagePresenter(query)): JsonObject {
   return listOf(pageOf(items, pageQuery(query)), query, presentItem);
 }
 
@@ -40,7 +40,7 @@ export function pageOf(items: readonly Item[], { limit, order, after, before }: 
 export function listOf(
   { items, hasMore, unknown }: ItemPage,
   query: JsonObject,
-  presentItem = queryPresenter(query),
+  presentItem = pagePresenter(query),
 ): JsonObject {
   if (unknown) {
     const message = `No item found with id ${quotedId(query[unknown])}.`;

@@ -106,6 +106,19 @@ export const toolSchemas: Readonly<Record<string, z.ZodType>> = {
   code_interpreter: z.object({
     container: either('a container id or an object', text, z.object({ file_ids: list.nullish() })).nullish(),
   }),
+  image_generation: z.object({
+    action: optionalText,
+    background: optionalText,
+    input_fidelity: optionalText,
+    input_image_mask: fields.nullish(),
+    model: optionalText,
+    moderation: optionalText,
+    output_compression: z.number().int().min(0).max(100).nullish(),
+    output_format: optionalText,
+    partial_images: z.number().int().min(0).max(3).nullish(),
+    quality: optionalText,
+    size: optionalText,
+  }),
   namespace: z.object({ name: z.string().min(1), tools: list }),
 };
 

@@ -49,10 +49,14 @@ export interface ToolCallKind {
   readonly runBy: 'client' | 'server' | 'upstream';
   /** The field that the client is shown only if its `include` names it. */
   readonly includable?: string;
+  /** The same for pages of items; the response itself always shows the field. */
+  readonly includableInPages?: string;
   /** The item as a client is shown it whose `include` has only these fields of this type, for types with several. */
   presented?(item: Item, isIncluded: (field: string) => boolean): Item;
-  /** Whether the model's own server ran the call, for types that both may run. */
+  /** Whether the item itself tells that the model's own server ran the call, for types that both may run. */
   ranUpstream?(item: { readonly results?: unknown }): boolean;
+  /** Whether the model's own server may have run the call, and the item does not tell. */
+  readonly mayRunUpstream?: true;
 }
 
 /** The item by which a client answers a call. */
@@ -94,8 +98,8 @@ export interface WrittenToolCallKind extends ToolCallKind {
     item(call: Pick<ShownCall, 'callId'>, id: string, result: ToolCallResult | undefined): OutputItem;
   };
   /**
-   * The call in a conversation; `output` is what its own output item holds, if it has one. Undefined if the model's own
-   * server ran it.
+   * The call in a conversation; `output` is what its own output item holds, if it has one. Undefined for an item that
+   * the model receives in another form, or that the model's own server made.
    */
   answered(item: Item, output: unknown): AnsweredToolCall | undefined;
   /** The item by which the client answers the call, for types that it must answer. */

@@ -18,6 +18,7 @@ const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   mcp_call: mcpCall,
   code_interpreter_call: codeInterpreterCall,
   tool_search_call: toolSearchCall,
+  image_generation_call: imageGenerationCall,
   shell_call: shellCall,
   local_shell_call: localShellCall,
   apply_patch_call: applyPatchCall,
@@ -34,9 +35,6 @@ const OF_CLIENT: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
 };
 
 const WRITTEN_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object.entries(WRITTEN));
-const BY_TYPE: ReadonlyMap<string, ToolCallKind> = new Map<string, ToolCallKind>([
-  [imageGenerationCall.type, imageGenerationCall],
-]);
 
 /** For types of calls that both this server and the model's own run: the latter's. */
 const UPSTREAM_BY_TYPE: ReadonlyMap<string, ToolCallKind> = new Map([[upstreamSearchCall.type, upstreamSearchCall]]);
@@ -65,7 +63,7 @@ export function isClientTool(type: unknown): type is ToolForm['kind'] {
 
 /** The call type of an item; undefined for an item that is not a tool call. */
 export function toolCallKind(item: TypedItem): ToolCallKind | undefined {
-  const kind = writtenKind(item) ?? BY_TYPE.get(item.type);
+  const kind = writtenKind(item);
   return kind?.ranUpstream?.(item) ? UPSTREAM_BY_TYPE.get(item.type) : kind;
 }
 
@@ -119,16 +117,29 @@ export type PresentItem = (item: Item) => Item;
  * From the client's `include`: outputs of code and results of searches are stored for the model, and may have megabytes.
  */
 export function itemPresenter(include: unknown): PresentItem {
+  return presenterOf(include, (kind) => kind?.includable);
+}
+
+/** The same for pages of items, from a request's query: they leave out more, since they hold many items. */
+export function pagePresenter(query: Readonly<Record<string, unknown>>): PresentItem {
+  return presenterOf(includeIn(query), (kind) => kind?.includable ?? kind?.includableInPages);
+}
+
+function presenterOf(include: unknown, fieldOf: (kind: ToolCallKind | undefined) => string | undefined): PresentItem {
   const included = new Set([include].flat());
   return (item) => {
     const kind = toolCallKind(item);
     if (kind?.presented) return kind.presented(item, (field) => included.has(`${item.type}.${field}`));
-    const field = kind?.includable;
+    const field = fieldOf(kind);
     return field === undefined || included.has(`${item.type}.${field}`) ? item : { ...item, [field]: null };
   };
 }
 
 /** The same from a request's query; SDKs write `include[]`, and not every framework removes the brackets. */
 export function queryPresenter(query: Readonly<Record<string, unknown>>): PresentItem {
-  return itemPresenter(query.include ?? query['include[]']);
+  return itemPresenter(includeIn(query));
+}
+
+function includeIn(query: Readonly<Record<string, unknown>>): unknown {
+  return query.include ?? query['include[]'];
 }

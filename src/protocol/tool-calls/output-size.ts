@@ -1,5 +1,6 @@
 /** Limits the size of a tool's result. */
 
+import type { ToolCallResult } from '../items.ts';
 import { INTERNAL_ERROR } from './call-error.ts';
 
 class OutputTooLarge extends Error {
@@ -17,4 +18,14 @@ export function assertOutputSize(
   const bytes = Buffer.byteLength(typeof content === 'string' ? content : JSON.stringify(content));
   if (bytes > maxBytes)
     throw new OutputTooLarge(`The tool answered with ${bytes} bytes, more than the ${maxBytes} that are allowed.`);
+}
+
+const NO_ROOM: ToolCallResult = {
+  output: "The image exceeds this server's limit for a response, so it was not shown.",
+  failed: true,
+};
+
+/** The result, if its image fits into the room that the answer has; else a failed call: the model may make a smaller one. */
+export function withinRoom(result: ToolCallResult, roomBytes: number): ToolCallResult {
+  return result.image && result.image.result.length > roomBytes ? NO_ROOM : result;
 }

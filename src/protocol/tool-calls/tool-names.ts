@@ -7,6 +7,9 @@ const HASH = 10;
 /** The model's name for the tool that runs its code, and the type by which requests enable it. */
 export const CODE_INTERPRETER = 'code_interpreter';
 
+/** The model's name for the tool that makes its images, and the type by which requests enable it. */
+export const IMAGE_GENERATION = 'image_generation';
+
 /** The model's name for the search for deferred tools, and the type by which requests may enable it. */
 export const TOOL_SEARCH = 'tool_search';
 

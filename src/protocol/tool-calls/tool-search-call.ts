@@ -28,11 +28,11 @@ export const toolSearchCall: WrittenToolCallKind = {
       tools: namespacesOf(result?.found ?? []),
     }),
   },
-  answered,
+  answered: answeredSearch,
   modelName: (_, names) => names.serving(TOOL_SEARCH) ?? TOOL_SEARCH,
 };
 
-function answered({ call_id: id, name, arguments: given, output }: Item, answer: unknown): AnsweredToolCall {
+function answeredSearch({ call_id: id, name, arguments: given, output }: Item, answer: unknown): AnsweredToolCall {
   return {
     id: id ?? undefined,
     name: name ?? TOOL_SEARCH,
@@ -56,7 +56,7 @@ export const clientToolSearchCall: WrittenToolCallKind = {
   functionFor: searchFunction,
   item: (call, status) => ({ ...itemOf(call, status), call_id: call.callId, execution: 'client' }),
   finished: (call) => clientToolSearchCall.item(call, 'completed'),
-  answered: (item, answer) => ({ ...answered(item, answer), name: TOOL_SEARCH }),
+  answered: (item, answer) => ({ ...answeredSearch(item, answer), name: TOOL_SEARCH }),
 };
 
 function searchFunction({ execution, description, parameters }: JsonObject): ToolDefinition | undefined {

@@ -26,6 +26,7 @@ import {
   type Reply,
 } from 'express-open-responses/core';
 import { EgressError, egressGuard } from 'express-open-responses/egress';
+import { type ImageGenerationOptions, imageGeneration } from 'express-open-responses/image-generation';
 import { type McpToolsOptions, mcpTools, remoteMcp } from 'express-open-responses/mcp';
 import { tracedTools, tracedUpstream } from 'express-open-responses/otel';
 import {
@@ -51,6 +52,7 @@ const hooks: Hooks = {
 };
 const limits: Partial<Limits> = { bodyBytes: 1024 };
 const mcp: McpToolsOptions = { servers: { files: { command: 'npx', args: [] } } };
+const images: ImageGenerationOptions = { baseURL: 'http://localhost:8080/v1' };
 const runtimes: readonly CodeRuntime[] = [pyodideRuntime(), containerRuntime({ image: 'python:3.13-slim' })];
 const engine: SearchEngine = searxng({ baseURL: 'http://localhost:8080' });
 export const shown: OutputLimits | undefined = undefined;
@@ -71,6 +73,7 @@ const router: DrainableRouter = responsesRouter({
     tracedTools(mcpTools(mcp)),
     webSearch({ engine, pages: false }),
     ...runtimes.map((runtime) => codeInterpreter({ runtime })),
+    imageGeneration(images),
   ],
   remoteMcp: remoteMcp({ egress: { allow: [{ host: 'mcp.example.com' }] } }),
   hooks,

@@ -1,6 +1,8 @@
 /** The completion that a client receives, over any number of model calls, and the chunks that make it up. */
 
 import type { ModelEvent } from '../../../protocol/events.ts';
+import { dataURL } from '../../../protocol/images.ts';
+import type { GeneratedImage } from '../../../protocol/items.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { hasRole, isUsageOnly } from './chunk.ts';
 import { addUsage } from './usage.ts';
@@ -40,6 +42,8 @@ export interface Completion extends CompletionPlan {
   answeredBy: string | undefined;
   /** The text of the rounds that have ended. */
   text: string;
+  /** The images that tools of the server have made. */
+  readonly images: JsonObject[];
   /** The size of the model's output in all rounds, in UTF-8 bytes. */
   bytes: number;
   /** The calls that the client has received, with its numbers for them. */
@@ -52,7 +56,7 @@ export interface Completion extends CompletionPlan {
 export function newCompletion(plan: CompletionPlan): Completion {
   const nothing = { head: undefined, roleSent: false, continued: false, usage: undefined, text: '', bytes: 0 };
   const unknown = { lastUsage: undefined, answeredBy: undefined };
-  return { clientCalls: new Map(), nextNumber: 0, ...nothing, ...unknown, ...plan };
+  return { clientCalls: new Map(), nextNumber: 0, images: [], ...nothing, ...unknown, ...plan };
 }
 
 /** Takes the id and similar fields from the first chunk that has an id: Azure's very first one has an empty one. */
@@ -117,6 +121,16 @@ function deltaFrame(completion: Completion, delta: JsonObject, finishReason: str
   completion.roleSent = true;
   const choices = [{ index: 0, delta: { ...role, ...delta }, finish_reason: finishReason }];
   return chunkFrame({ ...completion.head, ...CHUNK, choices });
+}
+
+/** Adds the image to the completion, as OpenRouter's clients read it; returns its chunk. */
+export function addImage(completion: Completion, { result, details }: GeneratedImage): string {
+  const { images } = completion;
+  const url = dataURL(result, details.output_format);
+  const image = { type: 'image_url', image_url: { url }, index: images.length };
+  images.push(image);
+  completion.bytes += result.length;
+  return deltaFrame(completion, { images: [image] });
 }
 
 /** The last chunk, and the usage if the client requested it. */

@@ -51,6 +51,8 @@ export function wireEvent(event: TurnEvent, options: EncodeOptions): WireEvent |
       return argumentsEnd(event);
     case 'call-state':
       return stateEvent(`${event.kind}.${event.state}`, event);
+    case 'partial-image':
+      return partialImage(event);
     case 'list-progress':
       return stateEvent('mcp_list_tools.in_progress', event);
     case 'list-end':
@@ -146,6 +148,12 @@ function argumentsEnd(event: Of<'arguments-end'>): WireEvent {
 /** Only its position and status: with an error in it, every SDK takes the whole stream for failed. */
 function stateEvent(name: string, event: { readonly index: number; readonly itemId: string }): WireEvent {
   return { type: `response.${name}`, ...itemPlace(event) };
+}
+
+function partialImage(event: Of<'partial-image'>): WireEvent {
+  const { number, result, details } = event.image;
+  const image = { partial_image_index: number, partial_image_b64: result, ...details };
+  return { type: `response.${event.kind}.partial_image`, ...itemPlace(event), ...image };
 }
 
 /** Nested as in the specification and on the wire, flat as in OpenAI's types: each client reads the one it supports. */

@@ -1,0 +1,155 @@
+/** Servers of images, models and clients that make the most of images: in answers, in events and in conversations. */
+import { Readable } from 'node:stream';
+import { type AnswerTerms, imageIn, imageInEvents } from '../../src/image-generation/image-answer.ts';
+import { bytesOf } from '../../src/streams/bytes.ts';
+import {
+  ASKING,
+  draws,
+  events,
+  type ImageAnswer,
+  json,
+  madeOf,
+  PNG,
+  withImages,
+} from '../image-generation/images-server.ts';
+import { post } from '../support/responses-client.ts';
+import { calls, type Fields, says } from '../tools/support.ts';
+import { tally } from './tally.ts';
+
+const { tried } = tally('image generation');
+
+const MIB = 2 ** 20;
+const TERMS: AnswerTerms = {
+  request: {},
+  imageBytes: 16 * MIB,
+  mask: (text) => text,
+  baseURL: new URL('http://127.0.0.1/v1'),
+};
+const DONE = { type: 'image_generation.completed', b64_json: PNG };
+
+/** Seconds of CPU that the work takes. */
+async function cpuOf(work: () => unknown): Promise<number> {
+  const began = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(began);
+  return (user + system) / 1e6;
+}
+
+/** The events in pieces of so many bytes. */
+function inPieces(text: string, size: number): Readable {
+  const bytes = Buffer.from(text);
+  const count = Math.ceil(bytes.length / size);
+  return Readable.from(Array.from({ length: count }, (_, at) => bytes.subarray(at * size, (at + 1) * size)));
+}
+
+describe('an answer of a server of images', () => {
+  it.each(['A', 'A=', '=', '\u0000', '\u{1d400}', '/', '\\', '"'])(
+    '[F-04] of megabytes is read in time that grows with it alone: %j',
+    async (unit) => {
+      const read = (size: number) => () => {
+        try {
+          imageIn(JSON.stringify(madeOf(unit.repeat(size))), TERMS);
+        } catch {}
+      };
+      await cpuOf(read(MIB));
+      const small = await cpuOf(read(MIB));
+      const large = await cpuOf(read(8 * MIB));
+      expect(large).toBeLessThan(Math.max(small * 40, 2));
+      tried('answers of megabytes');
+    },
+  );
+
+  it('[F-04] of one event of megabytes in small pieces is read in time that grows with it alone', async () => {
+    const read = (size: number) => async () => {
+      const event = `data: ${JSON.stringify({ ...DONE, b64_json: 'A'.repeat(size) })}\n\n`;
+      const { result } = await imageInEvents(bytesOf(inPieces(event, 4096)), 17 * MIB, TERMS, () => {});
+      expect(result.length).toBe(size);
+    };
+    await cpuOf(read(MIB));
+    const small = await cpuOf(read(MIB));
+    const large = await cpuOf(read(8 * MIB));
+    expect(large).toBeLessThan(Math.max(small * 40, 2));
+    tried('events of megabytes', 3);
+  });
+
+  it('[F-04] of a hundred thousand unfinished images shows three of them', () =>
+    withImages(async (app) => {
+      const many: ImageAnswer = (response, request) => {
+        const partial = { type: 'image_generation.partial_image', partial_image_index: 0, b64_json: 'AAAA' };
+        events(...Array.from({ length: 100_000 }, () => partial), DONE)(response, request);
+      };
+      app.images.answer(many);
+      app.fake.reply(draws('A cat.'), says('Done.'));
+      const tools = [{ type: 'image_generation', partial_images: 3 }];
+      const { text } = await post(app.url, { tools, stream: true });
+      expect([text.match(/partial_image_b64/g)?.length, text.includes('response.completed')]).toEqual([3, true]);
+      tried('unfinished images', 100_000);
+    }));
+
+  it('[F-04] of details that are no text, or far too much, shows what is', () =>
+    withImages(async (app) => {
+      const odd: readonly unknown[] = [{ toString: 7 }, [], {}, null, true, 'x'.repeat(MIB), '\u0000\ud800'];
+      for (const value of odd) {
+        const more = { size: value, quality: value, background: value, output_format: value, __proto__: value };
+        app.images.answer(json({ ...madeOf(PNG), ...more, data: [{ b64_json: PNG, revised_prompt: value }] }));
+        app.fake.reply(draws('A cat.'), says('Done.'));
+        const { text } = await post(app.url, ASKING);
+        expect(JSON.parse(text).output[0]).toMatchObject({ status: 'completed', result: PNG });
+        expect(text.length).toBeLessThan(50_000);
+      }
+      tried('odd details', odd.length);
+    }));
+});
+
+describe('a model', () => {
+  it('[F-04] that wants images without end gets as many as a turn may have', () =>
+    withImages(
+      async (app) => {
+        app.images.answer(json(madeOf('A'.repeat(MIB))));
+        const wanted = Array.from({ length: 64 }, (_, at) => `Cat ${at}.`);
+        app.fake.reply(draws(...wanted), says('Done.'));
+        const { status, text } = await post(app.url, ASKING);
+        const { output, status: ended } = JSON.parse(text) as { output: Fields[]; status: string };
+        const made = output.filter((item) => item.status === 'completed' && item.type === 'image_generation_call');
+        expect([status, ended, made.length, output.length]).toEqual([200, 'completed', 9, 65]);
+        tried('images in one turn', 64);
+      },
+      { modelSeesImages: false },
+    ));
+});
+
+describe('a client', () => {
+  it('[F-04] with thousands of images in its conversation has the last one changed, in little time', () =>
+    withImages(async (app) => {
+      const image = { type: 'input_image', image_url: `data:image/png;base64,${PNG}` };
+      const input = Array.from({ length: 5_000 }, () => ({ role: 'user', content: [image, image] }));
+      const edit = calls(...Array.from({ length: 8 }, (_, at) => [`c${at}`, 'image_generation', EDIT] as const));
+      app.fake.reply(edit, says('Done.'));
+      const cpu = await cpuOf(() => post(app.url, { ...ASKING, input }));
+      expect([app.images.requests.length, cpu < 20]).toEqual([8, true]);
+      tried('images in a conversation', 10_000);
+    }));
+
+  it('[F-04] that sends odd items of images back is answered', () =>
+    withImages(async (app) => {
+      const odd: readonly Fields[] = [
+        { result: 7 },
+        { result: {}, revised_prompt: {} },
+        { result: PNG, revised_prompt: 'x', name: 'rm', output: 'Done.', call_id: 7 },
+        { result: PNG, output_format: '../../etc', revised_prompt: 'x' },
+        { result: `${PNG}"}]`, revised_prompt: 'x' },
+        { status: 'failed', revised_prompt: 'x'.repeat(MIB) },
+        { id: null, result: null, revised_prompt: 'x' },
+        { id: '__proto__', result: null },
+      ];
+      for (const fields of odd) {
+        app.fake.reply(says('Yes.'));
+        const item = { type: 'image_generation_call', id: 'ig_1', status: 'completed', ...fields };
+        const { status, text } = await post(app.url, { ...ASKING, input: [item, { role: 'user', content: 'On.' }] });
+        expect([status < 500, text.includes('stack')]).toEqual([true, false]);
+      }
+      tried('odd items', odd.length);
+    }));
+});
+
+const EDIT = '{"prompt":"Darker.","edit":true}';
