@@ -49,6 +49,7 @@ export {
 } from './ports/store.ts';
 export type {
   ProvidedTool,
+  ServerProtocol,
   ToolCall,
   ToolFile,
   ToolProgress,

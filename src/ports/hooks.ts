@@ -7,7 +7,7 @@ import { isPromise } from '../protocol/record.ts';
 import { warnOfError } from './host/error-warning.ts';
 import { processWarning } from './host/warner.ts';
 import type { OnStep } from './step.ts';
-import type { ToolProgress } from './tool-provider.ts';
+import type { ServerProtocol, ToolProgress } from './tool-provider.ts';
 
 /** One request, before the model is called. */
 export interface RequestInfo {
@@ -55,6 +55,8 @@ export interface ToolCallInfo {
   readonly server: string;
   /** The tool's name at its provider. */
   readonly name: string;
+  /** The protocol of the tool's server, such as the era of MCP; absent if the provider does not tell. */
+  readonly protocol?: ServerProtocol;
   /** Milliseconds that the call took. */
   readonly durationMs: number;
   /** The error message that the model received. */

@@ -3,6 +3,14 @@ import type { CodeOutput, GeneratedImage, WebResult } from '../protocol/items.ts
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { MaybePromise } from './store.ts';
 
+/** The protocol of a server of tools, such as MCP. */
+export interface ServerProtocol {
+  /** Such as `legacy` and `modern` of MCP. */
+  readonly era: string;
+  /** Such as `2026-07-28`; undefined if it is not known. */
+  readonly version: string | undefined;
+}
+
 /** A tool as its provider defines it; `name` is the provider's own and need not be unique among providers. */
 export interface ProvidedTool extends ToolDefinition {
   /** The tool's group, such as an MCP server; shown to clients as `server_label`. */
@@ -18,6 +26,8 @@ export interface ProvidedTool extends ToolDefinition {
   readonly deferred?: boolean | undefined;
   /** Whether the model receives the images that the tool makes, in this turn and in later ones. Default: true. */
   readonly modelSeesImages?: boolean | undefined;
+  /** The protocol that the tool's server speaks, for the host's hooks. */
+  readonly protocol?: ServerProtocol | undefined;
   /** Hints about the tool, passed on to clients unchanged. */
   readonly annotations?: Readonly<Record<string, unknown>> | undefined;
 }

@@ -42,10 +42,11 @@ export function toolRunner(
   return async ({ name, arguments: text }, onPartialImage) => {
     const began = Date.now();
     const entry = toolset.get(name);
-    const { server = '', name: own = name, requestedBy } = entry?.tool ?? {};
+    const { server = '', name: own = name, requestedBy, protocol } = entry?.tool ?? {};
     const settings =
       requestedBy === undefined ? undefined : tools.find(({ type }) => requestedType(type) === requestedBy);
-    const info = () => ({ requestId, scope, server, name: own, durationMs: Date.now() - began });
+    const called = { requestId, scope, server, name: own, ...(protocol ? { protocol } : {}) };
+    const info = () => ({ ...called, durationMs: Date.now() - began });
     const onProgress = (progress: ToolProgress) => notify(hooks, 'onToolProgress', { ...info(), ...progress });
     const outcome = await runCall(entry, text, {
       ...about,

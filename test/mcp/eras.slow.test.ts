@@ -17,6 +17,7 @@ import {
 } from '../support/mcp-client.ts';
 import { modernStdio, startModern } from '../support/mcp-modern-server.ts';
 import { describeWhere } from '../support/skipping.ts';
+import { calls, played, says } from '../tools/support.ts';
 
 afterEach(closeAll);
 
@@ -43,6 +44,16 @@ describeNewest('a server of 2026-07-28', () => {
       { content: 'It went wrong.', isError: true },
       [expect.objectContaining({ state: 'ready', protocol: MODERN })],
       [],
+    ]);
+  });
+
+  it('[X-15] is told to the hooks of its calls', async () => {
+    const tools = openTools({ a: modernStdio() });
+    const { toolCalls } = await played({ tools }, [calls(['c', 'echo', '{"text":"hello"}']), says('Done.')]);
+    expect(toolCalls).toMatchObject([
+      { name: 'echo', protocol: MODERN, error: undefined },
+      { name: 'echo', protocol: MODERN, error: undefined },
+      { name: 'echo', protocol: MODERN, error: undefined },
     ]);
   });
 

@@ -18,6 +18,7 @@ const PLAN: TurnPlan = {
   owners: new Map<string, ToolOwner>([
     ['look_up', { server: 'files', name: 'look.up' }],
     ['code_interpreter', RUNS_CODE],
+    ['image_generation', { server: 'images', name: 'image_generation', shownAs: 'image_generation_call' }],
   ]),
   forms: new Map([['patch', { kind: 'custom', name: 'patch' }]]),
 };
@@ -71,6 +72,14 @@ const TURNS: readonly (readonly [inputs: readonly TurnInput[], plan?: Partial<Tu
       { type: 'search-start', search: 's', action: SEARCH },
       { type: 'search-end', search: 's', failed: false, sources: [] },
       FINISH,
+    ],
+  ],
+  [
+    [
+      call(0, 'image_generation', '{"prompt":"a"}'),
+      FINISH,
+      { type: 'partial-image', index: 0, image: { result: 'AA==', details: {}, number: 0 } },
+      result(0, true),
     ],
   ],
   [[{ type: 'image', result: 'AA==', details: {} }, FINISH]],

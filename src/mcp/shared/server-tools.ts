@@ -119,7 +119,8 @@ class CachedTools implements ServerTools {
     if (unusable > 0 && unusable !== this.unusable)
       warn(`${owner}: server '${this.label}': ${unusable} tools are left out: unusable, or too many`);
     const own = this.settings.resources && session.hasResources ? this.resourceTools(tools) : [];
-    this.tools = [...tools, ...own];
+    const { protocol } = this.connection;
+    this.tools = [...tools, ...own].map((tool) => ({ ...tool, protocol }));
     this.resourceNames = new Set(own.map(({ name }) => name));
     this.unusable = unusable;
     this.listedAt = Date.now();
