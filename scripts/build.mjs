@@ -8,7 +8,8 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { bundle } from './bundle.mjs';
-import { entriesOf, esmEntry, keepPublicTypes } from './entries.mjs';
+import { entriesOf, esmEntry } from './entries.mjs';
+import { keepPublicTypes } from './public-types.mjs';
 import { codeWithTabs, typesWithTabs } from './tabs.mjs';
 
 const root = join(import.meta.dirname, '..');

@@ -7,5 +7,3 @@ export declare function esmEntry(
   entry: string,
   names: readonly string[],
 ): { readonly code: string; readonly types: string };
-
-export declare function keepPublicTypes(folder: string, entries: readonly string[]): void;
