@@ -35,7 +35,11 @@ describe('listing tools', () => {
         { name: 'fail', server: 'c' },
         { name: 'image', server: 'a' },
         { name: 'pid', server: 'b' },
-      ].map((tool) => ({ ...tool, parameters: { type: 'object', properties: {} } })),
+      ].map((tool) => ({
+        ...tool,
+        parameters: { type: 'object', properties: {} },
+        protocol: { era: 'legacy', version: '2025-11-25' },
+      })),
     );
   });
 
