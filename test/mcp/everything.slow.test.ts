@@ -26,6 +26,7 @@ describe.each(['stdio', 'streamableHttp', 'sse'])('server-everything over %s', (
         },
         required: ['a', 'b'],
       }),
+      protocol: { era: 'legacy', version: '2025-11-25' },
       annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     });
     expect(tools.status()).toEqual([

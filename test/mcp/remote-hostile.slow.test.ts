@@ -364,7 +364,14 @@ describeRemote('a hostile server', () => {
     const provider = await remoteFor([site]).open(named(site), 'a', never());
     const shown = 'a\tb\nc[2Jde\u200D\u00E9';
     expect([await provider.list(never()), await callOf(provider, 'good')]).toEqual([
-      [{ name: 'good', server: 'docs', description: shown, parameters: { type: 'object', description: shown } }],
+      [
+        expect.objectContaining({
+          name: 'good',
+          server: 'docs',
+          description: shown,
+          parameters: { type: 'object', description: shown },
+        }),
+      ],
       { content: shown, isError: true },
     ]);
   });

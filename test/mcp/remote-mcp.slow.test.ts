@@ -34,7 +34,12 @@ describeRemote('a remote server', () => {
     const tools = await provider.list(never());
     expect([tools.length, tools[0], await callOf(provider, 'echo', { text: 'hello' })]).toEqual([
       18,
-      { name: 'echo', server: 'docs', parameters: { type: 'object', properties: {} } },
+      {
+        name: 'echo',
+        server: 'docs',
+        parameters: { type: 'object', properties: {} },
+        protocol: expect.objectContaining({ era: 'legacy' }),
+      },
       { content: 'hello' },
     ]);
     const seen = server.requests.map((request) => [request.headers.authorization, request.headers['x-tenant']]);
