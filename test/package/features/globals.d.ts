@@ -16,6 +16,12 @@ declare global {
   const model: string;
   const log: { error(error: unknown): void };
   const url: string;
+  const index: {
+    find(
+      query: string,
+      options: { readonly limit: number; readonly tenant: string; readonly signal: AbortSignal },
+    ): Promise<readonly { readonly address: string; readonly title: string; readonly excerpt: string }[]>;
+  };
   const signal: AbortSignal;
   const StreamableHTTPClientTransport: typeof Transport;
   function myUpstream(options: { readonly baseURL: string; readonly apiKey: string }): Upstream;
