@@ -11,9 +11,10 @@ export interface CitedPage {
 /** The pages of one turn, by their addresses in one spelling. */
 type Pages = SharedMap<string, CitedPage>;
 
-/** The most pages of one turn that are known, and the most citations of one text. */
+/** The most pages of one turn that are known, the most citations of one text, and the most addresses in it that are looked up. */
 const MOST_PAGES = 4096;
 const MOST_CITATIONS = 256;
+const MOST_ADDRESSES = 8192;
 /** A longer address is not cited, and a longer label belongs to no link. */
 const LONGEST_URL = 2048;
 const LONGEST_LABEL = 1024;
@@ -47,7 +48,9 @@ const START = /https?:\/\//gi;
 export function citationsIn(text: string, pages: Pages): readonly UrlCitation[] {
   const citations: UrlCitation[] = [];
   let after = 0;
-  for (let at = startFrom(text, 0); at >= 0 && citations.length < MOST_CITATIONS; at = startFrom(text, after)) {
+  for (let tried = 0; tried < MOST_ADDRESSES && citations.length < MOST_CITATIONS; tried += 1) {
+    const at = startFrom(text, after);
+    if (at < 0) break;
     const end = endFrom(text, at);
     const link = linkAround(text, at, end, after);
     const [from, to, url] = link ?? [at, end, text.slice(at, Math.min(end, at + LONGEST_URL + 1))];

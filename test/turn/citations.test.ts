@@ -76,6 +76,12 @@ describe('a link to a page that was found', () => {
     expect(citationsIn('[x](https://one.example.com/a) '.repeat(10_000), PAGES).length).toBe(256);
   });
 
+  it('[B-41] [F-04] is not looked for in addresses without end', () => {
+    const before = process.cpuUsage();
+    expect(citationsIn('https://a.b/,,,,,,,, '.repeat(500_000), PAGES)).toEqual([]);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(3);
+  });
+
   it.each([
     ['https://'],
     ['](https://'],

@@ -14,7 +14,7 @@ export interface EngineRequest {
 }
 
 /** The largest answer of an engine, in bytes after decompression. */
-const MOST_BYTES = 4 * 1024 * 1024;
+export const MOST_BYTES = 4 * 1024 * 1024;
 
 /** The answer, a JSON object. Rejects with an `Error` for the model, or with the signal's reason. */
 export async function fetchJson({ engine, url, init, signal, timeoutMs }: EngineRequest): Promise<JsonObject> {

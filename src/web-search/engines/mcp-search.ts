@@ -4,6 +4,7 @@ import type { ProvidedTool, ToolProvider, ToolResult, ToolsRequest } from '../..
 import type { WebResult } from '../../protocol/items.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { toolOutputText } from '../../protocol/tool-calls/output-text.ts';
+import { MOST_BYTES } from './fetch-json.ts';
 
 /** How the tool is called; `undefined` means omitted. */
 export interface McpSearchOptions {
@@ -30,7 +31,8 @@ export function mcpSearch(provider: ToolProvider, toolName: string, options: Mcp
     async search({ query, maxResults, signal, about }) {
       const { server, name } = await toolOf(provider, toolName, options, about, signal);
       const args = { ...options.arguments, [options.argument ?? 'query']: query };
-      return resultsIn(await provider.call({ ...about, server, name, arguments: args }, signal), maxResults);
+      const call = { ...about, server, name, arguments: args, outputBytes: MOST_BYTES };
+      return resultsIn(await provider.call(call, signal), maxResults);
     },
     close: provider.close && (() => provider.close?.() ?? Promise.resolve()),
   };
