@@ -21,10 +21,20 @@ export interface PythonPackage {
   readonly describe: typeof describe;
 }
 
+/** What is imported, where it is not the package's name, and versions of packages that it needs, as `name==version`. */
+export interface PythonPackageOptions {
+  readonly imported?: string;
+  readonly along?: readonly string[];
+}
+
 /** Installs the package if it is not there yet. Throws if it cannot be installed where CI=true. */
-export async function pythonPackage(name: string, version: string): Promise<PythonPackage> {
+export async function pythonPackage(
+  name: string,
+  version: string,
+  { imported = name, along = [] }: PythonPackageOptions = {},
+): Promise<PythonPackage> {
   const folder = join(import.meta.dirname, `../../build/${name}-python-${version}`);
-  const missing = await whyMissing(folder, name, version);
+  const missing = await whyMissing(folder, name, imported, [`${name}==${version}`, ...along]);
   if (missing && process.env.CI === 'true') throw new Error(`CI needs the Python package: ${missing}`);
   return {
     python: join(folder, 'bin/python'),
@@ -33,7 +43,12 @@ export async function pythonPackage(name: string, version: string): Promise<Pyth
   };
 }
 
-async function whyMissing(folder: string, name: string, version: string): Promise<string | undefined> {
+async function whyMissing(
+  folder: string,
+  name: string,
+  imported: string,
+  wanted: readonly string[],
+): Promise<string | undefined> {
   // Written last: without it the environment is not whole.
   const whole = join(folder, 'lib-is-whole');
   if (existsSync(whole)) return undefined;
@@ -45,8 +60,8 @@ async function whyMissing(folder: string, name: string, version: string): Promis
     await rm(folder, { recursive: true, force: true });
     await execute(python, ['-m', 'venv', folder], options);
     const flags = ['--quiet', '--disable-pip-version-check', '--no-input', '--retries', '1'];
-    await execute(own, ['-m', 'pip', 'install', ...flags, `${name}==${version}`], options);
-    await execute(own, ['-c', `import ${name}; open(${JSON.stringify(whole)}, 'w').close()`], options);
+    await execute(own, ['-m', 'pip', 'install', ...flags, ...wanted], options);
+    await execute(own, ['-c', `import ${imported}; open(${JSON.stringify(whole)}, 'w').close()`], options);
     return undefined;
   } catch (error) {
     // The text may hold parentheses, at which the list of skipped tests ends the reason.
