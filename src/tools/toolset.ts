@@ -294,7 +294,8 @@ function foundName(
   { server, name }: { readonly server: string | undefined; readonly name: string },
   names: ModelNames,
 ): string {
-  return server === undefined ? name : (names.of(server, name) ?? modelSafe(name));
+  // The namespace of a client's tool is part of the name that the model is offered.
+  return server === undefined ? name : (names.of(server, name) ?? namespacedName(server, name));
 }
 
 /** Whether the item has names that differ from the model's, or is an answer that may be a denial. */

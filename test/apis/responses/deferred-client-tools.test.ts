@@ -135,6 +135,21 @@ describe('a deferred tool of the client', () => {
     expect(offered()).toEqual([['tool_search'], ['tool_search', 'get_weather', 'mail__send']]);
   });
 
+  it('[X-13] of a namespace is told to the model by the name under which it is offered, now and later', async () => {
+    const told = () => app.upstream.requests.map(({ body }) => ((body as Fields).messages as readonly Fields[])[2]);
+    const search = calling('tool_search', { query: 'letter' });
+    app.upstream.reply(search, ANSWER, ANSWER, search, ANSWER);
+    for (const searching of [{ type: 'tool_search' }, CLIENTS]) {
+      const tools = [searching, WEATHER, MAIL];
+      const { body } = await app.create({ input: 'Go.', tools });
+      const answer = { type: 'tool_search_output', call_id: 'call_tool_search', execution: 'client', tools: [MAIL] };
+      const input = searching === CLIENTS ? [answer] : 'Again.';
+      await app.create({ input, tools, previous_response_id: body.id });
+    }
+    const named = expect.objectContaining({ content: '{"found":["mail__send"]}' });
+    expect(told()).toEqual([undefined, named, named, undefined, named]);
+  });
+
   it('[X-13] is offered at once without a search, or where tool_choice names it', async () => {
     await app.create({ input: 'Go.', tools: [WEATHER, MAIL] });
     const choice = { type: 'function', name: 'get_weather' };
