@@ -36,12 +36,17 @@ function install() {
   }
 }
 
-/** The model: a title where no tools are offered, else the call first, and then the last words. */
-function modelFor({ call }) {
+/** The model: a title where no tools are offered, else one call after the other, and then the last words. */
+function modelFor({ calls }) {
   return ({ body: { messages, tools = [] } }) => {
     if (tools.length === 0) return { body: textStream('A title') };
-    if (messages.at(-1).role === 'tool') return { body: textStream(DONE) };
-    return { body: toolCallStream([{ id: 'call_1', name: call.name, arguments: JSON.stringify(call.arguments) }]) };
+    const done = messages.filter(({ role }) => role === 'tool').length;
+    const call = calls[done];
+    if (call === undefined) return { body: textStream(DONE) };
+    if (!tools.some((tool) => tool.function.name === call.name))
+      return { body: textStream(`I was not offered ${call.name}.`) };
+    const id = `call_${done + 1}`;
+    return { body: toolCallStream([{ id, name: call.name, arguments: JSON.stringify(call.arguments) }]) };
   };
 }
 
@@ -79,12 +84,14 @@ function output({ program, args, env }, { home, work }) {
   });
 }
 
-function faultsOf({ reported, makes, websocket = false }, { written, work, requests, posts }) {
+function faultsOf({ reported, makes, finds, websocket = false }, { written, work, requests, posts }) {
   const results = requests.flatMap(({ body }) => body.messages ?? []).filter(({ role }) => role === 'tool');
+  const atFirst = requests.find(({ body }) => body.tools)?.body.tools.map((tool) => tool.function.name) ?? [];
   return [
     makes === undefined || contentOf(join(work, 'made.txt')) === makes ? '' : 'the file was not made',
     results.some(({ content }) => reported.test(content)) ? '' : `the model was told: ${JSON.stringify(results)}`,
     written.includes(DONE) ? '' : `the agent did not say the last words: ${written.slice(-2000)}`,
+    atFirst.includes(finds) ? `${finds} was offered before it was found` : '',
     (posts.length === 0) === websocket ? '' : `${posts.length} requests came over plain HTTP`,
   ].filter(Boolean);
 }

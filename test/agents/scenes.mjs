@@ -23,6 +23,8 @@ const SHELL = 'echo "Made by the agent." > made.txt && echo SHELL_RAN';
 
 const MADE = 'Made by the agent.\n';
 
+const EVERYTHING_SERVER = `mcp_servers.everything={command="${process.execPath}",args=["${EVERYTHING}","stdio"]}`;
+
 /** How it is started, given where the scene happens: the packages, its home, the folder it works in, and the API. */
 function codex(model, settings = '', more = []) {
   return ({ modules, home, work, url }) => {
@@ -47,26 +49,29 @@ function codex(model, settings = '', more = []) {
   };
 }
 
-function opencode({ modules, url }) {
-  const limit = { context: 100_000, output: 4_000 };
-  const provider = {
-    options: { baseURL: url, apiKey: 'client-key' },
-    models: { m: { name: 'm', tool_call: true, limit } },
+/** The tools that it offers depend on the model's name. */
+function opencode(model) {
+  return ({ modules, url }) => {
+    const limit = { context: 100_000, output: 4_000 };
+    const provider = {
+      options: { baseURL: url, apiKey: 'client-key' },
+      models: { [model]: { name: model, tool_call: true, limit } },
+    };
+    const config = {
+      model: `openai/${model}`,
+      small_model: `openai/${model}`,
+      autoupdate: false,
+      share: 'disabled',
+      permission: { bash: 'allow', edit: 'allow' },
+      provider: { openai: provider },
+    };
+    const env = {
+      OPENCODE_CONFIG_CONTENT: JSON.stringify(config),
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+    };
+    return { program: join(modules, OPENCODE), args: ['run', '--format', 'json', 'Make made.txt.'], env };
   };
-  const config = {
-    model: 'openai/m',
-    small_model: 'openai/m',
-    autoupdate: false,
-    share: 'disabled',
-    permission: { bash: 'allow' },
-    provider: { openai: provider },
-  };
-  const env = {
-    OPENCODE_CONFIG_CONTENT: JSON.stringify(config),
-    OPENCODE_DISABLE_MODELS_FETCH: '1',
-    OPENCODE_DISABLE_AUTOUPDATE: '1',
-  };
-  return { program: join(modules, OPENCODE), args: ['run', '--format', 'json', 'Make made.txt.'], env };
 }
 
 function pi({ modules, home, url }) {
@@ -80,52 +85,88 @@ function pi({ modules, home, url }) {
 }
 
 /**
- * Each scene: the agent runs the tool that the model calls, tells the model, and says what it answers. `reported` is what
- * the model must have been told of the run, and `makes` what must then be in the file.
+ * Each scene: the agent runs the tools that the model calls, tells the model, and says what it answers. `reported` is what
+ * the model must have been told of a run, and `makes` what must then be in the file. With `searches` the server
+ * searches the web; `finds` is a tool that the model is not offered at first.
  */
 export const scenes = [
   {
     name: 'Codex runs a command',
     start: codex('fake-model'),
-    call: { name: 'exec_command', arguments: { cmd: SHELL } },
+    calls: [{ name: 'exec_command', arguments: { cmd: SHELL } }],
     reported: /SHELL_RAN/,
     makes: MADE,
   },
   {
     name: 'Codex applies a patch, by its free-text tool',
     start: codex('gpt-5.5'),
-    call: { name: 'apply_patch', arguments: { input: PATCH } },
+    calls: [{ name: 'apply_patch', arguments: { input: PATCH } }],
     reported: /made\.txt/,
     makes: MADE,
   },
   {
     name: 'Codex runs a tool of an MCP server of its own, which it keeps in a namespace',
-    start: codex('fake-model', '', [
-      '-c',
-      `mcp_servers.everything={command="${process.execPath}",args=["${EVERYTHING}","stdio"]}`,
-    ]),
-    call: { name: 'mcp__everything__echo', arguments: { message: 'hi' } },
+    start: codex('fake-model', '', ['-c', EVERYTHING_SERVER]),
+    calls: [{ name: 'mcp__everything__echo', arguments: { message: 'hi' } }],
     reported: /Echo: hi/,
+  },
+  {
+    name: 'Codex looks for a tool of its MCP server itself, which it keeps out of its first request',
+    start: codex('gpt-5.5', '', ['-c', EVERYTHING_SERVER]),
+    calls: [
+      { name: 'tool_search', arguments: { query: 'echo a message' } },
+      { name: 'mcp__everything__echo', arguments: { message: 'hi' } },
+    ],
+    finds: 'mcp__everything__echo',
+    reported: /Echo: hi/,
+  },
+  {
+    name: 'Codex has the server search the web, and sends the search back with its own work',
+    searches: true,
+    start: codex('fake-model', '', ['-c', 'web_search="live"']),
+    calls: [
+      { name: 'web_search', arguments: { query: 'owls' } },
+      { name: 'exec_command', arguments: { cmd: SHELL } },
+    ],
+    reported: /What the page 1 of the demo says of owls/,
+    makes: MADE,
   },
   {
     name: 'Codex runs a command, over a WebSocket',
     websocket: true,
     start: codex('fake-model', ',supports_websockets=true'),
-    call: { name: 'exec_command', arguments: { cmd: SHELL } },
+    calls: [{ name: 'exec_command', arguments: { cmd: SHELL } }],
     reported: /SHELL_RAN/,
     makes: MADE,
   },
   {
     name: 'opencode runs a command',
-    start: opencode,
-    call: { name: 'bash', arguments: { command: SHELL, description: 'Makes a file.' } },
+    start: opencode('m'),
+    calls: [{ name: 'bash', arguments: { command: SHELL, description: 'Makes a file.' } }],
     reported: /SHELL_RAN/,
+    makes: MADE,
+  },
+  {
+    name: 'opencode writes a file, and edits it',
+    start: opencode('m'),
+    calls: [
+      { name: 'write', arguments: { filePath: 'made.txt', content: 'Made by nobody.\n' } },
+      { name: 'edit', arguments: { filePath: 'made.txt', oldString: 'nobody', newString: 'the agent' } },
+    ],
+    reported: /Edit applied/,
+    makes: MADE,
+  },
+  {
+    name: 'opencode applies a patch',
+    start: opencode('gpt-5.5'),
+    calls: [{ name: 'apply_patch', arguments: { patchText: PATCH } }],
+    reported: /made\.txt/,
     makes: MADE,
   },
   {
     name: 'pi runs a command',
     start: pi,
-    call: { name: 'bash', arguments: { command: SHELL } },
+    calls: [{ name: 'bash', arguments: { command: SHELL } }],
     reported: /SHELL_RAN/,
     makes: MADE,
   },

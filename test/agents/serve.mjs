@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import express from 'express';
 import { start } from '../../build/examples/express/start.js';
 import { chatCompletionsUpstream, memoryStore, responsesRouter } from '../../dist/esm/index.js';
-import { startFakeUpstream } from '../../dist/esm/testing/index.js';
+import { demoSearch, startFakeUpstream } from '../../dist/esm/testing/index.js';
+import { webSearch } from '../../dist/esm/web-search/index.js';
 
 const WEBSOCKET = join(import.meta.dirname, '../../dist/esm/websocket/index.js');
 
@@ -15,9 +16,9 @@ const WEBSOCKET = join(import.meta.dirname, '../../dist/esm/websocket/index.js')
 export const hasWebSocket = existsSync(WEBSOCKET);
 
 /** Starts the API; `posts` are the requests to it that came over plain HTTP. */
-export async function serve(model, { websocket = false }) {
+export async function serve(model, { websocket = false, searches = false }) {
   const fake = await startFakeUpstream({ reply: model });
-  const api = await (websocket ? bareApp(fake.baseURL) : exampleApp(fake.baseURL));
+  const api = await startFor({ websocket, searches }, fake.baseURL);
   const posts = [];
   const count = ({ request }) => {
     if (request.method === 'POST' && request.url.startsWith('/v1/responses')) posts.push(request.url);
@@ -32,14 +33,19 @@ export async function serve(model, { websocket = false }) {
   return { url: `${api.url}/v1`, posts, requests: fake.requests, close };
 }
 
+function startFor({ websocket, searches }, baseURL) {
+  if (searches) return bareApp(baseURL, { tools: webSearch({ engine: demoSearch(), pages: false }) });
+  return websocket ? bareApp(baseURL) : exampleApp(baseURL);
+}
+
 async function exampleApp(baseURL) {
   return start({ PORT: '0', LOG: 'off', MCP_CONFIG: 'off', UPSTREAM_BASE_URL: baseURL }, () => {});
 }
 
-async function bareApp(baseURL) {
+async function bareApp(baseURL, more = {}) {
   const { attachResponsesWebSocket } = await import(WEBSOCKET);
   const upstream = chatCompletionsUpstream({ baseURL, apiKey: 'upstream-key' });
-  const options = { upstream, store: memoryStore() };
+  const options = { upstream, store: memoryStore(), ...more };
   const server = createServer(express().use('/v1', responsesRouter(options)));
   const socket = attachResponsesWebSocket(server, options);
   server.listen(0, '127.0.0.1');
