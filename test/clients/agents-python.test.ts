@@ -83,7 +83,7 @@ agents.describe('openai-agents', () => {
         expect(app.images.requests[0]?.body).toContain('"size":"1024x1024"');
       }));
 
-    it('[X-13] runs the commands of ShellTool', () =>
+    it.each([false, true])('[X-13] runs the commands of ShellTool; by previous_response_id: %s', (chained) =>
       withTools({}, async (app) => {
         app.fake.reply(
           called('call_a', 'shell', { commands: ['cat a.md', 'echo bad >&2; exit 3'] }),
@@ -91,14 +91,22 @@ agents.describe('openai-agents', () => {
           says('Known.'),
         );
         const inputs = ['Read the file.', 'Again.'];
-        const { texts, items } = await client.run({ url: app.url, tools: { shell: {} }, inputs, stream, folder });
+        const { texts, items } = await client.run({
+          url: app.url,
+          tools: { shell: {} },
+          inputs,
+          stream,
+          folder,
+          chained,
+        });
         expect([texts, items, lastTexts(app), app.notes]).toEqual([
           ['Read.', 'Known.'],
           [['tool_call_item', 'tool_call_output_item', 'message_output_item'], ['message_output_item']],
           ['one\ntwo\n\n[exit code 0]\n\n[stderr]\nbad\n\n[exit code 3]'],
           [],
         ]);
-      }));
+      }),
+    );
 
     it('[X-13] runs the command of LocalShellTool', () =>
       withTools({}, async (app) => {

@@ -69,34 +69,39 @@ def tools_for(tools, folder, approve):
     return [made[name](**options) for name, options in tools.items()]
 
 
-async def ended(agent, given, stream, events):
+async def ended(agent, given, stream, events, **more):
     if not stream:
-        return await Runner.run(agent, given)
-    result = Runner.run_streamed(agent, given)
+        return await Runner.run(agent, given, **more)
+    result = Runner.run_streamed(agent, given, **more)
     async for event in result.stream_events():
         if event.type == "raw_response_event":
             events.append(event.data.type)
     return result
 
 
-async def talk(url, tools, inputs, stream=False, folder=".", approve=None, decide=None):
-    """Asks one question after the other; `approve` answers approvals in a callback, `decide` those that interrupt the run."""
+async def talk(url, tools, inputs, stream=False, folder=".", approve=None, decide=None, chained=False):
+    """Asks one question after the other; `approve` answers approvals in a callback, `decide` those that interrupt the run.
+
+    What was said before is sent again, or, `chained`, the id of the last response.
+    """
     async with AsyncOpenAI(base_url=url, api_key="client-key", max_retries=0) as client:
         model = OpenAIResponsesModel("m", client)
         agent = Agent("a", model=model, tools=tools_for(tools, folder, approve))
-        history, texts, items, events, waited = [], [], [], [], 0
+        history, last, texts, items, events, waited = [], None, [], [], [], 0
         for content in inputs:
-            result = await ended(agent, [*history, {"role": "user", "content": content}], stream, events)
+            given = [*history, {"role": "user", "content": content}]
+            more = {"auto_previous_response_id": True, "previous_response_id": last} if chained else {}
+            result = await ended(agent, given, stream, events, **more)
             if result.interruptions:
                 waited += len(result.interruptions)
                 state = result.to_state()
                 for each in result.interruptions:
                     (state.approve if decide else state.reject)(each)
                 result = await ended(agent, state, stream, events)
-            history = result.to_input_list()
+            history, last = [] if chained else result.to_input_list(), result.last_response_id
             texts.append(result.final_output)
             items.append([item.type for item in result.new_items])
-        return {"texts": texts, "items": items, "events": events, "waited": waited, "history": history}
+        return {"texts": texts, "items": items, "events": events, "waited": waited, "history": history, "id": last}
 
 
 # It logs patches that fail.
