@@ -17,7 +17,7 @@ export interface PythonClient {
 export function startPythonClient(python: string, script: string): PythonClient {
   const child = spawn(python, [join(import.meta.dirname, script)], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env.PATH, OPENAI_AGENTS_DISABLE_TRACING: '1' },
+    env: { PATH: process.env.PATH, OPENAI_AGENTS_DISABLE_TRACING: '1', PYTHONDONTWRITEBYTECODE: '1' },
   });
   endWithParent(child);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
