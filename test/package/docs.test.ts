@@ -113,11 +113,15 @@ describe('docs/clients.md', () => {
       ...['package.json', 'test/clients/package.json'].map((path) => JSON.parse(read(path)).devDependencies),
     );
     const agents = [...read('test/agents/scenes.mjs').matchAll(/^ {2}'(\S+?)(?:@npm:.*)?@(\d[^'-]*)/gm)];
+    const pythons = ['agents', 'openai'].flatMap((name) => [
+      ...read(`test/clients/${name}-python.test.ts`).matchAll(/pythonPackage\('([\w-]+)', '([\d.]+)'/g),
+    ]);
     const versionsOf = (client: string) => [
       ...Object.entries(devDependencies).flatMap(([name, version]) =>
         name.replace(/\d$/, '') === client ? [version.split('@').at(-1) ?? ''] : [],
       ),
       ...agents.flatMap(([, name = '', version = '']) => (name.includes(client.toLowerCase()) ? [version] : [])),
+      ...pythons.flatMap(([, name, version = '']) => (name === client ? [version] : [])),
     ];
     const rows = [...read('docs/clients.md').matchAll(/^\| `?([\w@/-]+).*? \| (\d[^|]*?) \|/gm)];
     const wrong = rows.filter(([, client = '', versions = '']) => {
@@ -128,7 +132,7 @@ describe('docs/clients.md', () => {
         !written.every((start) => tested.some((version) => `${version}.`.startsWith(`${start}.`)))
       );
     });
-    expect([rows.length, wrong.map(([row]) => row)]).toEqual([8, []]);
+    expect([rows.length, wrong.map(([row]) => row)]).toEqual([10, []]);
   });
 });
 
