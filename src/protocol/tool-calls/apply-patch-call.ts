@@ -16,7 +16,6 @@ export const applyPatchCall: WrittenToolCallKind = {
   states: {},
   functionFor: () => ({ name: APPLY_PATCH, description: ABOUT, parameters: PARAMETERS }),
   item: (call, status) => itemOf(call, status === 'completed' ? status : 'in_progress'),
-  finished: (call) => itemOf(call, 'completed'),
   answered: ({ call_id: id, operation }, output) => ({
     id,
     name: APPLY_PATCH,

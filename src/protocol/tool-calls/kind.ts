@@ -88,8 +88,8 @@ export interface WrittenToolCallKind extends ToolCallKind {
   };
   /** The item of a call without a result. */
   item(call: ShownCall, status: ItemStatus): OutputItem;
-  /** The item of a call that the server ran, if one item shows both. */
-  finished(call: ShownCall, result: ToolCallResult): OutputItem;
+  /** The item of a call that the server ran, for types whose item shows the result. Default: the completed item. */
+  finished?(call: ShownCall, result: ToolCallResult): OutputItem;
   /** The type that shows such calls to clients that know no calls of servers; undefined for this type itself. */
   readonly plainAs?: 'function_call';
   /** The item that follows the call with its result, for types that have one; without a result it is in progress. */

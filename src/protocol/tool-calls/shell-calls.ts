@@ -16,8 +16,7 @@ export const shellCall: WrittenToolCallKind = {
   field: 'arguments',
   states: {},
   functionFor: shellFunction,
-  item: (call, status) => itemOf(call, status),
-  finished: (call) => itemOf(call, 'completed'),
+  item: itemOf,
   answered: ({ call_id: id, action }, output) => ({
     id,
     name: SHELL,
@@ -100,8 +99,7 @@ export const localShellCall: WrittenToolCallKind = {
   field: 'arguments',
   states: {},
   functionFor: () => ({ name: LOCAL_SHELL, description: ABOUT_PROGRAMS, parameters: PROGRAM }),
-  item: (call, status) => programItem(call, status),
-  finished: (call) => programItem(call, 'completed'),
+  item: programItem,
   answered: ({ call_id: id, action }, output) => ({
     id,
     name: LOCAL_SHELL,

@@ -15,8 +15,7 @@ export const toolSearchCall: WrittenToolCallKind = {
   field: 'arguments',
   plainAs: 'function_call',
   states: {},
-  item: (call, status) => itemOf(call, status),
-  finished: (call) => itemOf(call, 'completed'),
+  item: itemOf,
   outputItem: {
     idPrefix: 'tso',
     item: (_, id, result) => ({
@@ -55,7 +54,6 @@ export const clientToolSearchCall: WrittenToolCallKind = {
   states: {},
   functionFor: searchFunction,
   item: (call, status) => ({ ...itemOf(call, status), call_id: call.callId, execution: 'client' }),
-  finished: (call) => clientToolSearchCall.item(call, 'completed'),
   answered: (item, answer) => ({ ...answeredSearch(item, answer), name: TOOL_SEARCH }),
 };
 
