@@ -1,35 +1,27 @@
 /** A change of a file that the client makes: the model writes it as the arguments of a function. */
 import type { ApplyPatchCallItem, FileOperation } from '../items.ts';
 import { plainTextOf } from '../record.ts';
-import type { ShownCall, WrittenToolCallKind } from './kind.ts';
-import { argumentsOf, objectIn } from './read-arguments.ts';
+import { clientToolKind } from './client-tool.ts';
+import type { ShownCall } from './kind.ts';
+import { objectIn } from './read-arguments.ts';
 
 const APPLY_PATCH = 'apply_patch';
 
 /** `apply_patch_call` */
-export const applyPatchCall: WrittenToolCallKind = {
+export const applyPatchCall = clientToolKind({
   type: 'apply_patch_call',
   tool: APPLY_PATCH,
   idPrefix: 'apc',
-  runBy: 'client',
-  field: 'arguments',
-  states: {},
   functionFor: () => ({ name: APPLY_PATCH, description: ABOUT, parameters: PARAMETERS }),
   item: (call, status) => itemOf(call, status === 'completed' ? status : 'in_progress'),
-  answered: ({ call_id: id, operation }, output) => ({
-    id,
-    name: APPLY_PATCH,
-    arguments: argumentsOf(operation),
-    output,
-    failed: false,
-  }),
+  fieldsOf: ({ operation }) => operation,
   answeredBy: {
     type: 'apply_patch_call_output',
     outputOf: ({ status, output }) =>
       [status === 'failed' ? 'The patch failed.' : 'The patch was applied.', plainTextOf(output)].join('\n').trim(),
     missing: (output) => ({ status: 'failed', output }),
   },
-};
+});
 
 function itemOf({ id, callId, arguments: text }: ShownCall, status: ApplyPatchCallItem['status']): ApplyPatchCallItem {
   return { id, type: 'apply_patch_call', status, call_id: callId, operation: operationIn(text) };

@@ -30,9 +30,3 @@ export function textPairsIn(value: unknown): Readonly<Record<string, string>> {
     string
   >;
 }
-
-/** The fields that are set, as the text of arguments. */
-export function argumentsOf(fields: unknown): string {
-  if (!isRecord(fields)) return '{}';
-  return JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)));
-}
