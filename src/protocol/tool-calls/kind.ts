@@ -62,6 +62,8 @@ export interface ToolCallKind {
 /** The item by which a client answers a call. */
 interface AnswerItem {
   readonly type: string;
+  /** The id of the call that an answer without `call_id` is for. */
+  callIdOf?(item: JsonObject): unknown;
   /** What the model receives of it. Default: its `output`. */
   outputOf?(item: Item): unknown;
   /** The fields of an answer that says only this, where the client has sent none. */

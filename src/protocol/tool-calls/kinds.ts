@@ -1,5 +1,6 @@
 /** All types of tool calls: a new one is a file in this folder, and a line here. */
 import type { Item, ToolCallType } from '../items.ts';
+import type { JsonObject } from '../record.ts';
 import { applyPatchCall } from './apply-patch-call.ts';
 import { codeInterpreterCall } from './code-interpreter-call.ts';
 import { customToolCall } from './custom-tool-call.ts';
@@ -99,9 +100,9 @@ export function isCallOutput({ type }: Pick<Item, 'type'>): boolean {
   return ANSWERS.has(type);
 }
 
-/** The id of the call that the item answers; the API has no `call_id` in outputs of `local_shell`, whose `id` is the call's. */
-export function answeredId({ type, call_id: callId, id }: Readonly<Record<string, unknown>>): unknown {
-  return callId ?? (type === 'local_shell_call_output' ? id : undefined);
+/** The id of the call that the item answers. */
+export function answeredId(item: TypedItem & JsonObject): unknown {
+  return item.call_id ?? ANSWERS.get(item.type)?.callIdOf?.(item);
 }
 
 /** What a model receives of an item that answers a call. */
@@ -121,7 +122,7 @@ export function itemPresenter(include: unknown): PresentItem {
 }
 
 /** The same for pages of items, from a request's query: they leave out more, since they hold many items. */
-export function pagePresenter(query: Readonly<Record<string, unknown>>): PresentItem {
+export function pagePresenter(query: JsonObject): PresentItem {
   return presenterOf(includeIn(query), (kind) => kind?.includable ?? kind?.includableInPages);
 }
 
@@ -136,10 +137,10 @@ function presenterOf(include: unknown, fieldOf: (kind: ToolCallKind | undefined)
 }
 
 /** The same from a request's query; SDKs write `include[]`, and not every framework removes the brackets. */
-export function queryPresenter(query: Readonly<Record<string, unknown>>): PresentItem {
+export function queryPresenter(query: JsonObject): PresentItem {
   return itemPresenter(includeIn(query));
 }
 
-function includeIn(query: Readonly<Record<string, unknown>>): unknown {
+function includeIn(query: JsonObject): unknown {
   return query.include ?? query['include[]'];
 }

@@ -90,7 +90,8 @@ export const localShellCall = clientToolKind({
   functionFor: () => ({ name: LOCAL_SHELL, description: ABOUT_PROGRAMS, parameters: PROGRAM }),
   item: programItem,
   fieldsOf: ({ action }) => (isRecord(action) ? { ...action, type: null } : action),
-  answeredBy: { type: 'local_shell_call_output', missing: (output) => ({ output }) },
+  // The API has no `call_id` in these: the `id` is the call's.
+  answeredBy: { type: 'local_shell_call_output', callIdOf: ({ id }) => id, missing: (output) => ({ output }) },
 });
 
 function programItem(
