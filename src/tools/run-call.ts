@@ -6,6 +6,7 @@ import type { ToolsetEntry } from '../ports/toolset.ts';
 import { imageResult } from '../protocol/images.ts';
 import type { GeneratedImage, McpToolCallError, PartialImage, ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { wrongIn } from '../protocol/json/check-value.ts';
+import { objectIn } from '../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import {
   callErrorOf,
@@ -41,7 +42,7 @@ export async function runCall(
   context: CallContext,
 ): Promise<ToolCallResult> {
   if (!entry) return failure(protocolError(INVALID_PARAMS, 'There is no such tool any more.'));
-  const args = parseArguments(text);
+  const args = objectIn(text);
   if (!args) return badInput(`the arguments are not a JSON object: ${text.slice(0, 200)}`);
   const wrong = findWrong(args, text, entry);
   if (wrong) return badInput(wrong);
@@ -61,15 +62,6 @@ function failure(error: McpToolCallError): ToolCallResult {
 
 function badInput(reason: string): ToolCallResult {
   return failure(protocolError(INVALID_PARAMS, `input_validation_error: ${reason}`));
-}
-
-function parseArguments(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function findWrong(

@@ -1,9 +1,9 @@
 /** A change of a file that the client makes: the model writes it as the arguments of a function. */
 import type { ApplyPatchCallItem, FileOperation } from '../items.ts';
+import { objectIn } from '../json/json-text.ts';
 import { plainTextOf } from '../record.ts';
 import { clientToolKind } from './client-tool.ts';
 import type { ShownCall } from './kind.ts';
-import { objectIn } from './read-arguments.ts';
 
 const APPLY_PATCH = 'apply_patch';
 
@@ -29,7 +29,7 @@ function itemOf({ id, callId, arguments: text }: ShownCall, status: ApplyPatchCa
 
 /** An operation without a path stays one: the client's failure tells the model what is missing. */
 function operationIn(text: string): FileOperation {
-  const { type, path: given, diff } = objectIn(text);
+  const { type, path: given, diff } = objectIn(text) ?? {};
   const path = plainTextOf(given);
   if (type === 'delete_file') return { type, path };
   return { type: type === 'create_file' ? type : 'update_file', path, diff: plainTextOf(diff) };

@@ -1,10 +1,11 @@
 /** Commands for the client's shell, and programs that it runs: the model writes them as the arguments of a function. */
 import type { LocalShellCallItem, ShellCallItem } from '../items.ts';
+import { objectIn } from '../json/json-text.ts';
 import type { ToolDefinition } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import { clientToolKind } from './client-tool.ts';
 import type { ShownCall } from './kind.ts';
-import { objectIn, positiveIn, textPairsIn, textsIn } from './read-arguments.ts';
+import { positiveIn, textPairsIn, textsIn } from './read-arguments.ts';
 
 const SHELL = 'shell';
 
@@ -24,7 +25,7 @@ export const shellCall = clientToolKind({
 });
 
 function itemOf({ id, callId, arguments: text }: ShownCall, status: ShellCallItem['status']): ShellCallItem {
-  const { commands, command, timeout_ms: timeout, max_output_length: length } = objectIn(text);
+  const { commands, command, timeout_ms: timeout, max_output_length: length } = objectIn(text) ?? {};
   const action = {
     commands: textsIn(commands ?? command),
     timeout_ms: positiveIn(timeout),
@@ -98,7 +99,7 @@ function programItem(
   { id, callId, arguments: text }: ShownCall,
   status: LocalShellCallItem['status'],
 ): LocalShellCallItem {
-  const { command, env, timeout_ms: timeout, user, working_directory: directory } = objectIn(text);
+  const { command, env, timeout_ms: timeout, user, working_directory: directory } = objectIn(text) ?? {};
   const action = {
     type: 'exec' as const,
     command: typeof command === 'string' ? ['bash', '-lc', command] : textsIn(command),

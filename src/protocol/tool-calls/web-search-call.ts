@@ -1,5 +1,6 @@
 /** A web search: this server runs it as a tool, or the model's own server has run it, and it is only shown. */
 import type { Item, ToolCallResult, WebAction, WebResult, WebSearchCallItem } from '../items.ts';
+import { objectIn } from '../json/json-text.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import type { ShownCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './output-text.ts';
@@ -55,7 +56,7 @@ function itemOf(
     id,
     type: 'web_search_call',
     status,
-    action: actionOf(objectIn(text), results ?? []),
+    action: actionOf(objectIn(text) ?? {}, results ?? []),
     results: results ?? null,
   };
 }
@@ -83,15 +84,6 @@ function argumentsOf(action: unknown): JsonObject {
   if (type === 'find_in_page') return { url: plainTextOf(url), find: plainTextOf(pattern) };
   if (type === 'open_page') return { url: plainTextOf(url) };
   return { query: plainTextOf(query ?? (Array.isArray(queries) ? queries[0] : undefined)) };
-}
-
-function objectIn(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 /** Results as text, the same whenever the model receives them. */
