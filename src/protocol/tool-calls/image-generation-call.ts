@@ -16,7 +16,7 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
   field: 'arguments',
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'generating', completed: 'completed' },
-  includableInPages: 'result',
+  shown: (item, { has, isPage }) => (isPage && !has('result') ? { ...item, result: null } : item),
   item: ({ id }, status) => itemOf(id, status === 'in_progress' ? status : 'failed'),
   finished: (call, { failed, image }) => ({
     ...itemOf(call.id, image && !failed ? 'completed' : 'failed'),

@@ -2,7 +2,7 @@
 import type { Item, ToolCallResult, WebAction, WebResult, WebSearchCallItem } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
-import type { ShownCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
+import type { Included, ShownCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './output-text.ts';
 import { OPEN_PAGE, WEB_SEARCH } from './tool-names.ts';
 
@@ -22,8 +22,8 @@ export const webSearchCall: WrittenToolCallKind & { readonly type: 'web_search_c
   field: 'arguments',
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'searching', completed: 'completed' },
-  presented,
-  ranUpstream: ({ results }) => results === undefined,
+  shown,
+  upstreamKind: ({ results }) => (results === undefined ? upstreamSearchCall : undefined),
   item: (call, status) => itemOf(call, status === 'incomplete' ? 'failed' : status, null),
   finished: (call, { output, failed, results }: ToolCallResult) =>
     itemOf(call, failed ? 'failed' : 'completed', results ?? [{ text: toolOutputText(output) }]),
@@ -105,10 +105,9 @@ function linkTo(url: string, title: string): string {
 }
 
 /** Results and sources of our searches are for clients that ask for them. */
-function presented(item: Item, isIncluded: (field: string) => boolean): Item {
-  const { results, action, ...rest } = item;
-  const shown = isRecord(action) && !isIncluded('action.sources') ? withoutSources(action) : action;
-  return { ...rest, action: shown, ...(isIncluded('results') ? { results } : {}) } as Item;
+function shown({ results, action, ...rest }: Item, { has }: Included): Item {
+  const known = isRecord(action) && !has('action.sources') ? withoutSources(action) : action;
+  return { ...rest, action: known, ...(has('results') ? { results } : {}) };
 }
 
 function withoutSources({ sources: _, ...action }: JsonObject): JsonObject {
