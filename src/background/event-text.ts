@@ -3,7 +3,7 @@ import type { EventLog } from '../ports/background/event-log.ts';
 import type { ResponseKey } from '../ports/store.ts';
 import { ApiError } from '../protocol/errors.ts';
 import type { TurnEvent } from '../protocol/events.ts';
-import { isRecord } from '../protocol/record.ts';
+import { objectIn } from '../protocol/json/json-text.ts';
 
 /** An event with a number: only these are kept. */
 export type NumberedEvent = Extract<TurnEvent, { readonly sequence: number }>;
@@ -22,18 +22,10 @@ export function eventText(event: NumberedEvent): string {
 
 /** The event in the text. Throws `store_error` for another text. */
 export function eventIn(text: string): NumberedEvent {
-  const event = parsed(text);
+  const event = objectIn(text);
   // The cast: only `eventText` writes these texts.
-  if (isRecord(event) && typeof event.type === 'string' && typeof event.sequence === 'number') return event as never;
+  if (typeof event?.type === 'string' && typeof event.sequence === 'number') return event as never;
   throw new ApiError('store_error', 'The events of this response cannot be read.');
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Bytes of events that are read at once. */

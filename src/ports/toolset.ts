@@ -20,6 +20,9 @@ export interface ToolsetEntry {
 /** The server-run tools, by the model's name for them. */
 export type Toolset = ReadonlyMap<string, ToolsetEntry>;
 
+/** A request without server-run tools. */
+export const NO_TOOLS: Toolset = new Map<string, never>();
+
 /** The owner of a tool: the server's own group of tools, and the tool's name there. */
 export interface ToolOwner {
   readonly server: string;

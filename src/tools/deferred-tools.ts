@@ -1,7 +1,7 @@
 /** The tools that the model is offered only once it has found them, and the search for them. */
 
 import type { ToolProvider } from '../ports/tool-provider.ts';
-import type { Toolset, ToolsetEntry } from '../ports/toolset.ts';
+import { NO_TOOLS, type Toolset, type ToolsetEntry } from '../ports/toolset.ts';
 import type { FoundTool, Item, ToolCallResult } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
@@ -58,8 +58,6 @@ export function offerOf(
   if (findable.length === 0) return { toolset: without(toolset, [TOOL_SEARCH]), known };
   return { toolset: new Map(toolset).set(TOOL_SEARCH, searchOf(findable)), known };
 }
-
-const NO_TOOLS: Toolset = new Map<string, never>();
 
 function without(toolset: Toolset, names: readonly string[]): Toolset {
   const gone = names.filter((name) => name !== TOOL_SEARCH || toolset.get(name)?.search);

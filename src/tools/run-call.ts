@@ -6,6 +6,7 @@ import type { ToolsetEntry } from '../ports/toolset.ts';
 import { imageResult } from '../protocol/images.ts';
 import type { GeneratedImage, McpToolCallError, PartialImage, ToolCallResult, ToolOutput } from '../protocol/items.ts';
 import { wrongIn } from '../protocol/json/check-value.ts';
+import { objectIn } from '../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 import {
   callErrorOf,
@@ -41,13 +42,13 @@ export async function runCall(
   context: CallContext,
 ): Promise<ToolCallResult> {
   if (!entry) return failure(protocolError(INVALID_PARAMS, 'There is no such tool any more.'));
-  const args = parseArguments(text);
+  const args = objectIn(text);
   if (!args) return badInput(`the arguments are not a JSON object: ${text.slice(0, 200)}`);
   const wrong = findWrong(args, text, entry);
   if (wrong) return badInput(wrong);
   if (entry.search) return entry.search(args, context.limits.toolOutputBytes);
   try {
-    return outcome(await bounded(entry, args, context), entry.tool, context.limits.toolOutputBytes);
+    return outcomeOf(await bounded(entry, args, context), entry.tool, context.limits.toolOutputBytes);
   } catch (error) {
     context.signal.throwIfAborted();
     return failure(error instanceof CallTimeout ? protocolError(REQUEST_TIMEOUT, error.message) : callErrorOf(error));
@@ -63,15 +64,6 @@ function badInput(reason: string): ToolCallResult {
   return failure(protocolError(INVALID_PARAMS, `input_validation_error: ${reason}`));
 }
 
-function parseArguments(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function findWrong(
   args: JsonObject,
   text: string,
@@ -82,44 +74,56 @@ function findWrong(
 }
 
 /** The call with its own deadline, which ends this call and does not affect its provider. */
-async function bounded({ provider, tool }: ToolsetEntry, args: JsonObject, context: CallContext): Promise<ToolResult> {
-  const { signal, limits, onProgress, onPartialImage, ...about } = context;
-  signal.throwIfAborted();
-  const deadline = new CallDeadline(signal, limits);
-  const tell = progressTeller((progress) => onProgress?.(progress));
-  const show = partialImages((image) => onPartialImage?.(image), context.settings);
+async function bounded(entry: ToolsetEntry, args: JsonObject, context: CallContext): Promise<ToolResult> {
+  context.signal.throwIfAborted();
+  const deadline = new CallDeadline(context.signal, context.limits);
+  const call = givenCall(entry, args, context, deadline);
   try {
-    const call: ToolCall = {
-      server: tool.server,
-      name: tool.name,
-      arguments: args,
-      outputBytes: limits.toolOutputBytes,
-      ...about,
-      onProgress(progress) {
-        deadline.postpone();
-        if (!deadline.isOver) tell(progress);
-      },
-      ...(show ? { onPartialImage: (image) => (deadline.isOver ? undefined : show(image)) } : {}),
-    };
-    return await untilAborted(deadline.signal, () => provider.call(call, deadline.signal));
+    return await untilAborted(deadline.signal, () => entry.provider.call(call, deadline.signal));
   } finally {
     deadline.end();
   }
 }
 
-function outcome(result: ToolResult, tool: ProvidedTool, maxBytes: number): ToolCallResult {
+/** The call as its provider receives it; what the tool reports after the deadline is ignored. */
+function givenCall(
+  { tool: { server, name } }: ToolsetEntry,
+  args: JsonObject,
+  { signal: _, limits, onProgress, onPartialImage, ...about }: CallContext,
+  deadline: CallDeadline,
+): ToolCall {
+  const tell = progressTeller((progress) => onProgress?.(progress));
+  const show = partialImages((image) => onPartialImage?.(image), about.settings);
+  return {
+    server,
+    name,
+    arguments: args,
+    outputBytes: limits.toolOutputBytes,
+    ...about,
+    onProgress(progress) {
+      deadline.postpone();
+      if (!deadline.isOver) tell(progress);
+    },
+    ...(show ? { onPartialImage: (image) => (deadline.isOver ? undefined : show(image)) } : {}),
+  };
+}
+
+/** The result as the item shows it; `output` is what the model receives. */
+function outcomeOf(result: ToolResult, tool: ProvidedTool, maxBytes: number): ToolCallResult {
   // Providers are the host's, and not all of them are type-checked.
   const { content, isError = false, outputs, results, image }: Partial<ToolResult> = isRecord(result) ? result : {};
-  if (typeof content !== 'string' && !isParts(content))
-    return failure(protocolError(INTERNAL_ERROR, 'The tool answered with neither text nor parts.'));
-  if (image !== undefined && !isImage(image))
-    return failure(protocolError(INTERNAL_ERROR, 'The tool answered with an image that is none.'));
+  if (typeof content !== 'string' && !isParts(content)) return badResult('neither text nor parts');
+  if (image !== undefined && !isImage(image)) return badResult('an image that is none');
   assertOutputSize(content, maxBytes);
   const output = typeof content === 'string' ? content : content.map(wholePart);
-  const made = image && !isError ? { image, output: imageOutput(image, output, tool) } : {};
-  // Its item has no other result than the image.
-  const failed = isError || (tool.requestedBy === IMAGE_GENERATION && !image);
-  return { output, failed, ...(outputs ? { outputs } : {}), ...(results ? { results } : {}), ...made };
+  const shown = { ...(outputs ? { outputs } : {}), ...(results ? { results } : {}) };
+  if (image && !isError) return { output: imageOutput(image, output, tool), failed: false, ...shown, image };
+  // The item of an image has no other result than the image.
+  return { output, failed: isError || tool.requestedBy === IMAGE_GENERATION, ...shown };
+}
+
+function badResult(what: string): ToolCallResult {
+  return failure(protocolError(INTERNAL_ERROR, `The tool answered with ${what}.`));
 }
 
 function isImage(image: unknown): image is GeneratedImage {

@@ -5,7 +5,7 @@ import { notify, type Reports } from '../ports/hooks.ts';
 import type { Limits } from '../ports/limits.ts';
 import type { ToolProgress, Workspace } from '../ports/tool-provider.ts';
 import type { RoundCall } from '../ports/tool-rounds.ts';
-import type { Toolset } from '../ports/toolset.ts';
+import type { Toolset, ToolsetEntry } from '../ports/toolset.ts';
 import { dataURL } from '../protocol/images.ts';
 import type { ToolOutput } from '../protocol/items.ts';
 import type { JsonObject } from '../protocol/record.ts';
@@ -36,27 +36,18 @@ export function toolRunner(
   { limits, hooks }: RunnerSettings,
   signal: AbortSignal,
 ): RunCall<RoundCall> {
-  const about = { scope, requestId, request, ...(workspace ? { workspace } : {}) };
   const made: string[] = [];
   const images = earlier && (() => [...earlier(), ...made]);
+  const context = { scope, requestId, request, images, limits, signal, ...(workspace ? { workspace } : {}) };
   return async ({ name, arguments: text }, onPartialImage) => {
     const began = Date.now();
     const entry = toolset.get(name);
-    const { server = '', name: own = name, requestedBy, protocol } = entry?.tool ?? {};
-    const settings =
-      requestedBy === undefined ? undefined : tools.find(({ type }) => requestedType(type) === requestedBy);
+    const { server = '', name: own = name, protocol } = entry?.tool ?? {};
     const called = { requestId, scope, server, name: own, ...(protocol ? { protocol } : {}) };
     const info = () => ({ ...called, durationMs: Date.now() - began });
     const onProgress = (progress: ToolProgress) => notify(hooks, 'onToolProgress', { ...info(), ...progress });
-    const outcome = await runCall(entry, text, {
-      ...about,
-      settings,
-      images,
-      limits,
-      signal,
-      onProgress,
-      onPartialImage,
-    });
+    const settings = settingsOf(entry, tools);
+    const outcome = await runCall(entry, text, { ...context, settings, onProgress, onPartialImage });
     const { failed, output, image } = outcome;
     if (image) made.push(dataURL(image.result, image.details.output_format));
     // Only then: an image has megabytes.
@@ -64,6 +55,12 @@ export function toolRunner(
     notify(hooks, 'onToolCall', { ...info(), error });
     return outcome;
   };
+}
+
+/** The request's own entry for a tool that requests enable by its type. */
+function settingsOf(entry: ToolsetEntry | undefined, tools: readonly JsonObject[]): JsonObject | undefined {
+  const requestedBy = entry?.tool.requestedBy;
+  return requestedBy === undefined ? undefined : tools.find(({ type }) => requestedType(type) === requestedBy);
 }
 
 function textOf(output: ToolOutput): string {

@@ -33,7 +33,8 @@ export function callItem(plan: TurnPlan, call: OpenToolCall, status: ItemStatus)
 
 /** The call with its result, where one item shows both. */
 export function finishedItem(plan: TurnPlan, call: PendingToolCall, result: ToolCallResult): OutputItem {
-  return shownAs(plan, call).finished(shownCall(call), result);
+  const kind = shownAs(plan, call);
+  return kind.finished?.(shownCall(call), result) ?? kind.item(shownCall(call), 'completed');
 }
 
 function shownCall(call: OpenToolCall): ShownCall {

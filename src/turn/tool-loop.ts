@@ -7,6 +7,7 @@ import type { Item, ListedTool, OutputItem, PartialImage, ToolOutput } from '../
 import type { ModelRequest, ToolDefinition } from '../protocol/model-request.ts';
 import { toolCallKind } from '../protocol/tool-calls/kinds.ts';
 import { withinRoom } from '../protocol/tool-calls/output-size.ts';
+import { owedByClient } from '../protocol/tool-calls/pair-calls.ts';
 import { interleaved } from '../streams/interleaved.ts';
 import { mapped, only } from '../streams/pull-stream.ts';
 import { ranHere } from './call-items.ts';
@@ -91,7 +92,8 @@ export async function* turnSources(loop: Loop, current: () => TurnState): AsyncG
     if (rounds.stopped()) return undefined;
     const written = current().output.from(before);
     const ours = new Map(pending.map((call) => [call.id, call]));
-    if (waitsForClient(written, ours)) return undefined;
+    // The client must act before the model can continue: run a call, or approve one.
+    if (owedByClient(written).some(({ id }) => !ours.has(String(id)))) return undefined;
     return loop.opened(modelView(written, ours, outputs));
   }
 
@@ -187,22 +189,11 @@ function serverOf(event: TurnInput, { owners, allowedTools }: Loop['plan']): str
   return owners.get(event.name)?.server ?? '';
 }
 
-/** Whether the client must act before the model can continue: run a call, or approve one. */
-function waitsForClient(written: readonly OutputItem[], ours: ReadonlyMap<string, unknown>): boolean {
-  const answered = new Set(written.map((item) => (item.type === 'function_call_output' ? item.call_id : undefined)));
-  return written.some((item: Item) => {
-    if (item.type === 'mcp_approval_request') return true;
-    return toolCallKind(item)?.runBy === 'client' && !ours.has(String(item.id)) && !answered.has(String(item.call_id));
-  });
-}
-
-const NO_CALLS: ReadonlyMap<string, never> = new Map<string, never>();
-
 /** Whether the model has something to say in a turn that another process began, and that waits for no tool. */
 function needsModel(state: TurnState, plan: Loop['plan']): boolean {
   if (state.stopped || isCutOff(state)) return false;
   const written = state.output.from(state.roundStart);
-  if (waitsForClient(written, NO_CALLS)) return false;
+  if (owedByClient(written).length > 0) return false;
   return (
     state.finish === undefined || written.some((item) => item.type === 'function_call_output' || ranHere(plan, item))
   );

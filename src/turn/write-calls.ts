@@ -4,7 +4,7 @@ import type { ToolOwner } from '../ports/toolset.ts';
 import type { ApprovedCall, TurnInput } from '../protocol/events.ts';
 import { callIdOf } from '../protocol/ids.ts';
 import type { ItemStatus, ListedTool, McpApprovalRequestItem, ToolCallResult } from '../protocol/items.ts';
-import { isRecord } from '../protocol/record.ts';
+import { objectIn } from '../protocol/json/json-text.ts';
 import { INTERNAL_ERROR, protocolError } from '../protocol/tool-calls/call-error.ts';
 import type { WrittenToolCallKind } from '../protocol/tool-calls/kind.ts';
 import { callItem, clientTool, finishedItem, shownAs } from './call-items.ts';
@@ -196,14 +196,10 @@ function wholeInput(draft: Draft, call: OpenToolCall, field: string, status: Ite
 }
 
 function otherInput(text: string, field: string): string {
-  try {
-    const fields: unknown = JSON.parse(text);
-    if (!isRecord(fields)) return text;
-    const [only, ...others] = field in fields ? [fields[field]] : Object.values(fields);
-    return others.length === 0 && typeof only === 'string' ? only : text;
-  } catch {
-    return text;
-  }
+  const fields = objectIn(text);
+  if (!fields) return text;
+  const [only, ...others] = field in fields ? [fields[field]] : Object.values(fields);
+  return others.length === 0 && typeof only === 'string' ? only : text;
 }
 
 /** Not the number of any model's call; upstreams number theirs. */

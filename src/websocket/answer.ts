@@ -41,7 +41,7 @@ export async function answerCreate(client: Client, message: CreateMessage): Prom
     steering.keep(steers);
     return refuse(error, request, client, message.lane);
   };
-  let followed = await runOne(client, { ...message, body }, { onBegun: () => steering.done(steers), onRefused });
+  let followed = await runOne(client, { ...message, body }, { steers, onRefused });
   while (followed?.next) followed = await runNext(client, message, followed);
 }
 
@@ -56,19 +56,18 @@ async function runNext(
     if (client.left.aborted) throw error;
     await sendSteerEvents(client, steering.lost(steers, message.lane, refusedSuccessor(error)));
   };
-  return runOne(client, { ...message, body: next }, { onBegun: () => steering.done(steers), onRefused });
+  return runOne(client, { ...message, body: next }, { steers, onRefused });
 }
 
-/** What is told of a turn's beginning. */
-interface Beginning {
-  readonly onBegun: () => void;
+/** The steers that a turn commits by beginning, and what follows if it cannot begin. */
+interface Beginning extends Required<Pick<Followed, 'steers'>> {
   readonly onRefused: (error: unknown, request: EndpointRequest) => Promise<void>;
 }
 
 async function runOne(
   client: Client,
   { body, generate, lane }: CreateMessage,
-  { onBegun, onRefused }: Beginning,
+  { steers, onRefused }: Beginning,
 ): Promise<Followed | undefined> {
   const { core, memory, turns, steering } = client;
   const upstream = generate ? core.upstream : noModel;
@@ -83,7 +82,7 @@ async function runOne(
   let followed: Followed | undefined;
   if (live) {
     id = live.id;
-    onBegun();
+    steering.done(steers);
     steering.begin(id, lane, body);
     followed = steering.end(id, await write(client, live, lane));
     await sendSteerEvents(client, followed);

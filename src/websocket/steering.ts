@@ -3,6 +3,7 @@ import { type ApiError, toApiError } from '../protocol/errors.ts';
 import type { TurnEnd } from '../protocol/events.ts';
 import { printedId, randomSeed } from '../protocol/ids.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
+import { inputList } from '../protocol/responses/input-items.ts';
 import { checkItems } from '../protocol/responses/validate.ts';
 import { type RequiredInput, requiredInput } from './required-input.ts';
 
@@ -103,9 +104,10 @@ export class Steering {
     if (!end || end.status === 'failed') return this.lost(steers, lane, OVER);
     const required = end.status === 'completed' ? requiredInput(end.output) : [];
     if (required.length > 0) return this.wait(id, response, required);
-    const { tool_choice: choice, ...kept } = body;
-    const next = { ...kept, previous_response_id: id, input: inputOf(steers) };
-    return { events: [], steers, next: isRecord(choice) ? next : { ...next, tool_choice: choice } };
+    // A choice of tools was for the response that ends here.
+    const choice = isRecord(body.tool_choice) ? undefined : body.tool_choice;
+    const next = { ...body, previous_response_id: id, input: inputOf(steers), tool_choice: choice };
+    return { events: [], steers, next };
   }
 
   /** The request with the input that waited for it, which its response commits. */
@@ -114,7 +116,7 @@ export class Steering {
     const steers = this.waiting.get(id);
     if (!steers) return { body, steers: [] };
     this.waiting.delete(id);
-    return { body: { ...body, input: [...inputOf(steers), ...itemsOf(body.input)] }, steers };
+    return { body: { ...body, input: [...inputOf(steers), ...inputList(body.input)] }, steers };
   }
 
   /** The response that was to commit them has begun. */
@@ -162,7 +164,8 @@ export class Steering {
   private remember(id: string): void {
     this.ended.add(id);
     // A Set keeps insertion order, so its first entry is the oldest.
-    for (const oldest of this.ended) if (this.ended.size > MOST_ENDED) this.ended.delete(oldest);
+    const [oldest = id] = this.ended;
+    if (this.ended.size > MOST_ENDED) this.ended.delete(oldest);
   }
 }
 
@@ -233,10 +236,5 @@ function about({ id, responseId }: Steer): JsonObject {
 }
 
 function inputOf(steers: readonly Steer[]): readonly unknown[] {
-  return steers.flatMap(({ input }) => itemsOf(input));
-}
-
-function itemsOf(input: unknown): readonly unknown[] {
-  if (Array.isArray(input)) return input;
-  return input === undefined || input === null ? [] : [{ type: 'message', role: 'user', content: input }];
+  return steers.flatMap(({ input }) => inputList(input));
 }

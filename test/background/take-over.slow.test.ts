@@ -178,6 +178,15 @@ const CALLS = (...names: readonly string[]): FakeResponder => ({
   body: toolCallStream(names.map((name, index) => ({ id: `call_${name}${index}`, name, arguments: '{}' }))),
 });
 
+/** A call whose arguments were torn, and the items of a turn that lost one: the model was asked again. */
+const TORN = chatChunk({ tool_calls: [{ index: 0, id: 'call_1', function: { name: 'quick', arguments: '{"a' } }] });
+const ASKED_AGAIN = [
+  ['message', 'completed'],
+  ['mcp_list_tools', undefined],
+  ['mcp_call', 'completed'],
+  ['message', 'completed'],
+];
+
 describe('a response whose process is gone', () => {
   it('[S-18] goes on after torn text, in a message of its own, and nobody sees a gap', async () => {
     const one = await join();
@@ -238,20 +247,14 @@ describe('a response whose process is gone', () => {
     const { tools, runs } = countedTools();
     const one = await join({ tools });
     await join({ tools });
-    const torn = chatChunk({ tool_calls: [{ index: 0, id: 'call_1', function: { name: 'quick', arguments: '{"a' } }] });
-    model.reply({ body: [chatChunk({ content: 'Wait.' }), torn], stallAfterBytes: 1e6 }, CALLS('quick'), {
+    model.reply({ body: [chatChunk({ content: 'Wait.' }), TORN], stallAfterBytes: 1e6 }, CALLS('quick'), {
       body: textStream('Done'),
     });
     const id = await begun(one);
     await logged(one, id, 'response.output_text.delta');
     await queue.hand(1, keyOf(id)).outcome;
     const whole = await settledOn(one, id);
-    expect(typesIn(whole)).toEqual([
-      ['message', 'completed'],
-      ['mcp_list_tools', undefined],
-      ['mcp_call', 'completed'],
-      ['message', 'completed'],
-    ]);
+    expect(typesIn(whole)).toEqual(ASKED_AGAIN);
     expect([runs, textsOf(whole)]).toEqual([['quick'], ['Wait.', 'Done']]);
   });
 
@@ -259,20 +262,14 @@ describe('a response whose process is gone', () => {
     const { tools } = countedTools();
     const one = await join({ tools });
     await join({ tools });
-    const call = chatChunk({ tool_calls: [{ index: 0, id: 'call_1', function: { name: 'quick', arguments: '{"a' } }] });
-    model.reply({ body: chatChunk({ content: 'Wait.' }) + call, stallAfterBytes: 1e6 }, CALLS('quick'), {
+    model.reply({ body: chatChunk({ content: 'Wait.' }) + TORN, stallAfterBytes: 1e6 }, CALLS('quick'), {
       body: textStream('Done'),
     });
     const id = await begun(one);
     await logged(one, id, 'response.output_text.done');
     await queue.hand(1, keyOf(id)).outcome;
     const whole = await settledOn(one, id);
-    expect(typesIn(whole)).toEqual([
-      ['message', 'completed'],
-      ['mcp_list_tools', undefined],
-      ['mcp_call', 'completed'],
-      ['message', 'completed'],
-    ]);
+    expect(typesIn(whole)).toEqual(ASKED_AGAIN);
     expect(messagesOf(1)).toEqual([
       ['user', 'Hi'],
       ['assistant', 'Wait.'],

@@ -1,7 +1,5 @@
 /** An app with a `chatCompletionsRouter` over a fake model server, and how clients ask it. */
-import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import OpenAI from 'openai';
 import {
@@ -12,6 +10,7 @@ import {
   type RouterOptions,
 } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
+import { listening } from '../support/listening.ts';
 
 /** A parsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -35,24 +34,9 @@ export async function startChatApp(options: RouterOptions = {}): Promise<ChatApp
   const fake = await startFakeUpstream();
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: UPSTREAM_KEY, retries: 0 });
   const router = chatCompletionsRouter({ upstream, store: memoryStore(), ...options });
-  const { url, server, close } = await listen(express().use('/v1', router));
+  const { url, server, close } = await listening(express().use('/v1', router));
   const stop = async () => void (await Promise.all([close(), upstream.close?.(), fake.close()]));
   return { url: `${url}/v1`, fake, router, server, close: stop };
-}
-
-/** Puts a host's app on a free port of 127.0.0.1. */
-export async function listen(app: ReturnType<typeof express>) {
-  const server = app.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const close = async () => {
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await closed;
-  };
-  return { url, server, close };
 }
 
 /** What the user says in the question of a test that is only after the answer. */

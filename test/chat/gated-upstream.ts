@@ -1,7 +1,5 @@
 /** A model server that waits: its answers go on when the test says so, so that no test has to sleep. */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listening } from '../support/listening.ts';
 
 /** What is written, and what is waited for before the next piece is. */
 export type Script = Iterable<string | Promise<unknown>>;
@@ -21,7 +19,7 @@ export async function startGatedUpstream(...scripts: readonly Script[]): Promise
     leave = resolve;
   });
   let requests = 0;
-  const server = createServer(async (request, response) => {
+  const { url, close } = await listening(async (request, response) => {
     const script = scripts[requests++] ?? [];
     request.resume();
     response.once('close', () => response.writableFinished || leave());
@@ -32,16 +30,5 @@ export async function startGatedUpstream(...scripts: readonly Script[]): Promise
     }
     response.end();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-
-  async function close(): Promise<void> {
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await closed;
-  }
-
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
-  return { baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, left, close };
+  return { baseURL: `${url}/v1`, left, close };
 }

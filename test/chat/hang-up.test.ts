@@ -8,7 +8,8 @@ import { activity } from '../../src/ports/endpoints/activity.ts';
 import { coreSettings } from '../../src/server/options.ts';
 import { chatChunk, type FakeReply, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { type Gate, gate } from '../support/gate.ts';
-import { ask, askJson, type ChatApp, type Fields, listen, QUESTION, startChatApp } from './chat-app.ts';
+import { listening } from '../support/listening.ts';
+import { ask, askJson, type ChatApp, type Fields, QUESTION, startChatApp } from './chat-app.ts';
 import { calling, says } from './script.ts';
 
 const WRITTEN = chatChunk({ role: 'assistant', content: 'Hello' });
@@ -121,7 +122,7 @@ it('[P-10] a host that answers in our place frees the model server and the turn'
     next();
   };
   const router = chatCompletionsRouter({ upstream, limits: { concurrentTurns: 1 } });
-  const { url, close } = await listen(express().use('/early', answerAtOnce).use(['/early', '/v1'], router));
+  const { url, close } = await listening(express().use('/early', answerAtOnce).use(['/early', '/v1'], router));
   expect((await ask(`${url}/early`, { stream: true })).status).toBe(503);
   await fake.closed(0);
   fake.reply({ body: textStream('Hi') });

@@ -12,7 +12,8 @@ import {
   type Upstream,
 } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { ask, askJson, type Fields, listen, QUESTION, requestedOf, USER, whole } from './chat-app.ts';
+import { listening } from '../support/listening.ts';
+import { ask, askJson, type Fields, QUESTION, requestedOf, USER, whole } from './chat-app.ts';
 import { calling, result, says, wired } from './script.ts';
 
 const THEIRS = calling('theirs', { b: 2 });
@@ -31,7 +32,7 @@ afterEach(() => Promise.all(closing.map((close) => close())));
 
 /** The address of a host's app. */
 async function serve(app: ReturnType<typeof express>): Promise<string> {
-  const { url, close } = await listen(app);
+  const { url, close } = await listening(app);
   closing.push(close);
   return url;
 }

@@ -1,16 +1,10 @@
 /** The code interpreter as SDKs ask for it: they read every event, and send back what the model needs. */
-import { createOpenAI } from '@ai-sdk/openai';
 import { Agent, codeInterpreterTool, OpenAIProvider, type RunItem, Runner } from '@openai/agents';
-import * as ai from 'ai';
-import { createOpenAI as createOpenAI4 } from 'ai-sdk-openai4';
-import * as ai7 from 'ai7';
-import OpenAI from 'openai';
-import OpenAI7 from 'openai7';
+import type * as ai from 'ai';
+import type OpenAI from 'openai';
 import { ASKING, interpreter, runs } from '../code-interpreter/interpreter.ts';
-import { chatBody, says, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
-
-// It prints what it sends again.
-Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
+import { says, type ToolsApp, withTools } from '../tools/support.ts';
+import { ended, lastTold, openaiVersions, partTypes, vercelVersions } from './hosted-tools.ts';
 
 /** Runs with an app whose model runs code once for each of two questions. */
 function twoRuns<Result>(run: (app: ToolsApp) => Promise<Result>): Promise<Result> {
@@ -20,19 +14,7 @@ function twoRuns<Result>(run: (app: ToolsApp) => Promise<Result>): Promise<Resul
   });
 }
 
-/** What the model was told of its runs, the last time it was asked. */
-function lastReported({ fake }: ToolsApp): readonly unknown[] {
-  const [last] = fake.requests.slice(-1).map(chatBody);
-  return Object.values(toolTexts(last ?? { messages: [] }));
-}
-
-// The cast: what the test calls is the same in both.
-const versions = [
-  ['openai-node 6', OpenAI],
-  ['openai-node 7', OpenAI7 as unknown as typeof OpenAI],
-] as const;
-
-describe.each(versions)('%s', (_, Client) => {
+describe.each(openaiVersions)('%s', (_, Client) => {
   it('[T-11, B-37, B-38] builds the run from its events, code and outputs included', () =>
     twoRuns(async ({ url }) => {
       const client = new Client({ baseURL: url, apiKey: 'client-key', maxRetries: 0 });
@@ -78,27 +60,12 @@ describe('@openai/agents', () => {
         ['tool_call_item', 'message_output_item'],
         ['tool_call_item', 'message_output_item'],
       ]);
-      expect([second.finalOutput, lastReported(app)]).toEqual(['42.', ['41', '42']]);
+      expect([second.finalOutput, lastTold(app)]).toEqual(['42.', ['41', '42']]);
     }),
   );
 });
 
-async function ended(runner: Runner, agent: Agent, input: Parameters<typeof runner.run>[1], stream: boolean) {
-  if (!stream) return runner.run(agent, input);
-  const result = await runner.run(agent, input, { stream: true });
-  // The run goes on as its events are read.
-  for await (const _ of result);
-  await result.completed;
-  return result;
-}
-
-// The casts: what the test calls is the same in both.
-const providers = [
-  ['@ai-sdk/openai 3', createOpenAI, ai],
-  ['@ai-sdk/openai 4', createOpenAI4 as unknown as typeof createOpenAI, ai7 as unknown as typeof ai],
-] as const;
-
-describe.each(providers)('%s', (_, create, { generateText, streamText }) => {
+describe.each(vercelVersions)('%s', (_, create, { generateText, streamText }) => {
   function settingsFor({ url }: ToolsApp) {
     const openai = create({ apiKey: 'client-key', baseURL: url });
     // The cast: with exactOptionalPropertyTypes the SDK's own tool is none of its tools.
@@ -112,7 +79,7 @@ describe.each(providers)('%s', (_, create, { generateText, streamText }) => {
       const first = await generateText({ ...settingsFor(app), messages });
       messages.push(...first.response.messages, { role: 'user', content: 'Add one.' });
       const second = await generateText({ ...settingsFor(app), messages });
-      expect([first.content.map(({ type }) => type), second.text, lastReported(app)]).toEqual([
+      expect([first.content.map(({ type }) => type), second.text, lastTold(app)]).toEqual([
         ['tool-call', 'tool-result', 'text'],
         '42.',
         ['41', '42'],
@@ -123,12 +90,9 @@ describe.each(providers)('%s', (_, create, { generateText, streamText }) => {
   it('[T-11] streams the code and its outputs', () =>
     twoRuns(async (app) => {
       const result = streamText({ ...settingsFor(app), prompt: 'Set x.' });
-      const types: string[] = [];
-      for await (const part of result.fullStream) {
-        if (part.type === 'error') throw part.error;
-        types.push(part.type);
-      }
-      expect(types).toEqual(expect.arrayContaining(['tool-input-delta', 'tool-call', 'tool-result', 'text-delta']));
+      expect(await partTypes(result.fullStream)).toEqual(
+        expect.arrayContaining(['tool-input-delta', 'tool-call', 'tool-result', 'text-delta']),
+      );
       expect(await result.text).toBe('Set.');
     }));
 });

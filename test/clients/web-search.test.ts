@@ -1,16 +1,10 @@
 /** Web search as SDKs ask for it: they read its events and citations, and send back what the model needs. */
-import { createOpenAI } from '@ai-sdk/openai';
 import { Agent, OpenAIProvider, type RunItem, Runner, webSearchTool } from '@openai/agents';
-import * as ai from 'ai';
-import { createOpenAI as createOpenAI4 } from 'ai-sdk-openai4';
-import * as ai7 from 'ai7';
-import OpenAI from 'openai';
-import OpenAI7 from 'openai7';
-import { chatBody, says, type ToolsApp, toolTexts, withTools } from '../tools/support.ts';
+import type * as ai from 'ai';
+import type OpenAI from 'openai';
+import { says, type ToolsApp, withTools } from '../tools/support.ts';
 import { INCLUDING, PAGES, searches, searching, TOLD } from '../web-search/support.ts';
-
-// It prints what it sends again.
-Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
+import { ended, lastTold, openaiVersions, partTypes, vercelVersions } from './hosted-tools.ts';
 
 const ANSWER = 'See [One](https://one.example.com/a).';
 
@@ -25,19 +19,7 @@ function twoSearches<Result>(
   });
 }
 
-/** What the model was told of its searches, the last time it was asked. */
-function lastTold({ fake }: ToolsApp): readonly unknown[] {
-  const [last] = fake.requests.slice(-1).map(chatBody);
-  return Object.values(toolTexts(last ?? { messages: [] }));
-}
-
-// The cast: what the test calls is the same in both.
-const versions = [
-  ['openai-node 6', OpenAI],
-  ['openai-node 7', OpenAI7 as unknown as typeof OpenAI],
-] as const;
-
-describe.each(versions)('%s', (_, Client) => {
+describe.each(openaiVersions)('%s', (_, Client) => {
   it('[B-41] builds the search and the citation from their events', () =>
     twoSearches(async ({ url }) => {
       const client = new Client({ baseURL: url, apiKey: 'client-key', maxRetries: 0 });
@@ -96,22 +78,7 @@ describe('@openai/agents', () => {
   );
 });
 
-async function ended(runner: Runner, agent: Agent, input: Parameters<typeof runner.run>[1], stream: boolean) {
-  if (!stream) return runner.run(agent, input);
-  const result = await runner.run(agent, input, { stream: true });
-  // The run goes on as its events are read.
-  for await (const _ of result);
-  await result.completed;
-  return result;
-}
-
-// The casts: what the test calls is the same in both.
-const providers = [
-  ['@ai-sdk/openai 3', createOpenAI, ai],
-  ['@ai-sdk/openai 4', createOpenAI4 as unknown as typeof createOpenAI, ai7 as unknown as typeof ai],
-] as const;
-
-describe.each(providers)('%s', (_, create, { generateText, streamText }) => {
+describe.each(vercelVersions)('%s', (_, create, { generateText, streamText }) => {
   function settingsFor({ url }: ToolsApp) {
     const openai = create({ apiKey: 'client-key', baseURL: url });
     // The cast: with exactOptionalPropertyTypes the SDK's own tool is none of its tools.
@@ -136,11 +103,8 @@ describe.each(providers)('%s', (_, create, { generateText, streamText }) => {
   it('[B-41] streams the search and its sources', () =>
     twoSearches(async (app) => {
       const result = streamText({ ...settingsFor(app), prompt: 'Search.' });
-      const types: string[] = [];
-      for await (const part of result.fullStream) {
-        if (part.type === 'error') throw part.error;
-        types.push(part.type);
-      }
-      expect(types).toEqual(expect.arrayContaining(['tool-call', 'tool-result', 'text-delta', 'source']));
+      expect(await partTypes(result.fullStream)).toEqual(
+        expect.arrayContaining(['tool-call', 'tool-result', 'text-delta', 'source']),
+      );
     }));
 });

@@ -2,9 +2,10 @@
 import express from 'express';
 import { chatCompletionsUpstream, injectTools, memoryStore, responsesRouter, runTools } from '../../src/index.ts';
 import { startFakeUpstream } from '../../src/testing/index.ts';
-import { ask, listen, QUESTION, startChatApp } from '../chat/chat-app.ts';
+import { ask, QUESTION, startChatApp } from '../chat/chat-app.ts';
 import { ask as askIn, NAMES, withDialect } from '../dialects/support.ts';
 import { CHAT, type Fields, type Step, withHost } from '../middleware/host.ts';
+import { listening } from '../support/listening.ts';
 import { post } from '../support/responses-client.ts';
 import { chatBody, says, withTools } from '../tools/support.ts';
 import { startMessagesApp, streamOf } from '../upstreams/messages-app.ts';
@@ -72,7 +73,7 @@ describe('middlewares', () => {
       next();
     };
     const router = responsesRouter({ upstream, store: memoryStore() });
-    const app = await listen(express().use('/v1', injectTools({ tools }), look, router));
+    const app = await listening(express().use('/v1', injectTools({ tools }), look, router));
     try {
       fake.reply(runs('6 * 7'), says('42.'));
       const { text } = await post(`${app.url}/v1`, ASKING);

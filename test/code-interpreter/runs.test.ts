@@ -4,6 +4,7 @@ import { chatChunk } from '../../src/testing/index.ts';
 import { post } from '../support/responses-client.ts';
 import {
   calls,
+  MESSAGE_EVENTS,
   play,
   played,
   providerOf,
@@ -35,12 +36,7 @@ describe('a request that asks for a code interpreter', () => {
       'code_interpreter_call.interpreting',
       'code_interpreter_call.completed',
       'output_item.done',
-      'output_item.added',
-      'content_part.added',
-      'output_text.delta',
-      'output_text.done',
-      'content_part.done',
-      'output_item.done',
+      ...MESSAGE_EVENTS,
       'completed',
     ]);
     expect(response.output[0]).toEqual({

@@ -9,7 +9,7 @@ import {
   runTools,
 } from '../../src/index.ts';
 import { startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
-import { listen } from '../chat/chat-app.ts';
+import { listening } from '../support/listening.ts';
 import { mailer } from '../tools/approvals-support.ts';
 import { entry, fakeRemote, URL_A } from '../tools/remote-support.ts';
 
@@ -29,7 +29,7 @@ async function behindMiddleware(
   const app = express()
     .use('/v1', injectTools(options), responsesRouter(options))
     .post('/proxy/responses', injectTools(options), (req, res) => res.json(req.body));
-  const { url, close } = await listen(app);
+  const { url, close } = await listening(app);
   try {
     await run(async (body, proxied = false) => {
       const answer = await fetch(`${url}/${proxied ? 'proxy' : 'v1'}/responses`, {
@@ -97,7 +97,7 @@ it('[T-09] runTools offers no tool that needs approval', async () => {
       '/chat/completions',
       runTools({ tools: provider, approval: ({ name }) => name === 'send', handler: handler as never }),
     );
-  const { url, close } = await listen(app);
+  const { url, close } = await listening(app);
   try {
     await fetch(`${url}/chat/completions`, {
       method: 'POST',

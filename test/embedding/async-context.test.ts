@@ -9,7 +9,7 @@ import {
   memoryStore,
   responsesRouter,
 } from '../../src/index.ts';
-import { listen } from '../chat/chat-app.ts';
+import { listening } from '../support/listening.ts';
 
 const USERS = ['anna', 'bert', 'cleo'];
 const CALL = { index: 0, id: 'call_1', type: 'function', function: { name: 'whoami', arguments: '{}' } };
@@ -39,7 +39,7 @@ function startModel() {
     res.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
     answer(res, body.includes('"role":"tool"') ? ANSWERS : CALLS);
   });
-  return listen(app);
+  return listening(app);
 }
 
 const APIS = [
@@ -71,7 +71,7 @@ it.each(APIS)(
     const app = express();
     app.use((req, _res, next) => user.run(req.header('x-user') ?? '', next));
     app.use(router(options));
-    const { url, close } = await listen(app);
+    const { url, close } = await listening(app);
 
     const ask = async (name: string) => {
       const headers = { 'content-type': 'application/json', 'x-user': name };

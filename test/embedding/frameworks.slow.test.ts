@@ -11,8 +11,9 @@ import {
   runTools,
 } from '../../src/index.ts';
 import { chatCompletion, type FakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
+import { listening } from '../support/listening.ts';
 import { cases, EARLIER, weather } from './cases.ts';
-import { hosts, koaStage, listening, parsingExpress, type Stage, startHost } from './hosts.ts';
+import { hosts, koaStage, parsingExpress, type Stage, startHost } from './hosts.ts';
 import {
   bytesRequested,
   type Fields,

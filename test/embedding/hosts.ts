@@ -1,10 +1,9 @@
 /** The same stages in every framework that runs on Node's requests, each on a port of its own. */
-import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener, Server } from 'node:http';
 import connect from 'connect';
 import express from 'express';
 import Koa from 'koa';
+import { listening } from '../support/listening.ts';
 
 /** A middleware or a handler of any of these frameworks. */
 export type Stage = (req: never, res: never, next: (error?: unknown) => void) => unknown;
@@ -130,20 +129,4 @@ export const hosts: readonly Host[] = [parsingExpress, bareExpress, connectHost,
 export async function startHost(host: Host, stages: readonly Stage[]): Promise<Running> {
   const failures: unknown[] = [];
   return { ...(await listening(host.mount(stages, (error) => failures.push(error)))), failures };
-}
-
-/** Puts a listener on a free port of 127.0.0.1. */
-export async function listening(listener: RequestListener): Promise<Omit<Running, 'failures'>> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-
-  async function close(): Promise<void> {
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await closed;
-  }
-
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server, close };
 }

@@ -10,7 +10,7 @@ import passport from 'passport';
 import pino from 'pino';
 import { pinoHttp } from 'pino-http';
 import { functionTools, type Hooks, type NodeRequest, type ToolProvider } from '../../src/index.ts';
-import { listening } from './hosts.ts';
+import { listening } from '../support/listening.ts';
 import type { Fields } from './model-server.ts';
 
 /** Who passport found. */

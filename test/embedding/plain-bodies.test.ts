@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import express from 'express';
 import { chatCompletionsUpstream, memoryStore, responsesRouter } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
-import { listen } from '../chat/chat-app.ts';
+import { listening } from '../support/listening.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const BODY = { model: 'm', input: 'Hi' };
@@ -31,7 +31,7 @@ async function startApp(seen: unknown[]) {
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, retries: 0 });
   const onError = ({ code }: { readonly code: string | null }) => void seen.push(code);
   app.use('/v1', responsesRouter({ upstream, store: memoryStore(), scope, hooks: { onError } }));
-  const { url, close } = await listen(app);
+  const { url, close } = await listening(app);
   return { url: `${url}/v1/responses`, close: () => Promise.all([close(), upstream.close?.()]) };
 }
 

@@ -8,7 +8,7 @@ import { zodTextFormat } from 'openai/helpers/zod';
 import type { FunctionTool, ResponseInput } from 'openai/resources/responses/responses';
 import { z } from 'zod';
 import type { Example } from '../../examples/express/start.ts';
-import { startExample } from './support.ts';
+import { closedWhileStreaming, startExample } from './support.ts';
 
 const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=';
@@ -272,16 +272,7 @@ describe('starting and stopping the example app', () => {
 
   it('lets a running stream finish before it stops', async () => {
     const stopping = await startExample();
-    const stream = await clientOf(stopping).responses.create({ model: 'demo', input: 'Say hello.', stream: true });
-    let closing: Promise<void> | undefined;
-    let last = '';
-    for await (const event of stream) {
-      closing ??= stopping.close();
-      last = event.type;
-    }
-    await closing;
-    const afterwards = await fetch(`${stopping.url}/health`).catch(() => 'nobody listens');
-    expect([last, afterwards]).toEqual(['response.completed', 'nobody listens']);
+    expect(await closedWhileStreaming(stopping)).toEqual(['response.completed', 'nobody listens']);
   });
 
   it('[X-06] keeps responses over a restart with STORE=sqlite:FILE', async () => {

@@ -6,7 +6,7 @@ import { WebSocket } from 'ws';
 import { start as startHono } from '../../examples/hono/start.ts';
 import { type RunningExample, start as startKoa } from '../../examples/koa-adapter/start.ts';
 import { printedBy, shownIn } from './printed.ts';
-import { codeBlocks, itBuilt, itWith, readProject, serve } from './support.ts';
+import { closedWhileStreaming, codeBlocks, itBuilt, itWith, readProject, serve } from './support.ts';
 
 const SNIPPET = 'build/examples/hono/hono.js';
 const itCurl = await itWith('curl');
@@ -111,16 +111,7 @@ describe.each([
 
   it('lets a running stream finish before it stops', async () => {
     const stopping = await start({ PORT: '0' }, () => {});
-    const stream = await clientOf(stopping.url).responses.create({ model: 'demo', input: 'Hi.', stream: true });
-    let closing: Promise<void> | undefined;
-    let last = '';
-    for await (const event of stream) {
-      closing ??= stopping.close();
-      last = event.type;
-    }
-    await closing;
-    const afterwards = await fetch(`${stopping.url}/health`).catch(() => 'nobody listens');
-    expect([last, afterwards]).toEqual(['response.completed', 'nobody listens']);
+    expect(await closedWhileStreaming(stopping)).toEqual(['response.completed', 'nobody listens']);
   });
 
   itBuilt(server)('[X-03] runs as a process, until it gets SIGTERM', async () => {

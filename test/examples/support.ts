@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import OpenAI from 'openai';
 import { type Example, start } from '../../examples/express/start.ts';
 import { itWhere } from '../support/skipping.ts';
 
@@ -16,6 +17,23 @@ const execute = promisify(execFile);
 /** Starts the example in this process, silent and on a free port. */
 export function startExample(env: Variables = {}): Promise<Example> {
   return start({ PORT: '0', LOG: 'off', MCP_CONFIG: 'off', ...env }, () => {});
+}
+
+/** Closes the app in the middle of a stream: the stream's last event, and what a later request gets. */
+export async function closedWhileStreaming({
+  url,
+  close,
+}: Pick<Example, 'url' | 'close'>): Promise<readonly unknown[]> {
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'any', maxRetries: 0 });
+  const stream = await client.responses.create({ model: 'demo', input: 'Hi.', stream: true });
+  let closing: Promise<void> | undefined;
+  let last = '';
+  for await (const event of stream) {
+    closing ??= close();
+    last = event.type;
+  }
+  await closing;
+  return [last, await fetch(`${url}/health`).catch(() => 'nobody listens')];
 }
 
 /** The text of a file of the project. */

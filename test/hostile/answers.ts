@@ -8,7 +8,7 @@ import {
   responsesRouter,
 } from '../../src/index.ts';
 import { chatChunk, type FakeUpstream, startFakeUpstream } from '../../src/testing/index.ts';
-import { listen } from '../chat/chat-app.ts';
+import { listening } from '../support/listening.ts';
 import { tally } from './tally.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -147,7 +147,7 @@ const CLIENTS: Readonly<Record<string, readonly [path: string, body: Fields]>> =
 
 interface Servers {
   readonly fake: FakeUpstream;
-  readonly host: Awaited<ReturnType<typeof listen>>;
+  readonly host: Awaited<ReturnType<typeof listening>>;
 }
 
 async function startServers(): Promise<Servers> {
@@ -160,7 +160,7 @@ async function startServers(): Promise<Servers> {
   app.use('/tools', responsesRouter({ ...options, tools }), chatCompletionsRouter({ ...options, tools }));
   app.use('/gated', responsesRouter({ ...options, tools, approval: () => true }));
   app.use('/dialect', responsesRouter({ ...options, dialect: 'open-responses-server' }));
-  return { fake, host: await listen(app) };
+  return { fake, host: await listening(app) };
 }
 
 /** Seconds of CPU for one answer of so many frames; throws unless it ends as an answer does. */

@@ -1,8 +1,6 @@
 /** Attacks on the host's log: content that wants to get in, floods, loggers that break, and disks that are really full. */
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
@@ -29,6 +27,7 @@ import {
   toolCallStream,
 } from '../../src/testing/index.ts';
 import { databaseFile, sqliteDrivers } from '../stores/sqlite-drivers.ts';
+import { listening as served } from '../support/listening.ts';
 import { describeWhere } from '../support/skipping.ts';
 import { tally } from './tally.ts';
 
@@ -66,11 +65,9 @@ async function start(options: RouterOptions = {}) {
   });
   const all = { upstream, store: memoryStore(), logger: listening(), ...options };
   const router = responsesRouter(all);
-  const server = express().use(router, chatCompletionsRouter(all)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closing.push(() => upstream.close?.());
-  closing.push(() => new Promise((resolve) => server.close(resolve).closeAllConnections()));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, router };
+  const { url, close } = await served(express().use(router, chatCompletionsRouter(all)));
+  closing.push(() => upstream.close?.(), close);
+  return { url, router };
 }
 
 async function post(url: string, body: unknown): Promise<number> {

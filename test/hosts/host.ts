@@ -1,8 +1,7 @@
 /** What the suite of the hosts needs of each: both APIs at `/v1` of a real server, and its end. */
-import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { CoreOptions, DrainOptions } from 'express-open-responses/core';
+import { listening } from '../support/listening.ts';
 
 /** The header that names the tenant, where a host is told to go by it. */
 export const TENANT = 'x-tenant';
@@ -43,17 +42,6 @@ export interface RunningHost extends Mounted {
 /** Starts the host on a free port of 127.0.0.1. */
 export async function startHost(host: Host, setup: HostSetup): Promise<RunningHost> {
   const { server, drain } = host.mount(setup);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-
-  async function close(): Promise<void> {
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await closed;
-  }
-
-  return { server, drain, url, close };
+  const { url, close } = await listening(server);
+  return { server, drain, url: `${url}/v1`, close };
 }

@@ -1,13 +1,12 @@
 /** The suite of the hosts on Koa: the example's adapter. */
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { chatCompletionsUpstream, createResponses, memoryStore } from 'express-open-responses/core';
 import { startFakeUpstream } from 'express-open-responses/testing';
 import Koa, { type Context } from 'koa';
 import { createApp } from '../../examples/koa-adapter/app.ts';
 import { koaAdapter } from '../../examples/koa-adapter/koa-adapter.ts';
+import { listening } from '../support/listening.ts';
 import { type Host, TENANT } from './host.ts';
 import { hostSuite } from './host-suite.ts';
 
@@ -32,15 +31,14 @@ describe('the Koa adapter', () => {
     const fake = await startFakeUpstream();
     const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'k' });
     const app = new Koa().use(inFront).use(koaAdapter(createResponses({ upstream, store: memoryStore() })));
-    const server = createServer(app.callback()).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    // The cast: a server that listens on TCP has an address, and it is no pipe's name.
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/responses`;
-    const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const { url, close } = await listening(app.callback());
+    const answer = await fetch(`${url}/responses`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
     const text = await answer.text();
-    server.closeAllConnections();
-    server.close();
-    await fake.close();
+    await Promise.all([close(), fake.close()]);
     return [answer.status, answer.headers.get('x-seen'), JSON.parse(text).status].join(' ');
   }
 

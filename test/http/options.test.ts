@@ -1,21 +1,18 @@
 /** Options: mistakes throw at creation, `undefined` means omitted, and routers with different ones live side by side. */
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import express, { type Express } from 'express';
 import { chatCompletionsUpstream, memoryStore, type RouterOptions, responsesRouter } from '../../src/index.ts';
 import { chatChunk, type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { startApp } from '../support/app.ts';
+import { listening } from '../support/listening.ts';
 import { answerTextIn, ask, askJson, askStream, errorIn, lastResponse, parsed, send, typesOf } from './client.ts';
 
 /** A host's app on a free port: runs with its origin, and closes it. */
 async function withHost<Result>(host: Express, run: (origin: string) => Promise<Result>): Promise<Result> {
-  const server = host.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const { url, close } = await listening(host);
   try {
-    return await run(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    return await run(url);
   } finally {
-    server.close();
-    server.closeAllConnections();
+    await close();
   }
 }
 

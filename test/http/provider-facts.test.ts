@@ -1,7 +1,5 @@
 /** What a model server says of an answer beside the answer: its model, its tier, its tokens and their cost. */
 
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { ResponseInfo } from '../../src/index.ts';
 import {
@@ -20,6 +18,7 @@ import {
   textStream,
   toolCallStream,
 } from '../../src/testing/index.ts';
+import { listening } from '../support/listening.ts';
 import { recordedJson, recordedStream } from '../support/replay.ts';
 import { askForJson, askForStream } from '../support/responses-client.ts';
 import { describeShared } from '../support/shared.ts';
@@ -42,14 +41,10 @@ beforeEach(async () => {
     store: memoryStore(),
     hooks: { onResponse: (info: ResponseInfo) => void reported.push(info) },
   };
-  const server = express().use(responsesRouter(options), chatCompletionsRouter(options)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  // The cast: a server that listens on TCP has an address.
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const host = await listening(express().use(responsesRouter(options), chatCompletionsRouter(options)));
+  url = host.url;
   close = async () => {
-    server.close();
-    server.closeAllConnections();
-    await Promise.all([upstream.close?.(), fake.close()]);
+    await Promise.all([host.close(), upstream.close?.(), fake.close()]);
   };
 });
 afterEach(() => close());

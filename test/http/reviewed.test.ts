@@ -5,8 +5,8 @@ import { WebSocket } from 'ws';
 import { memoryStore, type ResponseStore, recordTurn, responsesRouter } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
 import { attachResponsesWebSocket } from '../../src/websocket/index.ts';
-import { listen } from '../chat/chat-app.ts';
 import { startApp } from '../support/app.ts';
+import { listening } from '../support/listening.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -74,7 +74,7 @@ it('[X-01] [P-14] a handler behind recordTurn that writes what no response takes
     res.end({ not: 'bytes' } as never);
   });
   app.get('/', (_req, res) => void res.send('alive'));
-  const { url, close } = await listen(app);
+  const { url, close } = await listening(app);
   const broken = await post(`${url}/llm`, { messages: [{ role: 'user', content: 'Hi' }] }).then(
     () => 'answered',
     () => 'broken',

@@ -1,6 +1,5 @@
 /** `router.status()`, for the host's own health route: what works, from dead stores, tool servers and model servers that are real. */
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import express from 'express';
 import { createClient } from 'redis';
@@ -17,6 +16,7 @@ import { mcpTools } from '../../src/mcp/index.ts';
 import { tracedTools } from '../../src/otel/index.ts';
 import { redisStore } from '../../src/stores/redis/redis-store.ts';
 import { type FakeUpstream, startFakeUpstream, textStream } from '../../src/testing/index.ts';
+import { listening } from '../support/listening.ts';
 import { type McpHttpServer, startMcpServer } from '../support/mcp-http-server.ts';
 import { describeRedis, startRedis } from '../support/redis-server.ts';
 import { freePort } from '../support/services.ts';
@@ -47,11 +47,9 @@ async function start(options: RouterOptions = {}) {
       const status = await router.status();
       res.status(status.status === 'ok' ? 200 : 503).json(status);
     });
-  const server = app.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closing.push(() => upstream.close?.());
-  closing.push(() => new Promise((resolve) => server.close(resolve).closeAllConnections()));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, router, chat };
+  const { url, close } = await listening(app);
+  closing.push(() => upstream.close?.(), close);
+  return { url, router, chat };
 }
 
 const whole = (of: object = {}) => ({

@@ -1,6 +1,4 @@
 /** The life of a request as its host may watch it: a debug line for each step, and nothing where nobody reads them. */
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import express from 'express';
 import {
@@ -12,6 +10,7 @@ import {
   responsesRouter,
 } from '../../src/index.ts';
 import { type FakeUpstream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
+import { listening } from '../support/listening.ts';
 import { ask } from './client.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -46,13 +45,12 @@ afterEach(async () => {
 async function start(options: RouterOptions = {}): Promise<string> {
   const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'upstream-key' });
   const all = { upstream, store: memoryStore(), logger, ...options };
-  const server = express().use('/v1', responsesRouter(all), chatCompletionsRouter(all)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const host = await listening(express().use('/v1', responsesRouter(all), chatCompletionsRouter(all)));
   close = async () => {
-    await new Promise((resolve) => server.close(resolve).closeAllConnections());
+    await host.close();
     await upstream.close?.();
   };
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  return `${host.url}/v1`;
 }
 
 /** The steps of the request, with what is known of each besides its id and its time. */

@@ -1,6 +1,16 @@
 /** Images over HTTP: the model asks for them, a server of images makes them, the model goes on with what it gets. */
 import { post } from '../support/responses-client.ts';
-import { chatBody, type Fields, play, says, shape, sinceUser, toolTexts, typesOf } from '../tools/support.ts';
+import {
+  chatBody,
+  type Fields,
+  MESSAGE_EVENTS,
+  play,
+  says,
+  shape,
+  sinceUser,
+  toolTexts,
+  typesOf,
+} from '../tools/support.ts';
 import { ASKING, draws, json, KEY, madeOf, PNG, withImages } from './images-server.ts';
 
 const MADE = 'The image was made and shown to the user.';
@@ -28,12 +38,7 @@ describe('a request that asks for images', () => {
         'image_generation_call.generating',
         'image_generation_call.completed',
         'output_item.done',
-        'output_item.added',
-        'content_part.added',
-        'output_text.delta',
-        'output_text.done',
-        'content_part.done',
-        'output_item.done',
+        ...MESSAGE_EVENTS,
         'completed',
       ]);
       expect(response.output[0]).toEqual({

@@ -11,9 +11,9 @@ import {
   responsesRouter,
 } from '../../src/index.ts';
 import { textStream } from '../../src/testing/index.ts';
-import { listen } from '../chat/chat-app.ts';
 import { startGatedUpstream } from '../chat/gated-upstream.ts';
 import { gate } from '../support/gate.ts';
+import { listening } from '../support/listening.ts';
 import { CHAT, type Fields, otherTraffic, REQUESTED, type Step, withHost } from './host.ts';
 
 const SSE = { 'content-type': 'text/event-stream' };
@@ -230,7 +230,7 @@ describe('heartbeat', () => {
     const upstream = chatCompletionsUpstream({ baseURL: model.baseURL, retries: 0 });
     const options = { upstream, store: memoryStore(), heartbeat: false } as const;
     const app = express().use(heartbeat({ intervalMs: 5 }), responsesRouter(options), chatCompletionsRouter(options));
-    const { url, close } = await listen(app);
+    const { url, close } = await listening(app);
     const ask = async (path: string, body: Fields, enough: RegExp, open: () => void) => {
       const headers = { 'content-type': 'application/json' };
       const init = { method: 'POST', headers, body: JSON.stringify({ ...body, stream: true }) };

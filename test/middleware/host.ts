@@ -1,9 +1,8 @@
 /** A host on bare node:http: middlewares in a row, the last one a handler of its own, and a client to ask it. */
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import type { StoredResponse } from '../../src/index.ts';
 import { memoryStore, type ResponseStore } from '../../src/index.ts';
+import { listening } from '../support/listening.ts';
 
 /** A parsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -26,18 +25,11 @@ export interface Host {
 /** Runs with a host on a port of its own, and closes it. */
 export async function withHost<Result>(steps: readonly Step[], run: (host: Host) => Promise<Result>): Promise<Result> {
   const errors: unknown[] = [];
-  const server = createServer((req, res) => pass(steps, req, res, errors));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  // The cast: a server that listens on TCP has an address.
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await listening((req, res) => pass(steps, req, res, errors));
   try {
     return await run({ url, errors, post: (body, init) => post(url, body, init) });
   } finally {
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await closed;
+    await close();
   }
 }
 

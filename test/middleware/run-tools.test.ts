@@ -10,8 +10,8 @@ import express from 'express';
 import { chatCompletionsUpstream, functionTools, heartbeat, memoryStore, runTools } from '../../src/index.ts';
 import type { ApiError } from '../../src/protocol/errors.ts';
 import { chatCompletion, chatStream, startFakeUpstream, textStream, toolCallStream } from '../../src/testing/index.ts';
-import { listen } from '../chat/chat-app.ts';
 import { gate } from '../support/gate.ts';
+import { listening } from '../support/listening.ts';
 import { CHAT, type Fields, type Host, type HostRequest, otherTraffic, type Step, withHost } from './host.ts';
 
 const SSE = { 'content-type': 'text/event-stream' };
@@ -253,7 +253,7 @@ describe('runTools', () => {
         '/chat/completions',
         runTools({ tools, store: memoryStore(), handler: answer }) as express.RequestHandler,
       );
-      const { url, close } = await listen(app);
+      const { url, close } = await listening(app);
       try {
         const init = { method: 'POST', headers: JSON_TYPE, body: JSON.stringify(CHAT) };
         return ((await reportedIn(await fetch(`${url}/chat/completions`, init))) as Fields).content;

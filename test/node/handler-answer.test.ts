@@ -1,7 +1,7 @@
 /** A handler of the host's, called in the place of a model server. */
 import express from 'express';
 import { answerOf } from '../../src/node/handler-answer.ts';
-import { listen } from '../chat/chat-app.ts';
+import { listening } from '../support/listening.ts';
 
 it('[P-10] calls no handler for a turn that has ended already', async () => {
   const reason = new Error('The client left.');
@@ -15,7 +15,7 @@ it('[P-10] calls no handler for a turn that has ended already', async () => {
     const outcome = await answerOf(handler, req, res, stopped).catch((error: unknown) => error);
     res.send(`${outcome === reason} ${called}`);
   });
-  const { url, close } = await listen(app);
+  const { url, close } = await listening(app);
   const written = await (await fetch(url)).text();
   await close();
   expect(written).toBe('true 0');

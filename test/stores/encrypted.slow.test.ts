@@ -6,9 +6,8 @@ import type { Item } from '../../src/protocol/items.ts';
 import { encryptedStore } from '../../src/stores/encrypted/encrypted-store.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
-import { storeContract } from '../../src/testing/index.ts';
 import { describeDrivers } from './sqlite-drivers.ts';
-import { stoppedClock, storedResponse } from './stored.ts';
+import { contractWithClock, storedResponse } from './stored.ts';
 
 const OLD = { id: 'old', key: randomBytes(32) };
 const NEW = { id: 'new', key: randomBytes(32).toString('base64') };
@@ -47,48 +46,26 @@ function move(store: ReturnType<typeof memoryStore>, from: ResponseKey, to: Resp
 }
 
 describe('encryptedStore over memoryStore', () => {
-  storeContract({
-    describe,
-    it,
-    bounded: true,
-    create({ ttlMs }) {
-      const clock = stoppedClock();
-      return { store: withOld(memoryStore({ ttlMs, now: clock.now })), clock };
-    },
-  });
+  contractWithClock((options) => ({ store: withOld(memoryStore(options)) }));
 });
 
 describe('encryptedStore over sqliteStore', () => {
   describeDrivers((open) => {
-    storeContract({
-      describe,
-      it,
-      bounded: true,
-      create({ ttlMs }) {
-        const clock = stoppedClock();
-        const database = open(':memory:');
-        return {
-          store: withOld(sqliteStore({ database, ttlMs, now: clock.now })),
-          clock,
-          close: () => database.close(),
-        };
-      },
+    contractWithClock((options) => {
+      const database = open(':memory:');
+      return { store: withOld(sqliteStore({ database, ...options })), close: () => database.close() };
     });
   });
 });
 
 describe('encryptedStore over a store without chain and conversations', () => {
-  storeContract({
-    describe,
-    it,
-    bounded: true,
-    conversations: false,
-    create({ ttlMs }) {
-      const clock = stoppedClock();
-      const { chain: _, conversations: __, ...store } = memoryStore({ ttlMs, now: clock.now });
-      return { store: withOld(store), clock };
+  contractWithClock(
+    (options) => {
+      const { chain: _, conversations: __, ...store } = memoryStore(options);
+      return { store: withOld(store) };
     },
-  });
+    { conversations: false },
+  );
 });
 
 describe('encryptedStore', () => {

@@ -5,7 +5,7 @@ import type { StoredConversation, StoredResponse } from '../../src/ports/store.t
 import type { Item } from '../../src/protocol/items.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';
 import { storeContract } from '../../src/testing/index.ts';
-import { stoppedClock, storedResponse } from './stored.ts';
+import { contractWithClock, stoppedClock, storedResponse } from './stored.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -32,15 +32,7 @@ function kept(store: ReturnType<typeof memoryStore>, ...ids: readonly string[]):
 }
 
 describe('memoryStore with a clock of the test', () => {
-  storeContract({
-    describe,
-    it,
-    bounded: true,
-    create({ ttlMs }) {
-      const clock = stoppedClock();
-      return { store: memoryStore({ ttlMs, now: clock.now }), clock };
-    },
-  });
+  contractWithClock((options) => ({ store: memoryStore(options) }));
 });
 
 describe('memoryStore in real time', () => {

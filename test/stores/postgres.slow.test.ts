@@ -12,7 +12,7 @@ import { migrate, postgresTables } from '../../src/stores/postgres/schema.ts';
 import { storeContract } from '../../src/testing/index.ts';
 import { describePostgres, startPostgres } from '../support/postgres-server.ts';
 import type { Service } from '../support/services.ts';
-import { stoppedClock, storedResponse } from './stored.ts';
+import { contractWithClock, stoppedClock, storedResponse } from './stored.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -69,15 +69,7 @@ describePostgres('[X-06] postgresStore', () => {
   });
 
   describe('with a clock of the test', () => {
-    storeContract({
-      describe,
-      it,
-      bounded: true,
-      create({ ttlMs }) {
-        const clock = stoppedClock();
-        return { store: postgresStore({ pool, ttlMs, now: clock.now, tablePrefix: 'stopped_' }), clock };
-      },
-    });
+    contractWithClock((options) => ({ store: postgresStore({ pool, ...options, tablePrefix: 'stopped_' }) }));
   });
 
   describe('in PostgreSQL', () => {

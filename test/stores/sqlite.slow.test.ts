@@ -2,22 +2,16 @@
 import { type SqliteDatabase, sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { storeContract } from '../../src/testing/index.ts';
 import { databaseFile, describeDrivers, type OpenDatabase } from './sqlite-drivers.ts';
-import { stoppedClock, storedResponse } from './stored.ts';
+import { contractWithClock, stoppedClock, storedResponse } from './stored.ts';
 
 const KEY = { scope: 's', id: 'conv_1' };
 const ITEM = { type: 'message', id: 'msg_1', content: 'Hello' };
 
 describeDrivers((open) => {
   describe('in memory', () => {
-    storeContract({
-      describe,
-      it,
-      bounded: true,
-      create({ ttlMs }) {
-        const database = open(':memory:');
-        const clock = stoppedClock();
-        return { store: sqliteStore({ database, ttlMs, now: clock.now }), clock, close: () => database.close() };
-      },
+    contractWithClock((options) => {
+      const database = open(':memory:');
+      return { store: sqliteStore({ database, ...options }), close: () => database.close() };
     });
   });
 
@@ -40,32 +34,26 @@ describeDrivers((open) => {
 
   describe('of two connections to one file', () => {
     // What one connection wrote, the other reads: each method takes the next.
-    storeContract({
-      describe,
-      it,
-      bounded: true,
-      create({ ttlMs }) {
-        const { file, remove } = databaseFile();
-        const databases = [open(file), open(file)] as const;
-        const clock = stoppedClock();
-        const [writer, reader] = [
-          sqliteStore({ database: databases[0], ttlMs, now: clock.now }),
-          sqliteStore({ database: databases[1], ttlMs, now: clock.now }),
-        ];
-        const { put, append } = writer.conversations;
-        const { events } = writer;
-        const store = {
-          ...reader,
-          put: writer.put,
-          conversations: { ...reader.conversations, put, append },
-          events: { ...reader.events, begin: events.begin, append: events.append },
-        };
-        const close = () => {
-          for (const database of databases) database.close();
-          remove();
-        };
-        return { store, clock, close };
-      },
+    contractWithClock((options) => {
+      const { file, remove } = databaseFile();
+      const databases = [open(file), open(file)] as const;
+      const [writer, reader] = [
+        sqliteStore({ database: databases[0], ...options }),
+        sqliteStore({ database: databases[1], ...options }),
+      ];
+      const { put, append } = writer.conversations;
+      const { events } = writer;
+      const store = {
+        ...reader,
+        put: writer.put,
+        conversations: { ...reader.conversations, put, append },
+        events: { ...reader.events, begin: events.begin, append: events.append },
+      };
+      const close = () => {
+        for (const database of databases) database.close();
+        remove();
+      };
+      return { store, close };
     });
   });
 });

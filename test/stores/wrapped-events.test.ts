@@ -8,8 +8,7 @@ import { Vital } from '../../src/server/vitals.ts';
 import { watchedStore } from '../../src/server/watched-store.ts';
 import { encryptedStore } from '../../src/stores/encrypted/encrypted-store.ts';
 import { memoryStore } from '../../src/stores/memory/memory-store.ts';
-import { storeContract } from '../../src/testing/index.ts';
-import { stoppedClock } from './stored.ts';
+import { contractWithClock } from './stored.ts';
 
 const LATER = Date.now() + 1_000_000;
 const KEY = { scope: 's', id: 'resp_1' };
@@ -38,15 +37,7 @@ function answersOf(events: EventLog, key = KEY) {
 }
 
 describe('a store as a router wraps it', () => {
-  storeContract({
-    describe,
-    it,
-    bounded: true,
-    create({ ttlMs }) {
-      const clock = stoppedClock();
-      return { store: wrapped(memoryStore({ ttlMs, now: clock.now })), clock };
-    },
-  });
+  contractWithClock((options) => ({ store: wrapped(memoryStore(options)) }));
 
   it('has event logs where the host’s store has them, and none where it has none', () => {
     const { events: _, ...without } = memoryStore();

@@ -1,7 +1,5 @@
 /** A real Express app with one router on a free port, for tests that speak HTTP. */
-import { once } from 'node:events';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:http';
 import express from 'express';
 import {
   chatCompletionsUpstream,
@@ -10,6 +8,7 @@ import {
   type RouterOptions,
   responsesRouter,
 } from '../../src/index.ts';
+import { listening } from './listening.ts';
 
 /** What the app is made of. */
 export interface AppSetup {
@@ -35,18 +34,10 @@ export interface App {
 export async function startApp({ upstream, options, mount = '/v1' }: AppSetup = {}): Promise<App> {
   const requested = upstream && chatCompletionsUpstream({ baseURL: upstream.baseURL, apiKey: 'upstream-key' });
   const router = responsesRouter({ store: memoryStore(), upstream: requested, ...options });
-  const server = express().use(mount, router).listen(0, '127.0.0.1');
+  const server = createServer(express().use(mount, router));
   // A busy machine may leave a connection idle for longer than the default of 5 s just when the next request goes out on it.
   server.keepAliveTimeout = 0;
-  await once(server, 'listening');
-
-  async function close(): Promise<void> {
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await Promise.all([closed, requested?.close?.()]);
-  }
-
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${mount}`, router, server, close };
+  const { url, close } = await listening(server);
+  const stop = async () => void (await Promise.all([close(), requested?.close?.()]));
+  return { url: `${url}${mount}`, router, server, close: stop };
 }

@@ -1,7 +1,19 @@
 /** `mcpItems: 'function_call'`: calls that the server ran, shown in the only items that strict Open Responses clients know. */
 import { expectValidEvent, expectValidResponse } from '../support/open-responses-schema.ts';
 import { describeShared } from '../support/shared.ts';
-import { calls, play, played, providerOf, reported, saying, says, shape, typesOf, withTools } from './support.ts';
+import {
+  calls,
+  MESSAGE_EVENTS,
+  play,
+  played,
+  providerOf,
+  reported,
+  saying,
+  says,
+  shape,
+  typesOf,
+  withTools,
+} from './support.ts';
 
 const IMAGE = 'data:image/png;base64,iVBORw0KGgo=';
 const tools = providerOf('files', ['read', 'fall', 'draw', 'sketch'], ({ name }) => {
@@ -30,12 +42,7 @@ describe('calls that the server ran, shown as function calls', () => {
         'output_item.done',
         'output_item.added',
         'output_item.done',
-        'output_item.added',
-        'content_part.added',
-        'output_text.delta',
-        'output_text.done',
-        'content_part.done',
-        'output_item.done',
+        ...MESSAGE_EVENTS,
         'completed',
       ],
       output: [

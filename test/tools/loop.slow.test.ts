@@ -5,6 +5,7 @@ import {
   calls,
   chatBody,
   deferred,
+  MESSAGE_EVENTS,
   play,
   played,
   providerOf,
@@ -61,12 +62,7 @@ describe('one call of a tool', () => {
       'mcp_call_arguments.done',
       'mcp_call.completed',
       'output_item.done',
-      'output_item.added',
-      'content_part.added',
-      'output_text.delta',
-      'output_text.done',
-      'content_part.done',
-      'output_item.done',
+      ...MESSAGE_EVENTS,
       'completed',
     ]);
     const none = { type: 'object', properties: {} };

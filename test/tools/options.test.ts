@@ -10,7 +10,7 @@ import {
   type ToolProvider,
 } from '../../src/index.ts';
 import { executionError } from '../../src/protocol/tool-calls/call-error.ts';
-import { listen } from '../chat/chat-app.ts';
+import { listening } from '../support/listening.ts';
 import { calls, played, providerOf, reported, saying, says, shape, withTools } from './support.ts';
 
 const DONE = says('Done.');
@@ -72,7 +72,7 @@ describe('tools by request', () => {
         reported.push(error);
         res.status(503).end();
       }) as ErrorRequestHandler);
-      const { url, close } = await listen(app);
+      const { url, close } = await listening(app);
       const body = JSON.stringify({ model: 'm', input: 'Go.', messages: [{ role: 'user', content: 'Go.' }] });
       const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
       const answers = [await fetch(`${url}/v1/responses`, init), await fetch(`${url}/v1/chat/completions`, init)];

@@ -178,6 +178,16 @@ function same(actual: unknown, expected: unknown, name: string): void {
   expect({ [name]: actual }).toEqual({ [name]: expected });
 }
 
+/** The types of the events of a message of one delta, as `typesOf` gives them. */
+export const MESSAGE_EVENTS: readonly string[] = [
+  'output_item.added',
+  'content_part.added',
+  'output_text.delta',
+  'output_text.done',
+  'content_part.done',
+  'output_item.done',
+];
+
 /** A round in which the model asks for these calls: an id, a name and arguments as JSON text for each. */
 export function calls(...wanted: readonly (readonly [id: string, name: string, args?: string])[]): FakeAnswer {
   return { body: toolCallStream(wanted.map(([id, name, args = '{}']) => ({ id, name, arguments: args }))) };

@@ -118,6 +118,16 @@ function without(type: ModelEvent['type']): Flaw {
 
 const FINISH: ModelEvent = { type: 'finish', reason: 'stop' };
 
+/** Tells of every failure as an end. */
+const finishesAlways: Flaw = (stream) =>
+  async function* (request, call) {
+    try {
+      yield* stream(request, call);
+    } catch {
+      yield [FINISH];
+    }
+  };
+
 const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] = [
   ['says it backwards', 'tells the text in order', batches((batch) => [batch.toReversed()])],
   ['hands on each event alone', 'hands on together', batches((batch) => batch.map((event) => [event]))],
@@ -133,30 +143,8 @@ const FLAWS: readonly (readonly [flaw: string, failing: string, make: Flaw])[] =
     'keeps parallel tool calls apart',
     batches((batch) => [batch.map((event) => (event.type === 'tool-call-delta' ? { ...event, call: 0 } : event))]),
   ],
-  [
-    'tells what was cut as finished',
-    'where the connection is cut',
-    (stream) =>
-      async function* (request, call) {
-        try {
-          yield* stream(request, call);
-        } catch {
-          yield [FINISH];
-        }
-      },
-  ],
-  [
-    'tells what lacks its end as finished',
-    'where the answer lacks its end',
-    (stream) =>
-      async function* (request, call) {
-        try {
-          yield* stream(request, call);
-        } catch {
-          yield [FINISH];
-        }
-      },
-  ],
+  ['tells what was cut as finished', 'where the connection is cut', finishesAlways],
+  ['tells what lacks its end as finished', 'where the answer lacks its end', finishesAlways],
   [
     'throws errors of its own',
     'throws an ApiError with the status of a refusal',

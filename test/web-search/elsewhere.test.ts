@@ -2,8 +2,9 @@
 import express from 'express';
 import { chatCompletionsUpstream, injectTools, memoryStore, responsesRouter } from '../../src/index.ts';
 import { startFakeUpstream } from '../../src/testing/index.ts';
-import { ask, listen, startChatApp } from '../chat/chat-app.ts';
+import { ask, startChatApp } from '../chat/chat-app.ts';
 import { ask as askIn, NAMES, withDialect } from '../dialects/support.ts';
+import { listening } from '../support/listening.ts';
 import { openaiClient, post } from '../support/responses-client.ts';
 import { chatBody, type Fields, says, withTools } from '../tools/support.ts';
 import { startMessagesApp, streamOf } from '../upstreams/messages-app.ts';
@@ -52,7 +53,7 @@ describe('middlewares', () => {
     const fake = await startFakeUpstream();
     const upstream = chatCompletionsUpstream({ baseURL: fake.baseURL, apiKey: 'k', retries: 0 });
     const router = responsesRouter({ upstream, store: memoryStore() });
-    const app = await listen(express().use('/v1', injectTools({ tools }), router));
+    const app = await listening(express().use('/v1', injectTools({ tools }), router));
     try {
       fake.reply(searches('pages'), says('Found.'));
       const { text } = await post(`${app.url}/v1`, INCLUDING);

@@ -4,7 +4,8 @@ import type { PlainDelta } from '../../protocol/chat-completions/plain-delta.ts'
 import { customOf } from '../../protocol/chat-completions/tool-calls.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { ModelEvent } from '../../protocol/events.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { objectIn } from '../../protocol/json/json-text.ts';
+import type { JsonObject } from '../../protocol/record.ts';
 import { isDone } from '../../streams/sse-frames.ts';
 import { callPieces, mayBeginCall } from './completion/chunk.ts';
 import {
@@ -79,12 +80,8 @@ function emptyArguments({ callNumbers }: Round): readonly ModelEvent[] {
 }
 
 function parse(data: string): JsonObject {
-  try {
-    const chunk: unknown = JSON.parse(data);
-    if (isRecord(chunk)) return chunk;
-  } catch {
-    // Handled below, for values that are not JSON and those that are not objects.
-  }
+  const chunk = objectIn(data);
+  if (chunk) return chunk;
   throw new ApiError('upstream_error', 'The model server sent something that is not a JSON object.');
 }
 

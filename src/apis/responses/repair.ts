@@ -35,27 +35,24 @@ function wholeEntry(item: unknown, index: number, found: Found): readonly Entry[
 }
 
 function wholeCall(item: Fields, index: number, found: Found): readonly Entry[] {
-  const { name, arguments: text } = item;
-  if (namesTool(item) && (typeof name !== 'string' || name === '')) {
+  const { arguments: text } = item;
+  const tool = toolOf(item);
+  if (!isId(tool)) {
     found('empty_name', index, 'a call must name its function.');
     return [];
   }
   const isKnown = isId(item.call_id);
-  if (!isKnown) found('missing_id', index, `the call of ${quotedId(toolOf(item))} has no call_id.`);
+  if (!isKnown) found('missing_id', index, `the call of ${quotedId(tool)} has no call_id.`);
   const identified = isKnown ? item : { ...item, call_id: `call_${index}` };
   if (item.type !== 'function_call') return [{ item: identified, index }];
-  const bad = () => found('bad_arguments', index, `the arguments of ${quotedId(name)} are not a JSON object.`);
+  const bad = () => found('bad_arguments', index, `the arguments of ${quotedId(tool)} are not a JSON object.`);
   const whole = argumentText(text, bad);
   return [{ item: whole === text ? identified : { ...identified, arguments: whole }, index }];
 }
 
-/** Whether the item of the call says which tool is called; those of other types have one tool. */
-function namesTool({ type }: Fields): boolean {
-  return type === 'function_call' || type === 'custom_tool_call';
-}
-
+/** The tool that is called: calls of functions and of custom tools name it, and those of other types have one tool. */
 function toolOf(item: Fields): unknown {
-  return item.name ?? writtenKind(item)?.tool;
+  return writtenKind(item)?.tool ?? item.name;
 }
 
 function isId(id: unknown): boolean {

@@ -1,6 +1,7 @@
 /** What stands in the queue: the scope and the id of a response, and nothing else. */
 import { hash } from 'node:crypto';
 import type { ResponseKey } from '../../ports/background/response-key.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
 
 /** The name of all jobs. */
@@ -27,10 +28,6 @@ export function keyOf(data: unknown): ResponseKey | undefined {
 }
 
 function textIn(json: unknown): string | undefined {
-  try {
-    const value: unknown = typeof json === 'string' ? JSON.parse(json) : undefined;
-    return typeof value === 'string' ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = typeof json === 'string' ? jsonIn(json) : undefined;
+  return typeof value === 'string' ? value : undefined;
 }

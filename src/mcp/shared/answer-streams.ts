@@ -1,5 +1,6 @@
 /** Ensures that every request over streamable HTTP ends, even if its event stream does not. */
 import { randomUUID } from 'node:crypto';
+import { objectIn } from '../../protocol/json/json-text.ts';
 import { isRecord } from '../../protocol/record.ts';
 import type { Fetch } from './client/mcp-client.ts';
 import { eventReader, isEventStream, tapped } from './http-pool.ts';
@@ -173,8 +174,9 @@ interface Posted {
 }
 
 function messageOf(body: unknown): Posted {
-  const message = typeof body === 'string' ? jsonIn(body) : undefined;
-  if (!isRecord(message)) return {};
+  // Another body may be a form for an authorization server.
+  const message = typeof body === 'string' ? objectIn(body) : undefined;
+  if (!message) return {};
   if (message.id !== undefined && message.method !== undefined)
     return { request: message.id as RequestId, isSubscription: message.method === 'subscriptions/listen' };
   if (message.method !== 'notifications/cancelled' || !isRecord(message.params)) return {};
@@ -183,16 +185,7 @@ function messageOf(body: unknown): Posted {
 
 /** The kind of an event's data for this request. */
 function answerTo(id: RequestId, data: string): 'result' | 'error' | undefined {
-  const message = jsonIn(data);
-  if (!isRecord(message) || message.id !== id || message.method !== undefined) return undefined;
+  const message = objectIn(data);
+  if (!message || message.id !== id || message.method !== undefined) return undefined;
   return message.result === undefined ? 'error' : 'result';
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Such as a form for an authorization server.
-    return undefined;
-  }
 }

@@ -3,6 +3,7 @@
 import { modelCallOfItem } from '../ids.ts';
 import { imageMessage } from '../images.ts';
 import type { Item } from '../items.ts';
+import { objectIn } from '../json/json-text.ts';
 import type { ModelRequest } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import { answeredToolCall } from '../tool-calls/kinds.ts';
@@ -133,11 +134,7 @@ function shortId(id: unknown): string {
 }
 
 function isObjectText(text: unknown): text is string {
-  try {
-    return typeof text === 'string' && isRecord(JSON.parse(text));
-  } catch {
-    return false;
-  }
+  return typeof text === 'string' && objectIn(text) !== undefined;
 }
 
 function assistantMessages(draft: Draft, options: MessageOptions): ChatMessage[] {

@@ -1,4 +1,5 @@
 /** Parses external text that may or may not be JSON. */
+import { isRecord, type JsonObject } from '../record.ts';
 
 /** The value, or undefined where the text is not JSON. */
 export function jsonIn(text: string): unknown {
@@ -7,4 +8,10 @@ export function jsonIn(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** The object, or undefined where the text is not JSON, or is that of another value. */
+export function objectIn(text: string): JsonObject | undefined {
+  const value = jsonIn(text);
+  return isRecord(value) ? value : undefined;
 }

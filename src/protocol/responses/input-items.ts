@@ -24,9 +24,13 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
 
 /** The request's own items, each with an id, a type and, if it is a message, a list of parts. */
 export function inputItems(input: unknown, seed: string): readonly Item[] {
+  return inputList(input).map((item, index) => wholeItem(item, seed, index));
+}
+
+/** The items of an input as they were sent; a text is a message of the user. */
+export function inputList(input: unknown): readonly JsonObject[] {
   if (input === undefined || input === null) return [];
-  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input as readonly JsonObject[]);
-  return items.map((item, index) => wholeItem(item, seed, index));
+  return Array.isArray(input) ? input : [{ role: 'user', content: input }];
 }
 
 function wholeItem(fields: JsonObject, seed: string, index: number): Item {
@@ -76,8 +80,8 @@ function isToolList(item: unknown): item is ToolList {
 /** A tool that was found is offered from then on. */
 function toolIn({ type }: ToolList, tool: JsonObject): JsonObject {
   if (type !== 'tool_search_output') return tool;
-  const inner = tool.type === 'namespace' && Array.isArray(tool.tools) ? tool.tools.filter(isRecord) : undefined;
-  return { ...tool, defer_loading: false, ...(inner ? { tools: inner.map(withoutDeferral) } : {}) };
+  if (tool.type !== 'namespace' || !Array.isArray(tool.tools)) return withoutDeferral(tool);
+  return withoutDeferral({ ...tool, tools: tool.tools.filter(isRecord).map(withoutDeferral) });
 }
 
 function withoutDeferral(tool: JsonObject): JsonObject {

@@ -1,36 +1,27 @@
 /** A change of a file that the client makes: the model writes it as the arguments of a function. */
 import type { ApplyPatchCallItem, FileOperation } from '../items.ts';
+import { objectIn } from '../json/json-text.ts';
 import { plainTextOf } from '../record.ts';
-import type { ShownCall, WrittenToolCallKind } from './kind.ts';
-import { argumentsOf, objectIn } from './read-arguments.ts';
+import { clientToolKind } from './client-tool.ts';
+import type { ShownCall } from './kind.ts';
 
 const APPLY_PATCH = 'apply_patch';
 
 /** `apply_patch_call` */
-export const applyPatchCall: WrittenToolCallKind = {
+export const applyPatchCall = clientToolKind({
   type: 'apply_patch_call',
   tool: APPLY_PATCH,
   idPrefix: 'apc',
-  runBy: 'client',
-  field: 'arguments',
-  states: {},
   functionFor: () => ({ name: APPLY_PATCH, description: ABOUT, parameters: PARAMETERS }),
   item: (call, status) => itemOf(call, status === 'completed' ? status : 'in_progress'),
-  finished: (call) => itemOf(call, 'completed'),
-  answered: ({ call_id: id, operation }, output) => ({
-    id,
-    name: APPLY_PATCH,
-    arguments: argumentsOf(operation),
-    output,
-    failed: false,
-  }),
+  fieldsOf: ({ operation }) => operation,
   answeredBy: {
     type: 'apply_patch_call_output',
     outputOf: ({ status, output }) =>
       [status === 'failed' ? 'The patch failed.' : 'The patch was applied.', plainTextOf(output)].join('\n').trim(),
     missing: (output) => ({ status: 'failed', output }),
   },
-};
+});
 
 function itemOf({ id, callId, arguments: text }: ShownCall, status: ApplyPatchCallItem['status']): ApplyPatchCallItem {
   return { id, type: 'apply_patch_call', status, call_id: callId, operation: operationIn(text) };
@@ -38,7 +29,7 @@ function itemOf({ id, callId, arguments: text }: ShownCall, status: ApplyPatchCa
 
 /** An operation without a path stays one: the client's failure tells the model what is missing. */
 function operationIn(text: string): FileOperation {
-  const { type, path: given, diff } = objectIn(text);
+  const { type, path: given, diff } = objectIn(text) ?? {};
   const path = plainTextOf(given);
   if (type === 'delete_file') return { type, path };
   return { type: type === 'create_file' ? type : 'update_file', path, diff: plainTextOf(diff) };

@@ -15,7 +15,7 @@ export const codeInterpreterCall: WrittenToolCallKind = {
   argumentsEvent: 'code_interpreter_call_code',
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'interpreting', completed: 'completed' },
-  includable: 'outputs',
+  shown: (item, { has }) => (has('outputs') ? item : { ...item, outputs: null }),
   item: (call, status) => itemOf(call, status, null),
   finished: (call, { output, failed, outputs }) =>
     itemOf(call, failed ? 'failed' : 'completed', outputs ?? [{ type: 'logs', logs: toolOutputText(output) }]),

@@ -13,7 +13,6 @@ export const customToolCall: WrittenToolCallKind = {
   argumentsEvent: 'custom_tool_call_input',
   states: {},
   item: (call, status) => ({ id: call.id, type: 'custom_tool_call', ...clientsHead(call, status), input: call.input }),
-  finished: (call) => customToolCall.item(call, 'completed'),
   answered: ({ call_id: id, name, input }, output) => ({
     id,
     name,

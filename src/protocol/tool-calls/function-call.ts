@@ -17,7 +17,6 @@ export const functionCall: WrittenToolCallKind = {
     ...clientsHead(call, status),
     arguments: call.arguments,
   }),
-  finished: (call) => functionCall.item(call, 'completed'),
   outputItem: {
     idPrefix: 'fco',
     item: ({ callId }, id, result) => ({

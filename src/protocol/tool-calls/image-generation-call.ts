@@ -1,9 +1,9 @@
 /** An image: one that the model or its own server made, or one that this server made because the model called a tool. */
 import { imageResult } from '../images.ts';
 import type { ImageGenerationCallItem } from '../items.ts';
-import { jsonIn } from '../json/json-text.ts';
-import { isRecord, plainTextOf } from '../record.ts';
-import type { ShownCall, WrittenToolCallKind } from './kind.ts';
+import { objectIn } from '../json/json-text.ts';
+import { plainTextOf } from '../record.ts';
+import type { WrittenToolCallKind } from './kind.ts';
 import { IMAGE_GENERATION } from './tool-names.ts';
 
 /** `image_generation_call` */
@@ -16,12 +16,12 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
   field: 'arguments',
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'generating', completed: 'completed' },
-  includableInPages: 'result',
+  shown: (item, { has, isPage }) => (isPage && !has('result') ? { ...item, result: null } : item),
   item: ({ id }, status) => itemOf(id, status === 'in_progress' ? status : 'failed'),
   finished: (call, { failed, image }) => ({
     ...itemOf(call.id, image && !failed ? 'completed' : 'failed'),
     ...(image && !failed ? { result: image.result, ...image.details } : {}),
-    revised_prompt: image?.details.revised_prompt ?? promptOf(call),
+    revised_prompt: image?.details.revised_prompt ?? plainTextOf(objectIn(call.arguments)?.prompt),
   }),
   answered(item) {
     const { name, call_id: id, status, output, revised_prompt: prompt } = item;
@@ -42,9 +42,4 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
 
 function itemOf(id: string, status: ImageGenerationCallItem['status']): ImageGenerationCallItem {
   return { id, type: 'image_generation_call', status, result: null };
-}
-
-function promptOf(call: ShownCall): string {
-  const args = jsonIn(call.arguments);
-  return isRecord(args) ? plainTextOf(args.prompt) : '';
 }

@@ -39,6 +39,14 @@ export interface ModelNames {
   serving(type: string): string | undefined;
 }
 
+/** What a client wants to be shown of items of one type. */
+export interface Included {
+  /** Whether the client's `include` names the field. */
+  has(field: string): boolean;
+  /** Whether the item is one of many: a page leaves out more than the response itself. */
+  readonly isPage: boolean;
+}
+
 /** How an item shows an action: who wrote it, and the names of its events. */
 export interface ToolCallKind {
   /** The type of its items, which is also the prefix of its events' names. */
@@ -47,14 +55,10 @@ export interface ToolCallKind {
   readonly idPrefix: string;
   /** Who runs the call: the client, this server, or the model's own server. */
   readonly runBy: 'client' | 'server' | 'upstream';
-  /** The field that the client is shown only if its `include` names it. */
-  readonly includable?: string;
-  /** The same for pages of items; the response itself always shows the field. */
-  readonly includableInPages?: string;
-  /** The item as a client is shown it whose `include` has only these fields of this type, for types with several. */
-  presented?(item: Item, isIncluded: (field: string) => boolean): Item;
-  /** Whether the item itself tells that the model's own server ran the call, for types that both may run. */
-  ranUpstream?(item: { readonly results?: unknown }): boolean;
+  /** The item as a client is shown it. Default: with all of its fields. */
+  shown?(item: Item, included: Included): Item;
+  /** The kind of a call that the model's own server ran, if the item itself tells that it did. */
+  upstreamKind?(item: { readonly results?: unknown }): ToolCallKind | undefined;
   /** Whether the model's own server may have run the call, and the item does not tell. */
   readonly mayRunUpstream?: true;
 }
@@ -62,6 +66,8 @@ export interface ToolCallKind {
 /** The item by which a client answers a call. */
 interface AnswerItem {
   readonly type: string;
+  /** The id of the call that an answer without `call_id` is for. */
+  callIdOf?(item: JsonObject): unknown;
   /** What the model receives of it. Default: its `output`. */
   outputOf?(item: Item): unknown;
   /** The fields of an answer that says only this, where the client has sent none. */
@@ -88,8 +94,8 @@ export interface WrittenToolCallKind extends ToolCallKind {
   };
   /** The item of a call without a result. */
   item(call: ShownCall, status: ItemStatus): OutputItem;
-  /** The item of a call that the server ran, if one item shows both. */
-  finished(call: ShownCall, result: ToolCallResult): OutputItem;
+  /** The item of a call that the server ran, for types whose item shows the result. Default: the completed item. */
+  finished?(call: ShownCall, result: ToolCallResult): OutputItem;
   /** The type that shows such calls to clients that know no calls of servers; undefined for this type itself. */
   readonly plainAs?: 'function_call';
   /** The item that follows the call with its result, for types that have one; without a result it is in progress. */

@@ -1,5 +1,6 @@
 /** All types of tool calls: a new one is a file in this folder, and a line here. */
 import type { Item, ToolCallType } from '../items.ts';
+import type { JsonObject } from '../record.ts';
 import { applyPatchCall } from './apply-patch-call.ts';
 import { codeInterpreterCall } from './code-interpreter-call.ts';
 import { customToolCall } from './custom-tool-call.ts';
@@ -10,7 +11,7 @@ import { mcpCall } from './mcp-call.ts';
 import { localShellCall, shellCall } from './shell-calls.ts';
 import type { ToolForm } from './tool-form.ts';
 import { clientToolSearchCall, toolSearchCall } from './tool-search-call.ts';
-import { upstreamSearchCall, webSearchCall } from './web-search-call.ts';
+import { webSearchCall } from './web-search-call.ts';
 
 const WRITTEN: Readonly<Record<ToolCallType, WrittenToolCallKind>> = {
   function_call: functionCall,
@@ -35,9 +36,6 @@ const OF_CLIENT: Readonly<Record<ToolForm['kind'], WrittenToolCallKind>> = {
 };
 
 const WRITTEN_BY_TYPE: ReadonlyMap<string, WrittenToolCallKind> = new Map(Object.entries(WRITTEN));
-
-/** For types of calls that both this server and the model's own run: the latter's. */
-const UPSTREAM_BY_TYPE: ReadonlyMap<string, ToolCallKind> = new Map([[upstreamSearchCall.type, upstreamSearchCall]]);
 
 /** An item, of which only the fields that decide its type are read. */
 interface TypedItem {
@@ -64,7 +62,7 @@ export function isClientTool(type: unknown): type is ToolForm['kind'] {
 /** The call type of an item; undefined for an item that is not a tool call. */
 export function toolCallKind(item: TypedItem): ToolCallKind | undefined {
   const kind = writtenKind(item);
-  return kind?.ranUpstream?.(item) ? UPSTREAM_BY_TYPE.get(item.type) : kind;
+  return kind?.upstreamKind?.(item) ?? kind;
 }
 
 /** The same for a call whose arguments a model may have sent to this server. */
@@ -99,9 +97,9 @@ export function isCallOutput({ type }: Pick<Item, 'type'>): boolean {
   return ANSWERS.has(type);
 }
 
-/** The id of the call that the item answers; the API has no `call_id` in outputs of `local_shell`, whose `id` is the call's. */
-export function answeredId({ type, call_id: callId, id }: Readonly<Record<string, unknown>>): unknown {
-  return callId ?? (type === 'local_shell_call_output' ? id : undefined);
+/** The id of the call that the item answers. */
+export function answeredId(item: TypedItem & JsonObject): unknown {
+  return item.call_id ?? ANSWERS.get(item.type)?.callIdOf?.(item);
 }
 
 /** What a model receives of an item that answers a call. */
@@ -113,33 +111,25 @@ export function outputOf(item: Item): unknown {
 /** Which fields of an item a client is shown. */
 export type PresentItem = (item: Item) => Item;
 
-/**
- * From the client's `include`: outputs of code and results of searches are stored for the model, and may have megabytes.
- */
-export function itemPresenter(include: unknown): PresentItem {
-  return presenterOf(include, (kind) => kind?.includable);
-}
-
-/** The same for pages of items, from a request's query: they leave out more, since they hold many items. */
-export function pagePresenter(query: Readonly<Record<string, unknown>>): PresentItem {
-  return presenterOf(includeIn(query), (kind) => kind?.includable ?? kind?.includableInPages);
-}
-
-function presenterOf(include: unknown, fieldOf: (kind: ToolCallKind | undefined) => string | undefined): PresentItem {
+/** From the client's `include`: outputs of code and results of searches are kept for the model, and may have megabytes. */
+export function itemPresenter(include: unknown, isPage = false): PresentItem {
   const included = new Set([include].flat());
   return (item) => {
-    const kind = toolCallKind(item);
-    if (kind?.presented) return kind.presented(item, (field) => included.has(`${item.type}.${field}`));
-    const field = fieldOf(kind);
-    return field === undefined || included.has(`${item.type}.${field}`) ? item : { ...item, [field]: null };
+    const has = (field: string) => included.has(`${item.type}.${field}`);
+    return toolCallKind(item)?.shown?.(item, { has, isPage }) ?? item;
   };
 }
 
 /** The same from a request's query; SDKs write `include[]`, and not every framework removes the brackets. */
-export function queryPresenter(query: Readonly<Record<string, unknown>>): PresentItem {
+export function queryPresenter(query: JsonObject): PresentItem {
   return itemPresenter(includeIn(query));
 }
 
-function includeIn(query: Readonly<Record<string, unknown>>): unknown {
+/** The same for a page of items. */
+export function pagePresenter(query: JsonObject): PresentItem {
+  return itemPresenter(includeIn(query), true);
+}
+
+function includeIn(query: JsonObject): unknown {
   return query.include ?? query['include[]'];
 }

@@ -8,7 +8,7 @@ import { toolOutputText } from './output-text.ts';
 import { modelSafe } from './tool-names.ts';
 
 /** `mcp_call` */
-export const mcpCall: WrittenToolCallKind = {
+export const mcpCall: WrittenToolCallKind & Required<Pick<WrittenToolCallKind, 'finished'>> = {
   type: 'mcp_call',
   idPrefix: 'mcp',
   runBy: 'server',

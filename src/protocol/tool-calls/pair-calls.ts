@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import { printedId } from '../ids.ts';
 import type { Item } from '../items.ts';
 import { isRecord, type JsonObject } from '../record.ts';
-import { answeredId, isCall, isCallOutput } from './kinds.ts';
+import { answeredId, isCall, isCallOutput, toolCallKind } from './kinds.ts';
 
 /** A call with truncated arguments, which a client need not answer. */
 function isCutOff({ status }: Item): boolean {
@@ -105,11 +105,23 @@ function callNotFound(output: Item): ApiError {
   return new ApiError('tool_call_not_found', message, { param: 'input' });
 }
 
-/** The calls that the client has to answer: those that the server ran have their output beside them. */
-export function openCalls({ status, output }: JsonObject): readonly JsonObject[] {
-  const items = status === 'completed' && Array.isArray(output) ? output.filter(isRecord) : [];
-  const answered = new Set(items.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
-  return items.filter(({ type, call_id: id }) => CALLS.has(type) && !answered.has(id));
+/**
+ * What the client has to answer in the output of a response: its calls, and requests for its approval. Calls of functions
+ * that the server ran have their output beside them.
+ */
+export function owedByClient(output: readonly Item[]): readonly Item[] {
+  const answered = new Set(output.filter(({ type }) => type === 'function_call_output').map((item) => item.call_id));
+  return output.filter((item) => {
+    if (item.type === 'mcp_approval_request') return true;
+    return toolCallKind(item)?.runBy === 'client' && !answered.has(item.call_id);
+  });
+}
+
+/** The calls of functions and of custom tools among them. */
+export function openCalls({ status, output }: JsonObject): readonly Item[] {
+  if (status !== 'completed' || !Array.isArray(output)) return [];
+  const items = output.filter((item): item is Item => isRecord(item));
+  return owedByClient(items).filter(({ type }) => CALLS.has(type));
 }
 
 const CALLS: ReadonlySet<unknown> = new Set(['function_call', 'custom_tool_call']);

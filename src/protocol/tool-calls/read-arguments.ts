@@ -1,15 +1,5 @@
 /** Reads the arguments of a call whose item shows them in fields of its own: in whatever form the model wrote them. */
-import { isRecord, type JsonObject } from '../record.ts';
-
-/** The object in the text; empty if it is none. */
-export function objectIn(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
+import { isRecord } from '../record.ts';
 
 /** The texts of a list, or the one text. */
 export function textsIn(value: unknown): readonly string[] {
@@ -29,10 +19,4 @@ export function textPairsIn(value: unknown): Readonly<Record<string, string>> {
     string,
     string
   >;
-}
-
-/** The fields that are set, as the text of arguments. */
-export function argumentsOf(fields: unknown): string {
-  if (!isRecord(fields)) return '{}';
-  return JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)));
 }

@@ -1,39 +1,31 @@
 /** Commands for the client's shell, and programs that it runs: the model writes them as the arguments of a function. */
 import type { LocalShellCallItem, ShellCallItem } from '../items.ts';
+import { objectIn } from '../json/json-text.ts';
 import type { ToolDefinition } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
-import type { ShownCall, WrittenToolCallKind } from './kind.ts';
-import { argumentsOf, objectIn, positiveIn, textPairsIn, textsIn } from './read-arguments.ts';
+import { clientToolKind } from './client-tool.ts';
+import type { ShownCall } from './kind.ts';
+import { positiveIn, textPairsIn, textsIn } from './read-arguments.ts';
 
 const SHELL = 'shell';
 
 /** `shell_call` */
-export const shellCall: WrittenToolCallKind = {
+export const shellCall = clientToolKind({
   type: 'shell_call',
   tool: SHELL,
   idPrefix: 'sh',
-  runBy: 'client',
-  field: 'arguments',
-  states: {},
   functionFor: shellFunction,
-  item: (call, status) => itemOf(call, status),
-  finished: (call) => itemOf(call, 'completed'),
-  answered: ({ call_id: id, action }, output) => ({
-    id,
-    name: SHELL,
-    arguments: argumentsOf(action),
-    output,
-    failed: false,
-  }),
+  item: itemOf,
+  fieldsOf: ({ action }) => action,
   answeredBy: {
     type: 'shell_call_output',
     outputOf: ({ output }) => outputText(output),
     missing: (text) => ({ output: [{ stdout: '', stderr: text, outcome: { type: 'exit', exit_code: 1 } }] }),
   },
-};
+});
 
 function itemOf({ id, callId, arguments: text }: ShownCall, status: ShellCallItem['status']): ShellCallItem {
-  const { commands, command, timeout_ms: timeout, max_output_length: length } = objectIn(text);
+  const { commands, command, timeout_ms: timeout, max_output_length: length } = objectIn(text) ?? {};
   const action = {
     commands: textsIn(commands ?? command),
     timeout_ms: positiveIn(timeout),
@@ -92,31 +84,22 @@ function outcomeText(outcome: unknown): string {
 const LOCAL_SHELL = 'local_shell';
 
 /** `local_shell_call` */
-export const localShellCall: WrittenToolCallKind = {
+export const localShellCall = clientToolKind({
   type: 'local_shell_call',
   tool: LOCAL_SHELL,
   idPrefix: 'lsh',
-  runBy: 'client',
-  field: 'arguments',
-  states: {},
   functionFor: () => ({ name: LOCAL_SHELL, description: ABOUT_PROGRAMS, parameters: PROGRAM }),
-  item: (call, status) => programItem(call, status),
-  finished: (call) => programItem(call, 'completed'),
-  answered: ({ call_id: id, action }, output) => ({
-    id,
-    name: LOCAL_SHELL,
-    arguments: argumentsOf(withoutType(action)),
-    output,
-    failed: false,
-  }),
-  answeredBy: { type: 'local_shell_call_output', missing: (output) => ({ output }) },
-};
+  item: programItem,
+  fieldsOf: ({ action }) => (isRecord(action) ? { ...action, type: null } : action),
+  // The API has no `call_id` in these: the `id` is the call's.
+  answeredBy: { type: 'local_shell_call_output', callIdOf: ({ id }) => id, missing: (output) => ({ output }) },
+});
 
 function programItem(
   { id, callId, arguments: text }: ShownCall,
   status: LocalShellCallItem['status'],
 ): LocalShellCallItem {
-  const { command, env, timeout_ms: timeout, user, working_directory: directory } = objectIn(text);
+  const { command, env, timeout_ms: timeout, user, working_directory: directory } = objectIn(text) ?? {};
   const action = {
     type: 'exec' as const,
     command: typeof command === 'string' ? ['bash', '-lc', command] : textsIn(command),
@@ -126,10 +109,6 @@ function programItem(
     working_directory: typeof directory === 'string' ? directory : null,
   };
   return { id, type: 'local_shell_call', status, call_id: callId, action };
-}
-
-function withoutType(action: unknown): unknown {
-  return typeof action === 'object' ? { ...action, type: null } : action;
 }
 
 const ABOUT_PROGRAMS = "Runs a program on the user's computer, and returns its output.";

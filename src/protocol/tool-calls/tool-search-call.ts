@@ -1,9 +1,9 @@
 /** Searches for tools that the model is not offered yet. An item of its own shows what was found. */
 import type { FoundTool, Item, ToolSearchCallItem } from '../items.ts';
+import { objectIn } from '../json/json-text.ts';
 import type { ToolDefinition } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import type { AnsweredToolCall, ShownCall, WrittenToolCallKind } from './kind.ts';
-import { objectIn } from './read-arguments.ts';
 import { TOOL_SEARCH } from './tool-names.ts';
 
 /** `tool_search_call`, where this server runs the search */
@@ -15,8 +15,7 @@ export const toolSearchCall: WrittenToolCallKind = {
   field: 'arguments',
   plainAs: 'function_call',
   states: {},
-  item: (call, status) => itemOf(call, status),
-  finished: (call) => itemOf(call, 'completed'),
+  item: itemOf,
   outputItem: {
     idPrefix: 'tso',
     item: (_, id, result) => ({
@@ -43,7 +42,7 @@ function answeredSearch({ call_id: id, name, arguments: given, output }: Item, a
 }
 
 function itemOf({ id, arguments: text }: ShownCall, status: ToolSearchCallItem['status']): ToolSearchCallItem {
-  return { id, type: 'tool_search_call', status, call_id: null, execution: 'server', arguments: objectIn(text) };
+  return { id, type: 'tool_search_call', status, call_id: null, execution: 'server', arguments: objectIn(text) ?? {} };
 }
 
 /** `tool_search_call`, where the client runs the search */
@@ -55,7 +54,6 @@ export const clientToolSearchCall: WrittenToolCallKind = {
   states: {},
   functionFor: searchFunction,
   item: (call, status) => ({ ...itemOf(call, status), call_id: call.callId, execution: 'client' }),
-  finished: (call) => clientToolSearchCall.item(call, 'completed'),
   answered: (item, answer) => ({ ...answeredSearch(item, answer), name: TOOL_SEARCH }),
 };
 
@@ -118,7 +116,7 @@ export function foundText(tools: unknown, nameOf: (tool: NamedTool) => string = 
 /** The names in such a text, where the search is shown as a plain function call. */
 export function namesInText(text: unknown): readonly string[] {
   if (typeof text !== 'string' || !text.startsWith('{"found":')) return [];
-  const { found } = objectIn(text);
+  const { found } = objectIn(text) ?? {};
   return Array.isArray(found) ? found.filter((name) => typeof name === 'string') : [];
 }
 

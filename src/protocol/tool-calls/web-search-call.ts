@@ -1,7 +1,8 @@
 /** A web search: this server runs it as a tool, or the model's own server has run it, and it is only shown. */
 import type { Item, ToolCallResult, WebAction, WebResult, WebSearchCallItem } from '../items.ts';
+import { objectIn } from '../json/json-text.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
-import type { ShownCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
+import type { Included, ShownCall, ToolCallKind, WrittenToolCallKind } from './kind.ts';
 import { toolOutputText } from './output-text.ts';
 import { OPEN_PAGE, WEB_SEARCH } from './tool-names.ts';
 
@@ -21,8 +22,8 @@ export const webSearchCall: WrittenToolCallKind & { readonly type: 'web_search_c
   field: 'arguments',
   // A failed call has no event of its own: its item has the status.
   states: { opened: 'in_progress', running: 'searching', completed: 'completed' },
-  presented,
-  ranUpstream: ({ results }) => results === undefined,
+  shown,
+  upstreamKind: ({ results }) => (results === undefined ? upstreamSearchCall : undefined),
   item: (call, status) => itemOf(call, status === 'incomplete' ? 'failed' : status, null),
   finished: (call, { output, failed, results }: ToolCallResult) =>
     itemOf(call, failed ? 'failed' : 'completed', results ?? [{ text: toolOutputText(output) }]),
@@ -55,7 +56,7 @@ function itemOf(
     id,
     type: 'web_search_call',
     status,
-    action: actionOf(objectIn(text), results ?? []),
+    action: actionOf(objectIn(text) ?? {}, results ?? []),
     results: results ?? null,
   };
 }
@@ -85,15 +86,6 @@ function argumentsOf(action: unknown): JsonObject {
   return { query: plainTextOf(query ?? (Array.isArray(queries) ? queries[0] : undefined)) };
 }
 
-function objectIn(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
-
 /** Results as text, the same whenever the model receives them. */
 export function resultsText(results: unknown): string {
   if (!Array.isArray(results)) return '(The results were not kept.)';
@@ -113,10 +105,9 @@ function linkTo(url: string, title: string): string {
 }
 
 /** Results and sources of our searches are for clients that ask for them. */
-function presented(item: Item, isIncluded: (field: string) => boolean): Item {
-  const { results, action, ...rest } = item;
-  const shown = isRecord(action) && !isIncluded('action.sources') ? withoutSources(action) : action;
-  return { ...rest, action: shown, ...(isIncluded('results') ? { results } : {}) } as Item;
+function shown({ results, action, ...rest }: Item, { has }: Included): Item {
+  const known = isRecord(action) && !has('action.sources') ? withoutSources(action) : action;
+  return { ...rest, action: known, ...(has('results') ? { results } : {}) };
 }
 
 function withoutSources({ sources: _, ...action }: JsonObject): JsonObject {

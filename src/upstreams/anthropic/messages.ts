@@ -4,8 +4,9 @@ import { SILENT_TYPES } from '../../protocol/chat-completions/messages.ts';
 import { modelCallOfItem } from '../../protocol/ids.ts';
 import { imageMessage } from '../../protocol/images.ts';
 import type { Item } from '../../protocol/items.ts';
+import { objectIn } from '../../protocol/json/json-text.ts';
 import type { ModelRequest } from '../../protocol/model-request.ts';
-import { isRecord, type JsonObject } from '../../protocol/record.ts';
+import { plainTextOf } from '../../protocol/record.ts';
 import type { AnsweredToolCall } from '../../protocol/tool-calls/kind.ts';
 import { answeredToolCall } from '../../protocol/tool-calls/kinds.ts';
 import { pairCalls } from '../../protocol/tool-calls/pair-calls.ts';
@@ -66,7 +67,9 @@ function addCall(draft: Draft, item: Item, call: AnsweredToolCall): void {
   // Calls of one message are parallel; those of two rounds are not, although nothing separates them.
   if (modelCall !== draft.modelCall) giveResults(draft);
   const id = freshId(draft.ids, String(call.id ?? item.id));
-  add(draft, 'assistant', [{ type: 'tool_use', id, name: String(call.name), input: objectFrom(call.arguments) }]);
+  // The API accepts only an object; the error about any other arguments is in the call's output.
+  const input = objectIn(plainTextOf(call.arguments)) ?? {};
+  add(draft, 'assistant', [{ type: 'tool_use', id, name: String(call.name), input }]);
   draft.results.push(resultBlock(id, call));
   draft.modelCall = modelCall;
 }
@@ -150,16 +153,6 @@ function resultBlock(id: string, { output, failed }: AnsweredToolCall): Block {
     ...(content.length > 0 ? { content } : {}),
     ...(failed ? { is_error: true } : {}),
   };
-}
-
-/** The API accepts only an object; the error about any other arguments is in the call's output. */
-function objectFrom(text: unknown): JsonObject {
-  try {
-    const value: unknown = JSON.parse(String(text));
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 /** The API refuses a message that ends with a thought, and a last text that ends in white space. */

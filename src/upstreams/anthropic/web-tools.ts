@@ -2,6 +2,7 @@
 
 import type { ModelEvent } from '../../protocol/events.ts';
 import type { UrlSource, WebAction } from '../../protocol/items.ts';
+import { objectIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 import type { Block } from './parts.ts';
 
@@ -37,16 +38,7 @@ export interface WebUse {
 export function webUse({ id, name, input, caller }: JsonObject, json = ''): WebUse | undefined {
   if (typeof id !== 'string' || typeof name !== 'string' || !WEB_TOOLS.has(name)) return undefined;
   const direct = !isRecord(caller) || caller.type === 'direct';
-  return { id, name, input: objectFrom(json) ?? (isRecord(input) ? input : {}), direct };
-}
-
-function objectFrom(json: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  return { id, name, input: objectIn(json) ?? (isRecord(input) ? input : {}), direct };
 }
 
 /** Whether the block is the result of this use. */

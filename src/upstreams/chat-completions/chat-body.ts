@@ -4,6 +4,7 @@ import { type MessageOptions, toChatMessages } from '../../protocol/chat-complet
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest, TextFormat, ToolDefinition } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { passedOn } from '../http/passed-on.ts';
 
 /** Request settings of a model server. */
 export interface BodyOptions extends MessageOptions {
@@ -29,14 +30,7 @@ export function toChatBody(request: ModelRequest, options: BodyOptions, skipped:
     response_format: responseFormat(request.textFormat),
     verbosity: request.verbosity,
     reasoning_effort: request.reasoningEffort,
-    metadata: request.metadata,
-    service_tier: request.serviceTier,
-    safety_identifier: request.safetyIdentifier,
-    prompt_cache_key: request.promptCacheKey,
-    prompt_cache_options: request.promptCacheOptions,
-    prompt_cache_retention: request.promptCacheRetention,
-    moderation: request.moderation,
-    user: request.user,
+    ...passedOn(request),
   };
 }
 

@@ -3,6 +3,7 @@
 import type { Item } from '../../protocol/items.ts';
 import type { ModelRequest, ToolDefinition } from '../../protocol/model-request.ts';
 import type { JsonObject } from '../../protocol/record.ts';
+import { passedOn } from '../http/passed-on.ts';
 import { toInput } from './input.ts';
 import type { ResponsesSettings } from './options.ts';
 
@@ -38,14 +39,7 @@ export function toResponsesBody(
       effort: request.reasoningEffort,
       summary: request.reasoningSummary ?? settings.reasoningSummary,
     }),
-    metadata: request.metadata,
-    service_tier: request.serviceTier,
-    safety_identifier: request.safetyIdentifier,
-    prompt_cache_key: request.promptCacheKey,
-    prompt_cache_options: request.promptCacheOptions,
-    prompt_cache_retention: request.promptCacheRetention,
-    moderation: request.moderation,
-    user: request.user,
+    ...passedOn(request),
   };
 }
 

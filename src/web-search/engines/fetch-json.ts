@@ -1,6 +1,7 @@
 /** Asks the JSON API of a search engine, limited in time and size; errors name neither addresses nor keys. */
 import { fetch, type RequestInit } from 'undici';
 import { causeCodeOf } from '../../ports/host/cause-code.ts';
+import { objectIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../protocol/record.ts';
 
 /** One request to an engine. */
@@ -24,7 +25,7 @@ export async function fetchJson({ engine, url, init, signal, timeoutMs }: Engine
     // Headers with keys must not follow a redirect.
     const response = await fetch(url, { ...init, redirect: 'manual', signal: both });
     const text = response.ok ? await limitedText(response.body) : undefined;
-    if (text !== undefined) return objectIn(text);
+    if (text !== undefined) return answerIn(text);
     await response.body?.cancel();
     throw new EngineFault(`answered with the status ${response.status}`);
   } catch (error) {
@@ -57,13 +58,9 @@ async function limitedText(body: AsyncIterable<Uint8Array> | null): Promise<stri
   return Buffer.concat(pieces).toString();
 }
 
-function objectIn(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isRecord(value)) return value;
-  } catch {
-    // Said below.
-  }
+function answerIn(text: string): JsonObject {
+  const value = objectIn(text);
+  if (value) return value;
   throw new EngineFault('did not answer with a JSON object');
 }
 

@@ -2,6 +2,7 @@
 import type { SearchEngine } from '../../ports/search-engine.ts';
 import type { ProvidedTool, ToolProvider, ToolResult, ToolsRequest } from '../../ports/tool-provider.ts';
 import type { WebResult } from '../../protocol/items.ts';
+import { jsonIn } from '../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { toolOutputText } from '../../protocol/tool-calls/output-text.ts';
 import { MOST_BYTES } from './fetch-json.ts';
@@ -63,16 +64,10 @@ const LONGEST_ERROR = 1000;
 
 /** The list of objects with addresses in JSON; undefined for other texts. */
 function listIn(text: string): readonly JsonObject[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    const lists = isRecord(value) ? Object.values(value) : [value];
-    const list = lists.find(
-      (each) => Array.isArray(each) && each.some((one) => isRecord(one) && addressOf(one) !== ''),
-    );
-    return Array.isArray(list) ? list.filter(isRecord) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonIn(text);
+  const lists = isRecord(value) ? Object.values(value) : [value];
+  const list = lists.find((each) => Array.isArray(each) && each.some((one) => isRecord(one) && addressOf(one) !== ''));
+  return Array.isArray(list) ? list.filter(isRecord) : undefined;
 }
 
 function addressOf({ url, link, href }: JsonObject): string {

@@ -1,6 +1,4 @@
 /** An app with a tool of its own on both endpoints, over a model server that follows a script; and what a talk comes to. */
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import {
   type CoreOptions,
@@ -14,6 +12,7 @@ import {
   responsesRouter,
 } from '../../../src/index.ts';
 import { type FakeAnswer, startFakeUpstream } from '../../../src/testing/index.ts';
+import { listening } from '../../support/listening.ts';
 import { transcript } from './transcript.ts';
 
 /** A talk of several questions, and the model's part in it. */
@@ -121,14 +120,6 @@ function shape({ type, name, status }: Item): string {
 async function startTalkApp(baseURL: string, options: CoreOptions) {
   const upstream = chatCompletionsUpstream({ baseURL, apiKey: 'upstream-key', retries: 0 });
   const shared = { upstream, ...options };
-  const server = express().use('/v1', responsesRouter(shared), chatCompletionsRouter(shared)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const close = async () => {
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await Promise.all([closed, upstream.close?.()]);
-  };
-  // The cast: a server that listens on TCP has an address, and it is no pipe's name.
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, close };
+  const { url, close } = await listening(express().use('/v1', responsesRouter(shared), chatCompletionsRouter(shared)));
+  return { url: `${url}/v1`, close: () => Promise.all([close(), upstream.close?.()]) };
 }

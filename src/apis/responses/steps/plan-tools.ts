@@ -1,6 +1,6 @@
 /** Determines which tools the model is offered, and how it may use them. */
 
-import type { Toolset } from '../../../ports/toolset.ts';
+import { NO_TOOLS, type Toolset } from '../../../ports/toolset.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { Item } from '../../../protocol/items.ts';
 import type { ToolChoice, ToolDefinition } from '../../../protocol/model-request.ts';
@@ -42,7 +42,6 @@ interface GivenTools {
   readonly conversation?: readonly Item[];
 }
 
-const NO_TOOLS: Toolset = new Map<string, never>();
 const NO_FORMS: ToolPlan['forms'] = new Map();
 
 /** Determines the offered tools: the client's and the server-run ones. Tools that this server cannot run are noted. */

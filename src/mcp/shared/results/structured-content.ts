@@ -1,5 +1,6 @@
 /** The structured content of a result, which servers repeat as text for older clients. */
 import { isDeepStrictEqual } from 'node:util';
+import { jsonIn } from '../../../protocol/json/json-text.ts';
 import { isRecord, type JsonObject } from '../../../protocol/record.ts';
 import { sizeText } from '../../../protocol/tool-calls/output-text.ts';
 
@@ -26,14 +27,6 @@ interface BlockContent {
 function contentOf({ text, data }: JsonObject): BlockContent {
   if (typeof data === 'string') return { data };
   return typeof text === 'string' ? { text, value: jsonIn(text) } : {};
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Servers put values that are not objects under a name (`result` in Python, `content`, …), and the bare value into the text. */
