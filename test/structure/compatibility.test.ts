@@ -29,7 +29,7 @@ const CITATIONS: Citations = {
     ],
     context_management: [COMPACTION, 'compacts a long conversation behind its answer'],
     conversation: ['http/conversations.test.ts', 'is added before its last event is sent'],
-    include: ['code-interpreter/runs.test.ts', 'is shown no outputs unless it includes them'],
+    include: ['code-interpreter/runs.slow.test.ts', 'is shown no outputs unless it includes them'],
     max_tool_calls: ['tools/approvals.slow.test.ts', 'counts to max_tool_calls as other calls do'],
     previous_response_id: ['http/openai-sdk.test.ts', 'continues with previous_response_id'],
     store: ['http/stored-responses.test.ts', 'neither retrieves nor continues a response with store: false'],
@@ -37,7 +37,7 @@ const CITATIONS: Citations = {
     stream_options: ['apis/responses/unknown-fields.test.ts', 'unless they ask for nothing'],
   },
   Tools: {
-    code_interpreter: ['code-interpreter/runs.test.ts', 'has the model’s code run in one response'],
+    code_interpreter: ['code-interpreter/runs.slow.test.ts', 'has the model’s code run in one response'],
     tool_search: [DEFERRED, 'is found by the client’s own search'],
     mcp: [REMOTE, 'has its tools listed first, offered and run'],
     image_generation: ['image-generation/images.test.ts', 'has the image made in one response'],
@@ -68,8 +68,8 @@ const CITATIONS: Citations = {
     mcp_approval_response: ['tools/approvals.slow.test.ts', 'runs the call and goes on with the model'],
   },
   'Values of include': {
-    'code_interpreter_call.outputs': ['code-interpreter/runs.test.ts', 'is shown no outputs unless it includes them'],
-    'message.input_image.image_url': ['http/compatibility-items.test.ts', 'is listed with its image'],
+    'code_interpreter_call.outputs': ['code-interpreter/runs.slow.test.ts', 'is shown no outputs unless it includes them'],
+    'message.input_image.image_url': ['http/compatibility-items.slow.test.ts', 'is listed with its image'],
     'message.output_text.logprobs': ['http/requests.test.ts', 'asks for log probabilities where the client does'],
     'reasoning.encrypted_content': ['upstreams/reasoning-end.test.ts', 'goes beside raw reasoning as well'],
     'web_search_call.action.sources': [SEARCHES, 'shows results and sources only to clients that include them'],
