@@ -68,7 +68,10 @@ const CITATIONS: Citations = {
     mcp_approval_response: ['tools/approvals.slow.test.ts', 'runs the call and goes on with the model'],
   },
   'Values of include': {
-    'code_interpreter_call.outputs': ['code-interpreter/runs.slow.test.ts', 'is shown no outputs unless it includes them'],
+    'code_interpreter_call.outputs': [
+      'code-interpreter/runs.slow.test.ts',
+      'is shown no outputs unless it includes them',
+    ],
     'message.input_image.image_url': ['http/compatibility-items.slow.test.ts', 'is listed with its image'],
     'message.output_text.logprobs': ['http/requests.test.ts', 'asks for log probabilities where the client does'],
     'reasoning.encrypted_content': ['upstreams/reasoning-end.test.ts', 'goes beside raw reasoning as well'],
