@@ -1,6 +1,7 @@
 /** `POST /responses/input_tokens` over HTTP. */
 import OpenAI from 'openai';
 import { functionTools } from '../../src/index.ts';
+import { itBuilt } from '../examples/support.ts';
 import { type Fields, type RequestApp, type RequestAppSetup, startRequestApp } from '../support/request-app.ts';
 
 let app: RequestApp;
@@ -62,7 +63,7 @@ describe('POST /responses/input_tokens', () => {
     expect([alone > 'What?'.length + 7, continued - alone]).toEqual([true, 'Hi\nHello!\n'.length + 8]);
   });
 
-  it('[S-14] uses the tokenizer that is installed', async () => {
+  itBuilt('dist/cjs/tokens/tokenizer-worker.js')('[S-14] uses the tokenizer that is installed', async () => {
     app = await startRequestApp();
     expect(await tokens({ model: 'm', input: 'tiktoken is great!' })).toBe(6 + 4 + 3);
   });
