@@ -118,11 +118,11 @@ export async function failureOf(promise: Promise<unknown>): Promise<Error> {
   return outcome as Error;
 }
 
-/** Waits for something that tells nobody: looks again after each round of the event loop, for ten seconds at most. */
+/** Waits for something that tells nobody: looks again after each round of the event loop, for fifty seconds at most. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   const start = process.hrtime()[0];
   while (!(await isSo())) {
-    if (process.hrtime()[0] - start > 10) throw new Error(`It never came true: ${isSo}`);
+    if (process.hrtime()[0] - start > 50) throw new Error(`It never came true: ${isSo}`);
     await nextTurn();
   }
 }
