@@ -1,7 +1,7 @@
 /** OpenAI's code interpreter as a tool that this server runs. */
 
-import type { CodeRuntime } from '../ports/code-runtime.ts';
 import { checkOptions, positiveInteger } from '../ports/host/options-check.ts';
+import type { CodeRuntime } from '../ports/hosted-tools/code-runtime.ts';
 import type { ProvidedTool, ToolProvider, Workspace } from '../ports/tool-provider.ts';
 import { isRecord } from '../protocol/record.ts';
 import { outputText } from '../protocol/tool-calls/code-interpreter-call.ts';

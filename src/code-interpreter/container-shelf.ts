@@ -1,6 +1,6 @@
 /** The slots of kept containers: assigns them, evicts idle ones, and queues callers. */
 
-import type { CodeContainer } from '../ports/code-runtime.ts';
+import type { CodeContainer } from '../ports/hosted-tools/code-runtime.ts';
 import { shareOf } from '../ports/scope.ts';
 import { bell } from './shared/bell.ts';
 import { turns } from './shared/turns.ts';

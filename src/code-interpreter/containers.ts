@@ -1,7 +1,7 @@
 /** Keeps containers between calls: one for each id of each scope, until unused for a while. */
 
-import type { CodeContainer, CodeFile, CodeRun, CodeRuntime } from '../ports/code-runtime.ts';
 import { checkOptions, milliseconds, type OptionCheck, positiveInteger } from '../ports/host/options-check.ts';
+import type { CodeContainer, CodeFile, CodeRun, CodeRuntime } from '../ports/hosted-tools/code-runtime.ts';
 import { isRecord } from '../protocol/record.ts';
 import { untilAborted } from '../streams/until-aborted.ts';
 import { type ContainerKey, containerShelf, type Place } from './container-shelf.ts';

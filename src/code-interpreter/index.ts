@@ -7,7 +7,7 @@ export {
   type CodeRuntime,
   ContainerLostError,
   type LostReason,
-} from '../ports/code-runtime.ts';
+} from '../ports/hosted-tools/code-runtime.ts';
 export { type CodeInterpreterOptions, codeInterpreter } from './code-interpreter.ts';
 export type { ContainerKey } from './container-shelf.ts';
 export { type CodeContainers, type ContainersOptions, type ContainersRun, containers } from './containers.ts';

@@ -1,6 +1,6 @@
 /** Converts a run's result to the outputs that clients and models receive. */
 
-import type { CodeFile, CodeRun } from '../ports/code-runtime.ts';
+import type { CodeFile, CodeRun } from '../ports/hosted-tools/code-runtime.ts';
 import type { CodeOutput } from '../protocol/items.ts';
 
 /** How much of a run is returned. */

@@ -1,6 +1,6 @@
 /** The parts of the code runtime contract's cases: the code that they run, and the helpers that they share. */
 import assert from 'node:assert/strict';
-import type { CodeContainer, CodeRun, CodeRuntime } from '../ports/code-runtime.ts';
+import type { CodeContainer, CodeRun, CodeRuntime } from '../ports/hosted-tools/code-runtime.ts';
 
 /** The Python of every case, so that a runtime without Python can simulate it. */
 export const codeScript = {

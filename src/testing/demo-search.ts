@@ -1,5 +1,5 @@
 /** A search engine without a web, so that an app shows searches without an account. */
-import type { SearchEngine } from '../ports/search-engine.ts';
+import type { SearchEngine } from '../ports/hosted-tools/search-engine.ts';
 
 const LONGEST_WORDS = 100;
 const PAGES = ['Guide', 'History', 'Questions and answers'];

@@ -2,7 +2,7 @@
 
 export type { EgressPolicy } from '../egress/policy.ts';
 export type { EgressRule } from '../egress/rules.ts';
-export type { SearchEngine, SearchQuery, UserLocation } from '../ports/search-engine.ts';
+export type { SearchEngine, SearchQuery, UserLocation } from '../ports/hosted-tools/search-engine.ts';
 export type { WebResult } from '../protocol/items.ts';
 export { type BraveOptions, brave } from './engines/brave.ts';
 export { type McpSearchOptions, mcpSearch } from './engines/mcp-search.ts';

@@ -1,5 +1,5 @@
 /** A request's terms for its searches: `filters`, `user_location` and `search_context_size` of its tool. */
-import type { UserLocation } from '../ports/search-engine.ts';
+import type { UserLocation } from '../ports/hosted-tools/search-engine.ts';
 import { isRecord, type JsonObject } from '../protocol/record.ts';
 
 /** The terms, checked. */

@@ -2,7 +2,7 @@
 
 import type { EgressPolicy } from '../egress/policy.ts';
 import { checkOptions, isFunction, positiveInteger } from '../ports/host/options-check.ts';
-import type { SearchEngine } from '../ports/search-engine.ts';
+import type { SearchEngine } from '../ports/hosted-tools/search-engine.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../ports/tool-provider.ts';
 import type { WebResult } from '../protocol/items.ts';
 import { isRecord, plainTextOf } from '../protocol/record.ts';

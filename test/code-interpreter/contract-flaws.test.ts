@@ -1,6 +1,6 @@
 /** The contract of code runtimes fails those that break it, each in the case that is about it. */
 import { codeRuntimeContract } from 'express-open-responses/testing';
-import type { CodeContainer, CodeRuntime } from '../../src/ports/code-runtime.ts';
+import type { CodeContainer, CodeRuntime } from '../../src/ports/hosted-tools/code-runtime.ts';
 import { fakeRuntime } from './fake-runtime.ts';
 
 type Wrap = (container: CodeContainer) => Partial<CodeContainer>;

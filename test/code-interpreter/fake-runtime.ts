@@ -7,7 +7,7 @@ import {
   type CodeRun,
   type CodeRuntime,
   ContainerLostError,
-} from '../../src/ports/code-runtime.ts';
+} from '../../src/ports/hosted-tools/code-runtime.ts';
 import { untilAborted } from '../../src/streams/until-aborted.ts';
 
 /** The runtime, with what tests ask of it. */

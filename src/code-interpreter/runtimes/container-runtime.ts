@@ -1,6 +1,6 @@
 /** CPython in containers of Docker or Podman, one process of the program for each. */
 
-import { type CodeRuntime, ContainerLostError } from '../../ports/code-runtime.ts';
+import { type CodeRuntime, ContainerLostError } from '../../ports/hosted-tools/code-runtime.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { findProgram } from '../sandbox/find-program.ts';
 import { processPool } from '../sandbox/pool.ts';

@@ -1,6 +1,6 @@
 /** A container on top of a Pyodide process. */
 
-import type { CodeContainer, CodeFile, CodeRun } from '../../ports/code-runtime.ts';
+import type { CodeContainer, CodeFile, CodeRun } from '../../ports/hosted-tools/code-runtime.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import type { PyodideLimits } from '../sandbox/pyodide-settings.ts';
 import type { SandboxProcess } from '../sandbox/sandbox-process.ts';

@@ -1,6 +1,6 @@
 /** Python in WebAssembly, each container in a process of its own without access to anything. */
 
-import type { CodeRuntime } from '../../ports/code-runtime.ts';
+import type { CodeRuntime } from '../../ports/hosted-tools/code-runtime.ts';
 import { untilAborted } from '../../streams/until-aborted.ts';
 import { type Isolation, isolationOf } from '../sandbox/isolation.ts';
 import { launchOf, pyodideFolder } from '../sandbox/launch.ts';

@@ -1,6 +1,6 @@
 /** Why a container is gone, as text for the model. */
 import { constants } from 'node:os';
-import { ContainerLostError } from '../../ports/code-runtime.ts';
+import { ContainerLostError } from '../../ports/hosted-tools/code-runtime.ts';
 
 export function tooSlow(ms: number): ContainerLostError {
   return new ContainerLostError('timeout', `The code ran longer than ${ms} ms and was stopped; its container is gone.`);

@@ -1,6 +1,6 @@
 /** Brave Search: its web search API. */
 import { checkOptions, milliseconds } from '../../ports/host/options-check.ts';
-import type { SearchEngine, SearchQuery, UserLocation } from '../../ports/search-engine.ts';
+import type { SearchEngine, SearchQuery, UserLocation } from '../../ports/hosted-tools/search-engine.ts';
 import { type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
 import { below, isApiKey, isBaseURL, needOption, TIMEOUT_MS } from './options.ts';

@@ -1,5 +1,5 @@
 /** Any tool of a provider as a search engine, such as one of an MCP server. */
-import type { SearchEngine } from '../../ports/search-engine.ts';
+import type { SearchEngine } from '../../ports/hosted-tools/search-engine.ts';
 import type { ProvidedTool, ToolProvider, ToolResult, ToolsRequest } from '../../ports/tool-provider.ts';
 import type { WebResult } from '../../protocol/items.ts';
 import { jsonIn } from '../../protocol/json/json-text.ts';

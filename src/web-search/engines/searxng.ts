@@ -1,6 +1,6 @@
 /** SearXNG, a search engine for one's own machines: its JSON API. */
 import { checkOptions, milliseconds } from '../../ports/host/options-check.ts';
-import type { SearchEngine, SearchQuery } from '../../ports/search-engine.ts';
+import type { SearchEngine, SearchQuery } from '../../ports/hosted-tools/search-engine.ts';
 import { plainTextOf } from '../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
 import { below, isBaseURL, needOption, TIMEOUT_MS } from './options.ts';

@@ -1,6 +1,6 @@
 /** Tavily: a search API for models. */
 import { checkOptions, milliseconds } from '../../ports/host/options-check.ts';
-import type { SearchEngine } from '../../ports/search-engine.ts';
+import type { SearchEngine } from '../../ports/hosted-tools/search-engine.ts';
 import { plainTextOf } from '../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
 import { below, isApiKey, isBaseURL, needOption, TIMEOUT_MS } from './options.ts';

@@ -1,6 +1,6 @@
 /** The port to a search engine: what the tool `web_search` asks, and what it is answered. */
-import type { WebResult } from '../protocol/items.ts';
-import type { ToolsRequest } from './tool-provider.ts';
+import type { WebResult } from '../../protocol/items.ts';
+import type { ToolsRequest } from '../tool-provider.ts';
 
 /** Roughly where the user is, as far as the request tells. */
 export interface UserLocation {
