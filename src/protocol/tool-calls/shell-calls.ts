@@ -5,7 +5,6 @@ import type { ToolDefinition } from '../model-request.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../record.ts';
 import { clientToolKind } from './client-tool.ts';
 import type { ShownCall } from './kind.ts';
-import { positiveIn, textPairsIn, textsIn } from './read-arguments.ts';
 
 const SHELL = 'shell';
 
@@ -129,3 +128,23 @@ const PROGRAM = {
   required: ['command'],
   additionalProperties: false,
 };
+
+/** The texts of a list, or the one text. */
+function textsIn(value: unknown): readonly string[] {
+  return [value].flat().filter((each) => typeof each === 'string');
+}
+
+/** The number; null if it is none that a client could wait or count with. */
+function positiveIn(value: unknown): number | null {
+  return typeof value === 'number' && value > 0 && Number.isFinite(value) ? value : null;
+}
+
+/** The pairs of texts. */
+function textPairsIn(value: unknown): Readonly<Record<string, string>> {
+  if (!isRecord(value)) return {};
+  // The cast: only texts are left.
+  return Object.fromEntries(Object.entries(value).filter(([, text]) => typeof text === 'string')) as Record<
+    string,
+    string
+  >;
+}
