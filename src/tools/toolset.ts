@@ -3,12 +3,10 @@
 import type { EndpointRequest } from '../ports/endpoints/endpoint-request.ts';
 import type { ProvidedTool, ToolProvider, ToolsRequest } from '../ports/tool-provider.ts';
 import type { ToolOwner, Toolset, ToolsetEntry } from '../ports/toolset.ts';
-import { IMAGE_MADE } from '../protocol/images.ts';
 import type { Item, ListedTool } from '../protocol/items.ts';
 import type { ToolDefinition } from '../protocol/model-request.ts';
 import type { Note } from '../protocol/note.ts';
 import { isRecord, type JsonObject, plainTextOf } from '../protocol/record.ts';
-import { imageGenerationCall } from '../protocol/tool-calls/image-generation-call.ts';
 import type { ModelNames } from '../protocol/tool-calls/kind.ts';
 import { kindServing, writtenKind } from '../protocol/tool-calls/kinds.ts';
 import { modelSafe, namespacedName, requestedType, shortened, TOOL_SEARCH } from '../protocol/tool-calls/tool-names.ts';
@@ -270,24 +268,23 @@ function withoutUnanswered(items: readonly Item[], toolset: Toolset): readonly I
 
 function withModelNames(items: readonly Item[], toolset: Toolset): readonly Item[] {
   const names = new Map([...toolset].map(([name, { tool }]) => [`${tool.server}\0${tool.name}`, name]));
+  // Reversed, so that the first of a type wins. A lookup, not a search: a history may have any number of such calls.
+  const serving = new Map([...toolset].toReversed().map(([name, { tool }]) => [tool.requestedBy, name]));
   const known: ModelNames = {
     of: (server, name) => names.get(`${server}\0${name}`),
-    serving: (type) => namesServing(toolset, type)[0],
+    serving: (type) => serving.get(type),
   };
   return items.map((item) => {
     const { namespace, name } = item;
     if (isSearchOutput(item)) return { ...item, output: foundText(item.tools, (tool) => foundName(tool, known)) };
     if (typeof namespace === 'string') return { ...item, name: namespacedName(namespace, plainTextOf(name)) };
-    const modelName = writtenKind(item)?.modelName?.(item, known);
+    const kind = writtenKind(item);
+    const modelName = kind?.modelName?.(item, known);
     if (modelName === undefined) return item;
-    const told = isUnseen(item, toolset.get(modelName)?.tool) ? { output: IMAGE_MADE } : {};
-    return { ...item, name: modelName, ...told };
+    const seesImages = toolset.get(modelName)?.tool.modelSeesImages !== false;
+    const output = seesImages ? undefined : kind?.outputWithoutImages?.(item);
+    return { ...item, name: modelName, ...(output === undefined ? {} : { output }) };
   });
-}
-
-/** Whether the item has an image that the model must not receive. */
-function isUnseen({ type, result }: Item, tool: ProvidedTool | undefined): boolean {
-  return type === imageGenerationCall.type && Boolean(result) && tool?.modelSeesImages === false;
 }
 
 function foundName(

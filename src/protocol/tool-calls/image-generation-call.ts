@@ -1,5 +1,5 @@
 /** An image: one that the model or its own server made, or one that this server made because the model called a tool. */
-import { imageResult } from '../images.ts';
+import { IMAGE_MADE, imageResult } from '../images.ts';
 import type { ImageGenerationCallItem } from '../items.ts';
 import { objectIn } from '../json/json-text.ts';
 import { plainTextOf } from '../record.ts';
@@ -36,6 +36,7 @@ export const imageGenerationCall: WrittenToolCallKind & { readonly type: 'image_
       failed: status === 'failed',
     };
   },
+  outputWithoutImages: ({ result }) => (result ? IMAGE_MADE : undefined),
   lacksResult: ({ result }) => !result,
   modelName: (_, names) => names.serving(IMAGE_GENERATION),
 };

@@ -112,6 +112,8 @@ export interface WrittenToolCallKind extends ToolCallKind {
   readonly answeredBy?: AnswerItem;
   /** The function that the model is offered for a request's tool of this type; undefined if the client cannot run it. */
   functionFor?(tool: JsonObject): ToolDefinition | undefined;
+  /** What a model is told that must not see the images of the result; undefined if there are none. */
+  outputWithoutImages?(item: Item): string | undefined;
   /** Whether the item lacks what the client was not shown. */
   lacksResult?(item: Item): boolean;
   /** The model's current name for the tool, if it differs from the item's `name`; undefined to leave the item as it is. */
