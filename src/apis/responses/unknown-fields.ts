@@ -4,16 +4,16 @@ import { isRecord } from '../../protocol/record.ts';
 import { createSchema } from '../../protocol/responses/schema.ts';
 
 /** OpenAI's fields without effect here, each with the value that asks for nothing, if there is one. */
-const WITHOUT_EFFECT: readonly (readonly [path: string, harmless?: unknown])[] = [
-  ['access_programs'],
-  ['image'],
-  ['prompt_cache_options.comparison_response_id'],
-  ['prompt_cache_options.prewarm', false],
-  ['reasoning.context', 'auto'],
-  ['reasoning.generate_summary'],
-  ['reasoning.mode', 'standard'],
+const WITHOUT_EFFECT: readonly { readonly path: readonly string[]; readonly harmless?: unknown }[] = [
+  { path: ['access_programs'] },
+  { path: ['image'] },
+  { path: ['prompt_cache_options', 'comparison_response_id'] },
+  { path: ['prompt_cache_options', 'prewarm'], harmless: false },
+  { path: ['reasoning', 'context'], harmless: 'auto' },
+  { path: ['reasoning', 'generate_summary'] },
+  { path: ['reasoning', 'mode'], harmless: 'standard' },
   // Padding against eavesdroppers: none is ever added.
-  ['stream_options.include_obfuscation', false],
+  { path: ['stream_options', 'include_obfuscation'], harmless: false },
 ];
 
 /** The same in a tool. */
@@ -22,7 +22,7 @@ const TOOL_FIELDS: readonly (readonly [field: string, harmless?: unknown])[] = [
 const KNOWN: ReadonlySet<string> = new Set([
   ...Object.keys(createSchema.shape),
   ...['input', 'tools'],
-  ...WITHOUT_EFFECT.map(([path]) => path.split('.')[0] as string),
+  ...WITHOUT_EFFECT.flatMap(({ path }) => path.slice(0, 1)),
 ]);
 
 /** Fields of Chat Completions and of other APIs, with their names in this one. */
@@ -55,11 +55,8 @@ export function noteUnknownFields(body: Readonly<Record<string, unknown>>, note:
 }
 
 function noteWithoutEffect(body: Readonly<Record<string, unknown>>, note: (note: Note) => void): void {
-  for (const [path, harmless] of WITHOUT_EFFECT) {
-    const [field = '', inner] = path.split('.');
-    const value = inner === undefined ? body[field] : fieldOf(body[field], inner);
-    if (asksForMore(value, harmless)) note(withoutEffect(`'${path}' has`));
-  }
+  for (const { path, harmless } of WITHOUT_EFFECT)
+    if (asksForMore(path.reduce<unknown>(fieldOf, body), harmless)) note(withoutEffect(`'${path.join('.')}' has`));
   const tools = Array.isArray(body.tools) ? body.tools : [];
   for (const [field, harmless] of TOOL_FIELDS) {
     if (tools.some((tool) => asksForMore(fieldOf(tool, field), harmless)))
