@@ -2,7 +2,9 @@
 
 import { inspect } from 'node:util';
 import {
+  boolean,
   checkOptions,
+  isHeaderValue,
   milliseconds,
   type OptionCheck,
   positiveInteger,
@@ -122,8 +124,6 @@ async function whileTelling<Result>({ onProgress }: ToolCall, work: () => Promis
 
 const text: OptionCheck = (value) => (typeof value === 'string' && value !== '') || 'a text';
 
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-const isHeaderValue = (value: unknown) => typeof value === 'string' && HEADER_VALUE.test(value);
 const key = secretly((value) => isHeaderValue(value) || 'a text that an HTTP header can carry');
 const headerList = secretly(
   (value) =>
@@ -131,17 +131,15 @@ const headerList = secretly(
     'an object of texts that HTTP headers can carry',
 );
 
-const flag: OptionCheck = (value) => typeof value === 'boolean' || 'true or false';
-
 const CHECKS: Readonly<Record<keyof ImageGenerationOptions, OptionCheck>> = {
   baseURL: secretly(text),
   apiKey: key,
   headers: headerList,
   model: text,
-  edits: flag,
+  edits: boolean,
   imageBytes: positiveInteger,
   timeoutMs: milliseconds,
-  modelSeesImages: flag,
+  modelSeesImages: boolean,
 };
 
 const ENDPOINT = /\/images(\/(generations|edits))?\/*$/;

@@ -1,6 +1,7 @@
 /** A server that makes images as OpenAI's does: one request for each image. */
 
 import { Agent, type Dispatcher } from 'undici';
+import { urlBelow } from '../ports/host/url-below.ts';
 import type { GeneratedImage } from '../protocol/items.ts';
 import { masker, secretsOfHeader, secretsOfURL } from '../protocol/secrets/mask.ts';
 import { bytesOf, readBytes, readWhole } from '../streams/bytes.ts';
@@ -92,11 +93,11 @@ export class ImageServer {
     const { baseURL } = this.options;
     if (request.edited) {
       const sent = { method: 'POST', body: formOf(request), headers: {} } as const;
-      return this.send(under(baseURL, 'images/edits'), sent, signal);
+      return this.send(urlBelow(baseURL, 'images/edits'), sent, signal);
     }
     const headers = { 'content-type': 'application/json' };
     const sent = { method: 'POST', body: JSON.stringify(request.fields), headers } as const;
-    return this.send(under(baseURL, 'images/generations'), sent, signal);
+    return this.send(urlBelow(baseURL, 'images/generations'), sent, signal);
   }
 
   /** Some servers answer with the address of a file of theirs. */
@@ -126,12 +127,6 @@ function headersOf({ apiKey, headers = {} }: ImageServerOptions): Readonly<Recor
     value === undefined ? [] : [[name.toLowerCase(), value]],
   );
   return { ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}), ...Object.fromEntries(own) };
-}
-
-function under(baseURL: URL, path: string): URL {
-  const url = new URL(baseURL);
-  url.pathname += `${url.pathname.endsWith('/') ? '' : '/'}${path}`;
-  return url;
 }
 
 function orTooLarge(imageBytes: number): (error: unknown) => never {

@@ -12,7 +12,7 @@ import { tenantStore } from '../ports/endpoints/tenant-store.ts';
 import type { Hooks, Reports } from '../ports/hooks.ts';
 import { fromHost } from '../ports/host/host-error.ts';
 import { isLogger, type Logger } from '../ports/host/logger.ts';
-import { checkOptions, isFunction, type OptionCheck } from '../ports/host/options-check.ts';
+import { boolean, checkOptions, isFunction, type OptionCheck } from '../ports/host/options-check.ts';
 import { DEFAULT_LIMITS, type Limits } from '../ports/limits.ts';
 import type { Presentation } from '../ports/presentation.ts';
 import type { RemoteServers } from '../ports/remote-servers.ts';
@@ -182,12 +182,12 @@ export const coreChecks: Readonly<Record<string, OptionCheck>> = {
   heartbeat: (value) => value === false || isRecord(value) || 'an object or false',
   limits: (value) => isRecord(value) || 'an object',
   onStoreError: oneOf('fail', 'continue'),
-  queuedEvent: (value) => typeof value === 'boolean' || 'true or false',
+  queuedEvent: boolean,
   dialect: (value) => typeof value === 'function' || oneOf(...Object.keys(DIALECTS))(value),
   // Both are checked separately: the message that names a bad value would show the key.
   stateKey: () => true,
   engine: withMethods('start', 'submit', 'release', 'close'),
-  durable: (value) => typeof value === 'boolean' || 'true or false',
+  durable: boolean,
   compaction: () => true,
   tokens: (value) => isRecord(value) || 'an object',
   hooks: (value) => isRecord(value) || 'an object of functions',

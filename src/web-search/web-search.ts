@@ -1,7 +1,7 @@
 /** OpenAI's web search as a tool that this server runs: a search engine, and pages that the model opens. */
 
 import type { EgressPolicy } from '../egress/policy.ts';
-import { checkOptions, isFunction, positiveInteger } from '../ports/host/options-check.ts';
+import { boolean, checkOptions, isFunction, positiveInteger } from '../ports/host/options-check.ts';
 import type { SearchEngine } from '../ports/hosted-tools/search-engine.ts';
 import type { ProvidedTool, ToolCall, ToolProvider, ToolResult } from '../ports/tool-provider.ts';
 import type { WebResult } from '../protocol/items.ts';
@@ -82,7 +82,7 @@ const OPEN: ProvidedTool = {
 export function webSearch(options: WebSearchOptions): ToolProvider {
   checkOptions('webSearch', options, {
     engine: (value) => (isRecord(value) && isFunction(value.search) === true) || 'a search engine, such as searxng()',
-    pages: (value) => typeof value === 'boolean' || 'true or false',
+    pages: boolean,
     egress: (value) => isRecord(value) || 'a policy of egressGuard',
     maxResults: positiveInteger,
     maxCharacters: positiveInteger,

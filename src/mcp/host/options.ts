@@ -1,7 +1,7 @@
 /** The options of `mcpTools`, checked once. */
 
 import { guarded } from '../../ports/hooks.ts';
-import { checkOptions, isFunction, milliseconds, positiveInteger } from '../../ports/host/options-check.ts';
+import { boolean, checkOptions, isFunction, milliseconds, positiveInteger } from '../../ports/host/options-check.ts';
 import { warner } from '../../ports/host/warner.ts';
 import { installedSdk } from '../shared/client/installed.ts';
 import { connectionPool } from '../shared/connection-pool.ts';
@@ -60,7 +60,7 @@ export function mcpSettings(options: McpToolsOptions<never>): HostSettings {
     maxConnections: positiveInteger,
     maxConnectionsPerScope: positiveInteger,
     onUnauthorized: isFunction,
-    resources: (value) => typeof value === 'boolean' || 'true or false',
+    resources: boolean,
     onElicit: isFunction,
     onSample: isFunction,
     onWarning: (value) => typeof value === 'function' || 'a function',

@@ -37,6 +37,17 @@ export const positiveInteger: OptionCheck = (value) =>
 /** Any function. */
 export const isFunction: OptionCheck = (value) => typeof value === 'function' || 'a function';
 
+/** True or false. */
+export const boolean: OptionCheck = (value) => typeof value === 'boolean' || 'true or false';
+
+/** The characters that HTTP can carry; the usual fault is a line break at the end of a key read from a file. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Whether an HTTP header can carry the value. */
+export function isHeaderValue(value: unknown): value is string {
+  return typeof value === 'string' && HEADER_VALUE.test(value);
+}
+
 /** The longest delay that timers accept, in milliseconds; a longer one would fire at once. */
 export const LONGEST_MS = 2_147_483_647;
 

@@ -1,5 +1,6 @@
 /** Removes secrets from text, in every encoding in which a peer may repeat them. */
 
+import { wellFormed } from '../printable.ts';
 import { literalMask } from './literal-mask.ts';
 
 /** Names of headers, variables and parameters whose values are secrets. */
@@ -25,11 +26,6 @@ function spellings(secret: string): readonly string[] {
     bytes.toString('base64').replace(/={1,2}$/, ''),
     bytes.toString('base64url'),
   ];
-}
-
-/** Half a surrogate pair, which a URL cannot hold. */
-function wellFormed(text: string): string {
-  return Buffer.from(text).toString();
 }
 
 /** A header's value; for `Bearer x`, the `x`; for `Basic x`, the pair and the password in it. */

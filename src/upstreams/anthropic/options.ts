@@ -1,9 +1,8 @@
 /** The options of `anthropicUpstream`, checked once. */
-import { checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
+import { boolean, checkOptions, type OptionCheck, positiveInteger } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
 import { basePath } from '../http/base-path.ts';
 import {
-  boolean,
   envKey,
   type ServerOptions,
   type ServerSettings,

@@ -1,7 +1,6 @@
 /** The options of `chatCompletionsUpstream`, checked once. */
-import { checkOptions } from '../../ports/host/options-check.ts';
+import { boolean, checkOptions } from '../../ports/host/options-check.ts';
 import {
-  boolean,
   openaiServer,
   type ServerOptions,
   type ServerSettings,

@@ -1,5 +1,5 @@
 /** The options that all upstreams share: the server's address, and the headers of each request. */
-import { type OptionCheck, positiveInteger, secretly } from '../../ports/host/options-check.ts';
+import { isHeaderValue, type OptionCheck, positiveInteger, secretly } from '../../ports/host/options-check.ts';
 import { warnOnce } from '../../ports/host/warner.ts';
 import { isRecord } from '../../protocol/record.ts';
 
@@ -30,19 +30,15 @@ export interface ServerSettings {
 
 const FORWARDED = ['traceparent', 'tracestate', 'x-request-id'];
 
-/** The check of a boolean option. */
-export const boolean: OptionCheck = (value) => typeof value === 'boolean' || 'true or false';
 /** The check of a text option. */
 export const string: OptionCheck = (value) => typeof value === 'string' || 'a string';
 
-/** The characters that HTTP can carry; the usual fault is a line break at the end of a key read from a file. */
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const CARRIED = 'that an HTTP header can carry, without line breaks or characters beyond Latin-1';
 
 const isKey = (value: unknown) => {
   if (typeof value !== 'string') return 'a string';
-  return HEADER_VALUE.test(value) || `a string ${CARRIED}`;
+  return isHeaderValue(value) || `a string ${CARRIED}`;
 };
 
 /** The checks of the shared options, to which an upstream adds its own. */
@@ -65,7 +61,7 @@ function headersFault(headers: unknown): string | undefined {
 
 /** `undefined` means omitted here too. */
 function isHeader(name: string, value: unknown): boolean {
-  return HEADER_NAME.test(name) && (value === undefined || (typeof value === 'string' && HEADER_VALUE.test(value)));
+  return HEADER_NAME.test(name) && (value === undefined || isHeaderValue(value));
 }
 
 /** Fills in the defaults of options that passed their checks. */
@@ -116,7 +112,7 @@ export function openaiServer(
 /** The key from the environment. Throws a `TypeError` that does not quote it. */
 export function envKey(owner: string, variable: string): string | undefined {
   const key = process.env[variable];
-  if (key === undefined || HEADER_VALUE.test(key)) return key;
+  if (key === undefined || isHeaderValue(key)) return key;
   throw new TypeError(`${owner}: ${variable} must be a string ${CARRIED}`);
 }
 

@@ -1,8 +1,7 @@
 /** The options of `responsesUpstream`, checked once. */
-import { checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
+import { boolean, checkOptions, type OptionCheck } from '../../ports/host/options-check.ts';
 import { isRecord } from '../../protocol/record.ts';
 import {
-  boolean,
   openaiServer,
   type ServerOptions,
   type ServerSettings,

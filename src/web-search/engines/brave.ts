@@ -1,9 +1,10 @@
 /** Brave Search: its web search API. */
 import { checkOptions, milliseconds } from '../../ports/host/options-check.ts';
+import { urlBelow } from '../../ports/host/url-below.ts';
 import type { SearchEngine, SearchQuery, UserLocation } from '../../ports/hosted-tools/search-engine.ts';
 import { type JsonObject, plainTextOf } from '../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
-import { below, isApiKey, isBaseURL, needOption, TIMEOUT_MS } from './options.ts';
+import { isApiKey, isBaseURL, needOption, TIMEOUT_MS } from './options.ts';
 
 /** The account at Brave; `undefined` means omitted. */
 export interface BraveOptions {
@@ -30,7 +31,7 @@ export function brave(options: BraveOptions): SearchEngine {
   return {
     name: 'brave',
     async search(query) {
-      const url = below(baseURL, 'web/search');
+      const url = urlBelow(baseURL, 'web/search');
       url.search = String(parameters(query));
       const headers = {
         accept: 'application/json',

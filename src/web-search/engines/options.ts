@@ -20,10 +20,3 @@ export const isApiKey: OptionCheck = secretly(
 export function needOption(owner: string, name: string, value: unknown): void {
   if (value === undefined) throw new TypeError(`${owner}: ${name} is required, got undefined`);
 }
-
-/** The URL of a path below a base. */
-export function below(baseURL: string, path: string): URL {
-  const url = new URL(baseURL);
-  url.pathname = `${url.pathname.replace(/\/$/, '')}/${path}`;
-  return url;
-}

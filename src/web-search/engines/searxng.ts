@@ -1,9 +1,10 @@
 /** SearXNG, a search engine for one's own machines: its JSON API. */
 import { checkOptions, milliseconds } from '../../ports/host/options-check.ts';
+import { urlBelow } from '../../ports/host/url-below.ts';
 import type { SearchEngine, SearchQuery } from '../../ports/hosted-tools/search-engine.ts';
 import { plainTextOf } from '../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
-import { below, isBaseURL, needOption, TIMEOUT_MS } from './options.ts';
+import { isBaseURL, needOption, TIMEOUT_MS } from './options.ts';
 
 /** Where SearXNG runs, and how it searches; `undefined` means omitted. */
 export interface SearxngOptions {
@@ -41,7 +42,7 @@ export function searxng(options: SearxngOptions): SearchEngine {
   return {
     name: 'searxng',
     async search(query) {
-      const url = below(baseURL, 'search');
+      const url = urlBelow(baseURL, 'search');
       url.search = String(parameters(query, options));
       const { results } = await fetchJson({ engine: 'SearXNG', url, signal: query.signal, timeoutMs });
       return recordsIn(results).map(({ url: address, title, content }) => ({

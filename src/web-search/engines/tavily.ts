@@ -1,9 +1,10 @@
 /** Tavily: a search API for models. */
 import { checkOptions, milliseconds } from '../../ports/host/options-check.ts';
+import { urlBelow } from '../../ports/host/url-below.ts';
 import type { SearchEngine } from '../../ports/hosted-tools/search-engine.ts';
 import { plainTextOf } from '../../protocol/record.ts';
 import { fetchJson, recordsIn } from './fetch-json.ts';
-import { below, isApiKey, isBaseURL, needOption, TIMEOUT_MS } from './options.ts';
+import { isApiKey, isBaseURL, needOption, TIMEOUT_MS } from './options.ts';
 
 /** The account at Tavily; `undefined` means omitted. */
 export interface TavilyOptions {
@@ -42,7 +43,13 @@ export function tavily(options: TavilyOptions): SearchEngine {
       };
       const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
       const init = { method: 'POST', headers, body: JSON.stringify(asked) };
-      const { results } = await fetchJson({ engine: 'Tavily', url: below(baseURL, 'search'), init, signal, timeoutMs });
+      const { results } = await fetchJson({
+        engine: 'Tavily',
+        url: urlBelow(baseURL, 'search'),
+        init,
+        signal,
+        timeoutMs,
+      });
       return recordsIn(results).map(({ url, title, content }) => ({
         url: plainTextOf(url),
         title: plainTextOf(title),

@@ -1,4 +1,5 @@
 /** Finds a text in a page: a plain search, without patterns. */
+import { wellFormed } from '../../protocol/printable.ts';
 
 /** Characters around each match. */
 const AROUND = 300;
@@ -30,9 +31,4 @@ function spansOf(text: string, find: string, most: number): readonly Span[] {
     count += 1;
   }
   return spans;
-}
-
-/** A passage may begin or end with half a character. */
-function wellFormed(text: string): string {
-  return Buffer.from(text).toString();
 }
