@@ -2,6 +2,7 @@
 
 import { startSite } from '../egress/site.ts';
 import { callOf, describeRemote, named, remoteFor, startScripted } from '../mcp/remote-support.ts';
+import { cpuSecondsOf, expectProportion } from '../support/cpu-time.ts';
 import { closeAll, closeLater, never, openTools } from '../support/mcp-client.ts';
 import { tally } from './tally.ts';
 
@@ -14,11 +15,6 @@ const SHARED = 'a'.repeat(24);
 function manySecrets(): string {
   const pairs = Array.from({ length: 220 }, (_, index) => `k=${SHARED}${index.toString(36).padStart(3, 'a')}x`);
   return `/mcp?${pairs.join('&')}`;
-}
-
-function cpuSeconds(since: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(since);
-  return (user + system) / 1e6;
 }
 
 describeRemote('a remote MCP server', () => {
@@ -34,10 +30,8 @@ describeRemote('a remote MCP server', () => {
       method === 'tools/list' ? { tools: [{ name: 'flood' }] } : result(text),
     );
     const provider = await remoteFor([server]).open(named(server, { path: manySecrets() }), 'a', never());
-    const before = process.cpuUsage();
-    const answer = await callOf(provider, 'flood');
-    expect(cpuSeconds(before)).toBeLessThan(6);
-    expect(JSON.stringify(answer).slice(-30)).toContain('***');
+    const call = async () => expect(JSON.stringify(await callOf(provider, 'flood')).slice(-30)).toContain('***');
+    expect(await cpuSecondsOf(call)).toBeLessThan(6);
     tried('9 MiB of an answer against 220 secrets of a URL');
   });
 
@@ -46,22 +40,18 @@ describeRemote('a remote MCP server', () => {
     ['lines of no field', 'a\n'],
     ['lines of no field that end in carriage returns', 'a\r'],
   ])('[F-04] cannot keep the process busy with %s', async (_what, line) => {
-    const short = await cpuOfLines(line.repeat(MIB / 2));
-    // Eight times as long: quadratic time would be 64 times as much.
-    expect(await cpuOfLines(line.repeat(4 * MIB))).toBeLessThan(24 * Math.max(short, 0.1));
+    await expectProportion(4 * MIB, (times) => connectTo(line.repeat(times)));
     tried('9 MiB of lines that say nothing');
   });
 });
 
-/** The seconds of CPU that it takes to connect to a server that answers with these lines. */
-async function cpuOfLines(lines: string): Promise<number> {
+/** Connects to a server that answers with these lines. */
+async function connectTo(lines: string): Promise<void> {
   const site = await startSite((request, response) => {
     request.resume();
     response.writeHead(200, { 'content-type': 'text/event-stream' }).end(lines);
   });
   closeLater(site.close);
-  const before = process.cpuUsage();
   const servers = { a: { url: `http://127.0.0.1:${site.port}/mcp`, type: 'http' as const } };
   await openTools(servers, { connectTimeoutMs: 60_000 }).list(never());
-  return cpuSeconds(before);
 }

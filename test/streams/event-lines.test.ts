@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { recordTurn } from '../../src/index.ts';
 import { eventLines } from '../../src/streams/event-lines.ts';
 import { withHost } from '../middleware/host.ts';
+import { expectProportion } from '../support/cpu-time.ts';
 import { readEvents } from '../support/read-events.ts';
 
 const MIB = 1024 * 1024;
@@ -20,19 +21,6 @@ const LINES: readonly (readonly [name: string, lines: (bytes: number) => string]
   ['of comments that end in CR', (bytes) => ':\r'.repeat(bytes / 2)],
 ];
 
-/** Eight times as many bytes take no more than thrice their share: quadratic time would be 64 times as much. */
-async function expectProportion(run: (bytes: number) => Promise<unknown>): Promise<void> {
-  const few = await cpuSeconds(() => run(MIB / 8));
-  expect(await cpuSeconds(() => run(MIB))).toBeLessThan(24 * Math.max(few, 0.05));
-}
-
-async function cpuSeconds(run: () => Promise<unknown>): Promise<number> {
-  const began = process.cpuUsage();
-  await run();
-  const { user, system } = process.cpuUsage(began);
-  return (user + system) / 1e6;
-}
-
 const cut = (text: string, size: number) =>
   Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
     Buffer.from(text.slice(index * size, index * size + size)),
@@ -47,8 +35,8 @@ async function upstreamReads(chunks: readonly Buffer[]): Promise<number> {
 describe('an event stream', () => {
   it.each(LINES)('[F-04] of lines %s takes time in proportion, of a model server', async (_, lines) => {
     const streamOf = (bytes: number) => `${lines(bytes)}\n\ndata: a\n\n`;
-    await expectProportion(async (bytes) => expect(await upstreamReads([Buffer.from(streamOf(bytes))])).toBe(1));
-    await expectProportion(async (bytes) => expect(await upstreamReads(cut(streamOf(bytes), 1000))).toBe(1));
+    await expectProportion(MIB, async (bytes) => expect(await upstreamReads([Buffer.from(streamOf(bytes))])).toBe(1));
+    await expectProportion(MIB, async (bytes) => expect(await upstreamReads(cut(streamOf(bytes), 1000))).toBe(1));
   });
 
   it.each(LINES)('[F-04] of lines %s takes time in proportion, of a handler behind recordTurn', async (_, lines) => {
@@ -62,7 +50,7 @@ describe('an event stream', () => {
       },
     ];
     await withHost(steps, ({ post }) =>
-      expectProportion(async (size) => {
+      expectProportion(MIB, async (size) => {
         bytes = size;
         await (await post({ model: 'm', input: 'Go.', stream: true })).text();
       }),

@@ -17,3 +17,17 @@ export function cpuSeconds(run: () => void): number {
   const { user, system } = process.cpuUsage(began);
   return (user + system) / 1e6;
 }
+
+/** The same of what takes several turns of the event loop. */
+export async function cpuSecondsOf(run: () => Promise<unknown>): Promise<number> {
+  const began = process.cpuUsage();
+  await run();
+  const { user, system } = process.cpuUsage(began);
+  return (user + system) / 1e6;
+}
+
+/** Eight times the size takes no more than thrice its share of CPU: quadratic time would be 64 times as much. */
+export async function expectProportion(size: number, run: (size: number) => Promise<unknown>): Promise<void> {
+  const few = await cpuSecondsOf(() => run(size / 8));
+  expect(await cpuSecondsOf(() => run(size))).toBeLessThan(24 * Math.max(few, 0.05));
+}
